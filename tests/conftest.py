@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -71,7 +72,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """What is still there when all tests are over has no business."""
+    """What is still there when all tests are over has no business; Python's own helper goes without being named."""
+    tracker = getattr(sys.modules.get("multiprocessing.resource_tracker"), "_resource_tracker", None)
+    if tracker is not None:
+        tracker._stop()  # it would end with this process, which looks before
     tell_leftovers(session.config, "the tests are over", end_all())
 
 

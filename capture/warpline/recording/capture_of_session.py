@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warpline.held_folders import TemporaryFolder
 from warpline.i18n import english, translated
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.recording.session import Session
@@ -143,13 +144,10 @@ def check_output(output: Path) -> None:
     if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
         raise RecordingError(f"{output}: no permission to write there")
     if not output.exists():
-        # Some places say that they may be written to and take no file: /proc. Under the name that the capture has while
-        # it is written, so that nobody takes what a kill at this moment leaves for a capture.
-        trial = output.with_name(f"{output.name}.part")
+        # Some places say that they may be written to and take no file: /proc. What a kill leaves at this moment is
+        # removed like the folders in which captures are written.
         try:
-            with contextlib.suppress(FileExistsError):
-                os.close(os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-                trial.unlink()
+            TemporaryFolder(folder).close()
         except OSError as error:
             raise RecordingError(f"{output}: {error.strerror}") from error
     if shutil.disk_usage(folder).free < 1 << 20:

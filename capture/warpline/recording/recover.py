@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from warpline.held_folders import sweep
@@ -45,14 +44,8 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
         session = load_session(directory)
         output = (output or session.output).absolute()
         done = finalise(directory, output)
-        _clear_beside(output if owner else session.output)
+        # What a recorder that was killed while it wrote the capture left there.
+        sweep((output if owner else session.output).parent)
         if not keep:
             remove_spool(directory)
     return done
-
-
-def _clear_beside(output: Path) -> None:
-    """What a recorder that was killed while it wrote the capture left there."""
-    with contextlib.suppress(OSError):
-        output.with_name(f"{output.name}.part").unlink(missing_ok=True)
-    sweep(output.parent)

@@ -166,7 +166,7 @@ class ConversionCache:
     def _entries(self) -> list[tuple[Path, int, float]]:
         """Path, size and time of last use of each entry, those being made included."""
         found = []
-        for pattern in ("*.h5", "*.making", "*.making.part"):
+        for pattern in ("*.h5", "*.making"):
             for path in self.folder.glob(pattern):
                 with contextlib.suppress(OSError):
                     status = path.stat()

@@ -1,4 +1,4 @@
-"""Hostile inputs by the thousand, each in a fork of its own: ``python -m tests.fuzz.campaign.campaign``.
+"""Hostile inputs by the thousand, in process, which is a fork: ``python -m tests.fuzz.campaign.campaign``.
 
 Each input is made from its kind and its number alone: ``--kinds json --first 4711 --count 1`` makes one again. What
 does not end well is kept in ``--work``, with a line in ``found.jsonl``; a table of how the inputs ended is printed, and
@@ -19,6 +19,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from tests.fuzz.campaign import (
 
 KINDS = ("h5", "json", "sqlite", "pb", "spool")
 GOOD = ("ok", "refused")
+MUTATORS_LIMITS = (ValueError, TypeError, KeyError, OSError, AttributeError, RecursionError)
 FORMATS = Path(__file__).resolve().parents[2] / "data" / "format"
 _SMALL_BYTES = 1_000_000
 # Threads that wait and compute, ranges, a child: something of each in the spool.
@@ -111,51 +114,59 @@ def make(kind: str, seeds: list[Any], folder: Path, rng: random.Random) -> tuple
     return path, f"{seed.name}: {mutate_spool.mutate(seed, path, rng)}"
 
 
+ACTIONS: dict[str, Callable[[Path, random.Random, Path], None]] = {
+    "h5": actions.exercise,
+    "spool": actions.recovered,
+}
+
+
+def attempt(kind: str, seeds: list[Any], inputs: Path, out: Path, number: int) -> fork_server.Outcome:
+    """Make one input, do with it what is done with its kind, and tell how that ended and what was done to its seed."""
+    rng = random.Random(f"{kind} {number}")
+    try:
+        path, what = make(kind, seeds, inputs, rng)
+    except MUTATORS_LIMITS:
+        actions.empty(inputs)
+        return {"state": "not made", "message": "", "what": "", "seconds": 0}
+    outcome = fork_server.judged(lambda: ACTIONS.get(kind, actions.convert)(path, rng, out))
+    left = [name for name in actions.empty(out) if not re.match(r"(imported|recovered)\.h5$|export", name)]
+    if left and outcome["state"] in GOOD:
+        outcome.update(state="left behind", message=", ".join(left))
+    actions.empty(inputs)
+    return outcome | {"what": what}
+
+
 def run_kind(kind: str, seeds: list[Any], work: Path, first: int, count: int, seconds: float) -> Counter[str]:
     """How so many inputs of a kind ended, or those that ``seconds`` are enough for."""
     inputs, out = work / f"{kind}-in", work / f"{kind}-out"
     for folder in (inputs, out):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    acts: dict[str, Callable[[Path, random.Random, Path], None]] = {
-        "h5": actions.exercise,
-        "spool": actions.recovered,
-    }
-    act = acts.get(kind, actions.convert)
     counts: Counter[str] = Counter()
     until = time.monotonic() + seconds
-    for number in range(first, first + count):
+    of_number = partial(attempt, kind, seeds, inputs, out)
+    for number, outcome in fork_server.attempts(of_number, first, first + count):
+        counts[outcome["state"]] += 1
+        if outcome["state"] not in (*GOOD, "not made"):
+            _keep(work, kind, number, seeds, outcome)
         if time.monotonic() > until:
             break
-        rng = random.Random(f"{kind} {number}")
-        try:
-            path, what = make(kind, seeds, inputs, rng)
-        except (ValueError, TypeError, KeyError, OSError, AttributeError, RecursionError):
-            counts["not made"] += 1  # the mutator met its own limits
-            actions.empty(inputs)
-            continue
-        outcome = fork_server.attempt(lambda path=path, rng=rng: act(path, rng, out))  # type: ignore[misc]
-        left = [
-            name for name in actions.empty(out) if not re.match(r"(imported|recovered)\.h5$|export", name)
-        ]
-        if left and outcome["state"] in GOOD:
-            outcome.update(state="left behind", message=", ".join(left))
-        counts[outcome["state"]] += 1
-        if outcome["state"] not in GOOD:
-            _keep(work, path, {**outcome, "kind": kind, "number": number, "what": what})
-        actions.empty(inputs)
+    for folder in (inputs, out):
+        actions.empty(folder)
     return counts
 
 
-def _keep(work: Path, path: Path, outcome: dict[str, Any]) -> None:
-    outcome["signature"] = signature(outcome)
+def _keep(work: Path, kind: str, number: int, seeds: list[Any], outcome: fork_server.Outcome) -> None:
+    """Note an outcome, and make its input once more to lie beside the note."""
+    outcome |= {"kind": kind, "number": number, "signature": signature(outcome)}
     with (work / "found.jsonl").open("a") as file:
         file.write(json.dumps(outcome) + "\n")
-    print(f"{outcome['kind']} {outcome['number']}: {outcome['signature']}", file=sys.stderr)
-    kept = work / "found"
-    kept.mkdir(exist_ok=True)
-    if path.is_file():
-        shutil.copy(path, kept / f"{outcome['kind']}-{outcome['number']}{path.suffix}")
+    print(f"{kind} {number}: {outcome['signature']}", file=sys.stderr)
+    folder = work / "found" / f"{kind}-{number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with suppress(*MUTATORS_LIMITS):
+        make(kind, seeds, folder, random.Random(f"{kind} {number}"))
 
 
 def main() -> int:

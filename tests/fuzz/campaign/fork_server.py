@@ -1,6 +1,7 @@
-"""Runs one attempt per fork with limits and tells how it ended: the base of every campaign here.
+"""Runs many attempts in one fork with limits and tells how each ended: the base of every campaign here.
 
-An outcome is a dict: state (see CLASSES), message, peak_mib above the fork, seconds, left (files left behind).
+An outcome is a dict: state (see CLASSES), message, peak_mib above what the fork had before, seconds. A fork that an
+attempt ends, or that holds up, is ended, and the next attempt gets a new one; so is one that has done BATCH of them.
 """
 
 from __future__ import annotations
@@ -8,17 +9,31 @@ from __future__ import annotations
 import json
 import os
 import resource
+import select
 import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-CLASSES = ("ok", "refused", "two-lines", "traceback", "warning", "crashed", "timeout", "memory")
+CLASSES = (
+    "ok",
+    "refused",
+    "two-lines",
+    "traceback",
+    "warning",
+    "crashed",
+    "timeout",
+    "memory",
+    "left behind",
+)
 SECONDS = int(os.environ.get("CAMPAIGN_SECONDS", "15"))
 MIB = int(os.environ.get("CAMPAIGN_MIB", "300"))
+BATCH = 250
+_LIMIT_MIB = 3000
+Outcome = dict[str, Any]
 
 
 def _peak_kib() -> int:
@@ -35,54 +50,88 @@ def _reset_peak() -> int:
     return _peak_kib()
 
 
-def attempt(action: Callable[[], Any], limit_mib: int = 3000) -> dict[str, Any]:
-    """Call ``action`` in a fork; it raises a WarplineError for a clear refusal."""
-    reader, writer = os.pipe()
-    began = time.monotonic()
-    child = os.fork()
-    if not child:
-        os.close(reader)
-        from warpline.model import WarplineError
+def judged(action: Callable[[], Any]) -> Outcome:
+    """How an action ended; a `WarplineError` of one line is a clear refusal."""
+    from warpline.model import WarplineError
 
-        warnings.simplefilter("error")
-        os.setpgid(0, 0)
-        if not os.environ.get("ASAN_OPTIONS"):
-            resource.setrlimit(resource.RLIMIT_DATA, (limit_mib << 20, limit_mib << 20))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        base = _reset_peak()
-        signal.alarm(2 * SECONDS)
-        state, message = "ok", ""
+    base, began = _reset_peak(), time.process_time()
+    state, message = "ok", ""
+    try:
+        message = str(action() or "")
+    except WarplineError as error:
+        state, message = "refused", str(error)
+        if "\n" in message or len(message) > 900:
+            state = "two-lines"
+    except MemoryError:
+        state, message = "memory", traceback.format_exc()
+    except Warning:
+        state, message = "warning", traceback.format_exc()
+    except BaseException:
+        state, message = "traceback", traceback.format_exc()
+    # Of the processor: others may keep the machine busy.
+    peak, seconds = (_peak_kib() - base) / 1024, time.process_time() - began
+    if peak > MIB:
+        message, state = f"{peak:.0f} MiB ({state}): {message}", "memory"
+    elif seconds > SECONDS:
+        message, state = f"{seconds:.1f} s ({state}): {message}", "timeout"
+    return {
+        "state": state,
+        "message": message[-2500:],
+        "peak_mib": round(peak, 1),
+        "seconds": round(seconds, 2),
+    }
+
+
+def _serve(writer: int, attempt: Callable[[int], Outcome], first: int, stop: int) -> None:
+    """In the fork: a line for each attempt."""
+    warnings.simplefilter("error")
+    os.setpgid(0, 0)
+    resource.setrlimit(resource.RLIMIT_DATA, (_LIMIT_MIB << 20, _LIMIT_MIB << 20))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with os.fdopen(writer, "w") as pipe:
+        for number in range(first, stop):
+            print(json.dumps(attempt(number)), file=pipe, flush=True)
+
+
+def _lines(reader: int) -> Iterator[bytes]:
+    """Lines as they come; ends with their writer, or when it says nothing for far longer than an attempt may take."""
+    held = b""
+    while select.select([reader], [], [], 8 * SECONDS)[0]:
+        data = os.read(reader, 65536)
+        if not data:
+            return
+        *whole, held = (held + data).split(b"\n")
+        yield from whole
+
+
+def attempts(attempt: Callable[[int], Outcome], first: int, stop: int) -> Iterator[tuple[int, Outcome]]:
+    """Number and outcome of each attempt, which are made in forks, BATCH in each."""
+    while first < stop:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reader)
+            try:
+                _serve(writer, attempt, first, min(stop, first + BATCH))
+            finally:
+                os._exit(0)
+        os.close(writer)
+        until = min(stop, first + BATCH)
         try:
-            message = str(action() or "")
-        except WarplineError as error:
-            state, message = "refused", str(error)
-            if "\n" in message or len(message) > 900:
-                state = "two-lines"
-        except MemoryError:
-            state, message = "memory", traceback.format_exc()
-        except Warning:
-            state, message = "warning", traceback.format_exc()
-        except BaseException:
-            state, message = "traceback", traceback.format_exc()
-        with suppress(OSError):
-            os.write(writer, json.dumps([state, message[-2500:], (_peak_kib() - base) / 1024]).encode())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        data = pipe.read()
-    status = os.waitpid(child, 0)[1]
-    with suppress(OSError):
-        os.killpg(child, signal.SIGKILL)
-    seconds = time.monotonic() - began
-    if data:
-        state, message, peak = json.loads(data)
-    else:
-        number = status & 127
-        state = "timeout" if number == signal.SIGALRM else "crashed"
-        message, peak = f"ended by signal {number}, status {status}", 0.0
-    if state in ("ok", "refused", "two-lines", "traceback", "warning"):
-        if peak > MIB and not os.environ.get("ASAN_OPTIONS"):
-            message, state = f"{peak:.0f} MiB ({state}): {message}", "memory"
-        elif seconds > SECONDS:
-            message, state = f"{seconds:.1f} s ({state}): {message}", "timeout"
-    return {"state": state, "message": message, "peak_mib": round(peak, 1), "seconds": round(seconds, 2)}
+            for line in _lines(reader):
+                yield first, json.loads(line)
+                first += 1
+        finally:  # also when nobody wants more
+            os.close(reader)
+            with suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+            status = os.waitpid(child, 0)[1]
+            with suppress(OSError):
+                os.killpg(child, signal.SIGKILL)
+        if first < until:
+            state = "timeout" if status & 127 == signal.SIGKILL else "crashed"
+            yield (
+                first,
+                {"state": state, "message": f"ended by signal {status & 127}, status {status}", "seconds": 0},
+            )
+            first += 1

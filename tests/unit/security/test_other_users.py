@@ -18,6 +18,7 @@ import pytest
 from tests.unit.recording.recording_tools import shared_folder
 
 from warpline.cli import main
+from warpline.held_folders import PREFIX, hold
 from warpline.interchange.export.output_files import writing
 from warpline.model.errors import RecordingError
 from warpline.recording.control import SOCKET_FILE, ControlServer, send_command
@@ -136,7 +137,12 @@ def test_a_spool_of_somebody_else_decides_nothing(shared: Path, capsys: pytest.C
     with new_spool(spool):
         pass
     (spool / SESSION_FILE).write_text(json.dumps({"version": 1, "output": str(target)}))
-    (shared / "of root.h5.part").touch()
+    kept = shared / f"{PREFIX}of root"
+    kept.mkdir()
+    of_somebody = shared / f"{PREFIX}of somebody"
+    of_somebody.mkdir()
+    os.chown(of_somebody, SOMEBODY, SOMEBODY)
+    held = hold(kept)
     for path in (spool, *spool.iterdir()):
         os.chown(path, SOMEBODY, SOMEBODY)
     with pytest.raises(RecordingError, match=r"belongs to \w+, so say where its capture goes"):
@@ -144,7 +150,10 @@ def test_a_spool_of_somebody_else_decides_nothing(shared: Path, capsys: pytest.C
     assert main(["recover", str(spool), "-o", str(shared / "mine.h5")]) == 0
     assert "it is read, and stays" in capsys.readouterr().err
     assert not target.exists()
-    assert (shared / "of root.h5.part").exists()
+    assert kept.exists()
+    assert of_somebody.exists()
+    assert held is not None
+    os.close(held)
     assert (spool / SESSION_FILE).exists()
 
 
@@ -152,6 +161,25 @@ def test_a_pipe_in_place_of_a_session_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / SESSION_FILE)
     with pytest.raises(RecordingError, match="is not a file"):
         load_session(tmp_path)
+
+
+def test_what_a_killed_writer_left_goes_when_the_next_is_written(tmp_path: Path) -> None:
+    """Its name is not known beforehand, and nobody else may look into it."""
+
+    def killed() -> str:
+        builder = CaptureBuilder(tmp_path / "run.h5")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "replace", lambda _part, _path: os._exit(0))
+            builder.finish()
+        return "not killed"
+
+    assert in_fork(killed, 0) == ""
+    left = list(tmp_path.iterdir())
+    assert {stat.S_IMODE(path.stat().st_mode) for path in left} == {0o700}
+    assert [path for path in left if (path / "run.h5").is_file()]
+    with CaptureBuilder(tmp_path / "other.h5") as builder:
+        builder.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["other.h5"]
 
 
 def test_nothing_is_written_through_links_that_lie_in_wait(tmp_path: Path) -> None:
@@ -172,4 +200,5 @@ def test_nothing_is_written_through_links_that_lie_in_wait(tmp_path: Path) -> No
         "run.csv",
         "run.csv.part",
         "run.h5",
+        "run.h5.part",
     ]

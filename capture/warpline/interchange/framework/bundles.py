@@ -41,7 +41,7 @@ def is_bundle(path: Path) -> bool:
             is_zip = file.read(4) == ZIP_MAGIC
         if is_zip:
             with zipfile.ZipFile(path) as archive:
-                return sum(not member.is_dir() for member in archive.infolist()) > 1
+                return sum(not member.filename.endswith("/") for member in archive.infolist()) > 1
     except (OSError, *UNPACKING_ERRORS):
         return False
     try:
@@ -134,7 +134,7 @@ def _members(archive: Path) -> Generator[tuple[str, Open], None, None]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for entry in packed.infolist():
-                if not entry.is_dir():
+                if not entry.filename.endswith("/"):  # is_dir() fails on an empty name
                     yield entry.filename, partial(packed.open, entry)
         return
     with tarfile.open(archive, "r|*") as stream:

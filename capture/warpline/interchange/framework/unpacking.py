@@ -58,7 +58,7 @@ def unpacked(raw: BinaryIO, path: Path) -> Readable:
         return raw
     try:
         archive = zipfile.ZipFile(raw)
-        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [member for member in archive.infolist() if not member.filename.endswith("/")]
         if not members:
             raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
         return _member(raw, archive, max(members, key=lambda member: member.file_size))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline._version import __version__
+from warpline.held_folders import TemporaryFolder
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.disk_space import disk_error
 from warpline.storage.columns.events import Lanes
@@ -39,9 +39,11 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def assemble(contents: BuilderContents, progress: Progress | None, cancelled: IsCancelled | None) -> Path:
-    """Writes the capture next to its final name and renames it; leaves nothing behind on failure."""
+    """Writes the capture next to its final name and renames it; leaves nothing behind on failure.
+
+    What a kill leaves is a folder that the next one to write there, or ``recover``, removes.
+    """
     path = contents.path
-    part = path.with_name(path.name + ".part")
 
     def step(fraction: float, what: str) -> None:
         check_cancelled(cancelled, f"{path}: writing was cancelled")
@@ -50,8 +52,12 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
 
     try:
         contents.spill.check_space(40 * contents.n_events)
-        # Made anew: a link of that name, put there by somebody else, is not written through.
-        part.unlink(missing_ok=True)
+        # In a folder of our own whose name nobody foresees: no link that others put there is written through.
+        folder = TemporaryFolder(path.parent)
+    except OSError as error:
+        raise disk_error(path, error) from error
+    part = folder.path / path.name
+    try:
         # The newest file format keeps checksums of its directories, so damage is noticed instead of followed.
         with h5py.File(
             part, "x", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT
@@ -63,8 +69,7 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
     except OSError as error:
         raise disk_error(path, error) from error
     finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+        folder.close()
     step(1.0, "done")
     return path
 

@@ -128,7 +128,7 @@ class CaptureBuilder(EventBuilder):
         progress: Progress | None = None,
         cancelled: IsCancelled | None = None,
     ) -> Path:
-        """Sorts, nests, links and writes everything as ``PATH.part`` and renames it to ``PATH``.
+        """Sorts, nests, links and writes everything to a folder beside ``PATH`` and renames it.
 
         ``progress`` is called with a fraction and what is being done. Raises StorageError when the disk is full and
         Cancelled when ``cancelled()`` becomes true; no file is left then.

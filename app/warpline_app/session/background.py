@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QThread, Signal
+from PySide6.QtCore import SIGNAL, QCoreApplication, QObject, QThread, Signal
 
 from warpline.model.errors import Cancelled
 from warpline.model.progress import IsCancelled, Progress
@@ -94,7 +94,9 @@ class Job(QThread):
     def _release(self) -> None:
         _running.discard(self)
         # What is connected to it holds whoever asked, who often holds the job: nobody could collect that circle.
-        self.deleteLater()
+        for name in ("progressed(double,QString)", "succeeded(PyObject)", "failed(PyObject)", "cancelled()"):
+            if self.receivers(SIGNAL(name)):
+                getattr(self, name.partition("(")[0]).disconnect()
 
 
 def _wait_at_the_end() -> None:

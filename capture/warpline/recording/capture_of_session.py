@@ -17,7 +17,7 @@ from warpline.held_folders import TemporaryFolder
 from warpline.i18n import english, translated
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.recording.session import Session
-from warpline.recording.spool.directory import remove_spool
+from warpline.recording.spool.directory import recovering, remove_spool
 
 if TYPE_CHECKING:
     from warpline.recording.recorder import RecorderOutcome
@@ -97,7 +97,7 @@ def kept(session: Session, error: Exception, tell: Report) -> RecordingError:
             "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
             output=session.output,
             what=what,
-            spool=directory,
+            spool=recovering(directory, session.output),
         )
     else:
         text = english(

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from warpline.held_folders import sweep
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
 from warpline.recording.finalise import Finalised, finalise
-from warpline.recording.session import load_session
+from warpline.recording.session import Session, load_session
 from warpline.recording.spool.directory import held_spool, is_over, owner_of, remove_spool
+from warpline.storage import is_capture
 
 
 def recover(directory: Path, output: Path | None = None, *, keep: bool = False) -> Finalised | None:
     """Write the capture of a spool directory, then remove the directory unless ``keep``.
 
-    ``output`` defaults to where the recording would have put it. A directory of another user is believed in nothing
-    but its records: it must be told where the capture goes, and the directory stays. None when there is nothing to be
-    written, because the capture was complete already or nothing had been recorded; what was left of the spool is
-    removed.
+    ``output`` defaults to the name of the directory without ``.spool``. A directory is believed in nothing but its
+    records: one of another user, or one that says that its capture goes elsewhere, must be told where it goes, and so
+    where a file that is no capture would be replaced. What belongs to another user stays. None when there is nothing
+    to be written, because the capture was complete already or nothing had been recorded; what was left of the spool
+    is removed.
 
-    Raises RecordingError when it is no spool directory or its recorder still runs, StorageError when the capture
-    cannot be written; the directory stays then.
+    Raises RecordingError when it is no spool directory, its recorder still runs or ``output`` is needed, StorageError
+    when the capture cannot be written; the directory stays then.
     """
     directory = directory.absolute()
     if not directory.is_dir():
@@ -42,10 +45,38 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
                 remove_spool(directory)
             return None
         session = load_session(directory)
-        output = (output or session.output).absolute()
+        output = (output or _output_beside(directory, session)).absolute()
         done = finalise(directory, output)
         # What a recorder that was killed while it wrote the capture left there.
-        sweep((output if owner else session.output).parent)
+        sweep(output.parent)
         if not keep:
             remove_spool(directory)
     return done
+
+
+def _output_beside(directory: Path, session: Session) -> Path:
+    """Where the capture goes that nobody named: whoever made a spool decides of no other file."""
+    name = session.output.name
+    if not name or directory.name != f"{name}.spool" or not _lie_together(session.output, directory):
+        raise RecordingError(
+            tr(
+                "{spool}: its capture was to be {output}; say where it goes: warpline recover {spool} -o FILE",
+                spool=directory,
+                output="".join(char if char.isprintable() else "�" for char in str(session.output)),
+            )
+        )
+    output = directory.with_name(name)
+    if os.path.lexists(output) and not (output.is_file() and is_capture(output)):
+        raise RecordingError(
+            tr(
+                "{output}: is there and is no capture; say where it goes: warpline recover {spool} -o FILE",
+                spool=directory,
+                output=output,
+            )
+        )
+    return output
+
+
+def _lie_together(output: Path, directory: Path) -> bool:
+    """Whether both lie in one folder."""
+    return os.path.realpath(output.parent) == os.path.realpath(directory.parent)

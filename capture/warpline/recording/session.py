@@ -14,6 +14,8 @@ from warpline.untrusted import bounded, read_json
 
 SESSION_FILE = "session.json"
 SESSION_VERSION = 1
+SESSION_BEGINS = b'{\n "output": '
+"""With what `Session.save` begins a file: tells ours from another program's of that name."""
 LATEST_NS = 1 << 61
 """Beyond any clock: seventy years."""
 _TYPES: dict[str, type | UnionType] = {
@@ -170,6 +172,15 @@ def load_session(directory: Path) -> Session:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{path}: is damaged: {error}") from error
     return session
+
+
+def says_recording(path: Path) -> bool:
+    """Whether a file is the session of a recording, as far as it takes to tell it from what others call so."""
+    try:
+        values = read_json(path.read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(values, dict) and values.get("version") == SESSION_VERSION and "output" in values
 
 
 def _check_types(values: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def _session(path: Path, rng: random.Random) -> str:
         key = rng.choice([*target, "new_key"])
         if rng.random() < 0.15:
             target.pop(key, None)
-        elif key != "output":
+        else:
             target[key] = rng.choice(VALUES)
     text = json.dumps(document)
     if rng.random() < 0.15:

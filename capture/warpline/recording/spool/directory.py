@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +17,25 @@ from pathlib import Path
 from warpline.held_folders import hold
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
-from warpline.recording.session import SESSION_FILE
+from warpline.recording.session import SESSION_BEGINS, SESSION_FILE, says_recording
 
 _ENDED_FILE = "ended.json"
-_OURS = frozenset({SESSION_FILE, _ENDED_FILE, "control", "stderr"})
-_ENDINGS = (".spool", ".sock", ".part", ".tmp")
-_MAGIC_BYTES = 8
+_ENDING = ".spool"
+_UNFINISHED_FILE = f"{SESSION_FILE}.part"
+_OURS = frozenset({SESSION_FILE, _ENDED_FILE, _UNFINISHED_FILE, "control", "control.sock", "stderr"})
+_OUR_SPOOLS = re.compile(r"(recorder|perf|wakeups|procfs|nvml|python|native|agent\.\d+\.\d+)\.spool")
+"""Of a damaged one nothing but its name tells whose it is; plug-ins have names of their own (docs/spool.md)."""
+_MAGIC = b"WLSPOOL1"
 
 
 def default_spool(output: Path) -> Path:
     """The spool directory beside a capture: ``run.h5.spool``."""
     return output.with_name(f"{output.name}.spool")
+
+
+def recovering(directory: Path, output: Path) -> str:
+    """What ``warpline recover`` has to be told so that the capture of a spool directory goes to ``output``."""
+    return str(directory) if directory == default_spool(output) else f"{directory} -o {output}"
 
 
 @contextlib.contextmanager
@@ -38,9 +47,11 @@ def new_spool(directory: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             directory.mkdir(mode=0o700, parents=False, exist_ok=True)
-            _make_private(directory)
-            stack.enter_context(held_spool(directory))
+            _check_owner(directory, os.lstat(directory))
+            held = stack.enter_context(held_spool(directory))
             _make_empty(directory)
+            if held >= 0:
+                _make_private(directory, held)
         except FileNotFoundError as error:
             raise RecordingError(f"{directory}: its folder does not exist") from error
         except OSError as error:
@@ -51,8 +62,10 @@ def new_spool(directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def held_spool(directory: Path) -> Iterator[None]:
+def held_spool(directory: Path) -> Iterator[int]:
     """Hold a spool directory until the context ends; the end of the process ends it too, however it comes.
+
+    Gives the descriptor of the directory, −1 where there are no locks.
 
     Raises RecordingError when another process holds it, OSError when it cannot be opened.
     """
@@ -66,7 +79,7 @@ def held_spool(directory: Path) -> Iterator[None]:
             )
         )
     try:
-        yield
+        yield descriptor
     finally:
         if descriptor >= 0:
             os.close(descriptor)
@@ -78,15 +91,16 @@ def is_over(directory: Path) -> bool:
     Raises OSError.
     """
     names = set(os.listdir(directory))
-    if not all(map(_is_ours, names)):
+    if not all(_is_ours(directory / name) for name in names):
         return False
     if _ENDED_FILE in names:
-        return True
+        return says_recording(directory / _ENDED_FILE)
+    begun = any(_begins(directory / name).rstrip(b"\0") for name in names if name.endswith(_ENDING))
     if SESSION_FILE in names:
-        return not any(_has_begun(directory / name) for name in names if name.endswith(".spool"))
-    # Before the session is there, nothing is recorded; an empty folder is told by its name alone.
-    begun = any(name.endswith(".spool") for name in names)
-    return not begun and (bool(names) or directory.name.endswith(".spool"))
+        return not begun and says_recording(directory / SESSION_FILE)
+    # Before the session is there, nothing is recorded and nothing but its name tells whose the folder is: what else
+    # lies in it is as a recorder leaves it that was killed while it wrote the session.
+    return directory.name.endswith(_ENDING) and names <= {_UNFINISHED_FILE}
 
 
 def remove_spool(directory: Path) -> None:
@@ -118,9 +132,7 @@ def owner_of(directory: Path) -> str:
         return str(uid)
 
 
-def _make_private(directory: Path) -> None:
-    """A folder that was there already may be somebody's who waits for what is recorded, or open to everybody."""
-    found = os.lstat(directory)
+def _check_owner(directory: Path, found: os.stat_result) -> None:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise RecordingError(
             tr(
@@ -128,8 +140,18 @@ def _make_private(directory: Path) -> None:
                 spool=directory,
             )
         )
+
+
+def _make_private(directory: Path, held: int) -> None:
+    """A folder that was there already may have been replaced by somebody's who waits, or be open to everybody."""
+    found = os.fstat(held)
+    _check_owner(directory, found)
     if found.st_mode & 0o077:
-        os.chmod(directory, 0o700)
+        os.fchmod(held, 0o700)
+        if os.listdir(held):
+            raise RecordingError(
+                f"{directory}: somebody puts files into it; name another directory with --spool"
+            )
 
 
 def _make_empty(directory: Path) -> None:
@@ -148,16 +170,28 @@ def _remove_files(directory: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.replace(directory / SESSION_FILE, directory / _ENDED_FILE)
     for name in os.listdir(directory):
-        if _is_ours(name) and name != _ENDED_FILE:
+        if name != _ENDED_FILE and _is_ours(directory / name):
             (directory / name).unlink(missing_ok=True)
     (directory / _ENDED_FILE).unlink(missing_ok=True)
 
 
-def _is_ours(name: str) -> bool:
-    return name.endswith(_ENDINGS) or name in _OURS
+def _is_ours(path: Path) -> bool:
+    """Whether a recording made a file: by its whole name, or by what it begins with, which may be nothing yet."""
+    name = path.name
+    if name not in _OURS and not name.endswith(_ENDING):
+        return False
+    try:
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            return name == "control.sock" and stat.S_ISSOCK(mode)
+        if name == _UNFINISHED_FILE:
+            return SESSION_BEGINS.startswith(_begins(path, len(SESSION_BEGINS)))
+        is_named = name in _OURS or _OUR_SPOOLS.fullmatch(name) is not None
+        return is_named or _begins(path).rstrip(b"\0") in {b"", _MAGIC}
+    except OSError:
+        return False
 
 
-def _has_begun(path: Path) -> bool:
-    """Whether a spool file got as far as its header, or is something else."""
+def _begins(path: Path, count: int = len(_MAGIC)) -> bytes:
     with path.open("rb") as file:
-        return any(file.read(_MAGIC_BYTES))
+        return file.read(count)

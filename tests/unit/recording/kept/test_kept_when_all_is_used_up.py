@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.recording.recording_tools import needs_perf, record
 
+from warpline.model.errors import RecordingError
 from warpline.recording.recover import recover
 from warpline.storage import open_capture
 
@@ -41,6 +42,9 @@ def test_a_spool_that_somebody_takes_away_costs_the_recording_alone(tmp_path: Pa
     assert done.returncode == 125
     assert done.stderr.count(b"\n") == 1
     assert b"was removed while it was recorded into" in done.stderr
-    # Where somebody has put it is a spool as any other.
+    # Where somebody has put it is a spool as any other, which decides of no file that is called otherwise.
     assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
-    assert recover(tmp_path / "elsewhere") is not None
+    with pytest.raises(RecordingError, match="say where it goes"):
+        recover(tmp_path / "elsewhere")
+    assert recover(tmp_path / "elsewhere", tmp_path / "run.h5") is not None
+    assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]

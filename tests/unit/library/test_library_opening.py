@@ -11,6 +11,8 @@ import pytest
 from tests.unit.library.library_tools import write_trace
 
 import warpline
+from warpline.library import pictures
+from warpline.own_python import own_python
 
 
 def test_a_trace_of_another_profiler_opens_and_is_converted_once(tmp_path: Path, cache: Path) -> None:
@@ -114,11 +116,13 @@ def test_a_capture_shows_itself_in_a_notebook(run: warpline.CaptureReader) -> No
 
 
 def test_without_the_window_the_rest_works(
-    run: warpline.CaptureReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: warpline.CaptureReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "PySide6").mkdir()
-    (tmp_path / "PySide6" / "__init__.py").write_text("raise ModuleNotFoundError('none', name='PySide6')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    def without_qt(module: str) -> list[str]:
+        *words, program = own_python(module)
+        return [*words, f"import sys; sys.modules['PySide6'] = None; {program}"]
+
+    monkeypatch.setattr(pictures, "own_python", without_qt)
     with pytest.raises(warpline.WarplineError, match=r"pip install 'warpline\[gui\]'") as caught:
         run.render()
     assert "\n" not in str(caught.value)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.unit.interchange.import_tools import imported, rank_file
 
+from warpline.held_folders import PREFIX
 from warpline.interchange.framework.bundles import is_bundle, traces_of
 from warpline.library.opening import open_path
 from warpline.model import ImportFormatError
@@ -90,7 +91,7 @@ def test_no_member_leaves_the_folder_it_is_unpacked_to(tmp_path: Path) -> None:
     with traces_of([path], lambda: False) as files:
         folder = files[0].parent
         assert sorted(file.name for file in files) == [f"rank{rank}.json" for rank in (1, 2, 3, 4)]
-        while folder.parent != folder and not folder.name.startswith("warpline-"):
+        while folder.parent != folder and not folder.name.startswith(PREFIX):
             folder = folder.parent
         assert all(file.resolve().is_relative_to(folder.resolve()) for file in files)
     assert not folder.exists()

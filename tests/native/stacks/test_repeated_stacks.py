@@ -21,7 +21,9 @@ def second(how):
 def deep(how, depth=40):
     deep(how, depth - 1) if depth else how(0.0005)
 def rests():
-    time.sleep(1.5)
+    time.sleep(0.7)
+    time.sleep(0.3)  # another line, without having run for long
+    time.sleep(0.5)
 calls = [(first, wait), (second, time.sleep), (second, wait), (deep, wait), (deep, time.sleep), (first, time.sleep)]
 for _ in range(100):
     for function, how in calls:
@@ -67,6 +69,15 @@ def test_a_wait_has_the_callers_it_had_this_time(recorded: tuple[int, warpline.C
 
 
 def test_a_thread_that_rests_is_sampled_where_it_rests(recorded: tuple[int, warpline.CaptureReader]) -> None:
+    """A sample with another after it in the same wait was read in that wait, however long the sampler was held up."""
     resting, capture = recorded
-    samples = capture.events("sample").to_pandas()
-    assert samples[samples.thread_id == resting]["name"].str.startswith("rests (").any()
+    samples, calls = (capture.events(kind).to_pandas() for kind in ("sample", "osrt"))
+    samples = samples[samples.thread_id == resting].sort_values("start_ns")
+    waits = calls[(calls.thread_id == resting) & (calls.wait == "sleep")].sort_values("start_ns")
+    lines = 0
+    for start, duration, stack in zip(waits.start_ns, waits.duration_ns, waits["stack"], strict=True):
+        inside = samples[(samples.start_ns >= start) & (samples.start_ns <= start + duration)]
+        assert set(inside["name"].iloc[:-1]) <= {stack.split(";")[-1]}
+        lines += len(inside) > 1
+    assert waits["stack"].nunique() == 3
+    assert lines

@@ -166,6 +166,12 @@ void *wl_next_chunk(struct writer *writer, enum slot slot, size_t size);
 
 /* Gives the writer its `waiting`; false when there is no room. */
 bool wl_make_waiting(struct writer *writer);
+/* Threads that are in a call just now, and since when; how many. */
+struct thread_waiting {
+    uint64_t since_ns;
+    uint32_t tid;
+};
+int wl_threads_waiting(struct thread_waiting *to, int most);
 
 /* Room for one record, or NULL (counted as lost) when there is none. Follow with wl_commit. */
 static inline void *wl_reserve(struct writer *writer, enum slot slot, size_t size)

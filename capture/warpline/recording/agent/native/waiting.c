@@ -6,6 +6,10 @@
 
 /* Of threads that are gone, linked by `object`. */
 static struct record_osrt_waiting *unused;
+/* Of all threads, those that are gone too. */
+#define MOST_TOLD 1024
+static struct record_osrt_waiting *all[MOST_TOLD];
+static int all_count;
 
 bool wl_make_waiting(struct writer *writer)
 {
@@ -19,6 +23,8 @@ bool wl_make_waiting(struct writer *writer)
     } else {
         spool_keep_chunk_locked(SLOT_OSRT_WAITING, sizeof nothing);
         to = spool_append_locked(SLOT_OSRT_WAITING, &nothing, sizeof nothing);
+        if (to != NULL && all_count < MOST_TOLD)
+            all[all_count++] = to;
     }
     if (to != NULL)
         to->tid = writer->tid;
@@ -40,4 +46,21 @@ void waiting_give_back_locked(struct writer *writer)
     unused = to;
 }
 
-void waiting_forget_all(void) { unused = NULL; }
+void waiting_forget_all(void)
+{
+    unused = NULL;
+    all_count = 0;
+}
+
+int wl_threads_waiting(struct thread_waiting *to, int most)
+{
+    int count = 0;
+    spool_lock();
+    for (int i = 0; i < all_count && count < most; i++) {
+        uint64_t since_ns = __atomic_load_n(&all[i]->start_ns, __ATOMIC_ACQUIRE);
+        if (since_ns != 0)
+            to[count++] = (struct thread_waiting){since_ns, all[i]->tid};
+    }
+    spool_unlock();
+    return count;
+}

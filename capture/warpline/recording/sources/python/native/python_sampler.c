@@ -61,7 +61,8 @@ static void write_task(struct writer *writer, uint64_t now, uint32_t tid, uint32
 /* What a thread was in when it was last read, and how long it had run by then. */
 struct last_read {
     uintptr_t thread;
-    uint64_t id, ran_ns;
+    uint64_t id, ran_ns, read_ns;
+    uint64_t waits_since_ns, waits_at; /* begin of the call it was seen in, and at which round */
     uint32_t stack, task;
 };
 #define LAST_READS 512u
@@ -73,6 +74,33 @@ static uint64_t time_run_ns(uint64_t id)
     struct timespec time;
     clockid_t clock = (clockid_t)(~(uint32_t)id << 3 | 6u);
     return clock_gettime(clock, &time) == 0 ? (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec : 0;
+}
+
+/* What threads are in, by what they say themselves: no system call. */
+static uint64_t find_waiting(void)
+{
+    static struct thread_waiting waiting[LAST_READS];
+    static uint64_t rounds;
+    rounds++;
+    for (int count = wl_threads_waiting(waiting, (int)LAST_READS), i = 0; i < count; i++) {
+        struct last_read *last = &last_reads[waiting[i].tid % LAST_READS];
+        if (last->id != waiting[i].tid)
+            continue;
+        last->waits_since_ns = waiting[i].since_ns;
+        last->waits_at = rounds;
+    }
+    return rounds;
+}
+
+/* Whether a thread is where it was last read: it is still in the call that it was in by then, or has not run since. */
+static bool has_rested(const struct last_read *last, uintptr_t thread, uint64_t id, uint64_t round, uint64_t *ran_ns)
+{
+    *ran_ns = 0;
+    bool is_same = last->thread == thread && last->id == id && last->stack != 0;
+    if (is_same && last->waits_at == round && last->read_ns >= last->waits_since_ns)
+        return true;
+    *ran_ns = time_run_ns(id);
+    return is_same && *ran_ns != 0 && last->ran_ns == *ran_ns;
 }
 
 static void write_sample(struct writer *writer, uint64_t now, uint32_t tid, uint32_t stack, uint32_t task)
@@ -89,7 +117,7 @@ static void write_sample(struct writer *writer, uint64_t now, uint32_t tid, uint
 
 /* A thread that moved has mostly done so while this one had no core: read again at once. Stack 0 is one that moved all
  * the same, so that it is known how many did. */
-static void sample_thread(struct writer *writer, struct walk *walk, uintptr_t thread, size_t span)
+static void sample_thread(struct writer *writer, struct walk *walk, uintptr_t thread, uint64_t round)
 {
     uint64_t id = walk_thread_id(walk), now = wl_now(writer);
     uint32_t stack = 0, task = 0;
@@ -97,40 +125,42 @@ static void sample_thread(struct writer *writer, struct walk *walk, uintptr_t th
     if (id == 0 || id > INT32_MAX)
         return;
     struct last_read *last = &last_reads[id % LAST_READS];
-    uint64_t ran_ns = time_run_ns(id);
-    if (ran_ns != 0 && last->ran_ns == ran_ns && last->thread == thread && last->id == id) {
-        write_sample(writer, now, (uint32_t)id, last->stack, last->task); /* it did not run: it is where it was */
+    uint64_t ran_ns;
+    if (has_rested(last, thread, id, round, &ran_ns)) {
+        write_sample(writer, now, (uint32_t)id, last->stack, last->task);
         return;
     }
+    if (!walk_read_again(walk, thread))
+        return;
     for (int attempt = 0; attempt < ATTEMPTS && depth != 0 && stack == 0; attempt++) {
         now = wl_now(writer);
         depth = walk_stack(walk, thread);
         task = depth > 0 ? task_of_sampled(walk->coroutine, &walk->said.task, walk->task_size) : 0;
         stack = depth > 0 ? stack_intern(&walk->codes, walk->frames, depth) : 0;
-        if (depth < 0 && !python_read(walk->thread, thread, span))
+        if (depth < 0 && !walk_read_thread(walk, thread))
             return;
     }
     if (depth == 0)
         return;
     write_sample(writer, now, (uint32_t)id, stack, task);
-    *last = (struct last_read){thread, id, stack != 0 ? ran_ns : 0, stack, task};
+    *last = (struct last_read){thread, id, ran_ns, now, 0, 0, stack, task};
 }
 
 static void sample(struct writer *writer, struct walk *walk)
 {
     uintptr_t interpreter = 0, thread = 0;
-    size_t span = walk_span_of_thread();
-    if (!python_is_readable() || span > THREAD_BYTES ||
+    if (!python_is_readable() || !walk_begin(walk) ||
         !python_read(&interpreter, (uintptr_t)python.runtime + python_layout.interpreters_head, sizeof interpreter))
         return;
+    uint64_t round = find_waiting();
     for (int interpreters = 0; interpreter != 0 && interpreters < 64; interpreters++) {
         if (!python_read(&thread, interpreter + python_layout.threads_head, sizeof thread))
             return;
         for (int threads = 0; thread != 0 && threads < MAX_THREADS; threads++) {
-            if (!python_read(walk->thread, thread, span))
+            if (!walk_find_thread(walk, thread))
                 return;
             uintptr_t next = walk_next_thread(walk);
-            sample_thread(writer, walk, thread, span);
+            sample_thread(writer, walk, thread, round);
             thread = next;
         }
         if (!python_read(&interpreter, interpreter + python_layout.interpreter_next, sizeof interpreter))
@@ -177,7 +207,7 @@ static void *follow(void *unused)
     wl_write_source_state("python", is_readable, python_refusal(),
                           is_readable ? "" : "record with CPython 3.11 to 3.14, built with a GIL", 0);
     struct writer *writer = wl_writer();
-    struct walk *walk = malloc(sizeof *walk);
+    struct walk *walk = calloc(1, sizeof *walk);
     if (period_ns == 0 || writer == NULL || walk == NULL || !is_readable) {
         free(walk);
         return NULL;

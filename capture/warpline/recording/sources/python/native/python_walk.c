@@ -10,7 +10,7 @@ static uintptr_t word(const char *from)
     return value;
 }
 
-size_t walk_span_of_thread(void)
+static size_t span_of_thread(void)
 {
     const size_t ends[] = {python_layout.thread_next + 8, python_layout.thread_native_id + 8,
                            python_layout.thread_chunk + 16, python_layout.thread_frame + 8,
@@ -19,6 +19,57 @@ size_t walk_span_of_thread(void)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         span = ends[i] > span ? ends[i] : span;
     return span;
+}
+
+/* As many places as one call takes. */
+#define PLACES 8
+
+/* Worth it from three on: the main thread costs no system call. */
+bool walk_begin(struct walk *walk)
+{
+    struct walk_threads *together = &walk->together;
+    struct python_place places[PLACES];
+    walk->span = span_of_thread();
+    int known = together->next_count > 2 ? together->next_count : 0;
+    together->next_count = together->count = 0;
+    if (walk->span > THREAD_BYTES)
+        return false;
+    for (int first = 0; first < known; first += PLACES) {
+        int count = known - first < PLACES ? known - first : PLACES;
+        for (int i = 0; i < count; i++)
+            places[i] = (struct python_place){together->next_at[first + i], walk->span};
+        char *to = &together->bytes[0][0] + (size_t)first * walk->span; /* one right behind the other */
+        together->count = first + (int)(python_read_most(to, places, count) / walk->span);
+        if (together->count < first + count)
+            break; /* that one is gone: those behind it are read one by one */
+    }
+    memcpy(together->at, together->next_at, (size_t)together->count * sizeof together->at[0]);
+    return true;
+}
+
+bool walk_read_thread(struct walk *walk, uintptr_t thread)
+{
+    walk->is_early = false;
+    return python_read(walk->thread, thread, walk->span);
+}
+
+bool walk_find_thread(struct walk *walk, uintptr_t thread)
+{
+    struct walk_threads *together = &walk->together;
+    if (together->next_count < MOST_TOGETHER)
+        together->next_at[together->next_count++] = thread;
+    for (int i = 0; i < together->count; i++)
+        if (together->at[i] == thread) {
+            memcpy(walk->thread, &together->bytes[0][0] + (size_t)i * walk->span, walk->span);
+            walk->is_early = true;
+            return true;
+        }
+    return walk_read_thread(walk, thread);
+}
+
+bool walk_read_again(struct walk *walk, uintptr_t thread)
+{
+    return !walk->is_early || walk_read_thread(walk, thread);
 }
 
 uint64_t walk_thread_id(const struct walk *walk) { return word(walk->thread + python_layout.thread_native_id); }

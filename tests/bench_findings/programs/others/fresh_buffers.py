@@ -3,10 +3,11 @@
 import sys
 
 SICK = sys.argv[1] == "sick"
-source = bytes(16 << 20)
+# What is larger than 32 MiB no allocator keeps: glibc gives it back as soon as it is freed.
+source = bytes(40 << 20)
 kept = bytearray(source)
 
-for _ in range(80):
+for _ in range(40):
     if SICK:
         kept = bytearray(source)  # sick
     else:

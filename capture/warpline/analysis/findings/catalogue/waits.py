@@ -159,7 +159,12 @@ def of_locks(case: Case) -> Iterator[Finding]:
         title = english("Waiting for a lock")
         fields = {"title": title, "place": place_known(where), **cost(case, group.time_ns)}
         text = english("{title} takes {time} of {whole} ({percent:.0f} %); it is held at {place}.", **fields)
-        if in_all - of_budget >= NOTE * case.whole_ns:
+        if (case.segments.cause[case.pieces.leaf[group.pieces]] == Cause.LOCK).all():
+            # Who has it was not recorded, or waits itself for whoever waits here: the place is where it is wanted.
+            text = english(
+                "{title} takes {time} of {whole} ({percent:.0f} %); it is wanted at {place}.", **fields
+            )
+        elif in_all - of_budget >= NOTE * case.whole_ns:
             text = english(
                 "{title} takes {time} of {whole} ({percent:.0f} %); it is held at {place}. Locks are waited for "
                 "{in_all} in all: where a holder waits for something else meanwhile, that is told instead.",

@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
+from warpline.analysis.framework.selection import Selection, View
+from warpline.analysis.structure import flame as flames
 from warpline.analysis.structure import path_tree
-from warpline.analysis.structure.flame import Tree, laid_out
+from warpline.analysis.structure.flame import Flame, Tree, flame_graph, laid_out
 from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
+from warpline.storage import Capture
 
 Path = tuple[int, ...]
 
@@ -155,3 +158,28 @@ def test_the_printed_order_has_children_below_their_parents(found: list[list[tup
         del open_[int(tree.level[place]) :]
         assert tree.lines.parent[place] == (open_[-1] if open_ else -1)
         open_.append(place)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 7])
+@pytest.mark.parametrize("selection", [Selection(), Selection(335_000, 2_400_000)])
+def test_a_cut_graph_in_time_keeps_the_longest_boxes_as_they_were(
+    training: Capture, monkeypatch: pytest.MonkeyPatch, selection: Selection, limit: int
+) -> None:
+    def boxes(flame: Flame) -> dict[int, tuple[int, ...]]:
+        columns = (flame.name, flame.depth, flame.left, flame.value, flame.own)
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        return dict(zip(flame.row.tolist(), values, strict=True))
+
+    whole = flame_graph(View(training, selection), "operators", by_time=True)
+    monkeypatch.setattr(flames, "MAX_BOXES", limit)
+    cut = flame_graph(View(training, selection), "operators", by_time=True)
+    assert isinstance(whole, Flame)
+    assert isinstance(cut, Flame)
+    every, kept = boxes(whole), boxes(cut)
+    assert len(kept) == limit < len(every)
+    assert kept == {row: every[row] for row in kept}
+    assert min(box[3] for box in kept.values()) >= max(every[row][3] for row in every.keys() - kept.keys())
+    above = dict(zip(whole.row.tolist(), whole.parent.tolist(), strict=True))
+    for row, parent in zip(cut.row.tolist(), cut.parent.tolist(), strict=True):
+        container = int(whole.row[above[row]]) if above[row] >= 0 else -1
+        assert (int(cut.row[parent]) if parent >= 0 else -1) == (container if container in kept else -1)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -34,6 +33,7 @@ from warpline.interchange.export.selection import ExportSelection
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.sizes import format_bytes
+from warpline_app.dialogs.dialog_form import lay_out, make_form
 from warpline_app.dialogs.export_picture import PICTURES, PictureOptions
 from warpline_app.dialogs.export_range import RangeChoice
 from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks_shown
@@ -108,10 +108,7 @@ class ExportDialog(QDialog):
         # Return in a field is Export, and never Cancel.
         self.buttons.button(QDialogButtonBox.StandardButton.Cancel).setAutoDefault(False)
         self.start_button.setDefault(True)
-        form = QFormLayout()
-        form.setHorizontalSpacing(18)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form = make_form()
         form.addRow(tr("Format"), self.format)
         form.addRow(tr("File"), file_row)
         form.addRow(tr("Time"), self.ranges)
@@ -120,16 +117,7 @@ class ExportDialog(QDialog):
         form.addRow(tr("Picture"), self.picture)
         self._form = form
         form.addRow(tr("Holds"), self.preview)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 18, 14)
-        layout.setSpacing(12)
-        layout.addLayout(form)
-        layout.addWidget(self.note)
-        layout.addWidget(self.problem)
-        layout.addStretch(1)
-        layout.addWidget(self.progress)
-        layout.addWidget(self.buttons)
-        self.setMinimumWidth(560)
+        lay_out(self, form, (self.progress, self.buttons), width_px=560, said=(self.note, self.problem))
 
     def _build_tracks(self) -> None:
         self.tracks = QButtonGroup(self)

@@ -10,21 +10,19 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QDialogButtonBox,
     QFileDialog,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QRadioButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
+from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.recording.doctor_report import read_doctor
@@ -96,10 +94,7 @@ class NewCaptureDialog(QDialog):
         self.max_size.setPlaceholderText(tr("any size"))
         self.max_size.setToolTip(tr("The recording ends at this size (2G); the program runs on"))
         self.output = QLineEdit()
-        self.form = QFormLayout()
-        self.form.setHorizontalSpacing(16)
-        self.form.setVerticalSpacing(8)
-        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.form = make_form()
         self.form.addRow(tr("Run"), modes)
         self._script_row = _with_button(self.script, self._choose_script)
         self.form.addRow(tr("Script"), self._script_row)
@@ -116,21 +111,10 @@ class NewCaptureDialog(QDialog):
         self.problem.setObjectName("problem")
         self.problem.setWordWrap(True)
         self.problem.hide()
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
-        self.start_button = QPushButton(tr("Start"))
-        self.start_button.setObjectName("primary")
-        self.start_button.setDefault(True)
-        buttons.addButton(self.start_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons, self.start_button = cancel_or(tr("Start"))
         buttons.accepted.connect(self.start)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 18, 14)
-        layout.setSpacing(12)
-        layout.addLayout(self.form)
-        layout.addStretch(1)
-        layout.addWidget(self.problem)
-        layout.addWidget(buttons)
-        self.setMinimumWidth(620)
+        lay_out(self, self.form, (self.problem, buttons), width_px=620)
         self.script_mode.toggled.connect(self._show_mode)
         self._look_for_pythons = QTimer(self)
         self._look_for_pythons.setSingleShot(True)

@@ -9,19 +9,17 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QFileDialog,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
     QRadioButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from warpline.i18n import tr
+from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.session.workspace import Workspace
 
@@ -67,29 +65,16 @@ class OpenJobDialog(QDialog):
         )
         self.hint.setObjectName("muted")
         self.hint.setWordWrap(True)
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(8)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form = make_form()
         form.addRow(tr("Ranks"), places)
         form.addRow(tr("Computed by"), self.by_itself)
         form.addRow("", self.by_scheduler)
         form.addRow("", self.address)
         form.addRow("", self.hint)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
-        self.open_button = QPushButton(tr("Open"))
-        self.open_button.setObjectName("primary")
-        self.open_button.setDefault(True)
-        buttons.addButton(self.open_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons, self.open_button = cancel_or(tr("Open"))
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 18, 14)
-        layout.setSpacing(12)
-        layout.addLayout(form)
-        layout.addStretch(1)
-        layout.addWidget(buttons)
-        self.setMinimumWidth(600)
+        lay_out(self, form, (buttons,), width_px=600)
 
     @property
     def paths(self) -> list[Path]:

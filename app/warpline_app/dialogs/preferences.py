@@ -10,11 +10,9 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,6 +20,7 @@ from warpline.i18n import english, languages, tr, translated
 from warpline.i18n.languages import SYSTEM
 from warpline.model.errors import StorageError
 from warpline.model.sizes import format_bytes
+from warpline_app.dialogs.dialog_form import lay_out, make_form
 from warpline_app.look.appearance import appearance
 from warpline_app.session.settings import Settings, ThemeChoice
 
@@ -61,9 +60,7 @@ class PreferencesDialog(QDialog):
         self.restore.setChecked(settings.restore_session)
         self.restore.toggled.connect(lambda on: setattr(settings, "restore_session", on))
         self._build_cache()
-        form = QFormLayout()
-        form.setHorizontalSpacing(18)
-        form.setVerticalSpacing(10)
+        form = make_form()
         form.addRow(tr("Theme"), self.theme)
         form.addRow(tr("Language"), self.language)
         form.addRow("", self._language_note)
@@ -72,13 +69,7 @@ class PreferencesDialog(QDialog):
         form.addRow("", self.cache_note)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 18, 14)
-        layout.setSpacing(16)
-        layout.addLayout(form)
-        layout.addStretch(1)
-        layout.addWidget(buttons)
-        self.setMinimumWidth(440)
+        lay_out(self, form, (buttons,), width_px=440)
 
     def _build_cache(self) -> None:
         """What opening traces of other profilers, archives and large captures leaves behind, and how much it may be."""

@@ -130,7 +130,7 @@ def test_the_busiest_rows_of_joined_ranks_tell_their_rank(tmp_path: Path) -> Non
         for rank in range(2):
             top = builder.track(f"rank/{rank}", title=f"Rank {rank}", role="rank", rank=rank)
             gpu = builder.track(
-                f"rank/{rank}/gpu/0", title="GPU 0", role="gpu", parent=top, rank=rank, device=rank
+                f"rank/{rank}/gpu/0", title="GPU 0 · H100", role="gpu", parent=top, rank=rank, device=rank
             )
             stream = builder.track(
                 f"rank/{rank}/gpu/0/stream/7",

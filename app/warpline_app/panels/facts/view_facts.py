@@ -165,7 +165,10 @@ def _titled(capture: Capture, index: int) -> str:
     if track.role == "state" and above:
         titles = [above[0].title]
     else:
-        titles = [track.title, *[one.title for one in above if one.role in {"gpu", "process"}][:1]]
+        owners = [one for one in above if one.role in {"gpu", "process"}][:1]
+        # The number of a GPU tells it; its product's name is the same for all of them.
+        names = [one.title.partition(" · ")[0] if one.role == "gpu" else one.title for one in owners]
+        titles = [track.title, *names]
     titles += [one.title for one in above if one.role == "rank"]
     return " · ".join(translated(title) for title in titles)
 

@@ -52,13 +52,21 @@ class LabelPieces:
         self.add(which, entry, x, np.zeros(len(which), np.int64), self._atlas.table[entry, 2])
 
     def add_cut(
-        self, which: Int64Array, entries: Int64Array, with_tail: npt.NDArray[np.bool_], texts: LineTexts
+        self,
+        which: Int64Array,
+        entries: Int64Array,
+        with_tail: npt.NDArray[np.bool_],
+        texts: LineTexts,
+        place: Int64Array,
     ) -> None:
-        """Show what tells texts that are wider than their room, with dots for what is left out."""
+        """Show what tells texts that are wider than their room, with dots for what is left out.
+
+        ``place``: where each of ``which`` is among ``texts``.
+        """
         atlas, wanted = self._atlas, self._wanted
         room = wanted.room[which]
         entries = entries[which]
-        shown = shown_parts(atlas, Cut(entries, room, texts.place[which]), with_tail, texts)
+        shown = shown_parts(atlas, Cut(entries, room, place), with_tail, texts)
         dots = atlas.ellipsis[wanted.ink[which]]
         dots_px = int(atlas.table[atlas.ellipsis[0], 2])
         x, seen = wanted.x[which], np.zeros(len(which), np.int64)

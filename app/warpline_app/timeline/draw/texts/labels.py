@@ -221,7 +221,12 @@ class Labels:
         cut = np.flatnonzero(~whole & (free >= 10 * ratio))
         if len(cut):
             with_tail = (free[cut] >= MIDDLE_FROM_PX * ratio) & self._is_template(boxes.row[cut])
-            pieces.add_cut(cut, entries, with_tail, self._short.line_texts(wanted.line, entries))
+            # Only lines where one is cut are compared.
+            is_compared = np.zeros(int(wanted.line.max()) + 1, bool)
+            is_compared[wanted.line[cut]] = True
+            compared = np.flatnonzero(is_compared[wanted.line])
+            texts = self._short.line_texts(wanted.line[compared], entries[compared])
+            pieces.add_cut(cut, entries, with_tail, texts, texts.place[compared.searchsorted(cut)])
         return pieces
 
     def _is_template(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -54,10 +54,11 @@ class ShortNames:
         result[allowed] = self._short_of(entries[allowed], inks[allowed])
         # Different names that are one when they are short stay long.
         short_text = (lines[mine] << _TEXT_BITS) + self._numbers(result[mine])
-        pairs = np.unique(np.stack([short_text, self._numbers(entries[mine])]), axis=1)[0]
+        pairs = np.unique((short_text << _TEXT_BITS) + self._numbers(entries[mine])) >> _TEXT_BITS
         alike = pairs[1:][pairs[1:] == pairs[:-1]]
-        same = mine[np.isin(short_text, alike)]
-        result[same] = entries[same]
+        if len(alike):
+            same = mine[np.isin(short_text, alike)]
+            result[same] = entries[same]
         return result
 
     def line_texts(self, lines: Int64Array, entries: Int64Array) -> LineTexts:

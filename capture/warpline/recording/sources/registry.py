@@ -83,7 +83,9 @@ def control_mask(trace: Iterable[str]) -> int:
 
 def passing_types() -> frozenset[int]:
     """Types of records that a recording with a ring may let go."""
-    return frozenset(entry[0] for source in recording_sources() for entry in source.passing_records)
+    sources = recording_sources()
+    timed = (entry[0] for source in sources for entry in source.passing_records)
+    return frozenset(timed).union(*(source.passing_in_own_clock for source in sources))
 
 
 def capture_ranges() -> tuple[str, ...]:

@@ -66,6 +66,9 @@ class RecordingSource(ABC):
     """Types whose records a recording with a ring may let go once they are older, and at which bytes start and end
     stand (u64, CLOCK_MONOTONIC ns): what is before the ring's beginning is left out, or begins there. Records that tell
     of what goes on (names, stacks, processes) are none of them."""
+    passing_in_own_clock: frozenset[int] = frozenset()
+    """Types that a ring may let go as well, whose times are none or of another clock: the source itself leaves out, or
+    begins there, what is before ``Translation.start_ns`` where the session ``is_cut``."""
 
     @abstractmethod
     def probe(self) -> str:

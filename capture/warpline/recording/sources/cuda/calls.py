@@ -10,7 +10,7 @@ from warpline.model import AttributeSpec, KindSpec
 from warpline.model.cuda_names import function_name, overhead_name, result_name
 from warpline.model.links import LAUNCH
 from warpline.recording.sources.cuda import records
-from warpline.recording.sources.cuda.gpu_clock import GpuClock, make_sense
+from warpline.recording.sources.cuda.gpu_clock import GpuClock
 from warpline.recording.sources.cuda.gpu_work import Calls
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -79,13 +79,11 @@ class CallTracks:
         done: list[Calls] = []
         for piece in self._spool.pieces(record_type, records.cupti_api):
             values = piece.values
-            start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-            known = make_sense(start, stop) & (values["start_ns"] > 0)
+            found_times = self._clock.intervals(values)
             self._builder.add_skipped(
-                english("CUDA API calls"), int((~known).sum()), english("they have no time that makes sense")
+                english("CUDA API calls"), found_times.unknown, english("they have no time that makes sense")
             )
-            if not known.all():
-                values, start, stop = values[known], start[known], stop[known]
+            values, start, stop = found_times.of(values)
             threads = self._translation.threads.lookup(pid, values["tid"], start)
             done.append(Calls(values["correlation"].astype(np.int64), threads, start))
             found, inverse = distinct(threads)
@@ -149,9 +147,7 @@ class CallTracks:
     def add_overhead(self) -> None:
         """Time CUPTI and the driver took for themselves, below the thread it was taken from."""
         values = self._spool.records(records.CUPTI_OVERHEAD, records.cupti_overhead).values
-        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-        known = make_sense(start, stop)
-        values, start, stop = values[known], start[known], stop[known]
+        values, start, stop = self._clock.intervals(values).of(values)
         pid = self._spool.header.pid
         threads = self._translation.threads.lookup(
             pid, np.where(values["tid"] > 0, values["tid"], pid), start

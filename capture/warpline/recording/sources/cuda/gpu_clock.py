@@ -7,6 +7,7 @@ CLOCK_REALTIME, which the clock pairs in the spool convert.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,39 @@ Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Intervals:
+    """Times of records, CLOCK_MONOTONIC int64 [n]; those that are not ``is_kept`` [n] have no place in the capture."""
+
+    start_ns: Int64Array
+    stop_ns: Int64Array
+    is_kept: npt.NDArray[np.bool_]
+    unknown: int
+    """How many have no time that makes sense; others that are not kept ended before the ring."""
+
+    def of(self, values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64Array, Int64Array]:
+        """The records that are kept, with their starts and stops."""
+        if self.is_kept.all():
+            return values, self.start_ns, self.stop_ns
+        return values[self.is_kept], self.start_ns[self.is_kept], self.stop_ns[self.is_kept]
+
+
+@dataclass(frozen=True)
 class GpuClock:
     """Converts the GPU times of one process; both arrays int64 [n], ``other_ns`` ascending."""
 
     other_ns: Int64Array
     monotonic_ns: Int64Array
     is_monotonic: bool
+    since_ns: int = 0
+    """Where a ring begins (CLOCK_MONOTONIC), 0 without one: what reaches beyond it begins there."""
+
+    def intervals(self, values: npt.NDArray[np.void]) -> Intervals:
+        """When records with a ``start_ns`` and an ``end_ns`` were."""
+        start, stop = self.monotonic(values["start_ns"]), self.monotonic(values["end_ns"])
+        is_known = make_sense(start, stop) & (values["start_ns"] > 0)
+        is_kept = is_known if not self.since_ns else is_known & (stop >= self.since_ns)
+        start = np.maximum(start, self.since_ns) if self.since_ns else start
+        return Intervals(start, stop, is_kept, int((~is_known).sum()))
 
     def monotonic(self, times: npt.ArrayLike) -> Int64Array:
         """CLOCK_MONOTONIC ns of recorded times, int64. Times that are CLOCK_MONOTONIC already stay."""
@@ -47,7 +75,7 @@ class GpuClock:
         return np.where(is_other, converted, values)
 
 
-def gpu_clock(spool: SpoolFile, is_monotonic: bool) -> GpuClock:
+def gpu_clock(spool: SpoolFile, is_monotonic: bool, since_ns: int = 0) -> GpuClock:
     """The clock of a process, from its clock pairs; CUPTI's own reading where it was taken, else CLOCK_REALTIME."""
     pairs = spool.records(records.CLOCK_PAIR, records.clock_pair).values
     third, realtime = pairs["third_ns"].astype(np.int64), pairs["realtime_ns"].astype(np.int64)
@@ -57,7 +85,7 @@ def gpu_clock(spool: SpoolFile, is_monotonic: bool) -> GpuClock:
     else:
         other = realtime
     order = np.argsort(other, kind="stable")
-    return GpuClock(other[order], monotonic[order], is_monotonic)
+    return GpuClock(other[order], monotonic[order], is_monotonic, since_ns)
 
 
 def make_sense(start_ns: Int64Array, stop_ns: Int64Array) -> npt.NDArray[np.bool_]:

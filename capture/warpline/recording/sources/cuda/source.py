@@ -42,7 +42,7 @@ class CudaSource(RecordingSource):
     capture_range = "cuda-profiler"
     needs_start = english("GPU work is recorded inside the program, from its start")
     record_types = frozenset(range(300, 400))
-    passing_records = tuple((number, 0, 8) for number in (300, 301, 302, 303, 304, 305, 306, 311))
+    passing_in_own_clock = frozenset((300, 301, 302, 303, 304, 305, 306, 307, 311))
 
     def probe(self) -> str:
         from warpline.recording.agent.loading import require_free

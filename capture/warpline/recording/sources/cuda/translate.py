@@ -72,7 +72,8 @@ class _Process:
         if not len(sessions):
             return
         session = sessions[-1]
-        self._clock: GpuClock = gpu_clock(self._spool, int(session["clock"]) == 0)
+        since_ns = self._translation.start_ns if self._translation.session.is_cut else 0
+        self._clock: GpuClock = gpu_clock(self._spool, int(session["clock"]) == 0, since_ns)
         self._tracks = GpuTracks(self._translation, self._builder, self._spool, self._numbers)
         self._scope = self._translation.process_index(self._tracks.process)
         # Only they are projected on all the work there is.
@@ -107,15 +108,13 @@ class _Process:
         done: list[StreamWork] = []
         for piece in self._spool.pieces(record_type, dtype):
             values = piece.values
-            start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-            known = make_sense(start, stop) & (values["start_ns"] > 0)
+            times = self._clock.intervals(values)
             self._builder.add_skipped(
                 english("{kind} events", kind=kind),
-                int((~known).sum()),
+                times.unknown,
                 english("they have no time that makes sense"),
             )
-            if not known.all():
-                values, start, stop = values[known], start[known], stop[known]
+            values, start, stop = times.of(values)
             device_of, context, stream = (
                 values[name].astype(np.int64) for name in ("device", "context", "stream")
             )
@@ -254,11 +253,10 @@ class _Process:
 
     def _synchronisations(self) -> None:
         values = self._spool.records(records.CUPTI_SYNC, records.cupti_sync).values
-        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-        known = make_sense(start, stop)
-        values, start, stop = values[known], start[known], stop[known]
+        times = self._clock.intervals(values)
+        values, start, stop = times.of(values)
         names = self._builder.strings(SYNC_TYPES[code].capitalize() for code in range(len(SYNC_TYPES)))
-        unknown = int((~known).sum())
+        unknown = times.unknown
         for (context,), rows in _groups(values["context"].astype(np.int64)):
             device = self._tracks.device_of(context)
             if device is None:
@@ -299,6 +297,10 @@ class _Process:
             size = part["bytes"].astype(np.int64)
             track = self._tracks.memory_track(device, context)
             total = np.cumsum(np.where(is_allocation, size, -size))
+            # What was taken before a ring began still counts in it.
+            first = int(np.searchsorted(time, 0)) if self._clock.since_ns else 0
+            part, time, is_allocation = part[first:], time[first:], is_allocation[first:]
+            size, total = size[first:], total[first:]
             names = self._builder.strings(("Release", "Allocation"))
             self._builder.add_events(
                 track,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -167,16 +167,31 @@ class _Process:
         )
         lookup = self._translation.threads.lookup
         end_thread = np.where(found.end_tid >= 0, found.end_tid, starts.tid)
-        return _Batch(
-            lookup(self._pid, starts.tid, found.start_ns),
-            starts.values["domain"],
-            found.start_ns,
-            found.stop_ns,
-            starts.values["name"].astype(np.int64),
-            found.flags,
-            starts.values,
-            found.row,
-            self._thread_numbers(lookup(self._pid, end_thread, found.stop_ns)),
+        return self._inside_ring(
+            _Batch(
+                lookup(self._pid, starts.tid, found.start_ns),
+                starts.values["domain"],
+                found.start_ns,
+                found.stop_ns,
+                starts.values["name"].astype(np.int64),
+                found.flags,
+                starts.values,
+                found.row,
+                self._thread_numbers(lookup(self._pid, end_thread, found.stop_ns)),
+            )
+        )
+
+    def _inside_ring(self, batch: _Batch) -> _Batch:
+        """Without ranges that ended before the ring; those that reach into it begin there, and are flagged."""
+        start_ns = self._translation.start_ns
+        if not self._translation.session.is_cut or not (batch.start_ns < start_ns).any():
+            return batch
+        kept = batch.take(np.flatnonzero(batch.stop_ns >= start_ns))
+        is_early = kept.start_ns < start_ns
+        return replace(
+            kept,
+            start_ns=np.maximum(kept.start_ns, start_ns),
+            flags=kept.flags | np.where(is_early, Flag.CUT_START, 0).astype(np.uint8),
         )
 
     def _thread_numbers(self, threads: Int64Array) -> Int64Array:

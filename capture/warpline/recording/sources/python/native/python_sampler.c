@@ -24,7 +24,6 @@
 #define LAST_POLL_NS 50000000u
 #define NUDGE_NS 2000000u
 #define CHILD_NAMES_NS 200000000u
-#define SLACK 20u /* of a period: so much later may a sample be */
 
 static uint64_t period_ns; /* 0: stacks of waits only, no samples */
 static _Atomic int running_in; /* process the thread was started in */
@@ -212,7 +211,7 @@ static void *follow(void *unused)
         free(walk);
         return NULL;
     }
-    prctl(PR_SET_TIMERSLACK, (unsigned long)(period_ns / SLACK)); /* to be woken with others */
+    prctl(PR_SET_TIMERSLACK, 1UL);
     if (is_child)
         names_wait_until(wl_clock(CLOCK_MONOTONIC) + CHILD_NAMES_NS);
     for (uint64_t next = wl_clock(CLOCK_MONOTONIC) + period_ns;; next += period_ns) {

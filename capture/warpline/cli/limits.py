@@ -8,7 +8,9 @@ import re
 from warpline.cli.arguments import time_ns
 from warpline.i18n import tr
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_NUMBER = r"\d{1,18}(?:\.\d{1,18})?"
+"""As long as any that means something: Python makes an infinity of 400 digits, which is no whole number."""
+_SIZE = re.compile(rf"({_NUMBER})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
@@ -41,7 +43,7 @@ def long_time_ns(text: str) -> int:
     """``type=`` for a time that may be minutes and hours as well (``10m``, ``1.5h``); int64 ns, more than nothing."""
     for unit, seconds in (("min", 60), ("m", 60), ("h", 3600)):
         number = text.removesuffix(unit)
-        if number != text and re.fullmatch(r"\d+(\.\d+)?", number):
+        if number != text and re.fullmatch(_NUMBER, number):
             value = round(float(number) * seconds * 1e9)
             break
     else:

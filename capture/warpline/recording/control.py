@@ -113,7 +113,8 @@ def _is_allowed(client: socket.socket) -> bool:
     """Whether who asks is the user who records, or root, whom nothing is hidden from."""
     if not hasattr(socket, "SO_PEERCRED"):  # elsewhere than on Linux the folder alone keeps others out
         return True
-    _pid, uid, _gid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    # Numbers of users have no sign: those above 2^31 are real, in containers above all.
+    _pid, uid, _gid = struct.unpack("iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return uid in {0, os.geteuid()}
 
 

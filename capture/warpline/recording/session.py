@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any
 
 from warpline.model.errors import RecordingError
-from warpline.untrusted import bounded, read_json
+from warpline.untrusted import INT64, bounded, read_json
 
 SESSION_FILE = "session.json"
 SESSION_VERSION = 1
@@ -34,6 +35,21 @@ _TYPES: dict[str, type | UnionType] = {
     "exit_signal": int | None,
     "was_running": bool,
 }
+_MOST_PIDS = 1 << 32
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0 and value in INT64
+
+
+_OPTIONS: dict[str, Callable[[Any], bool]] = {
+    "bool": lambda value: isinstance(value, bool),
+    "str": lambda value: isinstance(value, str),
+    "int": _is_count,
+    "int | None": lambda value: value is None or _is_count(value),
+    "tuple[str, ...]": lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
+}
+"""What a field of `RecordingOptions` may hold, by its type."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +207,11 @@ def _check_types(values: dict[str, Any]) -> None:
             raise TypeError(f"{key} is of the wrong type")
         if key.endswith("_ns") and value is not None and not 0 <= value < LATEST_NS:
             raise ValueError(f"{key} is no time")
-    for key, value in values["options"].items():
-        if not isinstance(value, str | int | list | None):
+        if key.endswith("_pid") and not 0 <= value < _MOST_PIDS:
+            raise ValueError(f"{key} is no process id")
+    for option in fields(RecordingOptions):
+        key = option.name
+        if key in values["options"] and not _OPTIONS[str(option.type)](values["options"][key]):
             raise TypeError(f"{key} is of the wrong type")
     if "\0" in values["output"]:
         raise ValueError("output is no path")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from warpline.cli.record import summary_line
+from warpline.recording.finalise import finalise
 from warpline.recording.record import record
-from warpline.recording.session import RecordingOptions
+from warpline.recording.session import RecordingOptions, Session
+from warpline.recording.sources.procfs.records import ALLOWED_CORES, allowed_cores
 from warpline.recording.sources.procfs.source import ProcfsSource
+from warpline.recording.spool.writer import SpoolWriter
 from warpline.recording.symbols.modules import Module
 from warpline.storage import open_capture
 
@@ -44,3 +50,24 @@ def test_a_library_that_cannot_be_read_has_functions_without_names(
     monkeypatch.setattr("warpline.recording.symbols.modules.read_elf", odd)
     assert Module(str(path)).function(0x40).module == "lib.so"
     assert Module(str(path)).rules is None
+
+
+def test_a_lost_text_costs_its_own_record_alone(tmp_path: Path) -> None:
+    now, pid = time.monotonic_ns(), os.getpid()
+    begun = Session(
+        tmp_path, tmp_path / "run.h5", ("x",), "/", now, time.time_ns(), 1, pid, RecordingOptions(("cpu",))
+    )
+    begun.save()
+    spool = SpoolWriter(tmp_path / "procfs.spool", "procfs")
+    rows = [
+        (now, pid, 4_000_000_000),
+        (now + 1, pid, spool.string("0 2")),
+        (now + 2, pid, spool.string("no core")),
+    ]
+    spool.append(ALLOWED_CORES, np.array(rows, allowed_cores))
+    spool.close()
+    assert finalise(tmp_path, tmp_path / "run.h5").damaged == ()
+    with open_capture(tmp_path / "run.h5") as capture:
+        (told,) = capture.meta["allowed_cores"]
+        assert told["cores"] == [0, 2]
+        assert any(warning.startswith("2 records of the cores") for warning in capture.warnings)

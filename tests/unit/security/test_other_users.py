@@ -21,7 +21,7 @@ from warpline.cli import main
 from warpline.held_folders import PREFIX, hold
 from warpline.interchange.export.output_files import writing
 from warpline.model.errors import RecordingError
-from warpline.recording.control import SOCKET_FILE, ControlServer, send_command
+from warpline.recording.control import SOCKET_FILE, ControlServer, _is_allowed, send_command
 from warpline.recording.recover import recover
 from warpline.recording.session import SESSION_FILE, load_session
 from warpline.recording.spool.directory import new_spool
@@ -77,6 +77,15 @@ def test_the_socket_of_a_recording_answers_its_own_user(shared: Path) -> None:
     assert "another user is recording there" in theirs
     assert mine == "{'ok': True}"
     assert asked == ["status"]
+
+
+@as_root
+def test_numbers_of_users_have_no_sign() -> None:
+    """Those of containers begin beyond 2^31."""
+    said = in_fork(lambda: str(_is_allowed(socket.socketpair()[0])), 4_000_000_000)
+    if "Error" in said:
+        pytest.skip("this container has no such user")
+    assert said == "True"
 
 
 def test_a_reply_without_an_end_is_not_waited_for(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english_n
 from warpline.model.track_titles import DISK_FAULTS, PAGE_FAULTS
 from warpline.recording.sources.procfs import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.storage import CaptureBuilder
+from warpline.untrusted import number_in
 
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
@@ -40,18 +42,28 @@ def add_page_faults(translation: Translation, builder: CaptureBuilder, rows: Row
 def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools: Sequence[SpoolFile]) -> None:
     """``allowed_cores`` of ``meta``: from when on a process (its index) may run on which cores."""
     found = []
+    unread = 0
     for spool in spools:
         for process, own in of_processes(
             translation, spool.records(records.ALLOWED_CORES, records.allowed_cores).values
         ):
-            found += [
-                {
-                    "process": translation.process_index(process),
-                    "time_ns": int(translation.capture_time(row["time_ns"])),
-                    "cores": [int(core) for core in spool.text(int(row["cores"])).split()],
-                }
-                for row in own
-            ]
+            for row in own:
+                cores = [number_in(core) for core in spool.text(int(row["cores"])).split()]
+                if min(cores, default=-1) < 0:
+                    unread += 1
+                    continue
+                times = int(translation.capture_time(row["time_ns"]))
+                index = translation.process_index(process)
+                found.append({"process": index, "time_ns": times, "cores": cores})
+    if unread:
+        builder.add_warning(
+            english_n(
+                "{count:,} record of the cores that a process may run on could not be read",
+                "{count:,} records of the cores that a process may run on could not be read",
+                unread,
+            ),
+            is_loss=True,
+        )
     if found:
         builder.meta["allowed_cores"] = found
 

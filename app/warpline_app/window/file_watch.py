@@ -83,7 +83,9 @@ class FileWatch(QObject):
                 name=name,
             ),
         }
-        actions = () if fate == "gone" else ((tr("Open Again"), partial(self._open_again, document)),)
+        # What was cut off or is gone would not open: the view of what is left of it is kept.
+        can_open = fate in ("replaced", "changed")
+        actions = ((tr("Open Again"), partial(self._open_again, document)),) if can_open else ()
         return self._workspace.messages.show(
             texts[fate], "error" if fate == "lost" else "warning", "", actions
         )

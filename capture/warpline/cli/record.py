@@ -350,6 +350,10 @@ def summary_line(result: Result) -> str:
         duration=format_duration(result.duration_ns),
         lost=lost,
     )
+    if result.left_ring_ns:
+        text += tr("; {time} before have left the ring", time=format_duration(result.left_ring_ns))
+    if result.outcome is not None and result.outcome.ended_early:
+        text += f"; {translated(result.outcome.ended_early)}"
     if result.damaged:
         text += tr("; the recording is kept beside it, for warpline recover with another version")
     consequences = {source.name: source.without for source in recording_sources() if source.without}

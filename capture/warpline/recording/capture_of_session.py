@@ -40,6 +40,7 @@ class Result:
     events: int = 0
     lost: int = 0
     duration_ns: int = 0
+    left_ring_ns: int = 0
     outcome: RecorderOutcome | None = None
     damaged: tuple[str, ...] = ()
 
@@ -75,10 +76,16 @@ def write_capture(
     if not done.damaged:
         remove_spool(directory)
     duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
-    duration = min(duration, session.options.ring_ns or duration)
+    left_ring = max(duration - session.options.ring_ns, 0) if session.options.ring_ns else 0
     tell({"state": "done", "path": str(done.path), "events": done.events, "lost": done.lost})
     return replace(
-        result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration, damaged=done.damaged
+        result,
+        path=done.path,
+        events=done.events,
+        lost=done.lost,
+        duration_ns=duration - left_ring,
+        left_ring_ns=left_ring,
+        damaged=done.damaged,
     )
 
 

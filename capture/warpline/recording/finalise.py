@@ -10,6 +10,7 @@ from pathlib import Path
 from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, StorageError
 from warpline.model.progress import IsCancelled, Progress
+from warpline.model.times import format_duration
 from warpline.recording.again import remembered_options
 from warpline.recording.agent.reported_sources import add_agent_losses
 from warpline.recording.session import Session, load_session, readable
@@ -63,7 +64,8 @@ def finalise(
         raise RecordingError(f"{directory}: holds no spool file that can be read")
     sources = recording_sources()
     timed_records = dict(entry for source in sources for entry in source.timed_records)
-    session, schedule = in_ring(session, read_schedule(session, spools, timed_records))
+    whole = read_schedule(session, spools, timed_records)
+    session, schedule = in_ring(session, whole)
     if session.is_cut:
         passing = {entry[0]: entry[1:] for source in sources for entry in source.passing_records}
         cut_to_ring(spools, passing, schedule.start_ns)
@@ -71,6 +73,11 @@ def finalise(
         _describe(session, builder)
         for problem in problems:
             builder.add_warning(problem, is_loss=True)
+        if session.is_cut:
+            gone = format_duration(schedule.start_ns - whole.start_ns)
+            builder.add_warning(
+                english("only the end was kept by --ring: {time} before it are gone", time=gone), is_loss=True
+            )
         builder.set_span(0, schedule.stop_ns - schedule.start_ns)
         pauses = schedule.pauses - schedule.start_ns
         for start, stop in pauses.tolist():
@@ -152,8 +159,8 @@ def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder, *, goes_o
             records.SOURCE_STATE, records.source_state
         ).values.tolist():
             builder.add_source(text(name), bool(enabled), text(reason), int(lost), text(remedy))
-        for _time, number, _severity in spool.records(records.MESSAGE, records.message).values.tolist():
-            builder.add_warning(text(number))
+        for _time, number, severity in spool.records(records.MESSAGE, records.message).values.tolist():
+            builder.add_warning(text(number), is_loss=severity == records.LOSS)
         if not spool.header.finished and spool.header.producer == "recorder" and not goes_on:
             builder.add_warning(
                 english("the recorder was killed: the capture ends with the last record it had written"),

@@ -48,6 +48,7 @@ class RecorderOutcome:
     sources: tuple[Source, ...]
     warnings: tuple[str, ...]
     interrupted_by: int | None = None
+    ended_early: str = ""  # why it ended before the program, one of the warnings
 
 
 @dataclass
@@ -80,6 +81,7 @@ class Recorder:
         self._driving: set[Any] = set()
         self._interrupts = 0
         self._interrupted_by: int | None = None
+        self._ended_early = ""
         self._started_ns = 0
         self._recorded_ns = 0
         self._resumed_ns = 0
@@ -159,6 +161,7 @@ class Recorder:
         if reason:
             self._stop_asked = True
             self.warnings.append(reason)
+            self._ended_early = reason
         if now >= self._status_due:
             self._status_due = now + STATUS_PERIOD_NS
             self.report(self._status())
@@ -282,6 +285,7 @@ class Recorder:
             tuple(self._collectors.reports()),
             tuple(self.warnings),
             self._interrupted_by,
+            self._ended_early,
         )
 
     def _close(self) -> None:
@@ -289,7 +293,10 @@ class Recorder:
         for source in self._collectors.reports():
             self._write_source(source)
         for warning in self.warnings:
-            packed = np.array([(time.monotonic_ns(), self._journal.string(warning), 1)], records.message)
+            severity = records.LOSS if warning == self._ended_early else records.WARNING
+            packed = np.array(
+                [(time.monotonic_ns(), self._journal.string(warning), severity)], records.message
+            )
             self._journal.append(records.MESSAGE, packed)
         self._write_clock_pair()
         self._server.close()

@@ -88,7 +88,8 @@ class ConversionCache:
         target = self.path_of(sources, converter)
         if self._is_sound(target):
             with contextlib.suppress(OSError):
-                os.utime(target)
+                # When it was used; the time of its change stays, by which whoever has it open knows it as it was.
+                os.utime(target, ns=(time.time_ns(), target.stat().st_mtime_ns))
             return target
         making = self.folder / f"{target.stem}.{uuid.uuid4().hex[:8]}.making"
         try:
@@ -170,7 +171,7 @@ class ConversionCache:
             for path in self.folder.glob(pattern):
                 with contextlib.suppress(OSError):
                     status = path.stat()
-                    found.append((path, status.st_size, status.st_mtime))
+                    found.append((path, status.st_size, max(status.st_atime, status.st_mtime)))
         return found
 
     def _evict(self, keep: Path | None = None) -> None:

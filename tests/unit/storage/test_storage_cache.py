@@ -114,6 +114,8 @@ def test_what_was_used_longest_ago_goes_first(cache: ConversionCache, tmp_path: 
         os.utime(entries[-1], (1000 + index, 1000 + index))
     # Using the oldest makes it the newest.
     assert cache.get([sources[0]], "x", Converter()) == entries[0]
+    # Whoever has it open knows by the time of its change that it is as it was.
+    assert entries[0].stat().st_mtime == 1000
     size = entries[0].stat().st_size
     cache.max_bytes = int(3.5 * size)
     fifth = tmp_path / "5.json"

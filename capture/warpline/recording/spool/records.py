@@ -33,6 +33,7 @@ source_state = np.dtype(
 )
 recording_state = np.dtype([("time_ns", "<u8"), ("state", "<u4"), ("reason", "<u4")])
 """State as in the control page: 0 recording, 1 paused, 2 stopped."""
+WARNING, LOSS = 1, 2  # severities of messages
 message = np.dtype([("time_ns", "<u8"), ("text", "<u4"), ("severity", "<u4")])
 
 

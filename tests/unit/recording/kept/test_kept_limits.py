@@ -159,9 +159,14 @@ def test_a_recording_with_a_ring_ends_where_its_limit_says(tmp_path: Path) -> No
     done = record(tmp_path, *python(script), options=options)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [b"begun", b"done"]
+    assert b"before have left the ring; the recording ended after --max-duration" in done.stderr
     with open_capture(tmp_path / "run.h5") as capture:
         assert capture.span == (0, S // 5)
         starts = np.asarray(capture.events.start)
         assert starts.min() >= 0
-        assert capture.warnings == ("the recording ended after --max-duration",)
+        gone, ended = capture.warnings
+        assert gone.startswith("only the end was kept by --ring: ")
+        assert gone.endswith(" before it are gone")
+        assert ended == "the recording ended after --max-duration"
+        assert capture.meta["incomplete"] == [gone, ended]
         assert json.loads(json.dumps(capture.meta["recording"]))["ring_ns"] == S // 5

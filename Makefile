@@ -4,7 +4,7 @@
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
-DATA ?= ../shared/data
+DATA ?=
 export QT_QPA_PLATFORM ?= offscreen
 
 help: ## this list

@@ -5,10 +5,20 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Signatures = Mapping[str, tuple[Any, list[Any] | None]]
 """Result and arguments of each function; None leaves the arguments to ctypes."""
+POINTER, INTEGER = ctypes.c_void_p, ctypes.c_int64
+"""Where a column begins, and a count, a time or a place in one."""
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Where the values of a contiguous array begin."""
+    return int(array.ctypes.data)
 
 
 def load(library: Path, signatures: Signatures, *shared: Path) -> ctypes.CDLL | None:

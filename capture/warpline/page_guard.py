@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import weakref
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,31 +32,54 @@ def enable() -> bool:
     return _enabled is not None
 
 
-class Guard:
-    """Watches over one map, for as long as the map lives."""
+class GuardedMap(mmap.mmap):
+    """A map that is watched over from `watch` to its end.
 
-    def __init__(self, mapped: mmap.mmap, address: int) -> None:
-        """``address`` is where ``mapped`` begins in memory."""
-        self._library = _enabled
-        self._number = -1
-        self._was_lost = False
-        if self._library is not None:
-            self._number = self._library.warpline_guard_add(address, len(mapped))
-        if self._library is not None and self._number >= 0:
-            self._end = weakref.finalize(mapped, self._library.warpline_guard_remove, self._number)
+    As many as 1,024 maps of a process are: another one is as without the helper until some of them have gone.
+    """
+
+    _helper: ctypes.CDLL | None = None
+    _address = 0
+    _number = -1
+    _was_lost = False
+
+    def watch(self, address: int) -> None:
+        """``address`` is where the map begins in memory."""
+        self._helper, self._address = _enabled, address
+        if self._helper is not None:
+            self._number = self._helper.warpline_guard_add(address, len(self))
 
     @property
     def is_lost(self) -> bool:
         """Whether something was read as zeros that could not be read."""
-        if self._library is not None and self._number >= 0 and self._end.alive:
-            self._was_lost = bool(self._library.warpline_guard_is_lost(self._number))
+        if (
+            self._helper is not None
+            and self._number >= 0
+            and self._helper.warpline_guard_is_lost(self._number)
+        ):
+            self._was_lost = True
         return self._was_lost
 
-    def end(self) -> None:
-        """The map has been closed."""
-        if self._number >= 0:
+    def close(self) -> None:
+        """Raises BufferError while somebody views the map, which is watched over still."""
+        # Before it goes: the next map may lie in the same place, and what that one lacks is not ours to answer.
+        is_watched = self._number >= 0
+        self._let_go()
+        try:
+            super().close()
+        except BufferError:
+            if is_watched:
+                self.watch(self._address)
+            raise
+
+    def __del__(self) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._helper is not None and self._number >= 0:
             _ = self.is_lost
-            self._end()
+            number, self._number = self._number, -1
+            self._helper.warpline_guard_remove(number)
 
 
 @lru_cache(maxsize=1)

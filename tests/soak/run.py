@@ -6,6 +6,7 @@ quarter of the time. Exits with 1 where something did.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import statistics
@@ -107,7 +108,8 @@ def soak(folder: Path, seconds: float, ring_s: float) -> int:
                     flush=True,
                 )
     finally:
-        os.kill(target, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # a program that ended by itself: the statuses tell
+            os.kill(target, signal.SIGTERM)
         if window.stdin is not None:
             window.stdin.close()
         statuses = recorder.wait(120), window.wait(60)

@@ -85,7 +85,7 @@ def train() -> None:
 
     dataset: Any = torch.utils.data.IterableDataset
 
-    class Pictures(dataset):  # type: ignore[misc]
+    class Pictures(dataset):  # type: ignore[misc]  # a base that is Any: torch need not be there
         def __iter__(self) -> Iterator[tuple[torch.Tensor, int]]:
             for index in count():
                 yield torch.rand(3, 32, 32, generator=torch.Generator().manual_seed(index)), index % 10

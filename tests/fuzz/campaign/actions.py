@@ -123,10 +123,9 @@ def preload() -> None:
     """Import what the actions use, so that forks share it."""
     import importlib
 
-    import h5py  # noqa: F401
-    import numpy as np  # noqa: F401
-
     for name in (
+        "h5py",
+        "numpy",
         "warpline.cli.info",
         "warpline.storage",
         "warpline.interchange",

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.segments import Index, Segments, address, as_int32
+from warpline.analysis.findings.segments import Index, Segments, as_int32
+from warpline.compiled import address
 
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.compiled import load
+from warpline.compiled import INTEGER, POINTER, address, load
 
 Int64Array = npt.NDArray[np.int64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
@@ -21,8 +21,6 @@ BoolArray = npt.NDArray[np.bool_]
 NOBODY = -1
 _NARROW = np.iinfo(np.int32).max
 LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
-_Pointer = ctypes.c_void_p
-_Integer = ctypes.c_int64
 
 
 @lru_cache(maxsize=1)
@@ -31,24 +29,19 @@ def library() -> ctypes.CDLL | None:
     return load(
         LIBRARY,
         {
-            "warpline_segments_at": (None, [_Integer, *[_Pointer] * 4, _Integer, *[_Pointer] * 2]),
+            "warpline_segments_at": (None, [INTEGER, *[POINTER] * 4, INTEGER, *[POINTER] * 2]),
             "warpline_blame": (
-                _Integer,
-                [*[_Pointer] * 6, _Integer, _Pointer, *[_Integer] * 6, *[_Pointer] * 6],
+                INTEGER,
+                [*[POINTER] * 6, INTEGER, POINTER, *[INTEGER] * 6, *[POINTER] * 6],
             ),
-            "warpline_by_ends": (None, [*[_Pointer] * 3, _Integer, *[_Pointer] * 2]),
+            "warpline_by_ends": (None, [*[POINTER] * 3, INTEGER, *[POINTER] * 2]),
             "warpline_replay": (
                 None,
-                [_Integer, *[_Pointer] * 5, *[_Integer] * 3, _Pointer, _Integer, _Pointer],
+                [INTEGER, *[POINTER] * 5, *[INTEGER] * 3, POINTER, INTEGER, POINTER],
             ),
-            "warpline_walk": (_Integer, [*[_Pointer] * 2, *[_Integer] * 5, *[_Pointer] * 2]),
+            "warpline_walk": (INTEGER, [*[POINTER] * 2, *[INTEGER] * 5, *[POINTER] * 2]),
         },
     )
-
-
-def address(array: npt.NDArray[Any]) -> int:
-    """Where the values of a contiguous array begin."""
-    return int(array.ctypes.data)
 
 
 def as_int32(values: IntArray) -> npt.NDArray[np.int32]:

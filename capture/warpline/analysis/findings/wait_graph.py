@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
-from warpline.analysis.findings.segments import Index, IntArray, Segments, address, one_of
+from warpline.analysis.findings.segments import Index, IntArray, Segments, one_of
+from warpline.compiled import address
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]

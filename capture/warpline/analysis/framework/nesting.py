@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import load
+from warpline.compiled import INTEGER, POINTER, address, load
 
 Int64Array = npt.NDArray[np.int64]
 LIBRARY = Path(__file__).parent / "libwarpline_nesting.so"
-_Pointer = ctypes.c_void_p
-_Integer = ctypes.c_int64
 
 
 @lru_cache(maxsize=1)
@@ -26,10 +23,10 @@ def library() -> ctypes.CDLL | None:
     return load(
         LIBRARY,
         {
-            "warpline_parents": (None, [_Integer, *[_Pointer] * 5]),
-            "warpline_levels": (None, [_Integer, *[_Pointer] * 2]),
-            "warpline_self_times": (None, [_Integer, *[_Pointer] * 3]),
-            "warpline_windows": (None, [_Integer, _Pointer, _Integer, *[_Pointer] * 4]),
+            "warpline_parents": (None, [INTEGER, *[POINTER] * 5]),
+            "warpline_levels": (None, [INTEGER, *[POINTER] * 2]),
+            "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
+            "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
         },
     )
 
@@ -124,14 +121,10 @@ def _compiled_parents(found: ctypes.CDLL, lanes: Sequence[LaneEvents]) -> Int64A
     )
     counts = np.array([len(times) for times in starts], np.int64)
     parent = np.empty(int(counts.sum()), np.int64)
-    places = [np.array([_at(times) for times in columns], np.uintp) for columns in (starts, stops)]
+    places = [np.array([address(times) for times in columns], np.uintp) for columns in (starts, stops)]
     cursor = np.empty(len(lanes), np.int64)
-    found.warpline_parents(len(lanes), *map(_at, (*places, counts, cursor, parent)))
+    found.warpline_parents(len(lanes), *map(address, (*places, counts, cursor, parent)))
     return parent
-
-
-def _at(array: npt.NDArray[Any]) -> int:
-    return int(array.ctypes.data)
 
 
 def levels(parent: Int64Array, compiled: bool = True) -> Int64Array:
@@ -139,7 +132,7 @@ def levels(parent: Int64Array, compiled: bool = True) -> Int64Array:
     found = library() if compiled else None
     if found is not None:
         depth, above = np.full(len(parent), -1, np.int32), np.ascontiguousarray(parent, np.int64)
-        found.warpline_levels(len(depth), _at(above), _at(depth))
+        found.warpline_levels(len(depth), address(above), address(depth))
         return depth.astype(np.int64)
     level = np.zeros(len(parent), np.int64)
     above = parent.copy()
@@ -172,7 +165,13 @@ def windows(
         moments, begins, ends = (np.ascontiguousarray(column, np.int64) for column in (times, starts, stops))
         first, last = np.empty(len(begins), np.int64), np.empty(len(begins), np.int64)
         found.warpline_windows(
-            len(moments), _at(moments), len(begins), _at(begins), _at(ends), _at(first), _at(last)
+            len(moments),
+            address(moments),
+            len(begins),
+            address(begins),
+            address(ends),
+            address(first),
+            address(last),
         )
         return first, last
     first = np.searchsorted(times, starts, "left").astype(np.int64)
@@ -235,7 +234,7 @@ def self_times(duration: Int64Array, parent: Int64Array, compiled: bool = True) 
     if found is not None:
         whole, above = np.ascontiguousarray(duration, np.int64), np.ascontiguousarray(parent, np.int64)
         own = np.empty(len(whole), np.int64)
-        found.warpline_self_times(len(whole), _at(whole), _at(above), _at(own))
+        found.warpline_self_times(len(whole), address(whole), address(above), address(own))
         return own
     child = np.flatnonzero(parent >= 0)
     inside = np.bincount(parent[child], weights=duration[child], minlength=len(duration))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Told = Callable[[str], None]
 MOST_WORKERS = 4
+_SET_BY_DASK = ("DASK_SCHEDULER_ADDRESS", "__DASK_PARENT_PID")
+_BEFORE_WORKERS = "distributed.nanny.pre-spawn-environ"
+"""The setting of Dask that says what else it sets in the process that starts workers."""
 _CONNECT_SECONDS = 20
 _LOOK_SECONDS = 0.2
 """How often whoever waits for a rank asks whether it is still wanted."""
@@ -126,15 +129,21 @@ def _embedded(count: int, stack: ExitStack) -> Client:
 @contextmanager
 def _environment_of_workers() -> Iterator[None]:
     """Workers import nothing from the current folder; what Dask sets for them is not left to other programs."""
-    before = dict(os.environ)
+    import dask
+
+    names = {"PYTHONSAFEPATH", *_SET_BY_DASK, *(dask.config.get(_BEFORE_WORKERS, None) or ())}
+    # Only these: other threads of this process may set others meanwhile.
+    before = {name: os.environ.get(name) for name in names}
     # For the workers, and for what Python itself starts beside them.
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
         yield
     finally:
-        for name in os.environ.keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _distributed(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import CaptureFormatError, CaptureVersionError
-from warpline.page_guard import Guard
+from warpline.page_guard import GuardedMap
 from warpline.storage.columns.file_fate import FileFate
 from warpline.storage.columns.schema import ALIGNMENT, FORMAT, READABLE_VERSIONS, VERSION
 from warpline.storage.columns.stored_text import set_attribute
@@ -61,11 +61,11 @@ class MappedFile:
             with path.open("rb") as raw:
                 if raw.read(len(SIGNATURE)) != SIGNATURE:
                     raise self.error(why_not_hdf5(path, self._size))
-                self._map = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
+                self._map = GuardedMap(raw.fileno(), 0, access=mmap.ACCESS_READ)
                 self._opened = os.fstat(raw.fileno())
         except OSError as error:
             raise CaptureFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-        self._guard = Guard(self._map, self._address())
+        self._map.watch(self._address())
         try:
             self._file = h5py.File(path, "r")
         except (OSError, RuntimeError, ValueError) as error:
@@ -341,7 +341,7 @@ class MappedFile:
             size = os.fstat(self._file.id.get_vfd_handle()).st_size
         except (OSError, RuntimeError, ValueError):
             return False
-        return size >= self._size and not self._guard.is_lost
+        return size >= self._size and not self._map.is_lost
 
     def fate(self) -> FileFate:
         """What became of the file since it was opened, as far as the system tells; see `FileFate`."""
@@ -377,7 +377,6 @@ class MappedFile:
         # The map goes when the last column that views it goes.
         with contextlib.suppress(BufferError):
             self._map.close()
-            self._guard.end()
 
 
 def is_capture(path: Path) -> bool:

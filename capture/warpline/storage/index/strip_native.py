@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import load
+from warpline.compiled import INTEGER, POINTER, address, load
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.index.pyramid import Pyramid
@@ -33,27 +33,24 @@ LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
 RUN = np.dtype([(name, np.int64) for name in ("lane", "index", "low", "high")])
 """One lane at the level chosen for a view (an index into the directory, or `RAW`), and its part that can be seen."""
 
-_Pointer = ctypes.c_void_p
-_Integer = ctypes.c_int64
-
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loop, None where it is not compiled."""
-    return load(LIBRARY, {"warpline_strip_choose": (None, None), "warpline_strip_draw": (_Integer, None)})
+    return load(LIBRARY, {"warpline_strip_choose": (None, None), "warpline_strip_draw": (INTEGER, None)})
 
 
 class _Columns(ctypes.Structure):
     """``Capture`` of strip.c."""
 
     _fields_ = [
-        *((name, _Pointer) for name in ("start", "duration", "kind", "flags")),
-        ("events", _Integer),
-        *((name, _Pointer) for name in ("entry_start", "longest", "rest", "row")),
-        *((name, _Pointer) for name in ("lane_first", "lane_count", "levels_of_lane")),
-        *((name, _Pointer) for name in ("level", "level_first", "level_count")),
-        *((name, _Pointer) for name in ("skip_events", "skip_events_at", "skip_entries", "skip_entries_at")),
-        ("not_busy", _Integer),
+        *((name, POINTER) for name in ("start", "duration", "kind", "flags")),
+        ("events", INTEGER),
+        *((name, POINTER) for name in ("entry_start", "longest", "rest", "row")),
+        *((name, POINTER) for name in ("lane_first", "lane_count", "levels_of_lane")),
+        *((name, POINTER) for name in ("level", "level_first", "level_count")),
+        *((name, POINTER) for name in ("skip_events", "skip_events_at", "skip_entries", "skip_entries_at")),
+        ("not_busy", INTEGER),
     ]
 
 
@@ -61,7 +58,7 @@ class _View(ctypes.Structure):
     """``View`` of strip.c."""
 
     _fields_ = [
-        *((name, _Integer) for name in ("start_ns", "stop_ns", "width_px", "rect_ns")),
+        *((name, INTEGER) for name in ("start_ns", "stop_ns", "width_px", "rect_ns")),
         ("pixels_per_ns", ctypes.c_double),
         ("pixel_ns", ctypes.c_double),
         ("busy_per_ns", ctypes.c_float),
@@ -72,22 +69,16 @@ class _Rects(ctypes.Structure):
     """``Rects`` of strip.c."""
 
     _fields_ = [
-        *((name, _Pointer) for name in ("lane", "row", "start", "stop", "kind", "flags")),
-        ("capacity", _Integer),
-        ("count", _Integer),
+        *((name, POINTER) for name in ("lane", "row", "start", "stop", "kind", "flags")),
+        ("capacity", INTEGER),
+        ("count", INTEGER),
     ]
 
 
 class _Line(ctypes.Structure):
     """``Line`` of strip.c."""
 
-    _fields_ = [
-        (name, _Pointer) for name in ("busy", "mark_row", "mark_kind", "mark_flags", "sum", "longest")
-    ]
-
-
-def _at(array: Array) -> int:
-    return int(array.ctypes.data)
+    _fields_ = [(name, POINTER) for name in ("busy", "mark_row", "mark_kind", "mark_flags", "sum", "longest")]
 
 
 class StripLoop:
@@ -97,7 +88,7 @@ class StripLoop:
         self._lib = lib
         # The pointers are worth nothing without the arrays.
         self._arrays = columns
-        self._columns = _Columns(**{name: _at(array) for name, array in columns.items()})
+        self._columns = _Columns(**{name: address(array) for name, array in columns.items()})
         self._columns.events = events
         self._columns.not_busy = int(NOT_BUSY)
 
@@ -105,8 +96,8 @@ class StripLoop:
         """A `RUN` for each lane, found without touching the file."""
         runs = np.empty(len(lanes), RUN)
         self._lib.warpline_strip_choose(
-            ctypes.byref(self._columns), ctypes.byref(view), _Pointer(_at(lanes)), _Pointer(_at(offset_ns)),
-            _Integer(len(lanes)), _Pointer(_at(runs)),
+            ctypes.byref(self._columns), ctypes.byref(view), POINTER(address(lanes)), POINTER(address(offset_ns)),
+            INTEGER(len(lanes)), POINTER(address(runs)),
         )  # fmt: skip
         return runs
 
@@ -120,16 +111,16 @@ class StripLoop:
             np.zeros((lanes, width), np.uint8),
         )
         sums, longest = np.zeros(width), np.full(width, -1, np.int64)
-        line = _Line(*(_at(array) for array in pixels), _at(sums), _at(longest))
+        line = _Line(*(address(array) for array in pixels), address(sums), address(longest))
         # Of events that do not overlap, so many can be a pixel long; damaged ones may be more.
         capacity = min(lanes * (width + 2), int(np.maximum(runs["high"] - runs["low"] + 1, 0).sum()))
         while True:
             lane, row, start, stop = (np.empty(capacity, np.int64) for _ in range(4))
             kind, flags = (np.empty(capacity, np.uint8) for _ in range(2))
-            rects = _Rects(*(_at(array) for array in (lane, row, start, stop, kind, flags)), capacity, 0)
+            rects = _Rects(*(address(array) for array in (lane, row, start, stop, kind, flags)), capacity, 0)
             touched = self._lib.warpline_strip_draw(
-                ctypes.byref(self._columns), ctypes.byref(view), _Pointer(_at(runs)), _Pointer(_at(offset_ns)),
-                _Integer(lanes), ctypes.byref(line), ctypes.byref(rects),
+                ctypes.byref(self._columns), ctypes.byref(view), POINTER(address(runs)), POINTER(address(offset_ns)),
+                INTEGER(lanes), ctypes.byref(line), ctypes.byref(rects),
             )  # fmt: skip
             n = int(rects.count)
             if n <= capacity:

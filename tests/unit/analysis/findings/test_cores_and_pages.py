@@ -27,8 +27,8 @@ def _write(
     path: Path,
     threads: list[States],
     meta: dict[str, Any],
-    counters: dict[str, tuple[list[int], list[float]]] = {},  # noqa: B006
-    samples: list[tuple[int, str]] = [],  # noqa: B006
+    counters: dict[str, tuple[list[int], list[float]]] | None = None,
+    samples: list[tuple[int, str]] | None = None,
 ) -> Path:
     """The capture of a program with these threads on two cores, its counters, and stacks sampled of its main thread."""
     with CaptureBuilder(path) as builder:
@@ -52,12 +52,12 @@ def _write(
                 attributes={"cpu": np.array([core for _, _, core in states])},
             )  # fmt: skip
             longest = max(longest, int(length.sum()))
-            for time_ns, frame in samples if not number else []:
+            for time_ns, frame in (samples or []) if not number else []:
                 stack = builder.stack(builder.string(frame))
                 builder.add_events(
                     sampled, "sample", [time_ns], [0], [builder.string("sample")], attributes={"stack": [stack]}
                 )  # fmt: skip
-        for name, (times, values) in counters.items():
+        for name, (times, values) in (counters or {}).items():
             track = builder.track(f"process/71.1/counters/{name}", role="counter", process=process)
             builder.add_counter(track, name, "", times, values)
         builder.set_span(0, longest)

@@ -111,8 +111,10 @@ def test_a_capture_is_as_long_as_its_ring(tmp_path: Path, ring_s: int, kept_s: i
 
 
 def test_sizes_and_times_end_a_recording_and_say_so(tmp_path: Path) -> None:
-    (tmp_path / "x.spool").write_bytes(bytes(1 << 20))
-    os.sync()
+    with (tmp_path / "x.spool").open("wb") as file:
+        file.write(os.urandom(1 << 20))  # zeros take no room on file systems that compress
+        file.flush()
+        os.fsync(file.fileno())
     begun = time.monotonic_ns()
     small = Limits(tmp_path, RecordingOptions((), max_size_bytes=1 << 19), (), begun)
     large = Limits(tmp_path, RecordingOptions((), max_size_bytes=1 << 30), (), begun)

@@ -21,7 +21,7 @@ SAID = b"line 1\nline 2\nline 3\nline 4\nline 5\n"
 @needs_perf
 @pytest.mark.parametrize("limit", ["-n 40", "-f 2048", "-v 400000"])
 def test_limits_of_the_recorder_are_none_of_the_program(tmp_path: Path, limit: str) -> None:
-    prefix = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh"]
+    prefix = ["sh", "-c", f'ulimit {limit}; OPENBLAS_NUM_THREADS=1 exec "$@"', "sh"]
     done = record(tmp_path, "sh", "-c", f"{LINES}; exit 7", prefix=prefix, options=["--no-check"])
     assert done.stdout == SAID, done.stderr
     assert done.stderr.count(b"\n") == 1, done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +43,13 @@ def of_page_faults(case: Case) -> Iterator[Finding]:
         return
     segments = case.segments
     keep = np.ones(len(segments), np.float32)
+    grown, running = _grown_pages(case), _Running(case)
     spent: list[tuple[float, int, Int64Array]] = []
     for counted in _counted(case, PAGE_FAULTS):
-        again = counted.counts.sum() - _grown_pages(case, counted)
+        again = counted.counts.sum() - grown.get(counted.process, 0.0)
         if again * each_ns < NOTE * case.whole_ns:
             continue
-        runs = _running(case, counted.process)
+        runs = running.of(counted.process)
         share = _share(
             segments.start[runs], segments.stop[runs], counted, each_ns * again / counted.counts.sum()
         )
@@ -94,12 +96,11 @@ def of_page_faults(case: Case) -> Iterator[Finding]:
 
 def disk_faults(case: Case, pieces: Int64Array) -> int:
     """How often, while some pieces lasted, a page was read from a disk for the processes that explain them."""
-    capture, kept = case.view.capture, case.pieces
-    actor = case.segments.actor[kept.leaf[pieces]]
+    kept = case.pieces
+    process = _processes(case)[case.segments.actor[kept.leaf[pieces]]]
     found = 0.0
     for counted in _counted(case, DISK_FAULTS):
-        threads = [index for index, one in enumerate(capture.threads) if one.process == counted.process]
-        own = pieces[one_of(actor, threads)] if threads else pieces[:0]
+        own = pieces[process == counted.process]
         if len(own):
             first = np.searchsorted(counted.edges, kept.start[own], "right") - 1
             last = np.searchsorted(counted.edges, kept.stop[own], "left")
@@ -126,11 +127,13 @@ def _counted(case: Case, name: str) -> Iterator[_Counted]:
             yield _Counted(process, np.append(edges[:-1][inside], edges[1:][inside][-1]), counts)
 
 
-def _grown_pages(case: Case, counted: _Counted) -> float:
-    """By how many pages the memory of a process grew in the range, at most."""
+def _grown_pages(case: Case) -> dict[int, float]:
+    """By how many pages the memory of each process grew in the range, at most; those of which that is known."""
     capture = case.view.capture
+    grown: dict[int, float] = {}
     for counter in capture.counters:
-        if counter.name == RESIDENT_MEMORY and capture.tracks[counter.track].process == counted.process:
+        process = capture.tracks[counter.track].process
+        if counter.name == RESIDENT_MEMORY and process is not None and process not in grown:
             times, values = np.asarray(counter.times), np.asarray(counter.values, np.float64)
             first = max(int(np.searchsorted(times, case.view.start_ns, "right")) - 1, 0)
             own = values[first : np.searchsorted(times, case.view.stop_ns, "right")]
@@ -138,17 +141,37 @@ def _grown_pages(case: Case, counted: _Counted) -> float:
             if len(own):
                 # What it had when it began was taken before the range, where that did not begin with it.
                 before = own[0] if times[first] <= case.view.start_ns else 0.0
-                return max(float(own.max()) - before, 0.0) / _PAGE_BYTES
-    return 0.0
+                grown[process] = max(float(own.max()) - before, 0.0) / _PAGE_BYTES
+    return grown
 
 
-def _running(case: Case, process: int) -> Int64Array:
-    """What the threads of a process ran."""
-    segments = case.segments
-    own = [index for index, one in enumerate(case.view.capture.threads) if one.process == process]
-    if not own:
-        return np.empty(0, np.int64)
-    return np.flatnonzero(one_of(segments.actor, own) & one_of(segments.cause, _RUNS))
+def _processes(case: Case) -> Int64Array:
+    """The process of each actor; -1 of one that is no thread."""
+    of_thread = np.array([one.process for one in case.view.capture.threads], np.int64)
+    # Numbers behind those of the threads are GPUs.
+    others = int(case.segments.actor.max(initial=-1)) + 1 - len(of_thread)
+    return np.append(of_thread, np.full(max(others, 0), -1))
+
+
+class _Running:
+    """What the threads of each process ran, found at once for all of them when the first is asked for."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def of(self, process: int) -> Int64Array:
+        """The segments of one process, in their order."""
+        runs, ordered = self._sorted
+        first, last = np.searchsorted(ordered, [process, process + 1])
+        return runs[first:last]
+
+    @cached_property
+    def _sorted(self) -> tuple[Int64Array, Int64Array]:
+        segments = self._case.segments
+        runs = np.flatnonzero(one_of(segments.cause, _RUNS))
+        process = _processes(self._case)[segments.actor[runs]]
+        order = np.argsort(process, kind="stable")
+        return runs[order], process[order]
 
 
 def _share(start: Int64Array, stop: Int64Array, counted: _Counted, each_ns: float) -> Float64Array:

@@ -46,7 +46,12 @@ static void hand_on(int number, siginfo_t *info, void *context)
         former.sa_handler(number);
         return;
     }
-    signal(number, SIG_DFL); /* the instruction is tried again, and ends the process as ever */
+    if (former.sa_handler == SIG_IGN && info->si_code <= 0)
+        return;
+    signal(number, SIG_DFL);
+    /* What an instruction met ends the process when that is tried again; what somebody sent comes only once. */
+    if (info->si_code <= 0)
+        raise(number);
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context)

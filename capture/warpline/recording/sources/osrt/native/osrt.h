@@ -48,10 +48,9 @@ static inline uint32_t osrt_waiting_text(int descriptor)
 }
 /* A pipe, socket, terminal …: what it is read for may never come. */
 bool osrt_may_never_come(int descriptor);
-/* Reads and writes of it return at once, whether or not there is something (O_NONBLOCK). Asked once, and again when it
- * was opened anew or the program changed it. */
+/* Reads and writes of it return at once, whether or not there is something (O_NONBLOCK). The kernel is asked each time:
+ * the mode belongs to what is open, which other descriptors and processes change too, by fcntl, ioctl or the bare call. */
 bool osrt_never_waits(int descriptor);
-void osrt_forget_mode(int descriptor);
 void osrt_forget_descriptor(int descriptor);
 /* The ends of a pair of sockets, just made. */
 void osrt_note_pair(const int ends[2]);

@@ -13,11 +13,10 @@
 #include "osrt.h"
 
 enum { NOT_LOOKED_AT, A_FILE, NO_FILE, ONE_OF_A_PAIR };
-enum { NOT_ASKED, WAITS, NEVER_WAITS };
 
 _Atomic uint32_t osrt_known_texts[DESCRIPTORS];
 static struct {
-    _Atomic uint8_t class, mode;
+    _Atomic uint8_t class;
     uint64_t device, inode;
 } known[DESCRIPTORS];
 
@@ -88,7 +87,6 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
         !may_differ)
         return text;
     text = find_text(descriptor, &status);
-    osrt_forget_mode(descriptor);
     known[descriptor].device = status.st_dev;
     known[descriptor].inode = status.st_ino;
     atomic_store_explicit(&osrt_known_texts[descriptor], text, memory_order_relaxed);
@@ -113,22 +111,9 @@ bool osrt_may_never_come(int descriptor)
 
 bool osrt_never_waits(int descriptor)
 {
-    if (descriptor < 0 || descriptor >= DESCRIPTORS)
-        return false;
-    uint8_t mode = atomic_load_explicit(&known[descriptor].mode, memory_order_relaxed);
-    if (UNLIKELY(mode == NOT_ASKED)) {
-        int saved_errno = errno, flags = fcntl(descriptor, F_GETFL);
-        errno = saved_errno;
-        mode = flags >= 0 && (flags & O_NONBLOCK) ? NEVER_WAITS : WAITS;
-        atomic_store_explicit(&known[descriptor].mode, mode, memory_order_relaxed);
-    }
-    return mode == NEVER_WAITS;
-}
-
-void osrt_forget_mode(int descriptor)
-{
-    if (descriptor >= 0 && descriptor < DESCRIPTORS)
-        atomic_store_explicit(&known[descriptor].mode, NOT_ASKED, memory_order_relaxed);
+    int saved_errno = errno, flags = fcntl(descriptor, F_GETFL);
+    errno = saved_errno;
+    return flags >= 0 && (flags & O_NONBLOCK);
 }
 
 uint32_t osrt_find_waiting_text(int descriptor)
@@ -169,5 +154,4 @@ void osrt_forget_descriptor(int descriptor)
         return;
     atomic_store_explicit(&osrt_known_texts[descriptor], 0, memory_order_relaxed);
     atomic_store_explicit(&known[descriptor].class, NOT_LOOKED_AT, memory_order_relaxed);
-    osrt_forget_mode(descriptor);
 }

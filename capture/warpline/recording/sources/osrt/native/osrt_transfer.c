@@ -173,8 +173,6 @@ INTERPOSED int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 
     va_start(more, command);                                                                                        \
     void *argument = va_arg(more, void *);                                                                          \
     va_end(more);                                                                                                   \
-    if (command == F_SETFL)                                                                                         \
-        osrt_forget_mode(fd);                                                                                       \
     if (LIKELY(command != F_SETLKW && command != F_OFD_SETLKW))                                                     \
         return REAL(name)(fd, command, argument);                                                                   \
     ON_DESCRIPTOR(OSRT_LOCKF, fd, REAL(name)(fd, command, argument))

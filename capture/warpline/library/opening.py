@@ -181,9 +181,11 @@ def _open_capture(path: Path, progress: Progress, is_cancelled: IsCancelled) -> 
 
 def _recover(spool: Path, progress: Progress) -> Opened:
     from warpline.recording.recover import recover
+    from warpline.recording.spool.directory import capture_in_place
 
     progress(0.0, tr("finishing the recording {name}", name=spool.name))
+    # Complete where the spool has nothing more to give, which is removed then with what it says.
+    complete = capture_in_place(spool)
     done = recover(spool)
-    # Without a suffix it is the name of the capture, which is complete where the spool had nothing more to give.
-    path = done.path if done is not None else spool.with_suffix("")
+    path = done.path if done is not None else complete
     return Opened(_open_capture(path, progress, lambda: False), path)

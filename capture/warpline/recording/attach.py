@@ -59,20 +59,19 @@ def attach(
 
     if pid == os.getpid():
         raise RecordingError(tr("process {pid} is this one; it cannot record itself from outside", pid=pid))
-    target = RunningProgram(pid)
-    if _check_owner(pid):
-        # What another user's program is called and does is not for everybody.
-        os.umask(0o077)
-    output = output.absolute()
-    check_output(output)
-    directory = (spool or default_spool(output)).absolute()
-    with new_spool(directory):
+    with contextlib.ExitStack() as stack:
+        target = RunningProgram(pid)
+        stack.callback(target.close)
+        if _check_owner(pid):
+            # What another user's program is called and does is not for everybody; what the caller makes next is.
+            stack.callback(os.umask, os.umask(0o077))
+        output = output.absolute()
+        check_output(output)
+        directory = (spool or default_spool(output)).absolute()
+        stack.enter_context(new_spool(directory))
         signals = SignalQueue()
-        try:
-            return _attach(target, directory, output, options, signals, tell, lets_in=lets_in)
-        finally:
-            signals.close()
-            target.close()
+        stack.callback(signals.close)
+        return _attach(target, directory, output, options, signals, tell, lets_in=lets_in)
 
 
 def _attach(

@@ -192,11 +192,19 @@ def load_session(directory: Path) -> Session:
 
 def says_recording(path: Path) -> bool:
     """Whether a file is the session of a recording, as far as it takes to tell it from what others call so."""
+    return output_in(path) is not None
+
+
+def output_in(path: Path) -> Path | None:
+    """Where the capture of a session was to go; None where the file is no session of a recording."""
     try:
         values = read_json(path.read_text())
     except (OSError, ValueError):
-        return False
-    return isinstance(values, dict) and values.get("version") == SESSION_VERSION and "output" in values
+        return None
+    if not isinstance(values, dict) or values.get("version") != SESSION_VERSION:
+        return None
+    output = values.get("output")
+    return Path(output) if isinstance(output, str) and "\0" not in output else None
 
 
 def _check_types(values: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def test_options_hold_what_their_types_say(tmp_path: Path) -> None:
             assert is_taken(tmp_path, hostile) is wanted, (option.name, value)
 
 
-@pytest.mark.parametrize("value", [-1, 1 << 32, 10**400, "x", None])
+@pytest.mark.parametrize("value", [-1, 1 << 32, 1 << 64, "x", None])
 def test_processes_have_ids(tmp_path: Path, value: Any) -> None:
     values = values_of(tmp_path)
     for key in ("recorder_pid", "target_pid"):

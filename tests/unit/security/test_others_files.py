@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from warpline.cli import main
+from warpline.library.opening import open_path
 from warpline.model.errors import RecordingError
+from warpline.recording.attach import attach
 from warpline.recording.recover import recover
-from warpline.recording.session import SESSION_FILE
+from warpline.recording.session import SESSION_FILE, RecordingOptions
 from warpline.recording.spool.directory import new_spool, remove_spool
 from warpline.storage import is_capture
 
@@ -108,3 +110,24 @@ def test_a_recording_goes_on_to_the_name_beside_its_spool(tmp_path: Path) -> Non
         # As `record` does, over the capture before.
         assert recover(spool_at(tmp_path / "run.h5.spool", tmp_path / "run.h5")) is not None
         assert os.listdir(tmp_path) == ["run.h5"]
+
+
+def test_of_a_spool_that_is_done_with_the_capture_it_names_is_opened(tmp_path: Path) -> None:
+    spool = spool_at(tmp_path / "fast.spool", tmp_path / "run.h5")
+    assert recover(spool, tmp_path / "run.h5", keep=True) is not None
+    (spool / SESSION_FILE).rename(spool / "ended.json")
+    opened = open_path(spool, lambda _fraction, _what: None, lambda: False)
+    opened.capture.close()
+    assert opened.source == tmp_path / "run.h5"
+    assert os.listdir(tmp_path) == ["run.h5"]
+
+
+def test_the_mode_of_new_files_is_the_callers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warpline.recording.attach._check_owner", lambda _pid: True)
+    before = os.umask(0o022)
+    try:
+        with pytest.raises(RecordingError, match="does not exist"):
+            attach(os.getppid(), tmp_path / "nowhere" / "run.h5", RecordingOptions(("cpu",)))
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)

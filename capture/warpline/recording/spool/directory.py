@@ -17,7 +17,7 @@ from pathlib import Path
 from warpline.held_folders import hold
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
-from warpline.recording.session import SESSION_BEGINS, SESSION_FILE, says_recording
+from warpline.recording.session import SESSION_BEGINS, SESSION_FILE, output_in, says_recording
 
 _ENDED_FILE = "ended.json"
 _ENDING = ".spool"
@@ -101,6 +101,12 @@ def is_over(directory: Path) -> bool:
     # Before the session is there, nothing is recorded and nothing but its name tells whose the folder is: what else
     # lies in it is as a recorder leaves it that was killed while it wrote the session.
     return directory.name.endswith(_ENDING) and names <= {_UNFINISHED_FILE}
+
+
+def capture_in_place(directory: Path) -> Path:
+    """The capture that a spool directory says to have been written; without a word of it the one beside."""
+    output = output_in(directory / _ENDED_FILE)
+    return output if output is not None and output.is_file() else directory.with_suffix("")
 
 
 def remove_spool(directory: Path) -> None:

@@ -18,6 +18,7 @@ from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.reader import (
     CHUNK,
     CHUNK_MAGIC,
+    CLOSED_OFFSET,
     COMMITTED_OFFSET,
     FINISHED_OFFSET,
     HEADER_BYTES,
@@ -32,7 +33,7 @@ _LEAST_BETWEEN_NS = 1_000_000_000
 
 _OF_PROCESSES = "agent."
 """How files begin that a process wrote about itself alone."""
-_FINISHED = struct.Struct("<I")
+_FLAG = struct.Struct("<I")
 
 _Key = tuple[int, int, int]
 _Piece = tuple[int, int]
@@ -84,8 +85,10 @@ class Limits:
                     known = self._files.setdefault(name, _RingFile())
                     with contextlib.suppress(OSError):
                         path, before_ns = self._directory / name, now_ns - self._options.ring_ns
-                        known.turn(path, self._passing, now_ns, before_ns)
-                        if name.startswith(_OF_PROCESSES) and known.has_left(path, now_ns, before_ns):
+                        is_of_process = name.startswith(_OF_PROCESSES)
+                        if not (is_of_process and known.is_finished):
+                            known.turn(path, self._passing, now_ns, before_ns)
+                        if is_of_process and known.has_left(path, now_ns, before_ns):
                             path.unlink()
                             del self._files[name]
 
@@ -94,7 +97,8 @@ class Limits:
 class _RingFile:
     """One spool file seen by its ring: where its chunks are, and since when each has a successor.
 
-    A chunk is full once its writer has begun another one for the same records; from then on nobody writes into it.
+    A chunk is full once its writer has begun another one for the same records, or its thread has ended and closed it;
+    from then on nobody writes into it.
     """
 
     _position: int = HEADER_BYTES
@@ -102,6 +106,8 @@ class _RingFile:
     _full: deque[tuple[int, _Piece]] = field(default_factory=deque)
     _emptied: dict[int, _Piece] = field(default_factory=dict)
     """By its end, what was emptied."""
+    _emptied_from: dict[int, int] = field(default_factory=dict)
+    """By its beginning, how many bytes of it."""
     _finished_ns: int | None = None
 
     def turn(self, path: Path, passing: frozenset[int], now_ns: int, before_ns: int) -> None:
@@ -109,18 +115,24 @@ class _RingFile:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             self._read_on(descriptor, passing, now_ns)
+            self._find_closed(descriptor, now_ns)
             while self._full and self._full[0][0] < before_ns:
                 self._empty(descriptor, *self._full.popleft()[1])
         finally:
             os.close(descriptor)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its writer had finished it when it was last looked at: it goes as a whole."""
+        return self._finished_ns is not None
 
     def has_left(self, path: Path, now_ns: int, before_ns: int) -> bool:
         """Whether its writer finished it before ``before_ns``, as far as was seen. Raises OSError."""
         if self._finished_ns is None:
             with path.open("rb") as file:
                 file.seek(FINISHED_OFFSET)
-                raw = file.read(_FINISHED.size)
-            if len(raw) == _FINISHED.size and _FINISHED.unpack(raw)[0]:
+                raw = file.read(_FLAG.size)
+            if len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]:
                 self._finished_ns = now_ns
         return self._finished_ns is not None and self._finished_ns < before_ns
 
@@ -137,6 +149,13 @@ class _RingFile:
                 self._latest[key] = (self._position, size)
             self._position += size
 
+    def _find_closed(self, descriptor: int, now_ns: int) -> None:
+        for key, piece in list(self._latest.items()):
+            raw = os.pread(descriptor, _FLAG.size, piece[0] + CLOSED_OFFSET)
+            if len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]:
+                self._full.append((now_ns, piece))
+                del self._latest[key]
+
     def _empty(self, descriptor: int, offset: int, size: int) -> None:
         """Give a chunk's room back. A reader finds an empty chunk at every moment; neighbours become one."""
         os.pwrite(descriptor, _U64.pack(0), offset + COMMITTED_OFFSET)
@@ -145,7 +164,14 @@ class _RingFile:
         if before is not None:
             first, offset, size = offset, before[0], before[1] + size
             os.pwrite(descriptor, _U64.pack(size), offset + _SIZE_OFFSET)
+        # Threads end in another order than they began: what follows may have been emptied already.
+        after = self._emptied_from.pop(offset + size, None)
+        if after is not None:
+            del self._emptied[offset + size + after]
+            size += after
+            os.pwrite(descriptor, _U64.pack(size), offset + _SIZE_OFFSET)
         self._emptied[offset + size] = (offset, size)
+        self._emptied_from[offset] = size
         _punch(descriptor, first, offset + size - first)
 
 

@@ -18,7 +18,7 @@ from warpline.recording.finalise import finalise
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.spool.directory import new_spool
 from warpline.recording.spool.limits import Limits
-from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.reader import CHUNK, CLOSED_OFFSET, HEADER_BYTES, SpoolFile
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 
@@ -76,6 +76,42 @@ def test_what_processes_wrote_that_ended_before_the_ring_goes(tmp_path: Path) ->
     limits.look(30 * S)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.12.1.spool", "recorder.spool"]
     running.close()
+
+
+def close_chunks(path: Path, frees: set[int]) -> None:
+    """What the agent does when threads end, told apart by ``free``."""
+    with path.open("r+b") as file:
+        position = HEADER_BYTES
+        while True:
+            file.seek(position)
+            raw = file.read(CHUNK.size)
+            if len(raw) < CHUNK.size:
+                return
+            size, free = CHUNK.unpack(raw)[4], CHUNK.unpack(raw)[6]
+            if free in frees:
+                file.seek(position + CLOSED_OFFSET)
+                file.write((1).to_bytes(4, "little"))
+            position += size
+
+
+def test_what_threads_wrote_that_ended_before_the_ring_gives_its_room_back(tmp_path: Path) -> None:
+    path = tmp_path / "agent.11.1.spool"
+    writer = SpoolWriter(path, "agent")
+    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (NVML_SAMPLE,), 0)
+    blocks = []
+    for second in range(100):
+        # Two threads a second, the later one ends first; one that lives on wrote before all others.
+        for thread in (1, 2 * second + 2, 2 * second + 3):
+            writer.append(NVML_SAMPLE, samples(second * 1000 + thread % 2, 1), free=thread)
+        close_chunks(path, {2 * second + 3, 2 * second})
+        limits.look((second + 1) * S)
+        blocks.append(path.stat().st_blocks * 512)
+    assert max(blocks[50:]) <= 1.1 * max(blocks[:50])
+    # All that is of the ring is there, and all of the thread that lives on.
+    found = SpoolFile(path).records(NVML_SAMPLE, SAMPLE).free.tolist()
+    assert found.count(1) == 100
+    assert set(range(164, 202)) <= set(found)
+    writer.close()
 
 
 def spool_of_a_minute(folder: Path, ring_ns: int) -> Path:

@@ -145,10 +145,12 @@ static bool open_locked(void)
     return true;
 }
 
-static void unmap_chunk(struct cursor *cursor)
+static void unmap_chunk(struct cursor *cursor, bool is_done)
 {
-    if (cursor->chunk != NULL)
+    if (cursor->chunk != NULL) {
+        cursor->chunk->is_closed |= is_done;
         munmap(cursor->chunk, cursor->chunk->size);
+    }
     cursor->chunk = NULL;
     cursor->position = cursor->end = NULL;
 }
@@ -171,7 +173,7 @@ static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t recor
     struct chunk_header *chunk = map_locked(offset, size, 0);
     if (chunk == NULL)
         return false;
-    unmap_chunk(cursor);
+    unmap_chunk(cursor, true);
     chunk->type = type;
     chunk->record_size = record_size;
     chunk->tid = tid;
@@ -259,7 +261,7 @@ void wl_mark_finished(void)
 static void release_writer_locked(struct writer *writer)
 {
     for (int slot = 0; slot < SLOT_COUNT; slot++)
-        unmap_chunk(&writer->cursors[slot]);
+        unmap_chunk(&writer->cursors[slot], true);
     waiting_give_back_locked(writer);
     if (writer->previous != NULL)
         writer->previous->next = writer->next;
@@ -317,13 +319,13 @@ static void after_fork_in_child(void)
     for (struct writer *writer = writers, *next; writer != NULL; writer = next) {
         next = writer->next;
         for (int slot = 0; slot < SLOT_COUNT; slot++)
-            unmap_chunk(&writer->cursors[slot]);
+            unmap_chunk(&writer->cursors[slot], false);
         if (writer != own)
             release_writer_locked(writer);
     }
     for (int slot = 0; slot < SLOT_COUNT; slot++)
-        unmap_chunk(&common.cursors[slot]);
-    unmap_chunk(&strings);
+        unmap_chunk(&common.cursors[slot], false);
+    unmap_chunk(&strings, false);
     if (own != NULL) {
         memset(own->cursors, 0, sizeof own->cursors);
         own->tid = (uint32_t)syscall(SYS_gettid);
@@ -387,7 +389,7 @@ bool wl_join(const char *directory)
                 __atomic_store_n(&writer->cursors[slot].end, NULL, __ATOMIC_RELAXED);
         /* Records of the old file may be pointed at, and who counts lost ones takes no lock: both stay mapped. */
         memset(common.cursors, 0, sizeof common.cursors);
-        unmap_chunk(&strings);
+        unmap_chunk(&strings, false);
         __atomic_store_n(&header, NULL, __ATOMIC_RELEASE);
         failure = 0;
         is_usable = true;

@@ -37,7 +37,8 @@ struct chunk_header {
     uint64_t size;
     _Atomic uint64_t committed;
     uint64_t free;
-    uint8_t reserved[24];
+    uint32_t is_closed; /* nobody will write into it any more */
+    uint8_t reserved[20];
 };
 _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
 

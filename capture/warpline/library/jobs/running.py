@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Told = Callable[[str], None]
 MOST_WORKERS = 4
-_SET_BY_DASK = ("DASK_SCHEDULER_ADDRESS", "__DASK_PARENT_PID")
+_SET_BY_DASK = ("DASK_SCHEDULER_ADDRESS", "PYTHONHASHSEED", "__DASK_PARENT_PID")
 _BEFORE_WORKERS = "distributed.nanny.pre-spawn-environ"
 """The setting of Dask that says what else it sets in the process that starts workers."""
 _CONNECT_SECONDS = 20

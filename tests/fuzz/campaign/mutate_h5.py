@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ def _columns(file: h5py.File) -> list[str]:
     found: list[str] = []
     file.visititems(lambda name, node: found.append(name) if isinstance(node, h5py.Dataset) else None)
     return found
+
+
+@cache
+def _columns_of(seed: Path) -> tuple[str, ...]:
+    with h5py.File(seed) as file:
+        return tuple(_columns(file))
 
 
 def _groups(file: h5py.File) -> list[str]:
@@ -364,10 +371,11 @@ def mutate(seed: Path, target: Path, rng: random.Random) -> str:
             del data[rng.randrange(len(data)) :]
         target.write_bytes(data)
         return "bytes"
-    done = []
+    done: list[str] = []
     with h5py.File(target, "r+", libver="latest") as file:
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
-            names = _columns(file)
+            # To walk through a file takes longer than to open it: once for each seed.
+            names = _columns(file) if done else _columns_of(seed)
             if not names:
                 break
             mutator = rng.choice(MUTATORS)

@@ -172,6 +172,21 @@ def test_a_pipe_in_place_of_a_session_is_not_waited_for(tmp_path: Path) -> None:
         load_session(tmp_path)
 
 
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_folder_or_pipe_in_place_of_a_spool_file_is_neither_waited_for_nor_a_surprise(
+    make: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spool = tmp_path / "run.h5.spool"
+    with new_spool(spool):
+        pass
+    (spool / SESSION_FILE).write_text(json.dumps({"version": 1, "output": str(tmp_path / "run.h5")}))
+    make(spool / "agent.1.2.spool")
+    status = main(["recover", str(spool), "-o", str(tmp_path / "run.h5")])
+    said = capsys.readouterr().err
+    assert "internal error" not in said
+    assert status == 0 or len(said.splitlines()) == 1
+
+
 def test_what_a_killed_writer_left_goes_when_the_next_is_written(tmp_path: Path) -> None:
     """Its name is not known beforehand, and nobody else may look into it."""
 

@@ -1,0 +1,72 @@
+"""Every C helper of ours under ASan and UBSan, in the tests that compare it with its twin."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.fuzz.scanner_tools import REPOSITORY, runtime
+
+TWINS = (
+    "timeline/test_timeline_lines.py",
+    "storage/test_storage_strip.py",
+    "interchange/nsys/test_sqlite_rows.py",
+    "interchange/trace_json/test_scanner.py",
+    "analysis/test_intervals.py",
+    "analysis/findings/test_engine.py",
+    "test_compiled.py",
+)
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout whose helpers are built with sanitizers."""
+    runtime()
+    folder = tmp_path_factory.mktemp("sanitized")
+    for name in ("capture", "app", "tests", "resources", "scripts"):
+        shutil.copytree(
+            REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
+        )
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    done = subprocess.run(
+        [sys.executable, "-P", str(folder / "scripts" / "build_native.py")],
+        env={
+            **os.environ,
+            "CC": "gcc",
+            "CFLAGS": "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"the sanitizers are not installed: {done.stderr.strip()[-200:]}")
+    return folder
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("name", TWINS)
+def test_twins_under_sanitizers(sanitized: Path, data_dir: Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-q", "-n0", "--timeout=0", "-pno:cacheprovider", f"tests/unit/{name}"],
+        cwd=sanitized,
+        env={
+            **os.environ,
+            "LD_PRELOAD": runtime(),
+            "ASAN_OPTIONS": "detect_leaks=0",
+            # The interpreter's own allocator hides where a block ends.
+            "PYTHONMALLOC": "malloc",
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(str(sanitized / room) for room in ("capture", "app")),
+            "WARPLINE_TEST_DATA": str(data_dir),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.stderr + done.stdout)[-6000:]

@@ -144,7 +144,9 @@ def write_sample(path: Path, *, title: str = "train.py") -> Path:
             memory, "Resident memory", "bytes", np.arange(0, 100, 10) * MS, np.arange(10) * 1e6 + 5e7
         )
         builder.add_source("perf", True)
-        builder.add_source("nvml", False, "no NVIDIA driver", remedy="install the driver")
-        builder.add_warning("the clock was set back once")
+        builder.add_source(
+            "nvml", False, "no NVIDIA driver", remedy="install NVIDIA's driver, or give the container the GPU"
+        )
+        builder.add_warning("the recorder was killed: the capture ends with the last record it had written")
         builder.finish()
     return path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -68,7 +70,7 @@ def change_content(table: TableComparison) -> TableContent:
         ),
         TableColumn(
             "B / A",
-            lambda item: "–" if (ratio := rows[item].ratio) is None else f"{ratio:.2f}",
+            lambda item: _ratio_text(rows[item].ratio),
             lambda: _numbers([row.ratio for row in rows]),
             is_number=True,
             width=70,
@@ -128,6 +130,10 @@ def _variation_column(rows: tuple[RowChange, ...]) -> TableColumn:
         description=tr("where the difference lies with 95 % confidence"),
         key="variation",
     )
+
+
+def _ratio_text(ratio: float | None) -> str:
+    return "–" if ratio is None or math.isnan(ratio) else f"{ratio:.2f}"
 
 
 def _count_column(title: str, key: str, counts: list[float | None]) -> TableColumn:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from warpline.analysis.compare.comparison import compare_report
+from warpline.analysis.compare.comparison_text import fact_name, fact_value
 from warpline.analysis.compare.metadata import GROUPS
 from warpline.analysis.compare.tables import TableComparison
 from warpline.analysis.framework.registry import reports
@@ -174,7 +175,9 @@ class Changes(QWidget):
         self._job = None
         self._shown = None
         self.table.set_content(TableContent())
-        self.note.setText(str(error) if isinstance(error, WarplineError) else repr(error))
+        text = str(error) if isinstance(error, WarplineError) else repr(error)
+        # Errors name a report as the command line does; here it goes by its title.
+        self.note.setText(text.replace(str(self.choice.currentData()), self.choice.currentText()))
 
     def _metadata(self) -> TableContent:
         facts = self._pair.found.facts
@@ -182,19 +185,19 @@ class Changes(QWidget):
             TableColumn(
                 tr("About"), lambda item: translated(GROUPS[facts[item].group]), width=110, key="group"
             ),
-            TableColumn(tr("Name"), lambda item: facts[item].name, width=190, key="fact"),
+            TableColumn(tr("Name"), lambda item: fact_name(facts[item]), width=190, key="fact"),
             TableColumn(
                 "A",
-                lambda item: facts[item].a or tr("not told"),
-                tooltip=lambda item: facts[item].a or "",
+                lambda item: fact_value(facts[item].a),
+                tooltip=lambda item: fact_value(facts[item].a),
                 width=200,
                 stretches=True,
                 key="fact_a",
             ),
             TableColumn(
                 "B",
-                lambda item: facts[item].b or tr("not told"),
-                tooltip=lambda item: facts[item].b or "",
+                lambda item: fact_value(facts[item].b),
+                tooltip=lambda item: fact_value(facts[item].b),
                 width=200,
                 stretches=True,
                 key="fact_b",

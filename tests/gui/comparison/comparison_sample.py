@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from warpline.storage import CaptureBuilder
 
 US = 1_000
 
 
-def write_run(path: Path, *, load_us: int, kernel: str, pid: int, steps: int = 6) -> Path:
+def write_run(
+    path: Path, *, load_us: int, kernel: str, pid: int, steps: int = 6, meta: dict[str, Any] | None = None
+) -> Path:
     """Steps of loading, an operator that launches a kernel, and the kernel; two streams and a worker thread."""
     with CaptureBuilder(path) as b:
+        b.meta.update(meta or {})
         process = b.add_process(pid, name="python")
         main, worker = b.add_thread(process, pid, name="Main"), b.add_thread(process, pid + 1, name="worker")
         home = f"process/{pid}.1"

@@ -1,58 +1,48 @@
-"""The window in Chinese: every panel, dialog and menu is read, and no English word is left that is no term."""
+"""The window in Chinese: every panel, dialog, tab and menu is read, and no English word is left that is no term."""
 
 from __future__ import annotations
 
-import platform
-import re
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QAbstractTableModel, QModelIndex, Qt
 from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
     QApplication,
-    QComboBox,
-    QFileDialog,
-    QGroupBox,
-    QHeaderView,
-    QLabel,
-    QLineEdit,
-    QMenu,
-    QPlainTextEdit,
-    QTabBar,
-    QWidget,
+    QMessageBox,
 )
 from pytestqt.qtbot import QtBot
+from tests.benchmarks.jobs.generate_job import ALL_REDUCE, JobPlan, write_job
+from tests.gui.chinese_words import WORD, english_in, menu_texts, terms, texts_of, words_of
+from tests.gui.comparison.comparison_sample import write_run
 from tests.gui.wait_sample import write_wait_sample
 
-from warpline import i18n, resources
+from warpline import i18n
 from warpline.analysis.framework.registry import reports
-from warpline.i18n.po import read_po
-from warpline.storage import Capture
+from warpline.storage import CaptureBuilder
+from warpline_app.comparison.changes import METADATA
+from warpline_app.comparison.page import ComparisonPage
+from warpline_app.dialogs import doctor, new_capture
+from warpline_app.job.cell_text import cell_lines
+from warpline_app.job.page import JobPage
 from warpline_app.look.application import speak
 from warpline_app.panels.events.panel import EventsPanel
+from warpline_app.panels.findings.panel import FindingsPanel
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.panels.summary.panel import SummaryPanel
+from warpline_app.recording.doctor_report import parse_doctor
+from warpline_app.recording.process import RecordingProcess
+from warpline_app.recording.recording import Recording
+from warpline_app.recording.request import RecordingRequest
+from warpline_app.session.background import wait_for_jobs
+from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.settings import Settings
 from warpline_app.timeline.model.search import SearchQuery, find_events
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
+from warpline_app.window.recording_page import RecordingPage
 
-WORD = re.compile(r"[A-Za-z][A-Za-z']+")
-NO_WORDS = re.compile(
-    r"<[^>]*>|(?:/[\w.*~-]+)+|\(&\w\)|\*\.[\w.-]+|https?://\S+|--?[\w-]+"
-    r"|[TAQK](Avg|Med|Min|Max|StdDev)|(Grd|Blk|Grid|Block)[XYZ]+|MEMORY_OPER|CudaRuntime|MemcpyAsync"
-)
-"""Tags, paths, letters of menus, patterns of files, addresses, options; columns and rows of Nsight and Paddle."""
-KEYS_AND_UNITS = (
-    "Ctrl Shift Alt Esc Tab Return Enter Space Home End PgUp PgDown Up Down Left Right Backspace Del Ins"
-    " ns us ms min KiB MiB GiB TiB Hz kHz MHz"
-)
-PROPER = (
-    "Warpline English Python PySide numpy PushPop PythonUserDefined pyenv conda venv Lock acquire threading"
-)
 DIALOGS = (
     "view.preferences",
     "help.keys",
@@ -62,6 +52,54 @@ DIALOGS = (
     "help.palette",
     "file.open",
 )
+
+WINDOWS = (
+    "help.doctor",
+    "file.join_ranks",
+    "file.compare_with",
+    "file.open_job",
+    "file.open_job_files",
+    "file.new_capture",
+    "view.preferences",
+    "file.export",
+)
+NO_GPU = "install NVIDIA's driver, or give the container the GPU"
+SOURCES = (
+    ("perf", "Thread states and cores, exact (perf events)", "kernel.perf_event_paranoid = 2", ""),
+    (
+        "wakeups",
+        "Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)",
+        "",
+        "",
+    ),
+    ("nvml", "GPU load, memory, power, clocks, temperature (NVML)", "no NVIDIA driver", NO_GPU),
+    ("cuda", "CUDA calls and GPU work (CUPTI)", "no NVIDIA driver: libcuda.so.1 was not found", NO_GPU),
+    (
+        "osrt",
+        "Calls that block, locks and the GIL, with their lines (agent)",
+        "lines and the GIL: tried with Python 3.11.7",
+        "",
+    ),
+    (
+        "steps",
+        "Steps, phases and modules of PyTorch and Paddle (agent)",
+        "tried with Python 3.11.7; PyTorch and Paddle are hooked, JAX and TensorFlow are not",
+        "",
+    ),
+    (
+        "native",
+        "Stacks of native functions on a core, sampled (perf events)",
+        "kernel.perf_event_paranoid = 2; inside the kernel too",
+        "",
+    ),
+)
+"""Name, title, reason and remedy: what ``warpline doctor`` answered on a machine without a GPU."""
+ANSWER = {
+    "sources": [
+        {"name": name, "title": title, "available": not remedy, "reason": reason, "remedy": remedy}
+        for name, title, reason, remedy in SOURCES
+    ]
+}
 
 
 @pytest.fixture
@@ -77,93 +115,6 @@ def chinese(settings: Settings) -> Iterator[MainWindow]:
     window.close()
     application.removeTranslator(translator)
     i18n.use(None)
-
-
-def terms() -> set[str]:
-    """Words that stay as they are: those a translator left in Chinese sentences, keys, units and names."""
-    kept: set[str] = set()
-    for entry in read_po(resources.path("translations/zh_CN.po")):
-        if entry.text:
-            for text in entry.translations:
-                kept.update(WORD.findall(text))
-    return {
-        word.casefold() for word in (*kept, *WORD.findall(f"{KEYS_AND_UNITS} {PROPER} {platform.platform()}"))
-    }
-
-
-def words_of(capture: Capture) -> set[str]:
-    """What the recorded program calls its things."""
-    own = {str(capture.path), *(str(value) for value in capture.meta.values())}
-    state = capture.kinds["thread_state"].code
-    named = set(capture.events.name[capture.events.kind != state].tolist())
-    own.update(capture.strings[code] for code in named)
-    own.update(process.name + " " + process.command for process in capture.processes)
-    own.update(thread.name for thread in capture.threads)
-    own.update(device.name for device in capture.devices)
-    own.update(text for source in capture.sources for text in (source.reason, source.remedy))
-    own.update(capture.warnings)
-    own.update(track.uri for track in capture.tracks)
-    return {word.casefold() for text in own for word in WORD.findall(text)}
-
-
-def cells(model: QAbstractItemModel, above: QModelIndex) -> Iterator[str]:
-    """Titles and texts of a table or tree, of its first rows."""
-    columns = 1 if isinstance(model, QAbstractListModel) else model.columnCount(above)
-    for section in range(columns):
-        yield str(model.headerData(section, Qt.Orientation.Horizontal) or "")
-    for row in range(min(model.rowCount(above), 60)):
-        for column in range(columns):
-            index = model.index(row, column, above)
-            yield str(model.data(index) or "")
-            yield str(model.data(index, Qt.ItemDataRole.ToolTipRole) or "")
-            if not isinstance(model, QAbstractListModel | QAbstractTableModel) and model.rowCount(index):
-                yield from cells(model, index)
-
-
-def texts_of(top: QWidget) -> Iterator[tuple[str, str]]:
-    """(kind of widget, text) of everything that is seen in a window, tooltips included."""
-    for widget in (top, *top.findChildren(QWidget)):
-        if not widget.isVisibleTo(top) or isinstance(widget, QHeaderView):
-            continue
-        kind = type(widget).__name__
-        found = [widget.toolTip(), widget.accessibleName(), widget.windowTitle() if widget.isWindow() else ""]
-        if isinstance(widget, QLabel | QAbstractButton):
-            found.append(widget.text())
-        elif isinstance(widget, QLineEdit):
-            found += [widget.placeholderText()]
-        elif isinstance(widget, QGroupBox):
-            found.append(widget.title())
-        elif isinstance(widget, QTabBar):
-            found += [widget.tabText(place) for place in range(widget.count())]
-        elif isinstance(widget, QComboBox):
-            found += [widget.itemText(place) for place in range(widget.count())]
-        elif isinstance(widget, QPlainTextEdit):
-            found.append(widget.placeholderText())
-        elif isinstance(top, QFileDialog):
-            continue  # names of files
-        elif isinstance(widget, QAbstractItemView) and widget.model() is not None:
-            found += cells(widget.model(), QModelIndex())
-        yield from ((kind, text) for text in found if text)
-
-
-def menu_texts(menu: QMenu) -> Iterator[tuple[str, str]]:
-    for action in menu.actions():
-        yield "menu", action.text().partition("\t")[0].replace("&", "")
-        yield "menu", action.toolTip().replace("&", "")
-        below = action.menu()
-        if isinstance(below, QMenu):
-            yield from menu_texts(below)
-
-
-def english_in(found: Iterator[tuple[str, str]], allowed: set[str]) -> list[str]:
-    """Texts with a Latin word that is no term."""
-    result = []
-    for kind, text in found:
-        plain = NO_WORDS.sub(" ", text.replace("\u200b", ""))
-        left = [word for word in WORD.findall(plain) if word.casefold() not in allowed]
-        if left:
-            result.append(f"{kind}: {text!r}: {left}")
-    return list(dict.fromkeys(result))
 
 
 def test_no_english_is_left_in_menus_and_on_the_start_page(chinese: MainWindow) -> None:
@@ -203,6 +154,10 @@ def test_no_english_is_left_in_any_panel(
         panel = chinese.panels.panel(spec.id)
         assert panel is not None
         found += english_in(texts_of(panel), allowed)
+        if isinstance(panel, FindingsPanel):
+            for card in panel.cards.cards:
+                panel.verbs.explain(card)
+            found += english_in(texts_of(panel), allowed)
         if isinstance(panel, SummaryPanel):
             for report in reports():
                 if report.needs and not set(report.needs) & set(capture.kinds):
@@ -250,3 +205,134 @@ def test_states_of_threads_are_found_and_listed_in_chinese(
     model = panel.table.model_
     texts = {str(model.data(model.index(row, 2))) for row in range(model.rowCount())}
     assert texts == {"阻塞"}
+
+
+def read_dialogs(window: MainWindow, names: tuple[str, ...], allowed: set[str]) -> list[str]:
+    """English words of what commands show, which is closed again."""
+    found: list[str] = []
+    for name in names:
+        before = set(QApplication.topLevelWidgets())
+        assert window.commands.run(name), name
+        wait_for_jobs()
+        QApplication.processEvents()
+        shown = [top for top in QApplication.topLevelWidgets() if top.isVisible() and top not in before]
+        assert shown, name
+        for dialog in shown:
+            found += english_in(texts_of(dialog), allowed)
+            dialog.close()
+    return found
+
+
+def read_recording(window: MainWindow, folder: Path, allowed: set[str]) -> list[str]:
+    """English words of the tab of a recording in each of its states, of its question and of the bars at its end."""
+    script = folder / "train.py"
+    script.touch()
+    request = RecordingRequest(script=str(script), interpreter=sys.executable, output=str(folder / "run.h5"))
+    recording = Recording(request, window.workspace)
+    window.workspace.begin(recording, has_tab=True)
+    page = window.tabs.page_of(recording)
+    assert isinstance(page, RecordingPage)
+    found: list[str] = []
+
+    def read() -> None:
+        page._refresh()
+        found.extend(english_in(texts_of(page), allowed))
+
+    read()
+    missing = [{**source, "enabled": source["available"]} for source in ANSWER["sources"]]
+    told = {"events": 1200, "lost": 3, "target_pid": 0, "sources": missing, "warnings": []}
+    for state in ("started", "recording", "paused", "finalising"):
+        recording.process.status.emit({"state": state, "fraction": 0.5, **told})
+        read()
+    question = page.ask_to_end()
+    found += english_in(texts_of(question), allowed)
+    question.close()
+    recording.is_stopping = True
+    read()
+    recording.is_handed_over = True
+    read()
+    question = page.ask_to_end()
+    assert isinstance(question, QMessageBox)
+    found += english_in(texts_of(question), allowed)
+    question.close()
+    recording.is_handed_over = recording.is_stopping = False
+    recording.process.ended.emit(1)
+    read()
+    assert page.message_bars.bars
+    window.workspace.close(recording)
+    return found
+
+
+def write_failed(path: Path) -> Path:
+    """A capture whose program was killed, with a part missing."""
+    with CaptureBuilder(path) as builder:
+        builder.meta.update(exit_status=137, exit_signal=9, stderr_tail=["…"])
+        builder.add_warning(
+            "the recorder was killed: the capture ends with the last record it had written", is_loss=True
+        )
+        builder.set_span(0, 1_000_000)
+        builder.track("process/1", title="python [1]", role="process")
+        builder.finish()
+    return path
+
+
+def test_no_english_is_left_in_windows_of_recordings_comparisons_and_jobs(
+    qtbot: QtBot, chinese: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for asks in (doctor, new_capture):
+        monkeypatch.setattr(asks, "read_doctor", lambda *_: parse_doctor(ANSWER))
+    monkeypatch.setattr(RecordingProcess, "start", lambda *_: None)
+    monkeypatch.setattr(RecordingProcess, "is_running", property(lambda _: False))
+    meta = {"with_stack": True, "imported_from": [{"format": "PyTorch"}]}
+    a = write_run(tmp_path / "before.h5", load_us=500, kernel="gemm_128x64", pid=71, meta=meta)
+    b = write_run(tmp_path / "after.h5", load_us=100, kernel="gemm_256x64", pid=92)
+    job = tmp_path / "job"
+    write_job(job, JobPlan(3, 4))
+    shutil.copy(a, job / "rank_1.h5")
+    allowed = terms() | {
+        word.casefold() for word in WORD.findall(f"{tmp_path} {sys.executable} {ALL_REDUCE}")
+    }
+    found = read_recording(chinese, tmp_path, allowed)
+
+    def opened(path: Path) -> None:
+        with qtbot.waitSignal(chinese.tabs.page_opened, timeout=20_000):
+            chinese.workspace.open_file(path)
+
+    def settled() -> bool:
+        return chinese.panels.is_settled
+
+    opened(write_failed(tmp_path / "run.h5"))
+    found += english_in(texts_of(chinese), allowed)
+    opened(a)
+    page = chinese.tabs.timeline_page
+    assert isinstance(page, CapturePage)
+    allowed |= words_of(page.document.capture)
+    page.document.state.select_range(0, 1_000_000)
+    found += read_dialogs(chinese, WINDOWS, allowed)
+    chinese.workspace.compare(a, b)
+    qtbot.waitUntil(lambda: isinstance(chinese.workspace.front, ComparedPair), timeout=20_000)
+    compared = chinese.tabs.timeline_page
+    assert isinstance(compared, ComparisonPage)
+    qtbot.waitUntil(lambda: compared.is_idle and settled(), timeout=20_000)
+    for document in compared.pair.documents:
+        allowed |= words_of(document.capture)
+    choice = compared.changes.choice
+    assert choice.findData(METADATA) >= 0
+    for place in range(choice.count()):
+        choice.setCurrentIndex(place)
+        qtbot.waitUntil(lambda: compared.is_idle and settled(), timeout=20_000)
+        found += english_in(texts_of(chinese), allowed)
+    found += read_dialogs(chinese, ("file.export_comparison",), allowed)
+    chinese.workspace.open_file(job)
+    qtbot.waitUntil(lambda: isinstance(chinese.tabs.currentWidget(), JobPage), timeout=20_000)
+    board = chinese.tabs.currentWidget()
+    assert isinstance(board, JobPage)
+    qtbot.waitUntil(lambda: board.canvas.rows.is_whole and settled(), timeout=20_000)
+    for tab in range(board.tables.tabs.count()):
+        board.tables.tabs.setCurrentIndex(tab)
+        found += english_in(texts_of(chinese), allowed)
+    for row in range(3):
+        found += english_in((("cell", line) for line in cell_lines(board.board, (row, 2))), allowed)
+    found = list(dict.fromkeys(found))
+    assert not found, "\n".join(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from warpline.analysis.compare.alignment import Align
@@ -42,16 +43,20 @@ def signed_percent(a: float, b: float) -> str:
 
 
 def value_text(role: Role, value: float | None) -> str:
-    """A value of a compared column."""
+    """A value of a compared column; a dash for what was not recorded."""
     if value is None:
         return tr("not there")
+    if math.isnan(value):
+        return NOTHING
     if role is Role.DURATION:
         return format_duration(round(value))
     return format_bytes(round(value)) if role is Role.SIZE else f"{value:,.0f}"
 
 
 def difference_text(role: Role, value: float) -> str:
-    """A difference of a compared column."""
+    """A difference of a compared column; a dash where a side was not recorded."""
+    if math.isnan(value):
+        return NOTHING
     if role is Role.DURATION:
         return signed_duration(value)
     if role is Role.SIZE:
@@ -61,7 +66,7 @@ def difference_text(role: Role, value: float) -> str:
 
 def share_text(share: float | None) -> str:
     """A share of the whole difference, from ten times it on as a factor; empty where nothing differs."""
-    if share is None:
+    if share is None or math.isnan(share):
         return ""
     return f"{100 * share:.1f} %" if abs(share) < _TIMES else f"× {share:,.0f}"
 
@@ -236,9 +241,13 @@ def fact_rows(facts: Sequence[FactChange]) -> list[tuple[str, str, str]]:
     """What differs in the metadata as (name, A, B); what only one side tells says nothing of a change and is named
     in one row for each side, at the end.
     """
-    rows = [(_fact_name(one), one.a, one.b) for one in facts if one.a is not None and one.b is not None]
-    only_a = [one.name for one in facts if one.b is None]
-    only_b = [one.name for one in facts if one.a is None]
+    rows = [
+        (_fact_name(one), fact_value(one.a), fact_value(one.b))
+        for one in facts
+        if one.a is not None and one.b is not None
+    ]
+    only_a = [fact_name(one) for one in facts if one.b is None]
+    only_b = [fact_name(one) for one in facts if one.a is None]
     if only_a:
         rows.append((tr("told by A only"), _some_of(only_a), NOTHING))
     if only_b:
@@ -246,10 +255,21 @@ def fact_rows(facts: Sequence[FactChange]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def fact_name(one: FactChange) -> str:
+    """What a fact is called: those that no file names are ours."""
+    own = {"format": tr("format"), "devices": tr("devices"), "kinds of events": tr("kinds of events")}
+    return own.get(one.name, one.name)
+
+
+def fact_value(text: str | None) -> str:
+    """The value of a fact as it is shown."""
+    return tr("not told") if text is None else {"yes": tr("yes"), "no": tr("no")}.get(text, text)
+
+
 def _fact_name(one: FactChange) -> str:
     """What differs: its group, then its name with spaces; once where one begins with the other."""
-    group, name = translated(GROUPS[one.group]), one.name.replace("_", " ")
-    return name if name.startswith(one.group) else f"{group}: {name}"
+    group, name = translated(GROUPS[one.group]), fact_name(one).replace("_", " ")
+    return name if one.name.startswith(one.group) else f"{group}: {name}"
 
 
 def _some_of(names: Sequence[str]) -> str:

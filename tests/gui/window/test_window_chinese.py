@@ -35,7 +35,7 @@ from warpline_app.recording.doctor_report import parse_doctor
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest
-from warpline_app.session.background import wait_for_jobs
+from warpline_app.session import background
 from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.settings import Settings
 from warpline_app.timeline.model.search import SearchQuery, find_events
@@ -207,14 +207,14 @@ def test_states_of_threads_are_found_and_listed_in_chinese(
     assert texts == {"阻塞"}
 
 
-def read_dialogs(window: MainWindow, names: tuple[str, ...], allowed: set[str]) -> list[str]:
+def read_dialogs(qtbot: QtBot, window: MainWindow, names: tuple[str, ...], allowed: set[str]) -> list[str]:
     """English words of what commands show, which is closed again."""
     found: list[str] = []
     for name in names:
         before = set(QApplication.topLevelWidgets())
         assert window.commands.run(name), name
-        wait_for_jobs()
-        QApplication.processEvents()
+        # What they ask of this machine and of the capture is answered.
+        qtbot.waitUntil(lambda: not background._running, timeout=20_000)
         shown = [top for top in QApplication.topLevelWidgets() if top.isVisible() and top not in before]
         assert shown, name
         for dialog in shown:
@@ -309,7 +309,7 @@ def test_no_english_is_left_in_windows_of_recordings_comparisons_and_jobs(
     assert isinstance(page, CapturePage)
     allowed |= words_of(page.document.capture)
     page.document.state.select_range(0, 1_000_000)
-    found += read_dialogs(chinese, WINDOWS, allowed)
+    found += read_dialogs(qtbot, chinese, WINDOWS, allowed)
     chinese.workspace.compare(a, b)
     qtbot.waitUntil(lambda: isinstance(chinese.workspace.front, ComparedPair), timeout=20_000)
     compared = chinese.tabs.timeline_page
@@ -323,7 +323,7 @@ def test_no_english_is_left_in_windows_of_recordings_comparisons_and_jobs(
         choice.setCurrentIndex(place)
         qtbot.waitUntil(lambda: compared.is_idle and settled(), timeout=20_000)
         found += english_in(texts_of(chinese), allowed)
-    found += read_dialogs(chinese, ("file.export_comparison",), allowed)
+    found += read_dialogs(qtbot, chinese, ("file.export_comparison",), allowed)
     chinese.workspace.open_file(job)
     qtbot.waitUntil(lambda: isinstance(chinese.tabs.currentWidget(), JobPage), timeout=20_000)
     board = chinese.tabs.currentWidget()

@@ -26,7 +26,7 @@ GROUPS = {
 """In the order in which they are told: what most often is the answer comes first."""
 _OF_ONE_RUN = re.compile(
     r"(^|\.)(start_\w*|\w*nanoseconds|\w*time_ns|uuid|trace_?(id|name)|thread_accounting|imported_from|series|distributedInfo"
-    r"|displayTimeUnit|alignment|recording\.(trace|attached)|stderr_tail|pauses?|pid|tid|deviceProperties|id|file)(\.|$)",
+    r"|displayTimeUnit|alignment|page_fault_ns|recording\.(trace|attached)|stderr_tail|pauses?|pid|tid|deviceProperties|id|file)(\.|$)",
     re.IGNORECASE,
 )
 """What is another in every run, and what is told better elsewhere."""

@@ -18,6 +18,7 @@ def test_versions_in_the_header_of_a_trace_are_told(tmp_path: Path) -> None:
             builder.set_span(0, 1)
             header = {"cuda_runtime_version": 12000 + number, "trace_id": str(number), "with_stack": number}
             builder.meta["trace_header"] = {"file": header}
+            builder.meta["page_fault_ns"] = 4000 + number
             builder.finish()
     with open_capture(paths[0]) as a, open_capture(paths[1]) as b:
         found = [(fact.group, fact.name, fact.a, fact.b) for fact in compare_metadata(a, b)]

@@ -215,7 +215,7 @@ def test_a_card_is_copied_as_text_and_as_markdown(
     assert text.startswith("[critical] Waiting for lock takes 40.00 ms")
     assert "2. runs · hold (/srv/project/train.py:14)" in text
     panel.verbs.copy(card.finding, as_markdown=True)
-    assert QGuiApplication.clipboard().text().startswith("**[critical] Waiting for lock")
+    assert QGuiApplication.clipboard().text().startswith(r"**\[critical] Waiting for lock")
 
 
 def test_a_dismissed_finding_stays_away_after_a_restart_and_comes_back_when_asked(

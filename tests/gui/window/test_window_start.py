@@ -129,8 +129,8 @@ ROOMS_OF_THE_FIRST_FRAME = {
     "warpline": {"", "analysis", "analysis.framework", "i18n", "library", "model", "storage", "storage.columns",
                  "storage.index", "storage.read"},
     "warpline_app": {"", "commands", "look", "panels", "panels.frame", "session", "session.evidence", "session.job",
-                     "timeline", "timeline.draw", "timeline.model", "timeline.model.why", "timeline.widgets", "verbs",
-                     "window", "window.start"},
+                     "timeline", "timeline.draw", "timeline.draw.texts", "timeline.model", "timeline.model.why",
+                     "timeline.widgets", "verbs", "window", "window.start"},
 }  # fmt: skip
 """What may be imported before a capture is seen, folder by folder: each costs everybody at every start."""
 LIBRARIES_OF_THE_FIRST_FRAME = {"numpy", "h5py", "orjson", "PySide6", "shiboken6"}

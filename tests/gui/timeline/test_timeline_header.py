@@ -20,7 +20,7 @@ from tests.gui.timeline.timeline_tools import (
 from tests.gui.timeline_sample import MS, US
 
 from warpline_app.timeline.model.row import Content
-from warpline_app.timeline.widgets.titles import title_of
+from warpline_app.timeline.widgets.titles import titles_of
 from warpline_app.timeline.widgets.view import TimelineView
 
 
@@ -98,7 +98,7 @@ def test_pinned_rows_say_first_what_they_are(view: TimelineView, qtbot: QtBot) -
     view.state.set_pins([STREAM])
     wait_idle(qtbot, view)
     pinned = view.scene.layout.pinned[1]
-    assert title_of(pinned).startswith("Stream 7 · ")
+    assert titles_of([pinned])[0].startswith("Stream 7 · ")
     pixels(view.header)
     assert view.header._titles.of(pinned).startswith("Stream 7")
 

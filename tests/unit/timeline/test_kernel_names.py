@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.kernel_names import short_kernel_name, short_kernel_names
 
 _BASE = "at::TensorIteratorBase&"
 _INNER = "::{lambda()#2}::operator()() const::{lambda()#4}::operator()() const::{lambda(c10::BFloat16)#1}"
@@ -86,3 +86,16 @@ def test_names_that_a_tool_cut_off_still_have_a_short_one(name: str, length: int
 @given(st.text("ab<>(){}:, ->", max_size=40))
 def test_any_text_has_a_short_name_no_longer_than_itself_but_for_a_mark(text: str) -> None:
     assert len(short_kernel_name(text)) <= len(text) + 2
+
+
+def test_names_that_share_a_short_form_say_in_what_they_differ() -> None:
+    sgemm = "void implicit_convolve_sgemm<float, float, {}, 1, false, true, true>(int, float const*)"
+    one, other = (sgemm.format(tile) for tile in ("1024, 6, 7, 3, 3, 5", "128, 5, 5, 3, 3, 3"))
+    found = short_kernel_names([one, other, one, "void softmax<float>(int)"])
+    assert found == {
+        one: "implicit_convolve_sgemm<float, float, …> · 1024, 6, 7, 5",
+        other: "implicit_convolve_sgemm<float, float, …> · 128, 5, 5, 3",
+        "void softmax<float>(int)": "softmax<float>",
+    }
+    # What tells two apart is no argument: both keep the short form.
+    assert set(short_kernel_names(["void f<int>(int)", "void f<int>(float)"]).values()) == {"f<int>"}

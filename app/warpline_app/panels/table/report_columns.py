@@ -15,7 +15,7 @@ from warpline.i18n import tr, translated
 from warpline.storage import Capture
 from warpline_app.panels.table.content import TableColumn, frame_of
 from warpline_app.timeline.draw.name_colors import NameColors
-from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.kernel_names import short_kernel_name, short_kernel_names
 
 Int64Array = npt.NDArray[np.int64]
 ColorOf = Callable[[int], str | None]
@@ -25,6 +25,7 @@ _FIVE_DIGITS = 10_000
 _ROLE_COLORS = {"state": "running", "core": "core", "stream": "kernel"}
 _BAR_WIDTH = 150
 _NAME_WIDTH = 240
+_READ_AT_ONCE = 4096
 
 
 def display_columns(report: Table) -> list[Column]:
@@ -115,13 +116,16 @@ def text_of(column: Column, values: Values) -> tuple[Callable[[int], str], str]:
 
 
 def names_reader(report: Table, column: Column, capture: Capture) -> Callable[[int], str]:
-    """How the names of a report's rows read: those of kernels as short as on the timeline."""
+    """How the names of a report's rows read: those of kernels as short as on the timeline, and different ones apart."""
     kinds = report.targets.kinds
     code = capture.kinds["kernel"].code if "kernel" in capture.kinds else -2
     text, _ = text_of(column, report.data[column.name])
     if kinds is None or not np.any(kinds == code):
         return text
-    return lambda item: short_kernel_name(text(item)) if kinds[item] == code else text(item)
+    if len(kinds) > _READ_AT_ONCE:  # calls one by one: they are read as they come into view
+        return lambda item: short_kernel_name(text(item)) if kinds[item] == code else text(item)
+    short = short_kernel_names(text(item) for item in np.flatnonzero(kinds == code).tolist())
+    return lambda item: short[text(item)] if kinds[item] == code else text(item)
 
 
 def make_column(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
 
@@ -72,6 +73,29 @@ def short_kernel_name(name: str) -> str:
             return f"{operation} · {kind}"
     spaces = [part for part in path[:-1] if part and part not in _PLAIN_SPACES]
     return "::".join([*spaces[-1:], base]) + _head(arguments)
+
+
+def short_kernel_names(names: Iterable[str]) -> dict[str, str]:
+    """The short form of each name; where several share one, the template arguments follow in which they differ."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(short_kernel_name(name), []).append(name)
+    found = {}
+    for short, group in groups.items():
+        told = [_template_arguments(name) for name in group] if len(group) > 1 else []
+        alike = len({len(arguments) for arguments in told}) == 1
+        places = (
+            [place for place, of in enumerate(zip(*told, strict=True)) if len(set(of)) > 1] if alike else []
+        )
+        for name, arguments in zip(group, told or [[]], strict=True):
+            apart = ", ".join(_last_name(arguments[place])[:_SHORT_ARGUMENT] for place in places)
+            found[name] = f"{short} · {apart}" if apart else short
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _template_arguments(name: str) -> list[str]:
+    return _parse(_without_return_type(_one_dialect(name)))[1]
 
 
 def _one_dialect(name: str) -> str:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetrics
 
 from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import ui_font
-from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.kernel_names import short_kernel_names
 from warpline_app.timeline.model.layout import PlacedRow
 from warpline_app.timeline.model.row import Content
 
@@ -22,11 +22,19 @@ def title_left(placed: PlacedRow) -> int:
     return 8 + (0 if placed.pinned else placed.depth * INDENT) + INDENT
 
 
-def title_of(placed: PlacedRow) -> str:
-    """The whole title of a row."""
+def titles_of(rows: Sequence[PlacedRow]) -> list[str]:
+    """The whole titles of rows."""
+    short = short_kernel_names(one.row.title for one in rows if _is_kernel(one))
+    return [_title(one, short[one.row.title] if _is_kernel(one) else one.row.title) for one in rows]
+
+
+def _is_kernel(placed: PlacedRow) -> bool:
     row = placed.row
-    is_kernel = row.content is Content.SUBSET and row.group is not None and row.group.name >= 0
-    title = short_kernel_name(row.title) if is_kernel else row.title
+    return row.content is Content.SUBSET and row.group is not None and row.group.name >= 0
+
+
+def _title(placed: PlacedRow, title: str) -> str:
+    row = placed.row
     if row.cores:
         return f"{title} ({row.cores})"
     if placed.pinned and row.parent is not None and row.parent.key:
@@ -61,5 +69,5 @@ class Titles:
             room = right_px - taken - _BESIDE_PX - title_left(placed)
             return fonts[placed.row.is_group].elidedText(text, mode, max(0, room))
 
-        for placed, text in zip(rows, elide_apart([title_of(one) for one in rows], fit), strict=True):
+        for placed, text in zip(rows, elide_apart(titles_of(rows), fit), strict=True):
             self._shown[placed.row.key, placed.pinned] = text

@@ -13,6 +13,7 @@ from tests.unit.effort import rounds
 
 from warpline.model import Cancelled, Flag, Packing
 from warpline.storage import Capture, CaptureBuilder, open_capture
+from warpline.storage.columns.events import Events
 from warpline.storage.index import name_index_cache, name_pieces
 from warpline.storage.index.name_index import NameIndex
 from warpline.storage.index.name_index_cache import build_name_index
@@ -143,3 +144,27 @@ def test_a_capture_without_events(tmp_path: Path) -> None:
         index = build_name_index(capture.lane_columns, capture.uuid)
         assert len(index.totals().name) == 0
         assert len(index.rows([0])) == 0
+
+
+@pytest.mark.fuzz
+@given(st.integers(0, 2**32), st.integers(1, 400), st.sampled_from([1, 6, 3000, 2**32 - 1]), st.booleans())
+@settings(max_examples=rounds(40))
+def test_the_compiled_sort_agrees_with_numpy(seed: int, n: int, highest: int, is_damaged: bool) -> None:
+    if name_pieces.library() is None:
+        pytest.skip("the sort is not compiled here")
+    rng = np.random.default_rng(seed)
+    longest = np.iinfo(np.int64).max if is_damaged else 1000
+    events = Events(
+        np.arange(n),
+        rng.integers(-longest if is_damaged else 0, longest, n),
+        rng.integers(0, highest, n, endpoint=True).astype(np.uint32),
+        np.zeros(n, np.uint8),
+        rng.choice([0, int(Flag.WAITING), int(Flag.CUT_START)], n).astype(np.uint8),
+    )
+    part = slice(int(rng.integers(0, n)), n)
+    found = []
+    for compiled in (True, False):
+        row, busy = np.empty(n - part.start, np.uint32), np.empty(n - part.start, np.int64)
+        names, counts = name_pieces.sort_names(events, part, row, busy, compiled)
+        found.append([column.tolist() for column in (names, counts, row, busy)])
+    assert found[0] == found[1]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.compiled import INTEGER, POINTER, address, load
 from warpline.model.flags import NOT_BUSY
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.events import Events, Lanes
@@ -17,42 +24,134 @@ from warpline.storage.index.lane_columns import LaneColumns
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
-NamePiece = tuple[int, int, UInt32Array, Int64Array, UInt32Array, Int64Array]
-"""Lane, base, names, counts of entries of each name, rows less base by name, busy time of each entry."""
+Make = Callable[[str, int], Array]
+"""Room for a column of an index, by its name and length."""
 
 PIECE = 1 << 21
 """Events of a lane that are sorted at once."""
 
+LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
+_MOST_THREADS = 8
+_IDS_PER_EVENT = 16
+"""Counting takes a pass over all ids up to the highest: of few events with high ids sorting is cheaper."""
 
-def name_pieces(
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled sort, None where it is not compiled."""
+    byte = ctypes.c_uint8
+    arguments = [INTEGER, *[POINTER] * 3, byte, INTEGER, *[POINTER] * 5]
+    return load(LIBRARY, {"warpline_sort_names": (INTEGER, arguments)})
+
+
+def build_columns(
     columns: LaneColumns,
+    make: Make,
     progress: Progress | None,
     cancelled: IsCancelled | None,
     lanes: Sequence[int] | None = None,
-) -> Iterator[NamePiece]:
-    """The pieces of some lanes (all), in their order. Raises Cancelled."""
-    events = columns.events
-    total = max(1, len(events))
+) -> dict[str, Array]:
+    """The columns of an index of some lanes (all), sorted on all cores. Raises Cancelled.
+
+    ``make`` is asked for the two long ones, ``row`` and ``busy``, which are filled in place.
+    """
+    parts = list(_parts(columns, lanes))
+    n = sum(part.stop - part.start for _, part in parts)
+    row, busy = (make(name, size) for name, size in (("row", n), ("busy", n + 1)))
+    busy[0] = 0
+    names, counts = [np.empty(0, np.uint32)], [np.empty(0, np.int64)]
+    at = 0
+    for (_, part), (name, count) in zip(
+        parts, _sorted(columns.events, parts, row, busy, cancelled), strict=True
+    ):
+        if progress is not None:
+            progress(part.start / max(1, len(columns.events)), "indexing names")
+        # Damaged durations may add up to more than 64 bits: arrays wrap around, Python's numbers would not fit.
+        busy[at + 1 : at + 1 + part.stop - part.start] += busy[at]
+        at += part.stop - part.start
+        names.append(name)
+        counts.append(count)
+    distinct = np.array([0, *(len(name) for name in names[1:])], np.int64)
+    index: dict[str, Array] = {
+        "piece_lane": np.array([lane for lane, _ in parts], np.int64),
+        "piece_base": np.array([part.start for _, part in parts], np.int64),
+        "piece_first": np.cumsum(distinct),
+        "name": np.concatenate(names),
+        "first": np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
+        "row": row,
+        "busy": busy,
+    }
+    return {name: index[name].astype(dtype, copy=False) for name, dtype in NAME_INDEX_COLUMNS.items()}
+
+
+def _parts(columns: LaneColumns, lanes: Sequence[int] | None) -> Iterator[tuple[int, slice]]:
+    """Lane and rows of each piece."""
     for lane in range(len(columns.lanes)) if lanes is None else lanes:
         rows = columns.lanes.rows(lane)
         for base in range(rows.start, rows.stop, PIECE):
-            check_cancelled(cancelled, "indexing names was cancelled")
-            if progress is not None:
-                progress(base / total, "indexing names")
-            yield lane, base, *sort_names(events, slice(base, min(base + PIECE, rows.stop)))
+            yield lane, slice(base, min(base + PIECE, rows.stop))
 
 
-def sort_names(events: Events, part: slice) -> tuple[UInt32Array, Int64Array, UInt32Array, Int64Array]:
-    """Names of some neighbours on a lane, how many have each, their rows less the first by name, their busy times."""
+def _sorted(
+    events: Events, parts: Sequence[tuple[int, slice]], row: Array, busy: Array, cancelled: IsCancelled | None
+) -> Iterator[tuple[UInt32Array, Int64Array]]:
+    """Names and counts of each piece, in order; a few pieces are under way at a time."""
+    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    waiting: deque[Future[tuple[UInt32Array, Int64Array]]] = deque()
+    at = 0
+    with ThreadPoolExecutor(threads, "names") as pool:
+        try:
+            for _, part in parts:
+                check_cancelled(cancelled, "indexing names was cancelled")
+                stop = at + part.stop - part.start
+                places = row[at:stop], busy[at + 1 : stop + 1]
+                waiting.append(pool.submit(sort_names, events, part, *places))
+                at = stop
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def sort_names(
+    events: Events, part: slice, row: UInt32Array, busy: Int64Array, compiled: bool = True
+) -> tuple[UInt32Array, Int64Array]:
+    """Names of some neighbours on a lane, and how many have each.
+
+    Fills ``row`` with their rows less the first, by name, and ``busy`` with the busy time of each of these and those
+    before it (int64 ns, which wraps around when damaged durations add up to more).
+    """
+    found = library() if compiled else None
+    if found is not None:
+        columns = tuple(
+            np.ascontiguousarray(column[part]) for column in (events.name, events.duration, events.flags)
+        )
+        ids = int(columns[0].max()) + 1
+        is_native = all(column.dtype.isnative and column.flags.aligned for column in (*columns, row, busy))
+        if is_native and ids <= _IDS_PER_EVENT * len(row) + 1024:
+            return _compiled_sort(found, columns, ids, row, busy)
     # Packed with its position a name sorts stably, and faster than any indirect sort.
     key = events.name[part].astype(np.int64) << 32 | np.arange(part.stop - part.start)
     key.sort()
-    row = (key & 0xFFFFFFFF).astype(np.uint32)
+    row[:] = key & 0xFFFFFFFF
     key >>= 32
     heads = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    counts = np.diff(np.concatenate([heads, [len(key)]]))
-    duration = np.where(events.flags[part] & int(NOT_BUSY), 0, events.duration[part])[row]
-    return key[heads].astype(np.uint32), counts, row, duration
+    np.cumsum(np.where(events.flags[part] & int(NOT_BUSY), 0, events.duration[part])[row], out=busy)
+    return key[heads].astype(np.uint32), np.diff(np.concatenate([heads, [len(key)]]))
+
+
+def _compiled_sort(
+    found: ctypes.CDLL, columns: tuple[Array, ...], ids: int, row: UInt32Array, busy: Int64Array
+) -> tuple[UInt32Array, Int64Array]:
+    most = min(len(row), ids)
+    at, names, counts = np.zeros(ids, np.uint32), np.empty(most, np.uint32), np.empty(most, np.int64)
+    filled: tuple[Array, ...] = (at, row, busy, names, counts)
+    distinct = found.warpline_sort_names(
+        len(row), *map(address, columns), int(NOT_BUSY), ids, *map(address, filled)
+    )
+    return names[:distinct].copy(), counts[:distinct].copy()
 
 
 def names_in_memory(
@@ -61,40 +160,10 @@ def names_in_memory(
     cancelled: IsCancelled | None,
     lanes: Sequence[int] | None = None,
 ) -> dict[str, Array]:
-    """The columns of an index of some lanes (all): 12 bytes and about 0.1 us an event. Raises Cancelled."""
-    collected: dict[str, list[Array]] = {name: [] for name in NAME_INDEX_COLUMNS}
-    collect(
-        name_pieces(columns, progress, cancelled, lanes), lambda name, values: collected[name].append(values)
+    """The columns of an index of some lanes (all): 12 bytes an event. Raises Cancelled."""
+    return build_columns(
+        columns, lambda name, n: np.empty(n, NAME_INDEX_COLUMNS[name]), progress, cancelled, lanes
     )
-    return {
-        name: np.concatenate([np.empty(0, dtype), *collected[name]]).astype(dtype)
-        for name, dtype in NAME_INDEX_COLUMNS.items()
-    }
-
-
-def collect(
-    pieces: Iterator[NamePiece],
-    put: Callable[[str, Array], object],
-) -> None:
-    """Hands the columns of an index to ``put``, part after part."""
-    entries = directory = 0
-    # Damaged durations may add up to more than 64 bits: arrays wrap around, Python's numbers would not fit.
-    busy = np.zeros(1, np.int64)
-    put("busy", busy)
-    for lane, base, name, counts, row, duration in pieces:
-        put("piece_lane", np.array([lane]))
-        put("piece_base", np.array([base]))
-        put("piece_first", np.array([directory]))
-        put("name", name)
-        put("first", entries + np.cumsum(counts) - counts)
-        put("row", row)
-        until = busy + np.cumsum(duration)
-        put("busy", until)
-        busy = until[-1:]
-        directory += len(name)
-        entries += len(row)
-    put("piece_first", np.array([directory]))
-    put("first", np.array([entries]))
 
 
 def fits(index: Mapping[str, Array], lanes: Lanes, n_events: int) -> bool:

@@ -363,7 +363,7 @@ class Capture(ExactQueries):
         return read_name_index(self._file, self.lanes, len(self.events))
 
     def index_lanes(self, lanes: Sequence[int], cancelled: IsCancelled | None = None) -> NameIndex:
-        """Rows by name of some lanes alone, in memory: about 0.1 us an event of theirs. Raises Cancelled."""
+        """Rows by name of some lanes alone, in memory: some 10 ns an event of theirs. Raises Cancelled."""
         return index_lanes(self.lane_columns, lanes, cancelled)
 
     # The end

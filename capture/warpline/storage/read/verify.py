@@ -162,10 +162,10 @@ def _names(capture: Capture) -> Iterator[str]:
     for piece, base in enumerate(index["piece_base"].tolist()):
         names = slice(int(index["piece_first"][piece]), int(index["piece_first"][piece + 1]))
         entries = slice(int(first[names.start]), int(first[names.stop]))
-        name, count, row, duration = sort_names(
-            capture.events, slice(base, base + entries.stop - entries.start)
-        )
-        busy = busy_before + np.cumsum(duration)
+        size = entries.stop - entries.start
+        row, busy = np.empty(size, np.uint32), np.empty(size, np.int64)
+        name, count = sort_names(capture.events, slice(base, base + size), row, busy)
+        busy += busy_before
         if not (
             np.array_equal(index["name"][names], name)
             and np.array_equal(np.diff(first[names.start : names.stop + 1]), count)

@@ -315,8 +315,8 @@ def test_an_index_of_names_in_the_file_is_used(
         columns = name_pieces.names_in_memory(capture.lane_columns, None, None)
         expected = capture.name_index().totals()
     target = changed(tmp_path, lambda f: write_names(f, columns))
-    monkeypatch.setattr(name_pieces, "name_pieces", None)
-    monkeypatch.setattr(name_index_cache, "name_pieces", None)
+    monkeypatch.setattr(name_pieces, "build_columns", None)
+    monkeypatch.setattr(name_index_cache, "build_columns", None)
     with open_capture(target) as capture:
         assert capture.unknown == ()
         found = capture.name_index().totals()

@@ -39,7 +39,7 @@ from tests.benchmarks.bench_startup import CHILD, YARDSTICK, child  # noqa: E402
 from tests.benchmarks.measuring import best_of, capture_of, make_cold, table  # noqa: E402  # the path above comes first
 
 from warpline.storage import open_capture  # noqa: E402  # the path above comes first
-from warpline.storage.index.level_of_detail import build_levels  # noqa: E402  # the path above comes first
+from warpline.storage.index.build_levels import build_levels  # noqa: E402  # the path above comes first
 
 WORKER = Path(__file__).with_name("timeline_worker.py")
 SIZES = ("2000x1200", "3840x2160")

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
+from warpline.model.flags import NOT_BUSY
 from warpline.storage.columns.counters import counter_pyramid
 from warpline.storage.columns.schema import NO_ROW, NO_STACK
-from warpline.storage.index.level_of_detail import build_levels
+from warpline.storage.index.build_levels import levels_at
+from warpline.storage.index.level_of_detail import LodLevel, pack_longest, unpack_duration, unpack_flags
 from warpline.storage.index.name_pieces import sort_names
+from warpline.storage.index.pyramid import Pyramid
 from warpline.storage.read.capture import Capture
+
+Int64Array = npt.NDArray[np.int64]
+UInt32Array = npt.NDArray[np.uint32]
+UInt8Array = npt.NDArray[np.uint8]
 
 _PIECE = 1 << 20
 
@@ -133,25 +141,59 @@ def _level_of_detail(capture: Capture) -> Iterator[str]:
         yield "the skip index does not fit the starts"
     for lane in range(len(capture.lanes)):
         part = capture.lanes.rows(lane)
-        start = events.start[part]
-        stored = {
-            pyramid.level[index]: slice(pyramid.first[index], pyramid.first[index] + pyramid.count[index])
-            for index in pyramid.levels_of(lane)
-        }
-        built = {
-            level.level: level
-            for level in build_levels(start, events.duration[part], events.flags[part], events.kind[part])
-        }
-        same = stored.keys() == built.keys() and all(
-            np.array_equal(pyramid.start[stored[k]], built[k].start)
-            and np.array_equal(pyramid.longest[stored[k]], built[k].longest)
-            and np.array_equal(pyramid.rest[stored[k]], built[k].rest)
-            and np.array_equal(pyramid.row[stored[k]], built[k].row)
-            for k in stored
+        columns = events.start[part], events.duration[part], events.flags[part], events.kind[part]
+        indices = pyramid.levels_of(lane)
+        levels = [pyramid.level[index] for index in indices]
+        same = not levels or (
+            len(columns[0]) > 0
+            and levels == sorted(set(levels))
+            and all(
+                _is_level(_stored_level(pyramid, index), level, *columns)
+                for index, level in zip(indices, levels_at(*columns, levels), strict=True)
+            )
         )
         if not same:
             uri = capture.tracks[int(capture.lanes.track[lane])].uri
             yield f"lane {int(capture.lanes.depth[lane])} of {uri}: the level of detail does not fit its events"
+
+
+def _stored_level(pyramid: Pyramid, index: int) -> LodLevel:
+    entries = slice(pyramid.first[index], pyramid.first[index] + pyramid.count[index])
+    return LodLevel(
+        pyramid.level[index],
+        pyramid.start[entries],
+        pyramid.longest[entries],
+        pyramid.rest[entries],
+        pyramid.row[entries],
+    )
+
+
+def _is_level(
+    stored: LodLevel,
+    built: LodLevel,
+    start: Int64Array,
+    duration: Int64Array,
+    flags: UInt8Array,
+    kind: UInt8Array,
+) -> bool:
+    """Whether a stored level says what ours says: of equally long events of a bin it may name any."""
+    row = stored.row.astype(np.int64)
+    return bool(
+        len(row) == len(built.row)
+        and np.all(row < len(start))
+        and np.array_equal(stored.start, start[row])
+        and np.array_equal(stored.longest, pack_longest(duration[row], flags[row], kind[row]))
+        and np.array_equal(stored.start >> stored.level, built.start >> stored.level)
+        and np.array_equal(unpack_duration(stored.longest), unpack_duration(built.longest))
+        and np.array_equal(_busy(stored), _busy(built))
+    )
+
+
+def _busy(level: LodLevel) -> UInt32Array:
+    """Busy time of all events of each bin, as far as 32 bits tell it."""
+    is_busy = (unpack_flags(level.longest) & np.uint8(NOT_BUSY)) == 0
+    busy: UInt32Array = level.rest + np.where(is_busy, unpack_duration(level.longest), 0).astype(np.uint32)
+    return busy
 
 
 def _names(capture: Capture) -> Iterator[str]:

@@ -18,7 +18,7 @@ from warpline.storage.columns.schema import (
     SKIP,
     UTILIZATION_COLUMNS,
 )
-from warpline.storage.index.level_of_detail import LEAST_EVENTS, build_levels
+from warpline.storage.index.build_levels import LEAST_EVENTS, build_levels
 from warpline.storage.index.pyramid import skip_rows
 from warpline.storage.index.utilization import BusyCurve, build_curve
 from warpline.storage.write.datasets import Datasets

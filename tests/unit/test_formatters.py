@@ -6,15 +6,13 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
-from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
+from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value, unit_below
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.text_tables import column_unit
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration, format_time
 
@@ -155,7 +153,7 @@ def test_a_size_that_is_no_number_says_so() -> None:
 @settings(max_examples=rounds(200))
 def test_a_column_of_a_report_has_no_time_of_five_digits_where_a_unit_is_left(values: list[int]) -> None:
     column = Column("total_ns", "Total", Role.DURATION)
-    unit = column_unit(np.array(values, np.int64))
+    unit = unit_below(max(values))
     texts = [format_value(value, column, unit) for value in values]
     largest = max(Fraction(Decimal(text.replace(",", ""))) for text in texts)
     assert unit == "s" or largest < 10_000, texts
@@ -170,6 +168,6 @@ def test_a_column_of_a_report_has_no_time_of_five_digits_where_a_unit_is_left(va
 @settings(max_examples=rounds(200))
 def test_times_in_a_column_keep_their_order(values: list[int]) -> None:
     column = Column("total_ns", "Total", Role.DURATION)
-    unit = column_unit(np.array(values, np.int64))
+    unit = unit_below(max(values))
     first, second = (Decimal(format_value(v, column, unit).replace(",", "")) for v in sorted(values))
     assert first <= second

@@ -18,6 +18,7 @@ from warpline_app.panels.table.report_columns import (
     make_column,
     name_column,
     text_of,
+    units_of,
     value_reader,
 )
 from warpline_app.panels.table.table import PanelTable
@@ -50,7 +51,11 @@ class JobTable(PanelTable):
         first, *others = display_columns(table)
         text, _ = text_of(first, table.data[first.name])
         columns = [name_column(table, first, text, None)]
-        columns += [make_column(table, column, lambda _item: None, self._width) for column in others]
+        units = units_of(table)
+        columns += [
+            make_column(table, column, lambda _item: None, self._width, units.get(column.name))
+            for column in others
+        ]
         self.set_content(TableContent(columns, len(table)))
         self.item_selected.connect(self._lead)
         self.item_activated.connect(self._activate)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections import defaultdict
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.analysis.analysis_tools import Program, rows_of
 from tests.unit.effort import rounds
 
 from warpline.analysis.framework.selection import Selection, View
@@ -15,6 +17,8 @@ from warpline.analysis.structure import flame as flames
 from warpline.analysis.structure import path_tree
 from warpline.analysis.structure.flame import Flame, Tree, flame_graph, laid_out
 from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
+from warpline.model.track_factory import TrackFactory
+from warpline.model.track_style import TRACE
 from warpline.storage import Capture
 
 Path = tuple[int, ...]
@@ -183,3 +187,25 @@ def test_a_cut_graph_in_time_keeps_the_longest_boxes_as_they_were(
     for row, parent in zip(cut.row.tolist(), cut.parent.tolist(), strict=True):
         container = int(whole.row[above[row]]) if above[row] >= 0 else -1
         assert (int(cut.row[parent]) if parent >= 0 else -1) == (container if container in kept else -1)
+
+
+def test_the_span_of_the_profiler_does_not_count_beside_what_it_saw(tmp_path: pathlib.Path) -> None:
+    program = Program(tmp_path / "x.h5")
+    factory = TrackFactory(TRACE)
+    own = program.builder.add_track(factory.profiler())
+    name = program.builder.string("PyTorch Profiler (0)")
+    program.builder.add_events(own, "other", [0], [1_000], [name])
+    program.host("phases", "phase", 0, 900, "ProfilerStep#5")
+    program.host("ranges", "range", 100, 400, "forward")
+    with program.finish() as capture:
+        graph = flame_graph(View(capture), "ranges")
+        assert isinstance(graph, Flame)
+        texts = [graph.text(capture, box) for box in range(len(graph))]
+        events = rows_of(capture, "events")
+        alone = flame_graph(View(capture, Selection(tracks=frozenset({own}))), "ranges")
+        assert isinstance(alone, Flame)
+    assert (texts, graph.value.tolist(), graph.total) == (["ProfilerStep#5", "forward"], [900, 300], 900)
+    assert [(row["name"], row["cpu_ratio"]) for row in events if not row["depth"]] == [
+        ("ProfilerStep#5", 1.0)
+    ]
+    assert alone.total == 1_000

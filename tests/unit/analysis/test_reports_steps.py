@@ -58,3 +58,19 @@ def test_copies_to_the_gpu_are_a_phase_where_they_lie_in_no_other(tmp_path: Path
     assert row["forward_ns"] == 300
     assert row["host_to_device_ns"] == 50 + 20 + 3
     assert row["others_ns"] == 1_000 - 300 - 73
+
+
+def test_what_no_gpu_told_of_a_step_is_not_zero(training: Capture, tmp_path: Path) -> None:
+    program = Program(tmp_path / "x.h5")
+    program.host("phases", "phase", 0, 1_000, "ProfileStep#0")
+    program.host("operators", "operator", 100, 800, "aten::add")
+    with program.finish() as capture:
+        table = compute_report(capture, "step_breakdown").table
+        assert table is not None
+        (row,) = table.rows()
+    for name in ("kernel", "memcpy", "memset", "runtime"):
+        assert (row[f"{name}_ns"], row[f"{name}_ratio"]) == (None, None), name
+    assert (row["cpu_exec_ns"], row["other_ns"], row["total_ns"]) == (700, 300, 1_000)
+    assert "Kernel, Memcpy, Memset: not recorded, because GPU work was not recorded" in table.notes
+    assert "Runtime: not recorded, because CUDA API calls were not recorded" in table.notes
+    assert all(row["memset_ns"] == 0 for row in rows_of(training, "step_breakdown"))

@@ -6,7 +6,7 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from tests.unit.analysis.analysis_tools import Program
 
 from warpline.analysis.framework import registry
 from warpline.analysis.framework import report_json as rendering
-from warpline.analysis.framework.cell_text import format_value
+from warpline.analysis.framework.cell_text import format_value, table_units
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.fitting import shorten, shorten_apart, shorten_place
 from warpline.analysis.framework.not_recorded import lacking
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.text_tables import column_unit, wrapped
+from warpline.analysis.framework.text_tables import largest_time, wrapped
 from warpline.cli import main
 from warpline.i18n.width import text_width
 from warpline.storage import open_capture
@@ -165,13 +165,25 @@ def test_a_place_is_shown_without_its_folders_before_anything_else_of_it_goes() 
     assert shorten_place("not a place at all", 5) == "not a place at all"
 
 
-def test_each_column_has_the_unit_in_which_its_largest_time_is_short() -> None:
-    assert column_unit(np.array([0, 9_999])) == "ns"
-    assert column_unit(np.array([10_000, 1])) == "us"
-    assert column_unit(np.array([418_334_613, 120])) == "ms"
-    assert column_unit(np.array([np.nan, 2e13])) == "s"
-    assert column_unit(np.ma.MaskedArray([5, 10**9], [False, True])) == "ns"
-    assert column_unit(np.ma.MaskedArray([5], [True])) == "ns"
+def test_a_column_alone_has_the_unit_in_which_its_largest_time_is_short() -> None:
+    def unit_of(values: Any) -> str:
+        return table_units([largest_time(values)])[0]
+
+    assert unit_of(np.array([0, 9_999])) == "ns"
+    assert unit_of(np.array([10_000, 1])) == "us"
+    assert unit_of(np.array([418_334_613, 120])) == "ms"
+    assert unit_of(np.array([np.nan, 2e13])) == "s"
+    assert unit_of(np.ma.MaskedArray([5, 10**9], [False, True])) == "ns"
+    assert unit_of(np.ma.MaskedArray([5], [True])) == "ns"
+
+
+def test_times_that_stand_beside_each_other_have_one_unit() -> None:
+    ms = 1_000_000
+    assert table_units([105 * ms, 168 * ms, 2_277_000, 176_500, 0]) == ["ms"] * 5
+    assert table_units([607 * ms, 3_855_500, 607 * ms]) == ["ms"] * 3
+    # A total of many thousand short calls is no number of their unit.
+    assert table_units([591 * ms, 67_000, 52_000, 1_000, 1_500_000]) == ["ms", "us", "us", "us", "us"]
+    assert table_units([0, 0]) == ["ns", "ns"]
 
 
 @pytest.mark.parametrize(

@@ -160,10 +160,10 @@ class StepsPanel(ComputedPanel):
                 (
                     translated(title),
                     self.theme.family(_CATEGORY_COLORS[key]),
-                    np.asarray(columns[f"{key}_ns"]),
+                    np.ma.filled(np.ma.asarray(columns[f"{key}_ns"]), 0),
                 )
                 for key, title in zip(CATEGORIES, CATEGORY_TITLES, strict=True)
-                if np.any(np.asarray(columns[f"{key}_ns"]))
+                if np.ma.filled(np.ma.asarray(columns[f"{key}_ns"]), 0).any()
             ]
         assert self._steps is not None
         columns = self._steps.data

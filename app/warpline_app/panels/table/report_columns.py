@@ -1,4 +1,4 @@
-"""How the columns of a report read in a table: order, one unit per column, shares as bars, short names, colours."""
+"""How the columns of a report read in a table: order, units, shares as bars, short names, colours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
+from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value, table_units
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
 from warpline.i18n import tr, translated
@@ -71,22 +71,35 @@ def highest(values: Values) -> float:
     return float(plain.max()) if len(plain) else 0.0
 
 
-def unit_of(values: Values) -> tuple[str, int]:
-    """The unit in which the largest time of a column stays below 10,000, and how many decimals are worth reading."""
-    most = highest(values)
+def units_of(report: Table) -> dict[str, str]:
+    """The unit of each column of times of a report: one for all that are near each other."""
+    names = [column.name for column in report.columns if column.unit == "ns"]
+    return dict(zip(names, table_units([highest(report.data[name]) for name in names]), strict=True))
+
+
+def _own_unit(most: float) -> str:
+    """The unit in which a column's largest time stays below 10,000 as it reads."""
     for unit, scale in NS_PER_UNIT.items():
-        shown = most / scale
-        decimals = 0 if unit == "ns" or shown >= 1000 else 1 if shown >= 100 else 2 if shown >= 1 else 3
-        if round(shown, decimals) < _FIVE_DIGITS:
-            break
-    return unit, decimals
+        if round(most / scale, _decimals(most, unit)) < _FIVE_DIGITS:
+            return unit
+    return "s"
 
 
-def text_of(column: Column, values: Values) -> tuple[Callable[[int], str], str]:
-    """How a column's cells read, and the unit that belongs into its title (empty for none)."""
+def _decimals(most: float, unit: str) -> int:
+    """How many decimals are worth reading where ``most`` is a column's largest time."""
+    shown = most / NS_PER_UNIT[unit]
+    return 0 if unit == "ns" or shown >= 1000 else 1 if shown >= 100 else 2 if shown >= 1 else 3
+
+
+def text_of(column: Column, values: Values, unit: str | None = None) -> tuple[Callable[[int], str], str]:
+    """How a column's cells read, and the unit that belongs into its title (empty for none): ``unit`` for times, or
+    one that suits them.
+    """
     read = value_reader(values)
     if column.unit == "ns":
-        unit, decimals = unit_of(values)
+        most = highest(values)
+        unit = unit or _own_unit(most)
+        decimals = _decimals(most, unit)
         scale, finest = NS_PER_UNIT[unit], 10.0**-decimals
 
         def time_text(item: int) -> str:
@@ -129,12 +142,18 @@ def names_reader(report: Table, column: Column, capture: Capture) -> Callable[[i
 
 
 def make_column(
-    report: Table, column: Column, color: ColorOf, width: Callable[[str, Callable[[int], str], bool], int]
+    report: Table,
+    column: Column,
+    color: ColorOf,
+    width: Callable[[str, Callable[[int], str], bool], int],
+    unit: str | None = None,
 ) -> TableColumn:
-    """A column of figures or texts; ``width`` measures (title, text, whether it is numbers)."""
+    """A column of figures or texts; ``width`` measures (title, text, whether it is numbers), ``unit`` is that of
+    times (`units_of`).
+    """
     values = report.data[column.name]
     is_number = isinstance(values, np.ndarray)
-    text, unit = text_of(column, values)
+    text, unit = text_of(column, values, unit)
     title = translated(column.title) + (f" ({unit})" if unit else "")
     bar = _bar(report, column, values)
     return TableColumn(

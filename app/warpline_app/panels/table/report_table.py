@@ -1,4 +1,4 @@
-"""A report of the analysis as a table: one unit per column, shares as bars, trees that open and close."""
+"""A report of the analysis as a table: times in one unit, shares as bars, trees that open and close."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from warpline_app.panels.table.report_columns import (
     name_column,
     names_reader,
     tree_of,
+    units_of,
 )
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.table import PanelTable
@@ -112,6 +113,7 @@ class ReportTable(PanelTable):
         assert report is not None
         first = self.name_column
         is_tree = report.depth is not None
+        units = units_of(report)
         columns = [
             name_column(
                 report,
@@ -120,7 +122,7 @@ class ReportTable(PanelTable):
                 None if is_tree else self._colors,
             ),
             *(
-                make_column(report, column, self._colors, self._width_of(column))
+                make_column(report, column, self._colors, self._width_of(column), units.get(column.name))
                 for column in self._columns[1:]
             ),
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from warpline.analysis.framework.column import Column, Role
@@ -10,6 +11,39 @@ from warpline.i18n import tr, translated
 from warpline.model.sizes import format_bytes
 
 NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+_LARGEST = 10_000
+"""Numbers of a column stay below it where a larger unit is left."""
+_LEAST_READ = 0.01
+"""The largest number of a column is no smaller where it is told in the unit of its neighbours."""
+
+
+def unit_below(largest_ns: float) -> str:
+    """The smallest unit in which a time takes no five digits before the point."""
+    for unit, scale in NS_PER_UNIT.items():
+        if round(largest_ns / scale, 3) < _LARGEST:
+            return unit
+    return "s"
+
+
+def table_units(largest_ns: Sequence[float]) -> list[str]:
+    """The units of columns of times that stand in one table, by the largest time of each (ns; 0 for a column of
+    none): one for all of them, that in which most are short, and for those far above or below it their own.
+    """
+    own = [unit_below(most) for most in largest_ns]
+    known = [(most, unit) for most, unit in zip(largest_ns, own, strict=True) if most]
+    if not known:
+        return own
+    shorts = {
+        unit: sum(0.1 <= most / scale < _LARGEST for most, _ in known) for unit, scale in NS_PER_UNIT.items()
+    }
+    owners = {unit: sum(unit == one for _, one in known) for unit in NS_PER_UNIT}
+    common = max(NS_PER_UNIT, key=lambda unit: (shorts[unit], owners[unit], NS_PER_UNIT[unit]))
+    scale = NS_PER_UNIT[common]
+    return [
+        common if not most or _LEAST_READ <= most / scale < _LARGEST else unit
+        for most, unit in zip(largest_ns, own, strict=True)
+    ]
 
 
 def format_value(value: Any, column: Column, unit: str) -> str:

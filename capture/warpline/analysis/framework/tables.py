@@ -106,10 +106,10 @@ def ratio(parts: npt.NDArray[Any], whole: float) -> npt.NDArray[np.float64]:
 
 
 def ratios(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """``parts`` / ``wholes``, masked where the whole is 0."""
+    """``parts`` / ``wholes``, masked where the whole is 0 and where the part is."""
     wholes = np.asarray(wholes, np.float64)
     safe = np.where(wholes == 0, 1.0, wholes)
-    return np.ma.MaskedArray(np.asarray(parts, np.float64) / safe, wholes == 0)
+    return np.ma.MaskedArray(np.asarray(parts, np.float64) / safe, (wholes == 0) | np.ma.getmaskarray(parts))
 
 
 def name_texts(view: View, ids: npt.NDArray[Any]) -> Texts:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
+from warpline.analysis.framework.cell_text import format_value, table_units
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.fitting import shorten, shorten_apart, shorten_place
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
@@ -16,14 +16,12 @@ from warpline.i18n.width import text_width
 
 _GAP = "  "
 _SHORTEST_TEXT = 16
-_LARGEST = 10_000
-"""Numbers stay below it where a larger unit is left."""
 
 
 def write_text(
     report: Report, width: int, unit: str | None = None, limit: int | None = None, only: str = ""
 ) -> Iterator[str]:
-    """Lines of a table of at most ``width`` columns of text; times in ``unit``, or in one picked for each column.
+    """Lines of a table of at most ``width`` columns of text; times in ``unit``, or in one picked for the table.
 
     Long names are shortened in the middle. At most ``limit`` rows are shown, and it says how many there are. ``only``
     says what was chosen beside the time range.
@@ -52,9 +50,10 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
     columns = [column for column in table.columns if column.role is not Role.CODE and column not in absent]
     shown = table if limit is None or limit >= len(table) else table.part(0, limit)
     name = _name_place(table, columns)
+    units = _units(shown)
     texts = []
     for place, column in enumerate(columns):
-        own = unit or column_unit(shown.data[column.name])
+        own = unit or units.get(column.name, "ns")
         cells = [format_value(value, column, own) for value in shown.values(column.name)]
         if place == name and shown.depth is not None:
             cells = ["  " * level + cell for level, cell in zip(shown.depth.tolist(), cells, strict=True)]
@@ -106,7 +105,10 @@ def _footnotes(table: Table) -> Iterator[str]:
             wholes.setdefault(column.of, []).append(translated(column.title))
     for whole, titles in wholes.items():
         yield tr("{columns} (%): of {whole}", columns=", ".join(titles), whole=translated(whole))
-    titles = [translated(column.title) for column in absent if column.role is not Role.REASON]
+    # A time and its share stand below one title.
+    titles = list(
+        dict.fromkeys(translated(column.title) for column in absent if column.role is not Role.REASON)
+    )
     if titles:
         yield tr("Columns without a value, because it was not recorded: {columns}", columns=", ".join(titles))
     yield from map(translated, table.notes)
@@ -126,15 +128,18 @@ def _is_empty(values: Values) -> bool:
     return bool(gone.all() or (values.dtype.kind == "f" and (gone | np.isnan(np.ma.getdata(values))).all()))
 
 
-def column_unit(values: Values) -> str:
-    """The smallest unit in which no time of a column takes five digits before the point."""
+def largest_time(values: Values) -> float:
+    """The largest value of a column, 0 where it has none."""
     if not isinstance(values, np.ndarray) or not len(values):
-        return "ns"
+        return 0.0
     largest = np.ma.max(np.ma.masked_invalid(np.abs(np.ma.asarray(values, np.float64))))
-    for unit, scale in NS_PER_UNIT.items():
-        if largest is np.ma.masked or round(largest / scale, 3) < _LARGEST:
-            return unit
-    return "s"
+    return 0.0 if largest is np.ma.masked else float(largest)
+
+
+def _units(table: Table) -> dict[str, str]:
+    """The unit of each column of times."""
+    names = [column.name for column in table.columns if column.unit == "ns"]
+    return dict(zip(names, table_units([largest_time(table.data[name]) for name in names]), strict=True))
 
 
 def _title(column: Column, unit: str) -> str:

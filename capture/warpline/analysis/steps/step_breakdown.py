@@ -7,12 +7,14 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.nesting import window_extremes, windows
+from warpline.analysis.framework.not_recorded import missing, of_import
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import ratios, scope_text
 from warpline.analysis.steps.step_groups import around_steps, gpu_union, owner_columns, step_groups
+from warpline.analysis.structure.gpus import gpus
 from warpline.analysis.structure.launches import launches_from
 from warpline.analysis.structure.overlap import Intervals, covered_ns
 from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps, phase_intervals
@@ -31,6 +33,7 @@ CATEGORY_TITLES = (
     english("CPU Exec"),
     english("Other"),
 )
+_OF_GPU = ("kernel", "memcpy", "memset")
 
 
 def device_windows(view: View, found: Steps, places: npt.NDArray[np.int64]) -> tuple[Int64Array, Int64Array]:
@@ -58,12 +61,15 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
         return missing_steps(options)
     wide = around_steps(view, found)
     values = np.zeros((len(found), len(CATEGORIES)), np.int64)
+    unknown = np.zeros(values.shape, bool)
     starts, stops = found.start.copy(), found.stop.copy()
     for process, rank, places in step_groups(found):
         starts[places], stops[places] = device_windows(view, found, places)
         values[places] = exclusive_times(
             _category_intervals(wide, process, rank), starts[places], stops[places]
         )
+        unrecorded = _unrecorded(wide, rank)
+        unknown[places] = [name in unrecorded for name in CATEGORIES]
     length = stops - starts
     columns, data = owner_columns(view, found)
     columns += [
@@ -76,8 +82,9 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
             Column(f"{key}_ns", title, Role.DURATION),
             Column(f"{key}_ratio", title, Role.RATIO, english("the step's total")),
         ]
-        data[f"{key}_ns"] = values[:, place]
-        data[f"{key}_ratio"] = ratios(values[:, place], length)
+        times = np.ma.MaskedArray(values[:, place], unknown[:, place])
+        data[f"{key}_ns"] = times
+        data[f"{key}_ratio"] = ratios(times, length)
     return Table(
         tuple(columns),
         data,
@@ -85,8 +92,28 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
         scope=scope_text(view, english("Steps until the GPU has finished their work")),
         notes=(
             english("Each moment counts for the first of the columns, from left to right, that was active."),
+            *_reasons(view, unknown),
         ),
     )
+
+
+def _unrecorded(view: View, rank: int) -> frozenset[str]:
+    """Categories of which nothing can be said for a rank (−1: all): their time is not 0, it is not known."""
+    has_gpu = any(rank < 0 or gpu.rank == rank for gpu in gpus(view))
+    return frozenset((*(() if has_gpu else _OF_GPU), *(() if view.has("cuda_api") else ("runtime",))))
+
+
+def _reasons(view: View, unknown: npt.NDArray[np.bool_]) -> list[str]:
+    """Why columns, or some of their rows, have no value; ``unknown`` (steps × `CATEGORIES`) tells which."""
+    absent = [name for place, name in enumerate(CATEGORIES) if unknown[:, place].any()]
+    titles = dict(zip(CATEGORIES, CATEGORY_TITLES, strict=True))
+    of_gpu = [titles[name] for name in absent if name in _OF_GPU]
+    whys = [(of_gpu, of_import(missing("gpu"), view.capture))] if of_gpu else []
+    whys += [([titles["runtime"]], missing("cuda_api"))] if "runtime" in absent else []
+    return [
+        english("{columns}: not recorded, because {reason}", columns=", ".join(names), reason=why.reason)
+        for names, why in whys
+    ]
 
 
 def exclusive_times(categories: list[Intervals], starts: Int64Array, stops: Int64Array) -> Int64Array:

@@ -15,6 +15,7 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.thread_columns import thread_titles
+from warpline.analysis.structure.host_events import host_tracks
 from warpline.analysis.structure.path_tree import Lines, PathTree, joined_tree, thread_tree
 from warpline.i18n import translated
 
@@ -136,10 +137,9 @@ def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
 
 def _tracks_by_thread(view: View) -> list[list[int]]:
     found: dict[tuple[int | None, int], list[int]] = {}
-    for track in view.capture.tracks:
-        if track.index in view.tracks and track.device is None:
-            key = (track.thread, -1 if track.thread is not None else track.index)
-            found.setdefault(key, []).append(track.index)
+    for track in host_tracks(view):
+        key = (track.thread, -1 if track.thread is not None else track.index)
+        found.setdefault(key, []).append(track.index)
     return list(found.values())
 
 

@@ -21,6 +21,7 @@ from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.structure.event_types import HOST_KINDS, event_types
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
 from warpline.analysis.structure.projection import launches_of_host
+from warpline.model import Track
 
 Int64Array = npt.NDArray[np.int64]
 TREE_KINDS = ("phase", "range", "operator", "other")
@@ -71,14 +72,26 @@ class ThreadEvents:
     owner: Int64Array
 
 
+def host_tracks(view: View) -> list[Track]:
+    """The selected tracks of the host. The profiler's own only where nothing else is selected: on no thread, it spans
+    all that it saw, and would count beside that.
+    """
+    chosen = [track for track in view.capture.tracks if track.index in view.tracks and track.device is None]
+    return [track for track in chosen if not _is_of_profiler(track)] or chosen
+
+
+def _is_of_profiler(track: Track) -> bool:
+    """Whether it is `TrackFactory.profiler`, of a rank or of all."""
+    return track.process is None and track.thread is None and track.uri.rpartition("/")[2] == "profiler"
+
+
 def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iterator[ThreadEvents]:
     """The host events thread by thread."""
     capture = view.capture
     threads = threads_of_tracks(view)
     of_thread: dict[int, list[int]] = {}
-    for track in capture.tracks:
-        if track.index in view.tracks and track.device is None:
-            of_thread.setdefault(int(threads[track.index]), []).append(track.index)
+    for track in host_tracks(view):
+        of_thread.setdefault(int(threads[track.index]), []).append(track.index)
     launches = launches_of_host(view)
     for thread, tracks in of_thread.items():
         chosen = frozenset(tracks)

@@ -43,6 +43,8 @@ LIBRARY_NAMES = frozenset(
 CALLED = re.compile(r"\s*(?:self\.)?([A-Za-z_][A-Za-z_0-9.]*)\s*\(")
 
 compiling: list[Callable[[], bool]] = [lambda: False]
+tracing: list[Callable[[], bool]] = [lambda: False]
+"""Whether torch._dynamo is at it, which is asked at every call of a module: of PyTorch's functions the cheapest."""
 paths: dict[int, int] = {}
 """Of each module that is known, by its id: its path and its class, two ids of texts in one number."""
 refs: dict[int, Any] = {}
@@ -165,6 +167,9 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
         return labels[key]
 
     def outermost(self: Any, start: int, args: Any, kwargs: Any) -> Any:
+        if is_compiling():  # by `torch.export`, which calls what it traces
+            leave(0, 0)
+            return original(self, *args, **kwargs)
         # Not every layer of every framework has the flag; a program must never notice that it is asked for.
         kind = FORWARD if getattr(self, "training", True) and grad_enabled() else EVALUATION
         path = find(id(self)) or path_of(self, sys._getframe(2))
@@ -177,7 +182,7 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
                 act()
 
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
+        if tracing[0]():
             return original(self, *args, **kwargs)
         start = enter()
         if start < 0:

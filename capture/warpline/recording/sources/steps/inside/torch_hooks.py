@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         stepping,
         text,
         timed,
+        tracing,
         weigh_calls,
     )
 
@@ -240,6 +241,7 @@ def hook_files(module: Any) -> None:
 def hook_compiler(module: Any) -> None:
     """From here on it can be asked whether torch is tracing."""
     compiling[0] = module.is_compiling
+    tracing[0] = getattr(module, "is_dynamo_compiling", module.is_compiling)
 
 
 HOOKS = {

@@ -41,6 +41,15 @@ LEARN, FOLLOW, TELL, BE_QUIET, GO_ON, END = range(1, 7)
 
 def begun(shapes: Shapes) -> Shapes | None:
     """The same, when it has begun; None where it cannot, which is said."""
+    if threading.current_thread() is not threading.main_thread():
+        # PyTorch crashes at the end of a thread in which its profiler is on, and that can be at any time.
+        say(
+            "torch",
+            1,
+            "shapes are not recorded: PyTorch was imported in a thread that is not the main one",
+            "",
+        )
+        return None
     try:
         shapes.begin()
     except Exception as error:  # PyTorch's private functions, which another version may have otherwise

@@ -94,11 +94,17 @@ class Shapes:
         activities = {self.torch._C._profiler.ProfilerActivity.CPU}
         self.hook_optimizers(sys.modules["torch.optim.optimizer"].Optimizer)
         self.hook_models(self.torch.nn.Module)
-        with saying_nothing():
-            self.native._prepare_profiler(config, activities)
-            self.offset = time.time_ns() - now()
-            self.native._enable_profiler(config, activities)
-        self.is_on = True
+        try:
+            with saying_nothing():
+                self.native._prepare_profiler(config, activities)
+                self.offset = time.time_ns() - now()
+                self.native._enable_profiler(config, activities)
+            self.is_on = True
+        finally:
+            if (
+                not self.is_on
+            ):  # it may be on all the same, and PyTorch crashes at the end of a thread in which it is
+                quietly(self.native._disable_profiler)
         quietly(self.count_operators)
 
     def hook_optimizers(self, optimizer: Any) -> None:

@@ -27,6 +27,7 @@ def library() -> ctypes.CDLL | None:
             "warpline_levels": (None, [INTEGER, *[POINTER] * 2]),
             "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
             "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
+            "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 3]),
         },
     )
 

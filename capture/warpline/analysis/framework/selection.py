@@ -187,25 +187,30 @@ class View:
         return found
 
     def _find_spans(self, tracks: frozenset[int]) -> Iterator[Span]:
-        lanes = self.capture.lanes
         pending: Span | None = None
-        for track, first, count in zip(
-            lanes.track.tolist(), lanes.first.tolist(), lanes.count.tolist(), strict=True
-        ):
-            if track not in tracks or not count:
-                continue
-            offset = self.capture.clock_offset_of_track(track)
-            span = Span(first, first + count, offset) if self.is_whole else self._cut(first, count, offset)
-            if span.stop <= span.first:
-                continue
-            if pending and pending.stop == span.first and pending.offset_ns == offset:
-                pending = Span(pending.first, span.stop, offset)
+        for _, span in self.lane_spans(tracks):
+            if pending and pending.stop == span.first and pending.offset_ns == span.offset_ns:
+                pending = Span(pending.first, span.stop, span.offset_ns)
                 continue
             if pending:
                 yield pending
             pending = span
         if pending:
             yield pending
+
+    def lane_spans(self, tracks: frozenset[int]) -> Iterator[tuple[int, Span]]:
+        """(track, rows that overlap the range) of each lane of some tracks, in the order of lanes; none is empty."""
+        lanes = self.capture.lanes
+        for track, first, count in zip(
+            lanes.track.tolist(), lanes.first.tolist(), lanes.count.tolist(), strict=True
+        ):
+            if track in tracks and count:
+                offset = self.capture.clock_offset_of_track(track)
+                span = (
+                    Span(first, first + count, offset) if self.is_whole else self._cut(first, count, offset)
+                )
+                if span.stop > span.first:
+                    yield track, span
 
     def _cut(self, first: int, count: int, offset: int) -> Span:
         start = self.capture.events.start[first : first + count]

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.lane_sweep import times_together
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
@@ -76,6 +77,11 @@ def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
 
 def _stream_times(view: View, gpu: Gpu, streams: list[int]) -> tuple[Int64Array, list[int]]:
     """Time with exactly k streams busy, and the busy time of each stream."""
+    everything = np.zeros(max(len(view.capture.strings), 1), np.uint8)
+    places = {track: place for place, track in enumerate(streams)}
+    swept = times_together(view, gpu.tracks, dict.fromkeys(GPU_KINDS, everything), len(streams), places)
+    if swept is not None:
+        return swept.numbers, swept.busy.tolist()
     times = np.zeros(len(streams) + 1, np.int64)
     busy = [0] * len(streams)
     for window in windows_of(view, gpu.tracks):

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, View, join_events
+from warpline.analysis.framework.lane_sweep import times_together
+from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, Span, View, join_events
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import Intervals, combination_times
 from warpline.model import Track
@@ -19,6 +20,7 @@ Int64Array = npt.NDArray[np.int64]
 COMPUTATION, COMMUNICATION, MEMORY = 1, 2, 4
 """Bits of the three activities of a GPU in combinations of `warpline.analysis.structure.overlap`."""
 WINDOW_EVENTS = 1 << 21
+_MOVES = ("memcpy", "memset")
 _NPU = re.compile(r"(Rank \d+ · )?NPU\b")
 
 
@@ -95,9 +97,7 @@ def activities(
             if kind in view.capture.kinds
         ]
     )
-    memory = join_events(
-        [view.events(kind, gpu.tracks) for kind in ("memcpy", "memset") if kind in view.capture.kinds]
-    )
+    memory = join_events([view.events(kind, gpu.tracks) for kind in _MOVES if kind in view.capture.kinds])
     is_comm = communication[kernels.name]
     start, stop = kernels.start, kernels.stop
     return (
@@ -110,10 +110,20 @@ def activities(
 def activity_combinations(view: View, gpu: Gpu) -> Int64Array:
     """`combination_times` of the activities of a GPU over the selected range; exact, in windows of bounded size."""
     communication = communication_ids(view)
+    swept = times_together(view, gpu.tracks, _classes(communication), 3)
+    if swept is not None:
+        return swept.sets
     total = np.zeros(8, np.int64)
     for window in windows_of(view, gpu.tracks):
         total += combination_times(activities(window, gpu, communication), window.start_ns, window.stop_ns)
     return total
+
+
+def _classes(communication: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[np.uint8]]:
+    """For each kind the number of the bit that a name stands for."""
+    work = communication.astype(np.uint8)
+    moves = np.full(len(work), 2, np.uint8)
+    return {kind: moves if kind in _MOVES else work for kind in GPU_KINDS}
 
 
 def windows_of(
@@ -137,11 +147,34 @@ def windows_of(
 def active_span(view: View, gpu: Gpu) -> tuple[int, int]:
     """From the first start to the last end of the GPU's work, cut to the selected range; (0, 0) without work."""
     first, last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-    for kind in GPU_KINDS:
-        if kind not in view.capture.kinds:
-            continue
-        for events in view.batches(kind, gpu.tracks):
-            first, last = min(first, int(events.start.min())), max(last, int(events.stop.max()))
+    for _, span in view.lane_spans(gpu.tracks & view.tracks):
+        # On a lane the first event starts first and the last one ends last.
+        head, tail = _ends_of_work(view, span)
+        if head is not None and tail is not None:
+            start, stop = view.times_of(np.array([head, tail], np.int64))
+            first, last = min(first, int(start[0])), max(last, int(stop[1]))
     if last < first:
         return 0, 0
     return max(first, view.start_ns), min(last, view.stop_ns)
+
+
+def _ends_of_work(view: View, span: Span) -> tuple[int | None, int | None]:
+    """The first and the last row of a lane that occupy a GPU and pass the selection."""
+    codes = [view.capture.kinds[kind].code for kind in GPU_KINDS if kind in view.capture.kinds]
+    names = None if view.selection.names is None else list(view.selection.names)
+
+    def find(part: slice) -> Int64Array:
+        counts = np.isin(view.capture.events.kind[part], codes)
+        if names is not None:
+            counts &= np.isin(view.capture.events.name[part], names)
+        rows: Int64Array = np.flatnonzero(counts) + part.start
+        return rows
+
+    cuts = range(span.first, span.stop, _LOOKED_AT_ONCE)
+    parts = [slice(cut, min(cut + _LOOKED_AT_ONCE, span.stop)) for cut in cuts]
+    head = next((int(rows[0]) for rows in map(find, parts) if len(rows)), None)
+    tail = next((int(rows[-1]) for rows in map(find, reversed(parts)) if len(rows)), None)
+    return head, tail
+
+
+_LOOKED_AT_ONCE = 1 << 12

@@ -1,0 +1,106 @@
+"""How long which classes of events ran together: one compiled sweep over sorted lanes, whose columns are read in place.
+
+Where it is not compiled, callers sort borders instead (`warpline.analysis.structure.overlap`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.nesting import library
+from warpline.analysis.framework.selection import View
+from warpline.compiled import INTEGER, POINTER, address
+
+Int64Array = npt.NDArray[np.int64]
+UInt8Array = npt.NDArray[np.uint8]
+
+NONE = 255
+"""Class of events that are left out."""
+_FARTHEST_NS = 1 << 61
+
+
+@dataclass(frozen=True, eq=False)
+class TimesTogether:
+    """Times (int64 ns) that add up to the range: ``sets`` by the set of classes that ran (2^classes entries, bit *i*
+    for class *i*; empty for more than 16 classes), ``numbers`` by how many did; and ``busy``, the time of each class.
+    """
+
+    sets: Int64Array
+    numbers: Int64Array
+    busy: Int64Array
+
+
+class _Sweep(ctypes.Structure):
+    """``Sweep`` of sweep.c."""
+
+    _fields_ = [
+        *((name, POINTER) for name in ("start", "duration", "name", "kind", "table_of_kind", "tables")),
+        ("ids", INTEGER),
+        *((name, POINTER) for name in ("first", "stop", "offset", "lane_class")),
+        *((name, INTEGER) for name in ("lanes", "low", "high", "farthest")),
+    ]
+
+
+def times_together(
+    view: View,
+    tracks: frozenset[int],
+    tables: Mapping[str, UInt8Array],
+    classes: int,
+    class_of_track: Mapping[int, int] | None = None,
+    compiled: bool = True,
+) -> TimesTogether | None:
+    """Times in the selected range of events on some tracks, exact; None where that is not compiled.
+
+    ``tables`` gives for each kind that counts the class (below ``classes``, or `NONE`) of each string id. With
+    ``class_of_track`` an event that is not left out has the class of its track, and other tracks are not looked at.
+    """
+    found = library() if compiled else None
+    events = view.capture.events
+    columns = (events.start, events.duration, events.name, events.kind)
+    if found is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
+        return None
+    view.check_cancelled()
+    wanted = tracks if class_of_track is None else tracks & class_of_track.keys()
+    spans = [(track, span) for track, span in view.lane_spans(wanted)]
+    first, stop, offset = (
+        np.array([getattr(span, name) for _, span in spans], np.int64)
+        for name in ("first", "stop", "offset_ns")
+    )
+    ids = max(len(view.capture.strings), 1)
+    table_of_kind = np.full(256, NONE, np.uint8)
+    joined = np.full((len(tables) + 1, ids), NONE, np.uint8)
+    for number, (kind, table) in enumerate(tables.items()):
+        if kind in view.capture.kinds:
+            table_of_kind[view.capture.kinds[kind].code] = number
+            joined[number, : len(table)] = table
+    if view.selection.names is not None:
+        others = np.ones(ids, bool)
+        others[[name for name in view.selection.names if name < ids]] = False
+        joined[:, others] = NONE
+    lane_class = None
+    if class_of_track is not None:
+        lane_class = np.array([class_of_track[track] for track, _ in spans], np.int32)
+    sets = np.zeros(1 << classes if classes <= _MOST_OF_A_SET else 0, np.int64)
+    numbers, busy = np.zeros(classes + 1, np.int64), np.zeros(classes, np.int64)
+    sweep = _Sweep(
+        *(address(column) for column in (*columns, table_of_kind, joined)),
+        ids,
+        *(address(column) for column in (first, stop, offset)),
+        None if lane_class is None else address(lane_class),
+        len(spans),
+        view.start_ns,
+        view.stop_ns,
+        _FARTHEST_NS,
+    )
+    done = found.warpline_sweep(
+        ctypes.byref(sweep), classes, address(sets) if len(sets) else None, address(numbers), address(busy)
+    )
+    return TimesTogether(sets, numbers, busy) if done else None
+
+
+_MOST_OF_A_SET = 16

@@ -1,0 +1,131 @@
+/* One sweep over the lanes of a device: how long which classes of events ran together.
+ *
+ * The caller is warpline/analysis/framework/lane_sweep.py; what is not compiled does the same by sorting borders
+ * (warpline/analysis/structure/overlap.py). Lanes are sorted and do not overlap; damaged ones make wrong sums and nothing
+ * worse: no index comes from them unchecked.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { NONE = 255 };
+
+/* Columns of all events, and which class each has: that of its lane where `lane_class` is given, else what the table of its
+ * kind says of its name. NONE leaves an event out in any case. */
+typedef struct {
+    const int64_t *start, *duration;
+    const uint32_t *name;
+    const uint8_t *kind;
+    const uint8_t *table_of_kind; /* 256: number of a table or NONE */
+    const uint8_t *tables;        /* of `ids` classes each */
+    int64_t ids;
+    const int64_t *first, *stop, *offset; /* of each lane: rows, clock */
+    const int32_t *lane_class;            /* may be null */
+    int64_t lanes, low, high, farthest;
+} Sweep;
+
+typedef struct {
+    int64_t time, end, row;
+    int32_t lane, class;
+} Lane;
+
+static int64_t bounded(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Moves to the next event that fills time in the range: 0 where there is none. */
+static int next_event(const Sweep *s, Lane *lane) {
+    const int64_t stop = s->stop[lane->lane], offset = s->offset[lane->lane];
+    for (int64_t row = lane->row; row < stop; row++) {
+        const uint8_t table = s->table_of_kind[s->kind[row]];
+        if (table == NONE)
+            continue;
+        const uint32_t name = s->name[row];
+        const uint8_t class = s->tables[table * s->ids + (name < s->ids ? name : s->ids - 1)];
+        if (class == NONE)
+            continue;
+        const int64_t begin = bounded(s->start[row], -s->farthest, s->farthest) - offset;
+        const int64_t end = begin + bounded(s->duration[row], 0, s->farthest);
+        const int64_t from = begin < s->low ? s->low : begin, to = end > s->high ? s->high : end;
+        if (to <= from)
+            continue;
+        lane->time = from;
+        lane->end = to;
+        lane->class = s->lane_class ? s->lane_class[lane->lane] : class;
+        lane->row = row + 1;
+        return 1;
+    }
+    return 0;
+}
+
+static void sink(Lane **heap, int64_t size, int64_t at) {
+    Lane *moved = heap[at];
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= size)
+            break;
+        if (child + 1 < size && heap[child + 1]->time < heap[child]->time)
+            child++;
+        if (heap[child]->time >= moved->time)
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moved;
+}
+
+/* Time of the range by the set of classes that run (`sets`: of 2^classes) and by how many do (`numbers`: of classes + 1),
+ * and that of each class (`busy`). `sets` may be null. 0 when there was no memory. */
+EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, int64_t *sets, int64_t *numbers, int64_t *busy) {
+    Lane *lanes = malloc((size_t)(s->lanes + 1) * sizeof *lanes);
+    Lane **heap = malloc((size_t)(s->lanes + 1) * sizeof *heap);
+    int64_t *running = calloc((size_t)classes + 1, sizeof *running), *since = calloc((size_t)classes + 1, sizeof *since);
+    int64_t size = 0, now = s->low, active = 0, set = 0;
+    if (!lanes || !heap || !running || !since) {
+        free(lanes), free(heap), free(running), free(since);
+        return 0;
+    }
+    for (int64_t i = 0; i < s->lanes; i++) {
+        lanes[size] = (Lane){.row = s->first[i], .lane = (int32_t)i};
+        if (next_event(s, &lanes[size])) {
+            heap[size] = &lanes[size];
+            size++;
+        }
+    }
+    for (int64_t at = size / 2 - 1; at >= 0; at--)
+        sink(heap, size, at);
+    while (size) {
+        Lane *lane = heap[0];
+        const int64_t time = lane->time;
+        numbers[active] += time - now;
+        if (sets)
+            sets[set] += time - now;
+        now = time;
+        if (time < lane->end) {
+            if (!running[lane->class]++) {
+                since[lane->class] = time;
+                set |= (int64_t)1 << (lane->class & 63);
+                active++;
+            }
+            lane->time = lane->end;
+        } else {
+            if (!--running[lane->class]) {
+                busy[lane->class] += time - since[lane->class];
+                set &= ~((int64_t)1 << (lane->class & 63));
+                active--;
+            }
+            if (!next_event(s, lane)) {
+                heap[0] = heap[--size];
+                if (!size)
+                    break;
+            }
+        }
+        sink(heap, size, 0);
+    }
+    numbers[0] += s->high - now;
+    if (sets)
+        sets[0] += s->high - now;
+    free(lanes), free(heap), free(running), free(since);
+    return 1;
+}

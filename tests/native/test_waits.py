@@ -144,6 +144,14 @@ def test_who_gave_a_lock_back_is_told_with_the_line(recorded: Recorded) -> None:
     assert (ended.ended_how.str.endswith("certain") | ended.ended_how.str.endswith("likely")).all()
 
 
+def test_the_table_of_locks_names_the_programs_own_lines(recorded: Recorded) -> None:
+    """Queues and events wait, and are ended, inside Python's library."""
+    table = recorded.capture.report("lock_contention").to_pandas()
+    puts = table[table.holder_place.astype(str).str.startswith("locks.<locals>.<lambda> (")]
+    assert {*puts.wait} == {"condition"}
+    assert {place.partition(" ")[0] for place in puts.name} == {"told"}
+
+
 def test_a_blocked_stretch_tells_the_reason_of_its_call(recorded: Recorded) -> None:
     states = recorded.capture.events("thread_state").to_pandas()
     main = recorded.told[0].thread

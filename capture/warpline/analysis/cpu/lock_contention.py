@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.framework.statistics import group_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
@@ -19,7 +20,10 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.i18n import english
+from warpline.model.frames import parse_frame
 from warpline.model.waits import WAIT_KINDS, WaitKind
+
+Int64Array = npt.NDArray[np.int64]
 
 LOCKS = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.BARRIER)
 
@@ -32,17 +36,15 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
     kind = np.ma.filled(view.column("osrt", "wait", events.index), 0).astype(np.int64)
     kept = np.flatnonzero(np.isin(kind, LOCKS))
     events, kind = events.take(kept), kind[kept]
-    texts = {
-        name: np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), -1)
-        for name in ("place", "holder_place")
-    }
+    place, holder_place = (_filled(view, name, events) for name in ("place", "holder_place"))
+    places, at = _telling(view, place, _filled(view, "stack", events))
     # Addresses are 64 bits wide: equal ones are told by their number among the distinct ones.
     addresses, address = np.unique(
         np.ma.filled(view.column("osrt", "address", events.index), 0).astype(np.uint64), return_inverse=True
     )
     process = np.array([t.process if t.process is not None else -1 for t in view.capture.tracks] or [-1])
     owner = process[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
-    key, first = combine_keys(owner, address.reshape(-1), texts["place"], texts["holder_place"])
+    key, first = combine_keys(owner, address.reshape(-1), at, holder_place)
     stats = group_statistics(key, events.inside).by_total()
     rows = first[stats.key]
     pids = [view.capture.processes[index].pid if index >= 0 else 0 for index in owner[rows].tolist()]
@@ -57,8 +59,8 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
         ),
         {
             **stat_data(stats),
-            "name": Texts(texts["place"][rows], view.capture.strings.__getitem__),
-            "holder_place": Texts(texts["holder_place"][rows], view.capture.strings.__getitem__),
+            "name": Texts(at[rows], places.__getitem__),
+            "holder_place": Texts(holder_place[rows], view.capture.strings.__getitem__),
             "lock": [f"{int(value):#x}" for value in addresses[address.reshape(-1)[rows]]],
             "wait": Texts(kind[rows], lambda code: WAIT_KINDS.get(code, str(code))),
             "pid": np.array(pids, np.int64),
@@ -72,6 +74,31 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
             ),
         ),
     )
+
+
+def _filled(view: View, name: str, events: SelectedEvents) -> Int64Array:
+    """A column of ids, −1 where there is none."""
+    if name not in view.capture.kinds["osrt"].attributes:
+        return np.full(len(events), -1, np.int64)
+    return np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), -1)
+
+
+def _telling(view: View, place: Int64Array, stack: Int64Array) -> tuple[list[str], Int64Array]:
+    """The line of the program's own that each call [n] stands below, or its place: texts, and which is whose [n].
+
+    Conditions and queues wait inside the standard library: which one is told by who called them.
+    """
+    key, first = combine_keys(place, stack)
+    texts: dict[str, int] = {}
+    of_key = np.full(len(first), -1, np.int64)
+    for number, row in enumerate(first.tolist()):
+        frames = view.capture.stack_frames(int(stack[row]))
+        own = next((frame for frame in frames if parse_frame(frame).is_own), None)
+        if own is None and place[row] >= 0:
+            own = view.capture.strings[int(place[row])]
+        if own is not None:
+            of_key[number] = texts.setdefault(own, len(texts))
+    return list(texts), of_key[key]
 
 
 report = ReportSpec(

@@ -19,7 +19,9 @@ UInt32Array = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Samples:
-    """Columns [n] sorted by thread, then time: int64 index of the thread, CLOCK_MONOTONIC ns, string id of the line."""
+    """Columns [n] sorted by thread, then time: int64 index of the thread, CLOCK_MONOTONIC ns, string id of the
+    program's own line, where there is one.
+    """
 
     thread: Int64Array
     time_ns: Int64Array
@@ -32,7 +34,9 @@ class Samples:
         found = found[found["stack"] != 0]
         time_ns = found["time_ns"].astype(np.int64)
         return Samples(
-            threads.lookup(spool.header.pid, found["tid"], time_ns), time_ns, stacks.places(found["stack"])
+            threads.lookup(spool.header.pid, found["tid"], time_ns),
+            time_ns,
+            stacks.telling_places(found["stack"]),
         )
 
     @staticmethod

@@ -42,7 +42,7 @@ class Waits:
     thread index or `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the
     release that ended it, −1;
     ``is_open`` bool: cut off by the end of the thread or of the recording; ``holder_place`` string id: where the holder
-    gave it back, or else was when it was last sampled during the wait.
+    gave it back, or else was when it was last sampled during the wait, in the program's own code where it is told.
     """
 
     thread: Int64Array
@@ -73,7 +73,10 @@ class Waits:
 
 @dataclass(frozen=True)
 class Releases:
-    """Moments at which a lock others waited for was given back, or a condition signalled; columns [n] by time."""
+    """Moments at which a lock others waited for was given back, or a condition signalled; columns [n] by time.
+
+    ``place`` is the innermost frame, ``telling_place`` the innermost of the program's own where there is one.
+    """
 
     thread: Int64Array
     time_ns: Int64Array
@@ -81,6 +84,7 @@ class Releases:
     object: npt.NDArray[np.uint64]
     stack: UInt32Array
     place: UInt32Array
+    telling_place: UInt32Array
 
     def __len__(self) -> int:
         return len(self.thread)
@@ -139,6 +143,7 @@ def read_waits(
         from_caller = np.where(by_caller, given.values["stack"], 0)
         caller = capture_strings(spool, builder, from_caller, callers.text)
         stack, place = _with_callers(builder, stacks, from_stack, caller)
+        own = stacks.telling_places(from_stack)
         releases.append(
             Releases(
                 threads.lookup(pid, given.tid, moment),
@@ -147,6 +152,7 @@ def read_waits(
                 given.values["object"].copy(),
                 stack,
                 place,
+                np.where(own != NO_PLACE, own, place),
             )
         )
     joined = Waits(*(_column(waits, column.name) for column in fields(Waits)))
@@ -207,7 +213,7 @@ def _named(waits: Waits, releases: Releases, samples: Samples) -> Waits:
     release, holder = waits.release, waits.holder
     place = np.zeros(len(waits), np.uint32)
     released = release >= 0
-    place[released] = releases.place[release[released]]
+    place[released] = releases.telling_place[release[released]]
     rest = np.flatnonzero((place == 0) & (holder != NOBODY))
     place[rest] = samples.last_place(holder[rest], waits.start_ns[rest], waits.stop_ns[rest])
     return replace(waits, holder_place=place)
@@ -353,4 +359,4 @@ def _no_waits() -> Waits:
 
 def _no_releases() -> Releases:
     long, short = np.empty(0, np.int64), np.empty(0, np.uint32)
-    return Releases(long, long, short, np.empty(0, np.uint64), short, short)
+    return Releases(long, long, short, np.empty(0, np.uint64), short, short, short)

@@ -9,6 +9,7 @@
 
 #include "osrt.h"
 #include "python_layout.h"
+#include "python_memory.h"
 
 const void *osrt_gil;
 /* Set in the thread that looks for the GIL: what it waits on next is the GIL's condition. */

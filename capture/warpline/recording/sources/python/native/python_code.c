@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "python_memory.h"
+
 enum { LOCATION_NONE = 15, LOCATION_LONG = 14, LOCATION_NO_COLUMNS = 13, LOCATION_ONE_LINE = 10 };
 
 /* A stretch of memory, read piece by piece: stacks of threads may be small, and nothing may be allocated here. */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "python_layout.h"
 #include "python_code.h"
+#include "python_memory.h"
 #include "spool.h"
 
 #include <dlfcn.h>
@@ -11,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 struct python_layout python_layout;
@@ -26,42 +25,6 @@ enum python_state python_state(void)
 }
 
 const char *python_refusal(void) { return refusal; }
-
-__thread bool python_reads_own __attribute__((tls_model("initial-exec")));
-
-bool python_read(void *to, uintptr_t from, size_t size)
-{
-    if (python_reads_own || (from - (uintptr_t)python.runtime < python.runtime_size &&
-                             python.runtime_size - (from - (uintptr_t)python.runtime) >= size)) {
-        memcpy(to, (const void *)from, size);
-        return true;
-    }
-    struct iovec local = {to, size}, remote = {(void *)from, size};
-    return syscall(SYS_process_vm_readv, (long)wl_process, &local, 1L, &remote, 1L, 0L) == (long)size;
-}
-
-static long read_all(struct iovec *local, const struct python_place *places, int count)
-{
-    struct iovec remote[8];
-    for (int i = 0; i < count; i++) {
-        remote[i] = (struct iovec){(void *)places[i].from, places[i].size};
-        local->iov_len += places[i].size;
-    }
-    return syscall(SYS_process_vm_readv, (long)wl_process, local, 1L, remote, (long)count, 0L);
-}
-
-bool python_read_places(void *to, const struct python_place *places, int count)
-{
-    struct iovec local = {to, 0};
-    return read_all(&local, places, count) == (long)local.iov_len;
-}
-
-size_t python_read_most(void *to, const struct python_place *places, int count)
-{
-    struct iovec local = {to, 0};
-    long size = read_all(&local, places, count);
-    return size > 0 ? (size_t)size : 0;
-}
 
 #define SHARED_BYTES .bytes_size = 16, .bytes_data = 32, .text_length = 16, .text_state = 32
 

@@ -64,17 +64,4 @@ static inline bool python_is_readable(void)
     return python_state() == PYTHON_READY && python.is_initialized() && !python.is_finalizing();
 }
 
-/* Set while a thread reads what its own frames stand on: that cannot go away meanwhile, and is read as it lies. */
-extern __thread bool python_reads_own __attribute__((tls_model("initial-exec")));
-/* Reads memory of this process without ever faulting. */
-bool python_read(void *to, uintptr_t from, size_t size);
-/* The same of several places at once, into one after the other. */
-struct python_place {
-    uintptr_t from;
-    size_t size;
-};
-bool python_read_places(void *to, const struct python_place *places, int count);
-/* The same of places of which later ones may lead nowhere: bytes up to the first that does. */
-size_t python_read_most(void *to, const struct python_place *places, int count);
-
 #endif

@@ -11,6 +11,7 @@
 
 #include "osrt.h"
 #include "python_layout.h"
+#include "python_memory.h"
 #include "python_names.h"
 #include "python_stacks.h"
 #include "python_tasks.h"
@@ -212,6 +213,7 @@ static void *follow(void *unused)
         return NULL;
     }
     prctl(PR_SET_TIMERSLACK, 1UL);
+    python_memory_read_often();
     if (is_child)
         names_wait_until(wl_clock(CLOCK_MONOTONIC) + CHILD_NAMES_NS);
     for (uint64_t next = wl_clock(CLOCK_MONOTONIC) + period_ns;; next += period_ns) {

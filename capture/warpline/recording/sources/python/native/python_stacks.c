@@ -5,12 +5,10 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "python_code.h"
 #include "python_layout.h"
+#include "python_memory.h"
 #include "python_tasks.h"
 #include "spool_internal.h"
 
@@ -240,7 +238,7 @@ long stack_read_codes(struct stack_codes *codes, const struct stack_frame *frame
         remote[depth + i] = (struct iovec){(void *)places[i].from, places[i].size};
         local[1].iov_len += places[i].size;
     }
-    long size = syscall(SYS_process_vm_readv, (long)wl_process, local, 2L, remote, (long)(depth + count), 0L);
+    long size = python_copy(local, 2, remote, depth + count, local[0].iov_len + local[1].iov_len);
     return size < (long)local[0].iov_len ? -1 : size - (long)local[0].iov_len;
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "python_layout.h"
+#include "python_memory.h"
 
 #define STACK_DEPTH 128
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "python_layout.h"
+#include "python_memory.h"
 
 /* The name of the current task whose coroutine has this frame, the outermost of a stack that a coroutine or generator
  * owns; 0 where there is none, where it is not known yet how tasks look, and for tasks written in Python. */

@@ -3,6 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "python_layout.h"
+#include "python_memory.h"
+
 static uintptr_t word(const char *from)
 {
     uintptr_t value;

@@ -57,6 +57,20 @@ def test_compiled_strips_are_those_of_numpy(tmp_path: Path, origin: int) -> None
                 compare(capture, start, start + length, int(rng.integers(1, 900)))
 
 
+def test_two_threads_draw_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    lanes = [random_lane(rng, n, "bursty") for n in (9_000, 70, 3_000, 1, 5_000)]
+    monkeypatch.setattr(strip_native, "_CORES", 2)
+    with write_lanes(tmp_path / "x.h5", lanes) as capture:
+        first, last = capture.span
+        for zoom in range(0, 30, 3):
+            length = max(1, (last - first) >> zoom)
+            start = int(rng.integers(first - length, last + 1))
+            for least in (0, 1 << 60):
+                monkeypatch.setattr(strip_native, "SPLIT_ENTRIES", least)
+                compare(capture, start, start + length, 700)
+
+
 @pytest.mark.fuzz
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40)), min_size=1, max_size=200),

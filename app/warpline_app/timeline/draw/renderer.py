@@ -30,7 +30,7 @@ from warpline_app.timeline.model.time_model import TimeScale
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
-LABEL_BUDGET = 60
+LABEL_BUDGET = 12
 """Texts that may be rendered anew in one frame: about two milliseconds."""
 
 

@@ -7,6 +7,8 @@ draws with numpy.
 from __future__ import annotations
 
 import ctypes
+import os
+import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +29,11 @@ Rects = tuple[Int64Array, Int64Array, Int64Array, Int64Array, UInt8Array, UInt8A
 """Lane, row, start, stop, kind, flags."""
 Pixels = tuple[npt.NDArray[np.float32], Int64Array, UInt8Array, UInt8Array]
 """Busy fraction; row, kind and flags of the mark."""
+
+SPLIT_ENTRIES = 1 << 17
+"""So many entries, which take about a millisecond, are drawn by two threads."""
+
+_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
 
@@ -103,17 +110,43 @@ class StripLoop:
 
     def draw(self, view: _View, runs: npt.NDArray[Any], offset_ns: Int64Array) -> tuple[Rects, Pixels, int]:
         """Rectangles and pixels in the order of `Strip`, and the number of entries read."""
-        lanes, width = len(runs), int(view.width_px)
+        shape = len(runs), int(view.width_px)
         pixels = (
-            np.zeros((lanes, width), np.float32),
-            np.full((lanes, width), -1, np.int64),
-            np.zeros((lanes, width), np.uint8),
-            np.zeros((lanes, width), np.uint8),
+            np.zeros(shape, np.float32),
+            np.full(shape, -1, np.int64),
+            np.zeros(shape, np.uint8),
+            np.zeros(shape, np.uint8),
         )
+        middle = _middle(runs)
+        if not middle:
+            rects, touched = self._draw_part(view, runs, offset_ns, pixels)
+            return rects, pixels, touched
+        behind: list[tuple[Rects, int]] = []
+
+        def draw_behind() -> None:
+            part = _below(pixels, middle)
+            behind.append(self._draw_part(view, runs[middle:], offset_ns, part))
+
+        # The loop runs without Python's lock: lanes on two cores take half as long.
+        helper = threading.Thread(target=draw_behind)
+        helper.start()
+        try:
+            rects, touched = self._draw_part(view, runs[:middle], offset_ns, pixels)
+        finally:
+            helper.join()
+        more, more_touched = behind[0]
+        more[0][:] += middle
+        return _joined(rects, more), pixels, touched + more_touched
+
+    def _draw_part(
+        self, view: _View, runs: npt.NDArray[Any], offset_ns: Int64Array, pixels: Pixels
+    ) -> tuple[Rects, int]:
+        """Fills the first lines of ``pixels``, one for each run; rectangles name them by their place among the runs."""
+        lanes, width = len(runs), int(view.width_px)
         sums, longest = np.zeros(width), np.full(width, -1, np.int64)
         line = _Line(*(address(array) for array in pixels), address(sums), address(longest))
         # Of events that do not overlap, so many can be a pixel long; damaged ones may be more.
-        capacity = min(lanes * (width + 2), int(np.maximum(runs["high"] - runs["low"] + 1, 0).sum()))
+        capacity = min(lanes * (width + 2), _entries_of(runs))
         while True:
             lane, row, start, stop = (np.empty(capacity, np.int64) for _ in range(4))
             kind, flags = (np.empty(capacity, np.uint8) for _ in range(2))
@@ -124,9 +157,40 @@ class StripLoop:
             )  # fmt: skip
             n = int(rects.count)
             if n <= capacity:
-                found = (lane[:n], row[:n], start[:n], stop[:n], kind[:n], flags[:n])
-                return found, pixels, int(touched)
+                return (lane[:n], row[:n], start[:n], stop[:n], kind[:n], flags[:n]), int(touched)
             capacity = n
+
+
+def _entries_of(runs: npt.NDArray[Any]) -> int:
+    """How many entries the runs have in the view, at most."""
+    return int(np.maximum(runs["high"] - runs["low"] + 1, 0).sum())
+
+
+def _joined(first: Rects, second: Rects) -> Rects:
+    return (
+        np.concatenate((first[0], second[0])),
+        np.concatenate((first[1], second[1])),
+        np.concatenate((first[2], second[2])),
+        np.concatenate((first[3], second[3])),
+        np.concatenate((first[4], second[4])),
+        np.concatenate((first[5], second[5])),
+    )
+
+
+def _below(pixels: Pixels, first: int) -> Pixels:
+    """The lines from ``first`` on."""
+    busy, row, kind, flags = pixels
+    return busy[first:], row[first:], kind[first:], flags[first:]
+
+
+def _middle(runs: npt.NDArray[Any]) -> int:
+    """Where the second half of the entries begins, by lanes; 0 where a second thread would not be worth it."""
+    if len(runs) < 2 or _CORES < 2:
+        return 0
+    before = np.cumsum(np.maximum(runs["high"] - runs["low"] + 1, 0))
+    if before[-1] < SPLIT_ENTRIES:
+        return 0
+    return min(max(1, int(before.searchsorted(before[-1] // 2)) + 1), len(runs) - 1)
 
 
 def make_view(start_ns: int, stop_ns: int, width_px: int, rect_ns: int) -> _View:

@@ -6,6 +6,7 @@ recording needs the standard library alone.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -73,9 +74,10 @@ def test_paddles_phases_are_those_of_its_own_profiler(tmp_path: Path) -> None:
     line = re.compile(r"^ *(\w+) +(\d+) +([\d.]+) (?:/ [\d.]+ ){3}/ [\d.]+ ", re.MULTILINE)
     own = {name: (int(calls), float(total)) for name, calls, total in line.findall(printed)}
     assert set(own) == {"ProfileStep", "Dataloader", "Forward", "Backward", "Optimization"}
+    (clock_ms,) = (json.loads(text) for text in printed.splitlines() if text.startswith('{"'))
     for name, (calls, total_ms) in own.items():
         assert rows[name]["count"] == calls, name
         if name == "ProfileStep":
             continue  # one profiler begins its recording in the other's first step
-        # One profiler is in the phases of the other, and the machine may do something else in between.
-        assert rows[name]["cpu_total_ns"] / 1e6 == pytest.approx(total_ms, rel=0.15, abs=1.0), name
+        # Whatever the machine does in between: Paddle marks inside of our phase, the script's clock is around it.
+        assert total_ms - 0.01 <= rows[name]["cpu_total_ns"] / 1e6 <= clock_ms[name], name

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
-from warpline.recording.agent.contribution import Contribution
-from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.sources.source import Choice
+from warpline.recording.sources.steps.hooked import HookedSource
 
 if TYPE_CHECKING:
-    from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
     from warpline.recording.spool.reader import SpoolFile
     from warpline.recording.spool.spool_to_tracks import Translation
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 MEMORY_VARIABLE = "WARPLINE_TORCH_MEMORY"
 
 
-class StepsSource(RecordingSource):
+class StepsSource(HookedSource):
     """Steps, phases and modules of untouched scripts, by Python that the preloaded agent starts."""
 
     name = "steps"
@@ -38,25 +37,8 @@ class StepsSource(RecordingSource):
     timed_records = ((700, 8), (701, 8))
     passing_records = ((700, 0, 8), (701, 0, 8))
 
-    def probe(self) -> str:
-        from warpline.recording.agent.probing import require_agent
-
-        require_agent()
-        return ""
-
-    def trial(self) -> PythonTrial:
-        from warpline.recording.sources.steps.probing import HOOKS_TRIAL
-
-        return HOOKS_TRIAL
-
-    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
-        from warpline.recording.agent.loading import preload_agent
-        from warpline.recording.sources.steps.injection import hooking
-
-        loaded = preload_agent(session, inherited, self.name)
-        variables = {**loaded.variables, **hooking(self.name, inherited)}
-        variables[MEMORY_VARIABLE] = str(int(session.options.torch_memory))
-        return Contribution(variables, loaded.source, loaded.warnings)
+    def asked(self, session: Session) -> Mapping[str, str]:
+        return {MEMORY_VARIABLE: str(int(session.options.torch_memory))}
 
     def joining(self) -> Mapping[str, str]:
         from warpline.recording.sources.steps.injection import hooking

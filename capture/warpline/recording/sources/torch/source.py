@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english
 from warpline.recording.agent.contribution import Contribution
-from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.sources.source import Choice
+from warpline.recording.sources.steps.hooked import HookedSource
 
 if TYPE_CHECKING:
-    from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
     from warpline.recording.spool.reader import SpoolFile
     from warpline.recording.spool.spool_to_tracks import Translation
@@ -20,7 +20,7 @@ SHAPES_VARIABLE = "WARPLINE_TORCH_SHAPES"
 VARIABLE = "INTEL_LIBITTNOTIFY64"
 
 
-class TorchSource(RecordingSource):
+class TorchSource(HookedSource):
     """Operators, as PyTorch's own profiler has them."""
 
     name = "torch"
@@ -35,28 +35,22 @@ class TorchSource(RecordingSource):
         import os
 
         from warpline.recording.agent.loading import require_free
-        from warpline.recording.agent.probing import require_agent
 
-        require_agent()
+        found = super().probe()
         require_free(VARIABLE, os.environ)
-        return ""
+        return found
 
-    def trial(self) -> PythonTrial:
-        from warpline.recording.sources.steps.probing import HOOKS_TRIAL
-
-        return HOOKS_TRIAL
+    def asked(self, session: Session) -> Mapping[str, str]:
+        return {SHAPES_VARIABLE: str(session.options.torch_shapes)}
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
-        from warpline.recording.agent.loading import load_agent, preload_agent
-        from warpline.recording.sources.steps.injection import hooking
+        from warpline.recording.agent.loading import load_agent
 
         loaded = load_agent(session, inherited, self.name, VARIABLE)
         if loaded.source is None or not loaded.source.enabled:
             return loaded
-        preloaded = preload_agent(session, inherited, self.name)
-        variables = {**loaded.variables, **preloaded.variables, **hooking(self.name, inherited)}
-        variables[SHAPES_VARIABLE] = str(session.options.torch_shapes)
-        return Contribution(variables, preloaded.source, preloaded.warnings)
+        hooked = super().contribute(session, inherited)
+        return Contribution({**loaded.variables, **hooked.variables}, hooked.source, hooked.warnings)
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

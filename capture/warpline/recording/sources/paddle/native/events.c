@@ -51,20 +51,18 @@ static bool has_tried;
 static char tried_name[32];
 static unsigned tried_type;
 
-static struct open_event *more(struct writer *writer)
+static bool more(struct writer *writer)
 {
     if (writer->event_room >= MOST_OPEN) {
         wl_count_lost(writer->event_depth);
         writer->event_depth = 0;
-        return writer->events;
+        return true;
     }
-    uint32_t larger = writer->event_room ? writer->event_room * 2 : 32;
-    struct open_event *moved = realloc(writer->events, larger * sizeof *moved);
+    void *moved = with_more_room(writer->events, &writer->event_room, sizeof *writer->events);
     if (moved == NULL)
-        return NULL;
+        return false;
     writer->events = moved;
-    writer->event_room = larger;
-    return moved;
+    return true;
 }
 
 static void try_begin(const void *event, const char *name, unsigned type)
@@ -84,7 +82,7 @@ static void begins(const void *event, const char *name, unsigned type, unsigned 
         !(WANTED >> type & 1u) || name == NULL || !wl_is_recording(SOURCE_PADDLE))
         return;
     struct writer *writer = wl_writer();
-    if (writer == NULL || (UNLIKELY(writer->event_depth >= writer->event_room) && more(writer) == NULL))
+    if (writer == NULL || (UNLIKELY(writer->event_depth >= writer->event_room) && !more(writer)))
         return;
     struct open_event *open = &writer->events[writer->event_depth++];
     open->event = event;

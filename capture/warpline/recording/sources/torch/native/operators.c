@@ -15,15 +15,22 @@ struct recent_name {
     char text[LONGEST + 4];
 };
 
-static struct open_operator *deeper(struct writer *writer)
+void *with_more_room(void *items, uint32_t *room, size_t size)
 {
-    uint32_t larger = writer->operator_room ? writer->operator_room * 2 : 32;
-    struct open_operator *moved = realloc(writer->operators, larger * sizeof *moved);
-    if (moved == NULL)
-        return NULL;
-    writer->operators = moved;
-    writer->operator_room = larger;
+    uint32_t larger = *room ? *room * 2 : 32;
+    void *moved = realloc(items, larger * size);
+    if (moved != NULL)
+        *room = larger;
     return moved;
+}
+
+static bool deeper(struct writer *writer)
+{
+    void *moved = with_more_room(writer->operators, &writer->operator_room, sizeof *writer->operators);
+    if (moved == NULL)
+        return false;
+    writer->operators = moved;
+    return true;
 }
 
 uint32_t operator_name(struct writer *writer, const char *text)
@@ -49,7 +56,7 @@ uint32_t operator_name(struct writer *writer, const char *text)
 
 void operator_begins(struct writer *writer, uint32_t name, int64_t sequence, uint32_t thread)
 {
-    if (UNLIKELY(writer->operator_depth >= writer->operator_room) && deeper(writer) == NULL)
+    if (UNLIKELY(writer->operator_depth >= writer->operator_room) && !deeper(writer))
         return;
     struct open_operator *open = &writer->operators[writer->operator_depth++];
     open->name = name;

@@ -28,6 +28,9 @@ def library() -> ctypes.CDLL | None:
             "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
             "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
             "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 3]),
+            "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
+            "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
+            "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),
         },
     )
 

@@ -227,9 +227,9 @@ class View:
 
     def count(self, kind: str, tracks: frozenset[int] | None = None) -> int:
         """Number of selected events of a kind (before the filter on names)."""
-        return sum(stop - first for first, stop, _ in self._kind_ranges(kind, tracks))
+        return sum(stop - first for first, stop, _ in self.kind_ranges(kind, tracks))
 
-    def _kind_ranges(self, kind: str, tracks: frozenset[int] | None) -> Iterator[tuple[int, int, int]]:
+    def kind_ranges(self, kind: str, tracks: frozenset[int] | None = None) -> Iterator[tuple[int, int, int]]:
         """Ranges of the kind's table: (first, stop, clock offset)."""
         table = self.capture.kinds.get(kind)
         if table is None:
@@ -241,13 +241,23 @@ class View:
             if stop > first:
                 yield first, stop, span.offset_ns
 
+    def lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
+        """As `kind_ranges`, lane by lane: only the first and the last event of each can reach out of the range."""
+        table = self.capture.kinds[kind].stored_rows
+        spans = [span for _, span in self.lane_spans(self.tracks)]
+        borders = np.array([(span.first, span.stop) for span in spans], np.int64).reshape(-1, 2)
+        places = np.searchsorted(table, borders.astype(table.dtype))
+        for (first, stop), span in zip(places.tolist(), spans, strict=True):
+            if stop > first:
+                yield first, stop, span.offset_ns
+
     def batches(
         self, kind: str, tracks: frozenset[int] | None = None, size: int = BATCH_EVENTS
     ) -> Iterator[SelectedEvents]:
         """The selected events of a kind, at most ``size`` at a time; small neighbours are put together."""
         waiting: list[SelectedEvents] = []
         filled = 0
-        for first, stop, offset in self._kind_ranges(kind, tracks):
+        for first, stop, offset in self.kind_ranges(kind, tracks):
             for begin in range(first, stop, size):
                 part = self._read(kind, begin, min(begin + size, stop), offset)
                 if filled + len(part) > size and waiting:
@@ -260,18 +270,18 @@ class View:
 
     def times_by_name(self, kind: str) -> Iterator[tuple[npt.NDArray[np.uint32], Int64Array]]:
         """(name, time inside the range) of the selected events of a kind, in batches: what most sums need."""
-        for first, stop, offset in self._kind_ranges(kind, None):
+        for first, stop, offset in self.kind_ranges(kind, None):
             for begin in range(first, stop, BATCH_EVENTS):
                 end = min(begin + BATCH_EVENTS, stop)
                 if self.is_whole and self.selection.names is None:
                     self.check_cancelled()
-                    place = self._places(kind, begin, end)
-                    yield self.names(place), self._durations(place)
+                    place = self.places(kind, begin, end)
+                    yield self.names(place), self.durations(place)
                 else:
                     events = self._read(kind, begin, end, offset)
                     yield events.name, events.inside
 
-    def _places(self, kind: str, first: int, stop: int) -> slice | Int64Array:
+    def places(self, kind: str, first: int, stop: int) -> slice | Int64Array:
         """Event rows of a part of a kind's table as an index into columns: a slice where they follow each other."""
         stored = self.capture.kinds[kind].stored_rows
         last = max(len(self.capture.events) - 1, 0)
@@ -287,12 +297,12 @@ class View:
         last = max(len(self.capture.strings) - 1, 0)
         return np.minimum(names, np.uint32(last)) if len(names) and names.max() > last else names
 
-    def _starts(self, place: slice | Int64Array, offset: int) -> Int64Array:
+    def starts(self, place: slice | Int64Array, offset: int) -> Int64Array:
         """Starts of events in capture ns; never so far off that adding a duration overflows."""
         starts: Int64Array = np.clip(self.capture.events.start[place], -_FARTHEST_NS, _FARTHEST_NS)
         return starts - offset
 
-    def _durations(self, place: slice | Int64Array) -> Int64Array:
+    def durations(self, place: slice | Int64Array) -> Int64Array:
         """Durations of events; never negative, whatever stands in the file."""
         found: Int64Array = self.capture.events.duration[place]
         is_sound = not len(found) or (int(found.min()) >= 0 and int(found.max()) <= _FARTHEST_NS)
@@ -304,10 +314,10 @@ class View:
 
     def _read(self, kind: str, first: int, stop: int, offset: int) -> SelectedEvents:
         self.check_cancelled()
-        place = self._places(kind, first, stop)
+        place = self.places(kind, first, stop)
         row = np.arange(place.start, place.stop) if isinstance(place, slice) else place
-        start = self._starts(place, offset)
-        duration = self._durations(place)
+        start = self.starts(place, offset)
+        duration = self.durations(place)
         name = self.names(place)
         inside = duration
         if not self.is_whole:
@@ -365,8 +375,8 @@ class View:
             if span.stop <= span.first:
                 continue
             row = np.arange(span.first, span.stop)
-            start = self._starts(slice(span.first, span.stop), offset)
-            stop = start + self._durations(slice(span.first, span.stop))
+            start = self.starts(slice(span.first, span.stop), offset)
+            stop = start + self.durations(slice(span.first, span.stop))
             if codes is not None:
                 keep = np.isin(self.capture.events.kind[span.first : span.stop], codes)
                 if not keep.all():
@@ -380,5 +390,5 @@ class View:
         offsets = np.array(
             [self.capture.clock_offset_of_track(t.index) for t in self.capture.tracks] or [0], np.int64
         )
-        start = self._starts(rows, 0) - offsets[self.track_of(rows)]
-        return start, start + self._durations(rows)
+        start = self.starts(rows, 0) - offsets[self.track_of(rows)]
+        return start, start + self.durations(rows)

@@ -77,12 +77,23 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
 def _tensor_cores(view: View, names: list[str]) -> npt.NDArray[Any]:
     """Whether kernels of these names use tensor cores; masked where neither names nor hardware tell."""
     # What is launched in no grid of blocks runs on another accelerator, whose names mean something else.
-    launched = any(
+    launched = _is_launched(view)
+    told = [tensor_cores_of(name) if launched else None for name in names]
+    return np.ma.MaskedArray([bool(one) for one in told], [one is None for one in told], bool)
+
+
+def _is_launched(view: View) -> bool:
+    """Whether a grid of blocks is known of any selected kernel."""
+    table = view.capture.kinds["kernel"]
+    if "grid_x" not in table.attributes:
+        return False
+    if view.selection.names is None:
+        _, valid = table.column("grid_x")
+        return any(bool(valid[first:stop].any()) for first, stop, _ in view.kind_ranges("kernel"))
+    return any(
         not np.ma.getmaskarray(view.column("kernel", "grid_x", events.index)).all()
         for events in view.batches("kernel")
     )
-    told = [tensor_cores_of(name) if launched else None for name in names]
-    return np.ma.MaskedArray([bool(one) for one in told], [one is None for one in told], bool)
 
 
 def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) -> npt.NDArray[Any] | None:

@@ -1,0 +1,53 @@
+"""Sums of blocks against adding up every event, on random work of a GPU with blocks of a few events."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.analysis.framework.gpu_work import KINDS, selections, write_work
+from tests.unit.effort import rounds
+
+from warpline.analysis.framework import block_sums
+from warpline.analysis.framework.block_sums import sums_by_name
+from warpline.analysis.framework.nesting import library
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.statistics import GroupStatistics, quick_statistics
+
+pytestmark = pytest.mark.skipif(library() is None, reason="blocks are not compiled here")
+
+
+def as_lists(stats: GroupStatistics) -> dict[str, list[float]]:
+    return {field.name: np.nan_to_num(getattr(stats, field.name)).tolist() for field in fields(stats)}
+
+
+@pytest.mark.fuzz
+@given(st.integers(0, 2**32), st.integers(1, 9))
+@settings(max_examples=rounds(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_blocks_agree_with_adding_up(tmp_path: Path, seed: int, block: int) -> None:
+    with write_work(tmp_path / "x.h5", seed) as capture, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block_sums, "BLOCK", block)
+        patch.setattr(block_sums, "_HIGHER", 2)
+        patch.setattr(block_sums, "_EVENTS_PER_ENTRY", 0)
+        names = len(capture.strings)
+        for selection in selections(capture, seed):
+            view = View(capture, selection)
+            for kind in (kind for kind in KINDS if kind in capture.kinds):
+                found = sums_by_name(view, kind)
+                expected = quick_statistics(partial(view.times_by_name, kind), names)
+                assert found is not None
+                assert as_lists(found) == as_lists(expected)
+
+
+def test_names_that_do_not_repeat_are_added_up_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_sums, "BLOCK", 2)
+    with write_work(tmp_path / "x.h5", 7) as capture:
+        assert len(capture.kinds["kernel"]) > 2
+        assert sums_by_name(View(capture), "kernel") is None

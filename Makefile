@@ -1,6 +1,6 @@
 # Every target prepares what it needs (scripts/bootstrap.sh) and is quick when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test frameworks bench fuzz fidelity soak mutation wheel format native clean
+.PHONY: help setup demo test frameworks bench fuzz kills fidelity soak mutation wheel format native clean
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
@@ -29,6 +29,9 @@ bench: setup ## benchmarks, with tables; ARGS as above
 fuzz: setup ## hostile inputs in forks, property tests, sanitized C; SECONDS=600 and DATA=folder of traces are the first's
 	@.venv/bin/python -m tests.fuzz.campaign.campaign --work build/fuzz --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA))
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz -o 'python_files=test_*.py fuzz_*.py' --timeout=0 $(ARGS)
+
+kills: setup ## recorder, program, finaliser, recoverer killed at random moments; ARGS="--count 1000" says how often
+	@.venv/bin/python -m tests.kills.run $(ARGS)
 
 fidelity: setup ## real programs bare and recorded: the same output, status and files; ARGS="-k java" chooses
 	@$(PYTEST) tests/fidelity -o 'python_files=fidelity_*.py' --timeout=0 -q -p no:cacheprovider $(ARGS)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""What steers terminals, what turns the direction of writing, halves of characters; line feeds and tabs may stay."""
 _NUMBER = re.compile(r"(\d+)")
 _DIGITS = 18
 """As many fit into 64 bits, whichever they are."""
@@ -49,6 +53,18 @@ def bounded(value: Any, depth: int = 0) -> Any:
 def number_in(text: str, otherwise: int = -1) -> int:
     """The number that a text of digits says, where it fits into 64 bits."""
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else otherwise
+
+
+def visible(text: str) -> str:
+    r"""A text in which characters that steer terminals stand as escapes: ``\u001b`` for ESC."""
+    if text.isprintable():
+        return text
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """A text on one line, each character to be seen: names in it may hold anything."""
+    return text if text.isprintable() else visible(" ".join(filter(None, map(str.strip, text.splitlines()))))
 
 
 def natural_key(text: str) -> tuple[str | int, ...]:

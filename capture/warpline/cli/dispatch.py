@@ -14,6 +14,7 @@ from warpline.cli.command import Command
 from warpline.i18n import install, tr, translated
 from warpline.model.errors import UsageError, WarplineError
 from warpline.own_python import forget_current_folder
+from warpline.terminal import visible_streams
 
 FAILURE = 1
 BAD_USAGE = 2
@@ -41,6 +42,11 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``warpline`` with these arguments (default: the process's); returns the exit status."""
+    with visible_streams():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     if argv is None:
         forget_current_folder()
     arguments = list(sys.argv[1:] if argv is None else argv)

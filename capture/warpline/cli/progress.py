@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Self
 
+from warpline.terminal import steered
+from warpline.untrusted import visible
+
 
 class ProgressLine:
     """One line on a terminal, rewritten; nothing when standard error is no terminal."""
@@ -18,13 +21,13 @@ class ProgressLine:
 
     def __exit__(self, *_: object) -> None:
         if self._last:
-            sys.stderr.write("\r\033[K")
+            steered(sys.stderr).write("\r\033[K")
             sys.stderr.flush()
 
     def show(self, fraction: float, text: str) -> None:
         """Progress as importers and exporters report it."""
         line = f"{fraction:4.0%} {text}"
         if self._is_shown and line != self._last:
-            sys.stderr.write(f"\r\033[K{line}")
+            steered(sys.stderr).write(f"\r\033[K{visible(line)}")
             sys.stderr.flush()
             self._last = line

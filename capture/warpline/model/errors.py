@@ -6,9 +6,14 @@ line prints it and exits; the window shows it in a bar. Any other exception is a
 
 from __future__ import annotations
 
+from warpline.untrusted import one_line
+
 
 class WarplineError(Exception):
-    """Base of every error a user may see."""
+    """Base of every error a user may see; as text it is one line, whatever paths and names are in its message."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class UsageError(WarplineError):

@@ -62,7 +62,7 @@ def _output_beside(directory: Path, session: Session) -> Path:
             tr(
                 "{spool}: its capture was to be {output}; say where it goes: warpline recover {spool} -o FILE",
                 spool=directory,
-                output="".join(char if char.isprintable() else "�" for char in str(session.output)),
+                output=session.output,
             )
         )
     output = directory.with_name(name)

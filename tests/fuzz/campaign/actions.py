@@ -1,123 +1,200 @@
-"""What is done with a hostile file inside a fork: the first minute of a user, and more."""
+"""What is done with a hostile file inside a fork: the first minute of a user, and more.
+
+Most of what an input can do wrong shows before a capture is written of it, and without a report on all of it: so each
+input gets a few of the actions, by chance, and many more inputs get their turn.
+"""
 
 from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
-REPORTS = 4
+import numpy as np
+
+from warpline.storage import Capture, CaptureBuilder, open_capture, verify
+
+if TYPE_CHECKING:
+    from warpline.analysis.framework.selection import Selection
+
+Action = Callable[[Capture, random.Random, Path], None]
+EXPORTS = (".json", ".csv", ".html", ".h5", ".parquet")
+WRITTEN = 0.06
+"""Of imports and recoveries, how many are written to the end."""
 
 
-def exercise(path: Path, rng: random.Random, scratch: Path) -> None:
-    """Open a capture, ask it everything, then some reports and one export."""
-    import numpy as np
+def ask_lanes(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """What a timeline asks: strips, counts, what is under the pointer, counters, utilisation."""
+    low, high = capture.span
+    start, stop = rng.choice(
+        [(low, high + 1), (low + (high - low) // 3, low + (high - low) // 3 + 1000), (high, high + 5)]
+    )
+    lanes = np.arange(min(len(capture.lanes), 200))
+    strip = capture.query(lanes, start, stop, 300)
+    capture.event_times(strip.rect_row)
+    capture.event_times(strip.mark_row[strip.mark_row >= 0])
+    capture.count_in(lanes, start, stop)
+    capture.union_busy_ns(lanes, start, stop)
+    for lane in lanes[:20].tolist():
+        capture.busy_ns(lane, start, stop)
+        capture.event_at(lane, (start + stop) // 2, 1000)
+    for counter in capture.counters:
+        counter.query(start, stop, 50)
+        counter.value_at(start)
+    for track in capture.tracks[:300]:
+        capture.utilization(track.index, start, stop, 50)
+        capture.children(track.index)
+        capture.rows_of_track(track.index)
 
-    from warpline.analysis.findings.diagnose import diagnose
-    from warpline.analysis.findings.wording import finding_lines
+
+def ask_rows(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """What the details of an event ask."""
+    n = len(capture.events)
+    for row in {0, n // 2, n - 1, rng.randrange(n)} if n else ():
+        capture.event_span(row)
+        capture.parent_of_row(row)
+        capture.nested_rows(row)
+        capture.next_event(row)
+        capture.previous_event(row)
+        capture.strings[int(capture.events.name[row])]
+        for ends, kinds in (capture.links_from(row), capture.links_to(row)):
+            list(map(capture.links.kind_name, kinds.tolist()))
+            capture.event_times(ends[ends >= 0])
+        for table in capture.kinds.values():
+            table.at(row)
+
+
+def ask_columns(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """Every column, stack and name."""
+    capture.events.start[capture.links.from_row[capture.links.from_row >= 0]]
+    capture.events.start[capture.links.to_row[capture.links.to_row >= 0]]
+    for table in capture.kinds.values():
+        capture.events.start[table.rows]
+        for attribute in table.attributes:
+            table.column(attribute)
+    for stack in range(-1, min(50, len(capture.stacks[0]) + 1)):
+        capture.stack_frames(stack)
+    capture.strings.all()
+    capture.strings.find("e")
+
+
+def ask_names(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """The index of names."""
+    low, high = capture.span
+    index = capture.name_index()
+    index.rows(index.totals().name[:9], None, low, high)
+    index.totals(None, low + 1, high)
+
+
+def ask_description(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """``warpline info``."""
+    from warpline.cli.info import _lines
+    from warpline.library.info import describe
+
+    _lines(capture, describe(capture) | {"path": "x.h5"})
+
+
+def ask_soundness(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """``warpline info --verify``."""
+    list(verify(capture))
+
+
+def ask_report(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """``warpline stats``: one report, of everything or of a part."""
     from warpline.analysis.framework.options import Options
     from warpline.analysis.framework.registry import compute_report, reports
     from warpline.analysis.framework.report_json import json_parts
-    from warpline.analysis.framework.selection import Selection, View
     from warpline.analysis.framework.text_tables import write_text
-    from warpline.cli.info import _lines
-    from warpline.interchange.export.exporting import export_capture
-    from warpline.library.info import describe
-    from warpline.storage import open_capture, verify
 
+    options = Options(by_thread=rng.random() < 0.3)
+    report = compute_report(capture, rng.choice(reports()).name, _part(capture, rng), options)
+    list(json_parts(report))
+    list(write_text(report, 80))
+
+
+def ask_findings(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """``warpline check``."""
+    from warpline.analysis.findings.diagnose import diagnose
+    from warpline.analysis.findings.wording import finding_lines
+    from warpline.analysis.framework.selection import View
+
+    for finding in diagnose(View(capture, _part(capture, rng))).findings:
+        list(finding_lines(finding, "- "))
+
+
+def ask_export(capture: Capture, rng: random.Random, scratch: Path) -> None:
+    """``warpline export`` into one of the formats."""
+    from warpline.interchange.export.exporting import export_capture
+
+    export_capture(capture, scratch / f"export{rng.choice(EXPORTS)}")
+
+
+def _part(capture: Capture, rng: random.Random) -> Selection | None:
+    from warpline.analysis.framework.selection import Selection
+
+    low, high = capture.span
+    return rng.choice([None, Selection(low + (high - low) // 3, low + (high - low) // 3 * 2)])
+
+
+OFTEN: dict[Action, float] = {
+    ask_lanes: 0.3,
+    ask_rows: 0.25,
+    ask_columns: 0.15,
+    ask_names: 0.1,
+    ask_soundness: 0.1,
+    ask_description: 0.08,
+    ask_report: 0.25,
+    ask_findings: 0.04,
+    ask_export: 0.04,
+}
+"""How often each is done with a capture that opens."""
+
+
+def exercise(path: Path, rng: random.Random, scratch: Path) -> None:
+    """Open a capture and ask it some of everything."""
     with open_capture(path) as capture:
-        if rng.random() < 0.3:
-            _lines(capture, describe(capture) | {"path": str(path)})
-        n = len(capture.events)
-        lanes = np.arange(min(len(capture.lanes), 200))
-        low, high = capture.span
-        views = [(low, high + 1), (low + (high - low) // 3, low + (high - low) // 3 + 1000), (high, high + 5)]
-        for start, stop in views:
-            strip = capture.query(lanes, start, stop, 300)
-            capture.event_times(strip.rect_row)
-            capture.event_times(strip.mark_row[strip.mark_row >= 0])
-            capture.count_in(lanes, start, stop)
-            capture.union_busy_ns(lanes, start, stop)
-            for lane in lanes[:20].tolist():
-                capture.busy_ns(lane, start, stop)
-                capture.event_at(lane, (start + stop) // 2, 1000)
-            for counter in capture.counters:
-                counter.query(start, stop, 50)
-                counter.value_at(start)
-            for track in capture.tracks[:300]:
-                capture.utilization(track.index, start, stop, 50)
-        for row in {0, n // 2, n - 1} if n else ():
-            capture.event_span(row)
-            capture.parent_of_row(row)
-            capture.nested_rows(row)
-            capture.next_event(row)
-            capture.previous_event(row)
-            capture.strings[int(capture.events.name[row])]
-            for ends, kinds in (capture.links_from(row), capture.links_to(row)):
-                list(map(capture.links.kind_name, kinds.tolist()))
-                capture.event_times(ends[ends >= 0])
-            for table in capture.kinds.values():
-                table.at(row)
-        for table in capture.kinds.values():
-            capture.events.start[table.rows]
-            for attribute in table.attributes:
-                table.column(attribute)
-        for stack in range(-1, min(50, len(capture.stacks[0]) + 1)):
-            capture.stack_frames(stack)
-        capture.strings.find("e")
-        for track in capture.tracks:
-            capture.children(track.index)
-        if rng.random() < 0.5:
-            list(verify(capture))
-        if rng.random() < 0.3:
-            capture.name_index()
-        whole, part = None, Selection(low + (high - low) // 3, low + (high - low) // 3 * 2)
-        for spec in rng.sample(reports(), REPORTS if rng.random() < 0.3 else 0):
-            report = compute_report(
-                capture, spec.name, rng.choice([whole, part]), Options(by_thread=rng.random() < 0.3)
-            )
-            list(json_parts(report))
-            list(write_text(report, 80))
-        if rng.random() < 0.15:
-            suffix = rng.choice([".json", ".csv", ".html", ".h5", ".parquet"])
-            export_capture(capture, scratch / f"export{suffix}")
-        if rng.random() < 0.15:
-            for finding in diagnose(View(capture, None)).findings:
-                list(finding_lines(finding, "- "))
+        for action, share in OFTEN.items():
+            if rng.random() < share:
+                action(capture, rng, scratch)
 
 
 def convert(path: Path, rng: random.Random, scratch: Path) -> None:
-    """Import a file of another profiler, then look at what came of it."""
+    """Import a file of another profiler; often to the end, where what came of it is looked at."""
     from warpline.interchange import import_files
 
-    out = scratch / "imported.h5"
-    import_files([path], out)
-    if rng.random() < 0.25:
-        exercise(out, rng, scratch)
-    else:
-        from warpline.storage import open_capture, verify
-
-        with open_capture(out) as capture:
-            problems = list(verify(capture))
-            if problems:
-                raise AssertionError(f"an import made an unsound capture: {problems[:3]}")
+    _made(lambda out: import_files([path], out), rng, scratch)
 
 
 def recovered(path: Path, rng: random.Random, scratch: Path) -> None:
-    """Recover a spool directory, then look at the capture."""
+    """Recover a spool directory; often to the end, where the capture is looked at."""
     from warpline.recording.recover import recover
 
-    out = scratch / "recovered.h5"
-    recover(path, out, keep=True)
-    if rng.random() < 0.3:
-        exercise(out, rng, scratch)
-    else:
-        from warpline.storage import open_capture, verify
+    _made(lambda out: recover(path, out, keep=True), rng, scratch)
 
-        with open_capture(out) as capture:
-            problems = list(verify(capture))
-            if problems:
-                raise AssertionError(f"recover made an unsound capture: {problems[:3]}")
+
+def _made(make: Callable[[Path], Any], rng: random.Random, scratch: Path) -> None:
+    """A capture that is made of an input, and is sound when it is written."""
+    out = scratch / "made.h5"
+    is_written = rng.random() < WRITTEN
+    unwritten = mock.patch.object(CaptureBuilder, "finish", lambda builder, *_unused: builder.path)
+    with nullcontext() if is_written else unwritten:
+        make(out)
+    if is_written and out.exists():
+        verify_soundness(out)
+        if rng.random() < 0.3:
+            exercise(out, rng, scratch)
+
+
+def verify_soundness(path: Path) -> None:
+    """Raises AssertionError when a capture of our own making is not sound."""
+    with open_capture(path) as capture:
+        problems = list(verify(capture))
+    if problems:
+        raise AssertionError(f"we made an unsound capture: {problems[:3]}")
 
 
 def preload() -> None:
@@ -126,26 +203,33 @@ def preload() -> None:
 
     for name in (
         "h5py",
-        "numpy",
+        "pyarrow.parquet",
+        "pandas",
         "warpline.cli.info",
-        "warpline.storage",
         "warpline.interchange",
         "warpline.analysis.findings.diagnose",
+        "warpline.analysis.findings.wording",
         "warpline.interchange.export.exporting",
         "warpline.interchange.trace_json.reader",
         "warpline.recording.recover",
         "warpline.recording.finalise",
-        "warpline.analysis.framework.registry",
         "warpline.analysis.framework.text_tables",
         "warpline.analysis.framework.report_json",
     ):
-        importlib.import_module(name)
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:  # optional packages of others
+            continue
     from warpline.analysis.framework.registry import reports
+    from warpline.interchange.export.registry import builtin_exporters
     from warpline.interchange.framework import registry
     from warpline.interchange.trace_json.scanner import library
+    from warpline.recording.sources.registry import recording_sources
 
     reports()
+    builtin_exporters()
     registry.importers()
+    recording_sources()
     library()
 
 

@@ -32,24 +32,28 @@ from tests.fuzz.campaign import (
     mutate_pb,
     mutate_spool,
     mutate_sqlite,
+    small_seeds,
+    values_in_place,
 )
 
-KINDS = ("h5", "json", "sqlite", "pb", "spool")
+KINDS = ("h5", "json", "sqlite", "pb", "spool", "other")
 GOOD = ("ok", "refused")
 MUTATORS_LIMITS = (ValueError, TypeError, KeyError, OSError, AttributeError, RecursionError)
 FORMATS = Path(__file__).resolve().parents[2] / "data" / "format"
-_SMALL_BYTES = 1_000_000
 # Threads that wait and compute, ranges, a child: something of each in the spool.
 _PROGRAM = """
 import subprocess, threading, time
 def work():
-    for _ in range(30):
+    for _ in range(5):
         sum(range(2000)); time.sleep(0.001)
-threads = [threading.Thread(target=work) for _ in range(3)]
+threads = [threading.Thread(target=work) for _ in range(2)]
 [thread.start() for thread in threads]; [thread.join() for thread in threads]
 subprocess.run(["true"])
+print(flush=True)
 time.sleep(20)
 """
+KEPT = 3
+"""Inputs of one signature; of more only the number is told."""
 
 
 def signature(outcome: dict[str, Any]) -> str:
@@ -62,32 +66,37 @@ def signature(outcome: dict[str, Any]) -> str:
 
 def seeds_of(kind: str, data: Path | None, work: Path) -> list[Any]:
     """What inputs of a kind are made from: captures and spools of ours, traces of others in ``data``."""
+    folder = work / "seeds"
+    folder.mkdir(parents=True, exist_ok=True)
     if kind == "h5":
-        return [*sorted(FORMATS.glob("*.h5")), *sorted((work / "seeds").glob("*.h5"))]
+        return [*small_seeds.captures(folder) * 8, *sorted(FORMATS.glob("*.h5"))]
     if kind == "spool":
-        return sorted((work / "seeds").glob("*.spool"))
+        return [*small_seeds.spools(folder), *sorted(folder.glob("killed*.spool"))]
+    if kind == "json":
+        others = mutate_json.seeds(data, small_seeds.JSON_BYTES) if data else []
+        return small_seeds.own_traces() + others
     if data is None:
         return []
-    if kind == "json":
-        return mutate_json.seeds(data)
-    small = [path for path in sorted(data.glob("**/*")) if path.suffix in (".sqlite", ".pb")]
-    small = [path for path in small if path.stat().st_size < _SMALL_BYTES]
     if kind == "sqlite":
-        return [path for path in small if path.suffix == ".sqlite"]
-    return [path.read_bytes() for path in small if path.name.startswith("paddle")]
+        return small_seeds.small_databases(data, folder)
+    if kind == "other":
+        return small_seeds.small_files(data)
+    profiles = [path.read_bytes() for path in sorted(data.glob("**/paddle*.pb"))]
+    return [mutate_pb.pruned(profile, most) for profile in profiles for most in (3, 8)]
 
 
 def record_seeds(work: Path) -> None:
-    """A recording, and the spool of one whose recorder was killed."""
-    seeds = work / "seeds"
-    if list(seeds.glob("*.spool")):
+    """The spool of a recording whose recorder was killed, and then its program."""
+    spool = work / "seeds" / "killed.h5.spool"
+    if spool.exists():
         return
-    seeds.mkdir(parents=True, exist_ok=True)
-    words = [sys.executable, "-P", "-m", "warpline", "record", "-q", "--no-check", "-o"]
-    program = ["--", sys.executable, "-c", _PROGRAM]
-    subprocess.run([*words, seeds / "recorded.h5", "--duration", "1s", *program], check=True)
-    with subprocess.Popen([*words, seeds / "killed.h5", *program], start_new_session=True) as recorder:
-        time.sleep(2)
+    spool.parent.mkdir(parents=True, exist_ok=True)
+    words = [sys.executable, "-P", "-m", "warpline", "record", "-q", "-o", str(spool.with_suffix(""))]
+    with subprocess.Popen(
+        [*words, "--", sys.executable, "-c", _PROGRAM], stdout=subprocess.PIPE, start_new_session=True
+    ) as recorder:
+        assert recorder.stdout is not None
+        recorder.stdout.readline()
         os.killpg(recorder.pid, signal.SIGKILL)
 
 
@@ -96,7 +105,13 @@ def make(kind: str, seeds: list[Any], folder: Path, rng: random.Random) -> tuple
     seed = rng.choice(seeds)
     if kind == "h5":
         path = folder / "x.h5"
-        return path, f"{seed.name}: {mutate_h5.mutate(seed, path, rng)}"
+        # What the library has to write takes ten times as long, and is refused more often.
+        mutator = mutate_h5 if rng.random() < 0.25 else values_in_place
+        return path, f"{seed.name}: {mutator.mutate(seed, path, rng)}"
+    if kind == "other":
+        path = folder / seed.name
+        path.write_bytes(mutate_json.by_bytes(seed.read_bytes(), rng))
+        return path, seed.name
     if kind == "json":
         content, what = mutate_json.mutate(seed[1], rng)
         path = folder / rng.choice(["x.json", "x.json", "rank3.json", "x.pt.trace.json.gz"])
@@ -129,7 +144,7 @@ def attempt(kind: str, seeds: list[Any], inputs: Path, out: Path, number: int) -
         actions.empty(inputs)
         return {"state": "not made", "message": "", "what": "", "seconds": 0}
     outcome = fork_server.judged(lambda: ACTIONS.get(kind, actions.convert)(path, rng, out))
-    left = [name for name in actions.empty(out) if not re.match(r"(imported|recovered)\.h5$|export", name)]
+    left = [name for name in actions.empty(out) if not re.match(r"made\.h5$|export", name)]
     if left and outcome["state"] in GOOD:
         outcome.update(state="left behind", message=", ".join(left))
     actions.empty(inputs)
@@ -143,16 +158,21 @@ def run_kind(kind: str, seeds: list[Any], work: Path, first: int, count: int, se
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     counts: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     until = time.monotonic() + seconds
     of_number = partial(attempt, kind, seeds, inputs, out)
     for number, outcome in fork_server.attempts(of_number, first, first + count):
         counts[outcome["state"]] += 1
         if outcome["state"] not in (*GOOD, "not made"):
-            _keep(work, kind, number, seeds, outcome)
+            seen[signature(outcome)] += 1
+            if seen[signature(outcome)] <= KEPT:
+                _keep(work, kind, number, seeds, outcome)
         if time.monotonic() > until:
             break
     for folder in (inputs, out):
         actions.empty(folder)
+    for text, times in seen.items():
+        print(f"{times:6} times: {text}", file=sys.stderr)
     return counts
 
 

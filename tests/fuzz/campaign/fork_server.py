@@ -31,7 +31,7 @@ CLASSES = (
 )
 SECONDS = int(os.environ.get("CAMPAIGN_SECONDS", "15"))
 MIB = int(os.environ.get("CAMPAIGN_MIB", "300"))
-BATCH = 250
+BATCH = 1000
 _LIMIT_MIB = 3000
 Outcome = dict[str, Any]
 

@@ -323,10 +323,10 @@ def seeds(data: Path, limit: int = 120_000) -> list[tuple[str, bytes]]:
             events = document["traceEvents"]
             step = max(1, len(events) * limit // len(raw))
             first = len(events) // 3 if len(events) > 3 * step else 0
-            document["traceEvents"] = [*events[:50], *events[first : first + step]]
+            document["traceEvents"] = [*events[: max(4, limit // 2400)], *events[first : first + step]]
             raw = json.dumps(document).encode()
         elif isinstance(document, list) and len(raw) > limit:
             raw = json.dumps(document[: max(1, len(document) * limit // len(raw))]).encode()
-        if len(raw) < 4 * limit:
+        if len(raw) < max(4 * limit, 20_000):
             found.append((path.name, raw))
     return found

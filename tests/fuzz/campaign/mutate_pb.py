@@ -72,6 +72,21 @@ def pack(found: list[tuple[int, int, bytes | int]], rng: random.Random, lie: flo
     return bytes(out)
 
 
+def pruned(data: bytes, most: int, depth: int = 0) -> bytes:
+    """A message with no more than so many of each repeated field, there and in what lies in it."""
+    found = fields(data)
+    if not found or depth > 12:
+        return data
+    kept: list[tuple[int, int, bytes | int]] = []
+    seen: dict[int, int] = {}
+    for number, wire, value in found:
+        seen[number] = seen.get(number, 0) + 1
+        if seen[number] <= most:
+            inner = pruned(value, most, depth + 1) if wire == 2 and isinstance(value, bytes) else value
+            kept.append((number, wire, inner))
+    return pack(kept, random.Random(0), 0)
+
+
 NUMBERS = (0, 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 
 

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ _UNFINISHED_FILE = f"{SESSION_FILE}.part"
 _OURS = frozenset({SESSION_FILE, _ENDED_FILE, _UNFINISHED_FILE, "control", "control.sock", "stderr"})
 _OUR_SPOOLS = re.compile(r"(recorder|perf|wakeups|procfs|nvml|python|native|agent\.\d+\.\d+)\.spool")
 """Of a damaged one nothing but its name tells whose it is; plug-ins have names of their own (docs/spool.md)."""
+_PATIENCE_S = 1.0
 _MAGIC = b"WLSPOOL1"
 
 
@@ -65,11 +67,14 @@ def new_spool(directory: Path) -> Iterator[None]:
 def held_spool(directory: Path) -> Iterator[int]:
     """Hold a spool directory until the context ends; the end of the process ends it too, however it comes.
 
-    Gives the descriptor of the directory, −1 where there are no locks.
+    Waits a moment for one that is ending: a program that had not begun when its recorder was killed has the recorder's
+    lock until it sees that. Gives the descriptor of the directory, −1 where there are no locks.
 
     Raises RecordingError when another process holds it, OSError when it cannot be opened.
     """
-    descriptor = hold(Path(os.path.realpath(directory)))
+    until = time.monotonic() + _PATIENCE_S
+    while (descriptor := hold(Path(os.path.realpath(directory)))) is None and time.monotonic() < until:
+        time.sleep(_PATIENCE_S / 50)
     if descriptor is None:
         raise RecordingError(
             tr(

@@ -1,0 +1,99 @@
+"""Names of strangers do not steer the terminal that they are printed on."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from warpline.cli import main
+from warpline.cli.progress import ProgressLine
+from warpline.model.errors import WarplineError
+from warpline.storage import CaptureBuilder
+from warpline.terminal import visible_streams
+from warpline.untrusted import visible
+
+EVIL = "\x1b]0;evil\x07\x9b2J\u202etxt.exe\x7f\r"
+SHOWN = r"\u001b]0;evil\u0007\u009b2J\u202etxt.exe\u007f\u000d"
+
+
+class Terminal(io.StringIO):
+    """A standard stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture every name of which is hostile, in a file whose name is."""
+    path = tmp_path_factory.mktemp("evil") / "a\x1b[2J.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(3, name=EVIL, command=EVIL)
+        thread = builder.add_thread(process, 3, name=EVIL)
+        owner = builder.track("process/3.1", title=EVIL, role="process", process=process)
+        track = builder.track(
+            "process/3.1/thread/3.1", title=EVIL, role="thread", parent=owner, process=process, thread=thread
+        )
+        builder.add_events(track, "range", [0, 50], [40, 60], builder.string(EVIL))
+        builder.add_warning(EVIL)
+        builder.meta.update(command_line=[EVIL], host={EVIL: EVIL})
+        builder.finish()
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info"],
+        ["info", "--verify"],
+        ["stats", "--report", "ranges"],
+        ["stats", "--list"],
+        ["check"],
+        ["stats"],
+    ],
+)
+def test_tables_and_lines_on_a_terminal_hold_no_control_characters(
+    capture: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, error = Terminal(), io.StringIO()  # without a line of progress, which steers
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", error)
+    main([*words, str(capture)])
+    printed = out.getvalue() + error.getvalue()
+    assert printed
+    assert all(character.isprintable() or character in "\n\t" for character in printed), printed
+    assert sys.stdout is out
+
+
+def test_a_pipe_gets_names_as_they_are(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json", str(capture)]) == 0
+    assert "\x9b2J\u202etxt.exe\x7f" in capsys.readouterr().out
+
+
+def test_errors_are_one_line_that_can_be_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(tmp_path / f"{EVIL}\nwarpline: all is well.h5")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("warpline: error: ")
+    assert said.count("\n") == 1
+    assert said[:-1].isprintable(), said
+    assert r"\u001b]0;evil\u0007" in said
+    assert str(WarplineError(f"{EVIL}\n\n  b")) == SHOWN.removesuffix(r"\u000d") + " b"
+
+
+def test_what_can_be_seen_stays_as_it_is() -> None:
+    for text in ("läuft nicht", "コア 0\u3000", "می‌خواهم", "a  b"):
+        assert visible(text) == text
+    assert visible("a\n\tb") == "a\n\tb"
+    assert visible("\ud800") == r"\ud800"
+    assert visible(EVIL) == SHOWN
+
+
+def test_progress_is_drawn_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = Terminal()
+    monkeypatch.setattr(sys, "stderr", error)
+    with visible_streams(), ProgressLine() as line:
+        line.show(0.5, "reading \x1b[2J")
+    assert error.getvalue() == "\r\x1b[K 50% reading \\u001b[2J\r\x1b[K"

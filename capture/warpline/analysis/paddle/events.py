@@ -32,11 +32,11 @@ def events(view: View, options: Options) -> Table | NotRecorded:
         return missing("operator")
     tree = joined_tree([_thread_tree(found, options) for found in threads_with_events(view)])
     order = depth_first(tree)
-    strings = view.capture.strings
+    texts = view.capture.strings.get(tree.lines.name[order].tolist())
     titles = thread_titles(view)
     names = [
-        (f"{titles(root)}::" if options.by_thread else "") + strings[name]
-        for root, name in zip(tree.lines.root[order].tolist(), tree.lines.name[order].tolist(), strict=True)
+        (f"{titles(root)}::" if options.by_thread else "") + text
+        for root, text in zip(tree.lines.root[order].tolist(), texts, strict=True)
     ]
     _, count, cpu, gpu = tree.lines.sums or (np.empty(0, np.int64),) * 4
     lows = tree.lines.lows or (np.empty(0, np.int64),) * 2

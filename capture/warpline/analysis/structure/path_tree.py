@@ -186,15 +186,21 @@ def _taken(lines: Lines, index: Int64Array) -> Lines:
 
 def depth_first(tree: PathTree) -> Int64Array:
     """The places of the tree's lines as it is printed: by root, siblings from the largest weight down."""
-    weight = tree.lines.sums[0].tolist() if tree.lines.sums else []
-    roots = tree.lines.root.tolist()
-    children: dict[int, list[int]] = {}
-    for place, above in enumerate(tree.lines.parent.tolist()):
-        children.setdefault(above, []).append(place)
-    order: list[int] = []
-    pending = sorted(children.get(-1, []), key=lambda i: (-roots[i], weight[i]))
-    while pending:
-        place = pending.pop()
-        order.append(place)
-        pending += sorted(children.get(place, []), key=weight.__getitem__)
-    return np.array(order, np.int64)
+    n = len(tree.level)
+    parent = tree.lines.parent
+    weight = tree.lines.sums[0] if tree.lines.sums else np.zeros(n, np.int64)
+    here = [np.flatnonzero(tree.level == level) for level in range(int(tree.level.max(initial=-1)) + 1)]
+    size = np.ones(n, np.int64)
+    for places in here[:0:-1]:
+        np.add.at(size, parent[places], size[places])
+    # Of equal weights the later one comes first.
+    siblings = np.lexsort((-np.arange(n), -weight, np.where(parent < 0, tree.lines.root, 0), parent))
+    before = np.cumsum(size[siblings]) - size[siblings]
+    eldest = np.searchsorted(parent[siblings], parent[siblings])
+    position = np.empty(n, np.int64)
+    position[siblings] = before - before[eldest]
+    for places in here[1:]:
+        position[places] += position[parent[places]] + 1
+    order = np.empty(n, np.int64)
+    order[position] = np.arange(n)
+    return order

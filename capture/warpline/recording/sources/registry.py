@@ -88,6 +88,11 @@ def passing_types() -> frozenset[int]:
     return frozenset(timed).union(*(source.passing_in_own_clock for source in sources))
 
 
+def lasting_types() -> dict[int, tuple[int, int, int]]:
+    """Of these, types of which the last record of each lane stays: where its time stands, and its lane."""
+    return {entry[0]: entry[1:] for source in recording_sources() for entry in source.lasting_records}
+
+
 def capture_ranges() -> tuple[str, ...]:
     """What ``--capture-range`` may be: words, and ``word:NAME`` for one that takes a name."""
     return ("none", *(source.capture_range for source in recording_sources() if source.capture_range))

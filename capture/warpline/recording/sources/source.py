@@ -69,6 +69,9 @@ class RecordingSource(ABC):
     passing_in_own_clock: frozenset[int] = frozenset()
     """Types that a ring may let go as well, whose times are none or of another clock: the source itself leaves out, or
     begins there, what is before ``Translation.start_ns`` where the session ``is_cut``."""
+    lasting_records: tuple[tuple[int, int, int, int], ...] = ()
+    """Passing types whose records tell what goes on from then, at which byte their time stands (u64), and from which
+    byte to which what tells their lane: of each thread and lane the last record stays in a ring, however old."""
 
     @abstractmethod
     def probe(self) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 import struct
+import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from warpline.i18n import english
 from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.reader import (
     CHUNK,
+    CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
     CLOSED_OFFSET,
     COMMITTED_OFFSET,
@@ -35,21 +38,36 @@ _OF_PROCESSES = "agent."
 """How files begin that a process wrote about itself alone."""
 _FLAG = struct.Struct("<I")
 
+_SET_SIGNAL = 10
+"""F_SETSIG of fcntl.h, which Python does not name."""
+
 _Key = tuple[int, int, int]
+"""Type of record, thread, ``free`` of a chunk."""
 _Piece = tuple[int, int]
 """Offset and bytes of a chunk."""
+Lanes = tuple[int, int, int]
+"""At which byte of a record its time stands (u64), and from which byte to which what tells its lane."""
 
 
 class Limits:
     """What `RecordingOptions` says about a ring, a size and a time, for one spool directory."""
 
     def __init__(
-        self, directory: Path, options: RecordingOptions, passing: Iterable[int], now_ns: int
+        self,
+        directory: Path,
+        options: RecordingOptions,
+        passing: Iterable[int],
+        now_ns: int,
+        lasting: Mapping[int, Lanes] | None = None,
     ) -> None:
-        """``passing`` are types of records that a ring may let go; ``now_ns`` (CLOCK_MONOTONIC) is the beginning."""
+        """``passing`` are types of records that a ring may let go; of those in ``lasting`` the last of each lane stays.
+
+        ``now_ns`` (CLOCK_MONOTONIC) is the beginning.
+        """
         self._directory = directory
         self._options = options
         self._passing = frozenset(passing)
+        self._lasting = dict(lasting or {})
         self._begun_ns = now_ns
         self._look_due = self._ring_due = 0
         self._files: dict[str, _RingFile] = {}
@@ -82,7 +100,7 @@ class Limits:
         with contextlib.suppress(OSError):
             for name in os.listdir(self._directory):
                 if name.endswith(".spool"):
-                    known = self._files.setdefault(name, _RingFile())
+                    known = self._files.setdefault(name, _RingFile(self._lasting))
                     with contextlib.suppress(OSError):
                         path, before_ns = self._directory / name, now_ns - self._options.ring_ns
                         is_of_process = name.startswith(_OF_PROCESSES)
@@ -101,9 +119,13 @@ class _RingFile:
     from then on nobody writes into it.
     """
 
+    _lasting: Mapping[int, Lanes]
     _position: int = HEADER_BYTES
     _latest: dict[_Key, _Piece] = field(default_factory=dict)
-    _full: deque[tuple[int, _Piece]] = field(default_factory=deque)
+    _full: deque[tuple[int, _Key, _Piece, bool]] = field(default_factory=deque)
+    """Since when, which, where, and whether its thread has ended."""
+    _kept: dict[int, dict[_Piece, dict[bytes, int]]] = field(default_factory=dict)
+    """By thread, the chunks of which something stays: the times of the last records of lanes."""
     _emptied: dict[int, _Piece] = field(default_factory=dict)
     """By its end, what was emptied."""
     _emptied_from: dict[int, int] = field(default_factory=dict)
@@ -117,7 +139,8 @@ class _RingFile:
             self._read_on(descriptor, passing, now_ns)
             self._find_closed(descriptor, now_ns)
             while self._full and self._full[0][0] < before_ns:
-                self._empty(descriptor, *self._full.popleft()[1])
+                _since, key, piece, has_ended = self._full.popleft()
+                self._let_go(descriptor, key, piece, has_ended)
         finally:
             os.close(descriptor)
 
@@ -127,12 +150,12 @@ class _RingFile:
         return self._finished_ns is not None
 
     def has_left(self, path: Path, now_ns: int, before_ns: int) -> bool:
-        """Whether its writer finished it before ``before_ns``, as far as was seen. Raises OSError."""
+        """Whether its writer finished it, or was killed, before ``before_ns``, as far as was seen. Raises OSError."""
         if self._finished_ns is None:
             with path.open("rb") as file:
                 file.seek(FINISHED_OFFSET)
                 raw = file.read(_FLAG.size)
-            if len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]:
+            if (len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]) or has_no_writer(path):
                 self._finished_ns = now_ns
         return self._finished_ns is not None and self._finished_ns < before_ns
 
@@ -145,7 +168,7 @@ class _RingFile:
                 key = (record_type, tid, free)
                 former = self._latest.get(key)
                 if former is not None:
-                    self._full.append((now_ns, former))
+                    self._full.append((now_ns, key, former, False))
                 self._latest[key] = (self._position, size)
             self._position += size
 
@@ -153,8 +176,33 @@ class _RingFile:
         for key, piece in list(self._latest.items()):
             raw = os.pread(descriptor, _FLAG.size, piece[0] + CLOSED_OFFSET)
             if len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]:
-                self._full.append((now_ns, piece))
+                self._full.append((now_ns, key, piece, True))
                 del self._latest[key]
+
+    def _let_go(self, descriptor: int, key: _Key, piece: _Piece, has_ended: bool) -> None:
+        """Empty a chunk, but for what tells of what goes on: the last record of each lane of a thread that lives."""
+        thread = key[2]
+        lanes = self._lasting.get(key[0])
+        if lanes is None or has_ended:
+            if lanes is not None:
+                for of_thread in self._kept.pop(thread, {}):
+                    self._empty(descriptor, *of_thread)
+            self._empty(descriptor, *piece)
+            return
+        last = _keep_last(descriptor, piece[0], lanes)
+        kept = self._kept.setdefault(thread, {})
+        for other, times in list(kept.items()):
+            for lane in times.keys() & last.keys():
+                older = times if times[lane] <= last[lane] else last
+                del older[lane]
+            if not times:
+                del kept[other]
+                self._empty(descriptor, *other)
+        if last:
+            kept[piece] = last
+            _punch(descriptor, piece[0] + PAGE, piece[1] - PAGE)
+        else:
+            self._empty(descriptor, *piece)
 
     def _empty(self, descriptor: int, offset: int, size: int) -> None:
         """Give a chunk's room back. A reader finds an empty chunk at every moment; neighbours become one."""
@@ -173,6 +221,53 @@ class _RingFile:
         self._emptied[offset + size] = (offset, size)
         self._emptied_from[offset] = size
         _punch(descriptor, first, offset + size - first)
+
+
+def _keep_last(descriptor: int, offset: int, lanes: Lanes) -> dict[bytes, int]:
+    """Leave in a chunk the last record of each lane, as many as its first page holds; their times by lane."""
+    import numpy as np
+
+    fields = CHUNK.unpack(os.pread(descriptor, CHUNK.size, offset))
+    size, committed = fields[2], fields[5]
+    time_at, first, stop = lanes
+    if size < max(time_at + 8, stop):
+        return {}
+    raw = os.pread(descriptor, committed, offset + CHUNK_HEADER_BYTES)
+    records = np.frombuffer(raw, np.uint8, len(raw) // size * size).reshape(-1, size)
+    lane = np.ascontiguousarray(records[:, first:stop]).view(f"V{stop - first}").reshape(-1)
+    # The first of each from behind.
+    _lanes, behind = np.unique(lane[::-1], return_index=True)
+    rows = np.sort(len(records) - 1 - behind)[-((PAGE - CHUNK_HEADER_BYTES) // size) :]
+    kept = records[rows].tobytes()
+    # A reader finds nothing before it finds what stays.
+    os.pwrite(descriptor, _U64.pack(0), offset + COMMITTED_OFFSET)
+    os.pwrite(descriptor, kept, offset + CHUNK_HEADER_BYTES)
+    os.pwrite(descriptor, _U64.pack(len(kept)), offset + COMMITTED_OFFSET)
+    times = np.ascontiguousarray(records[rows, time_at : time_at + 8]).view("<u8").reshape(-1)
+    return {lane[row].tobytes(): time for row, time in zip(rows.tolist(), times.tolist(), strict=True)}
+
+
+def has_no_writer(path: Path) -> bool:
+    """Whether no process has a file open, or mapped, for writing: who wrote it has ended, however; False where unknown.
+
+    The system grants a lease for reading only then, whatever namespace a writer lives in. Raises OSError when the file
+    cannot be opened.
+    """
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        # Should somebody open it meanwhile, we would be told by a signal: by one that nobody minds.
+        fcntl.fcntl(descriptor, _SET_SIGNAL, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def _punch(descriptor: int, offset: int, size: int) -> None:

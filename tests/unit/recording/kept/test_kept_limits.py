@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -16,8 +17,10 @@ from tests.unit.recording.recording_tools import needs_perf, python, record
 from warpline.cli.limits import long_time_ns, size_bytes
 from warpline.recording.finalise import finalise
 from warpline.recording.session import RecordingOptions, Session
+from warpline.recording.sources.nvtx import records as nvtx
+from warpline.recording.sources.registry import lasting_types, passing_types
 from warpline.recording.spool.directory import new_spool
-from warpline.recording.spool.limits import Limits
+from warpline.recording.spool.limits import Limits, has_no_writer
 from warpline.recording.spool.reader import CHUNK, CLOSED_OFFSET, HEADER_BYTES, SpoolFile
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
@@ -112,6 +115,58 @@ def test_what_threads_wrote_that_ended_before_the_ring_gives_its_room_back(tmp_p
     assert found.count(1) == 100
     assert set(range(164, 202)) <= set(found)
     writer.close()
+
+
+def ranges_of(path: Path) -> list[tuple[int, int, int]]:
+    """What is left of pushes and pops: second, name, level."""
+    left = SpoolFile(path).records(nvtx.NVTX_RANGE, nvtx.nvtx_range).values[["time_ns", "name", "level"]]
+    return sorted((time // S, name, level) for time, name, level in left.tolist())
+
+
+def test_what_goes_on_stays_in_the_ring_until_it_ends(tmp_path: Path) -> None:
+    path = tmp_path / "agent.11.1.spool"
+    writer = SpoolWriter(path, "agent")
+    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), passing_types(), 0, lasting_types())
+    blocks = []
+    for second in range(120):
+        # An outer range from the beginning to the 80th second, in it 2,000 short ones a second.
+        rows = np.zeros(4002, nvtx.nvtx_range)
+        rows["time_ns"] = second * S + np.arange(4002)
+        rows["name"] = np.where(np.arange(4002) % 2, 2, nvtx.POP)
+        rows["level"] = 1
+        first = {0: 1, 80: nvtx.POP}.get(second)
+        if first is not None:
+            rows["name"][0], rows["level"][0] = first, 0
+        writer.append(nvtx.NVTX_RANGE, rows[0 if first is not None else 1 : -1], free=5)
+        limits.look((second + 1) * S)
+        blocks.append(path.stat().st_blocks * 512)
+        outer = [entry for entry in ranges_of(path) if not entry[2]] if second in (60, 79, 119) else []
+        if second in (60, 79):
+            assert outer == [(0, 1, 0)]
+    assert len(outer) <= 1
+    assert (0, 1, 0) not in outer, "it ended before the ring"
+    assert max(blocks[60:]) <= 1.2 * max(blocks[:60])
+    writer.close()
+
+
+def test_files_of_processes_that_were_killed_go_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "agent.11.1.spool"
+    child = os.fork()
+    if not child:
+        SpoolWriter(path, "agent")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    living = SpoolWriter(tmp_path / "agent.12.1.spool", "agent")
+    if not has_no_writer(path):
+        pytest.skip("the file system grants no leases")
+    assert not has_no_writer(tmp_path / "agent.12.1.spool")
+    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (), 0)
+    limits.look(S)
+    limits.look(15 * S)
+    assert path.exists(), "it ended inside the ring"
+    limits.look(30 * S)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["agent.12.1.spool"]
+    living.close()
 
 
 def spool_of_a_minute(folder: Path, ring_ns: int) -> Path:

@@ -126,6 +126,39 @@ def test_ranges_that_were_started_before_the_ring_begin_with_it(tmp_path: Path) 
     }
 
 
+def pushed(seconds: float, name: int, level: int) -> tuple[int, int, int, int]:
+    """A push of a range (or its pop) in domain 0, so many seconds from the ring's beginning."""
+    return (START + round(seconds * S), name, 0, level)
+
+
+def test_ranges_that_were_pushed_before_the_ring_keep_their_names(tmp_path: Path) -> None:
+    writer = agent_file(tmp_path)
+    epoch, step, gone = (writer.string(name) for name in ("epoch", "step", "gone"))
+    pop = nvtx.POP
+    rows = [
+        pushed(-40, gone, 0), pushed(-39, pop, 0), pushed(-30, epoch, 0), pushed(-20, gone, 1), pushed(-19, pop, 1),
+        pushed(-2, step, 1), pushed(1, pop, 1), pushed(2, step, 1), pushed(3, pop, 1), pushed(5, pop, 0),
+    ]  # fmt: skip
+    writer.append(nvtx.NVTX_RANGE, np.array(rows, nvtx.nvtx_range), free=3)
+    endless = np.array([pushed(-35, epoch, 0)], nvtx.nvtx_range)
+    writer.append(nvtx.NVTX_RANGE, endless, free=4)
+    writer.close()
+    save_session(tmp_path)
+    with open_capture(finalise(tmp_path, tmp_path / "x.h5").path) as capture:
+        events = capture.events
+        columns = (events.name, events.start, events.duration, events.flags)
+        found = sorted(
+            (capture.strings[name], start, start + duration, bool(flags & Flag.CUT_START))
+            for name, start, duration, flags in zip(*(column.tolist() for column in columns), strict=True)
+        )
+    assert found == [
+        ("epoch", 0, 5 * S, True),
+        ("epoch", 0, 10 * S, True),
+        ("step", 0, S, True),
+        ("step", 2 * S, 3 * S, False),
+    ]
+
+
 def test_no_record_of_any_type_stands_before_the_ring(tmp_path: Path) -> None:
     sources = recording_sources()
     places = {number: (first, first) for source in sources for number, first in source.timed_records}

@@ -40,7 +40,10 @@ class NvtxSource(RecordingSource):
         "nothing in the program writes ranges; under warpline record, or with warpline.Profiler, it does"
     )
     record_types = frozenset(range(200, 300))
-    passing_records = ((202, 0, 0), (203, 0, 0), (206, 0, 0))
+    passing_records = ((206, 0, 0),)
+    passing_in_own_clock = frozenset((202, 203))
+    # Domain and level: the last push or pop of each tells which ranges are open.
+    lasting_records = ((202, 0, 12, 16), (203, 0, 12, 16))
 
     def probe(self) -> str:
         from warpline.recording.agent.loading import require_free

@@ -140,8 +140,10 @@ class _Process:
         stop_ns = self._before_death(threads, ranges.start_ns, ranges.stop_ns, ranges.flags)
         name = ranges.name
         name[np.flatnonzero(ranges.flags & Flag.CUT_START)] = -1
-        return _Batch(
-            threads, ranges.domain, ranges.start_ns, stop_ns, name, ranges.flags, rich, ranges.attributes
+        return self._inside_ring(
+            _Batch(
+                threads, ranges.domain, ranges.start_ns, stop_ns, name, ranges.flags, rich, ranges.attributes
+            )
         )
 
     def _before_death(

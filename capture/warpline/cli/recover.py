@@ -31,13 +31,14 @@ class RecoverCommand:
         parser.add_argument("--keep", action="store_true", help=tr("keep the spool directory"))
 
     def run(self, args: argparse.Namespace) -> int:
-        from warpline.recording.recover import recover
+        from warpline.recording.recover import recover, still_running
         from warpline.recording.spool.directory import owner_of
 
         owner = owner_of(args.spool) if args.spool.is_dir() else ""
         if owner and args.output is not None:
             text = tr("{spool} belongs to {user}: it is read, and stays", spool=args.spool, user=owner)
             print(f"warpline: {text}", file=sys.stderr)
+        running = still_running(args.spool)
         done = recover(args.spool, args.output, keep=args.keep)
         if done is None:
             print(
@@ -47,6 +48,14 @@ class RecoverCommand:
                 )
             )
             return 0
+        if running:
+            text = tr_n(
+                "process {pids} still runs: the capture ends here, and what it does from now on is not recorded",
+                "processes {pids} still run: the capture ends here, and what they do from now on is not recorded",
+                len(running),
+                pids=", ".join(map(str, running)),
+            )
+            print(f"warpline: {text}", file=sys.stderr)
         print(
             tr(
                 "{path}: {events}, {lost}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -52,6 +53,18 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
         if not keep:
             remove_spool(directory)
     return done
+
+
+def still_running(directory: Path) -> list[int]:
+    """Processes that go on writing into a spool directory, whose recorder is gone: what they do next is lost."""
+    found = []
+    for path in directory.absolute().glob("agent.*.spool"):
+        pid = path.name.split(".")[1]
+        # Its number may have been given to another; only a writer has the file mapped.
+        with contextlib.suppress(OSError):
+            if str(path) in Path(f"/proc/{pid}/maps").read_text(errors="replace"):
+                found.append(int(pid))
+    return sorted(found)
 
 
 def _output_beside(directory: Path, session: Session) -> Path:

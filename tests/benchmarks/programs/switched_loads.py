@@ -6,7 +6,11 @@ Arguments: the load, seconds, the spool directory of the recording.
 import asyncio
 import json
 import random
+import resource
+import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
@@ -37,6 +41,44 @@ def loop() -> None:
         for number in range(100_000):
             total = add(total, number)
         costs[command].append(time.process_time_ns() - began)
+
+
+def ping_pong() -> None:
+    """Two threads take and give back one lock."""
+    lock = threading.Lock()
+
+    def take() -> None:
+        for _ in range(20_000):
+            lock.acquire()
+            lock.release()
+
+    for command in pieces():
+        other = threading.Thread(target=take)
+        began = time.process_time_ns()
+        other.start()
+        take()
+        other.join()
+        costs[command].append(time.process_time_ns() - began)
+
+
+def used_by_ended_ns() -> int:
+    """Processor time of children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((used.ru_utime + used.ru_stime) * 1e9)
+
+
+def make() -> None:
+    """``make -j2`` of a few C files, each time anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        objects = " ".join(f"part{number}.o" for number in range(4))
+        for number in range(4):
+            lines = "".join(f"int f{number}_{i}(int x) {{ return x * {i}; }}\n" for i in range(200))
+            Path(folder, f"part{number}.c").write_text(f"#include <stdio.h>\n#include <stdlib.h>\n{lines}")
+        Path(folder, "Makefile").write_text(f"all: {objects}\n%.o: %.c\n\tcc -O1 -c $< -o $@\n")
+        for command in pieces():
+            before = used_by_ended_ns()
+            subprocess.run(["make", "-C", folder, "-j2", "-s", "-B"], check=True)
+            costs[command].append(used_by_ended_ns() - before)
 
 
 async def serve() -> None:
@@ -114,6 +156,8 @@ def train() -> None:
 
 LOADS: dict[str, Callable[[], None]] = {
     "loop": loop,
+    "ping_pong": ping_pong,
+    "make": make,
     "server": lambda: asyncio.run(serve()),
     "training": train,
 }

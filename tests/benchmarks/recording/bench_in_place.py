@@ -1,12 +1,13 @@
 """What a recording costs while it goes on, against the same process while it is paused.
 
-    python tests/benchmarks/recording/bench_in_place.py [--seconds S] [--loads loop,server,training] [--torch PYTHON]
-        [--set "default=" --set "no samples=--python-hz 0" …]
+    python tests/benchmarks/recording/bench_in_place.py [--seconds S] [--loads loop,ping_pong,make,server,training]
+        [--torch PYTHON] [--set "default=" --set "no samples=--python-hz 0" …]
 
 Processor time of whole runs varies by more than what is looked for: here one process does the same piece of work
 hundreds of times, the recording paused and resumed by turns, and what came over the machine came over both. What stays
 when a recording is paused (the agent in the process, hooks in frameworks, a start of Python) is not in it:
-bench_waits.py has all. ``--set`` names options of ``warpline record``. PYTHON has PyTorch. Bar: 3 %.
+bench_waits.py has all, which matters for ``make`` most, whose processes have the agent in them either way. ``--set``
+names options of ``warpline record``. PYTHON has PyTorch. Bars: 3 %, 15 % for ``ping_pong``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tests.unit.recording.recording_tools import WARPLINE, States, needs_perf, p
 
 from warpline.model.errors import RecordingError
 from warpline.recording.finalise import finalise
-from warpline.recording.recover import recover
+from warpline.recording.recover import recover, still_running
 from warpline.recording.session import load_session
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.perf.records import SWITCH, switch
@@ -111,6 +111,28 @@ def test_a_recording_that_runs_cannot_be_recovered(tmp_path: Path) -> None:
         )
     assert recorder.returncode == 143
     assert States(tmp_path / "run.h5").slices > 0
+
+
+def test_a_program_that_outlived_its_recorder_is_named(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    waiting = python("import time; time.sleep(0.01); print('ready', flush=True); time.sleep(100)")
+    words = [*WARPLINE, "record", "-o", "run.h5", "--status-fd", str(write), "--", *waiting]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, pass_fds=(write,)) as recorder:
+        os.close(write)
+        assert recorder.stdout is not None
+        with open(read) as statuses:
+            pid = json.loads(statuses.readline())["target_pid"]
+        try:
+            assert recorder.stdout.readline()
+            recorder.kill()
+            recorder.wait()
+            command = [*WARPLINE, "recover", "--keep", "run.h5.spool"]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+        recorder.stdout.read()  # until the program is gone, too
+    assert f"process {pid} still runs" in done.stderr
+    assert still_running(tmp_path / "run.h5.spool") == []
 
 
 @needs_perf

@@ -119,7 +119,10 @@ def _parts_table(found: Comparison) -> str:
 
 
 def _noise(found: Comparison | TableComparison) -> str:
-    text = noise_text(found)
+    return _muted(noise_text(found))
+
+
+def _muted(text: str) -> str:
     return f"<p class='muted'>{html.escape(text)}</p>" if text else ""
 
 
@@ -162,8 +165,9 @@ def _report(table: TableComparison) -> str:
         if left > 0
         else ""
     )
+    notes = "".join(_muted(translated(note)) for note in table.notes)
     title = f"{translated(table.title)} · {translated(table.column.title)}"
-    return f"<h2>{html.escape(title)}</h2>{_table(head, rows)}{more}{_noise(table)}"
+    return f"<h2>{html.escape(title)}</h2>{_table(head, rows)}{more}{_noise(table)}{notes}"
 
 
 @dataclass(frozen=True)

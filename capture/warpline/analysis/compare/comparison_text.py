@@ -321,7 +321,8 @@ def _table(writer: _Plain | _Markdown, table: TableComparison, *, is_noise: bool
     left = len(table.rows) - ROWS
     if left > 0:
         lines.append(writer.note(tr_n("and {count:,} more row", "and {count:,} more rows", left)))
-    return [*lines, *(writer.note(text) for text in [noise_text(table)] if text)]
+    texts = [noise_text(table), *map(translated, table.notes)]
+    return [*lines, *(writer.note(text) for text in texts if text)]
 
 
 class _Plain:

@@ -63,13 +63,17 @@ class RowChange:
 
 @dataclass(frozen=True)
 class TableComparison:
-    """What changed in ``column`` of a report, what explains most first; ``keys`` name the parts of each row's key."""
+    """What changed in ``column`` of a report, what explains most first; ``keys`` name the parts of each row's key.
+
+    ``notes`` are what the report says below its table, of both sides.
+    """
 
     report: str
     title: str
     column: Column
     keys: tuple[str, ...]
     rows: tuple[RowChange, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ def compare_tables(
         _finished(row, whole, values_a, values_b, is_varied=place < VARIED_ROWS)
         for place, row in enumerate(rows)
     ]
-    return TableComparison(report, title or report, measure, keys, tuple(final))
+    notes = tuple(note for note in a[0].notes if note in b[0].notes)
+    return TableComparison(report, title or report, measure, keys, tuple(final), notes)
 
 
 def _names(table: Table) -> frozenset[str]:

@@ -96,7 +96,7 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     if queued:
         totals_of = [queued.get(thread, -1) for thread in threads.tolist()]
         data["run_queue_ns"] = masked_below_zero(np.array(totals_of, np.int64))
-        columns.append(Column("run_queue_ns", english("Run queue, the thread's whole life"), Role.DURATION))
+        columns.append(Column("run_queue_ns", english("Run queue in all, at the last look"), Role.DURATION))
     data["switches"] = counts[order, 0]
     waited = np.full(len(order), not counts[:, 1].any())
     data["longest_runnable_ns"] = np.ma.MaskedArray(longest[order], waited)
@@ -116,6 +116,13 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
             english(
                 "A thread that is woken is blocked until it gets a core. How much of that was the wait for the core"
                 " is estimated from the kernel's totals, sampled about ten times a second."
+            )
+        )
+    if queued:
+        notes.append(
+            english(
+                "Run queue in all: the kernel's total since the thread began, read about ten times a second. What a"
+                " thread waited after the last look before it ended is not in it."
             )
         )
     if not counts[:, 1].any():

@@ -37,7 +37,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     waits, releases = translation.given(WaitReasons)[0].found
     if not len(waits):
         never_used = english(
-            "no recorded process let the agent in: statically linked and set-uid programs do not"
+            "no recorded process wrote down a wait: it ended before it made one that was long enough, or let no agent"
+            " in: statically linked and set-uid programs do not"
         )
         add_agent_source(translation, spools, builder, "osrt", closed_programs(spools) or never_used)
         return

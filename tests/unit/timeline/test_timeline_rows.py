@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.gui.timeline_sample import MS, SPAN_NS, US
 from tests.unit.timeline.timeline_tools import MAIN, STREAM, lane_of
 
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.session.timeline_state import Filter, TimelineState
+from warpline_app.timeline.model import curves
 from warpline_app.timeline.model.curves import row_figure
 from warpline_app.timeline.model.layout import PINNED_KEY, Layout, make_layout
 from warpline_app.timeline.model.row import Content
@@ -70,6 +72,26 @@ def test_shares_of_the_visible_range_are_exact(capture: Capture) -> None:
     assert figure(tree.get(MAIN), 0, 100 * MS) == "50.0 %"
     assert figure(tree.get("cpu"), 0, 100 * MS) == "40.0 %"
     assert figure(tree.get("system/load"), 10 * MS, 30 * MS) == "75 %"
+
+
+def test_a_process_of_many_lanes_is_added_up_in_parts(
+    capture: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curves, "LANES_AT_ONCE", 2)
+    row = RowTree(capture).get("process/71.1")
+    assert row is not None
+    assert len(row.lanes) > 2
+    parts: list[int] = []
+    while (part := curves.process_busy_ns(capture, row, 0, 100 * MS, 2 * len(parts))) is not None:
+        parts.append(part)
+    assert sum(parts) == sum(capture.busy_ns(lane, 0, 100 * MS) for lane in row.lanes) > 0
+
+
+def test_counting_ends_where_it_is_enough(capture: Capture) -> None:
+    lanes = range(len(capture.lanes))
+    every = capture.count_in(lanes, *capture.span)
+    assert capture.count_in(lanes, *capture.span, every) == every
+    assert 0 < capture.count_in(lanes, *capture.span, 0) < every
 
 
 def visible(layout: Layout) -> list[str]:

@@ -26,6 +26,8 @@ LANES_AT_ONCE = 16
 GROUP_LANES = 48
 """Groups of more lanes are not queried in one go when the view is closer than the curve in the file."""
 UNION_LIMIT = 100_000
+_PROCESS_LANES = 512
+"""Lanes of a process that are added up at most."""
 
 
 @dataclass(frozen=True)
@@ -211,14 +213,17 @@ def row_figure(
     if row.content is Content.LANES:
         if row.role in {"operators", "ranges", "python"} or len(row.lanes) == 1:
             return share_text(capture.busy_ns(row.lanes[0], start_ns, stop_ns) / length)
-        if capture.count_in(row.lanes, start_ns, stop_ns) <= UNION_LIMIT:
+        if capture.count_in(row.lanes, start_ns, stop_ns, UNION_LIMIT) <= UNION_LIMIT:
             return share_text(capture.union_busy_ns(row.lanes, start_ns, stop_ns) / length)
         busy = max(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes)
         return f"≥ {share_text(busy / length)}"
     if row.role == "process":
-        busy = sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes[:512])
-        return share_text(busy / length)
-    if capture.count_in(row.lanes, start_ns, stop_ns) <= UNION_LIMIT:
+        parts = (
+            process_busy_ns(capture, row, start_ns, stop_ns, done)
+            for done in range(0, len(row.lanes), LANES_AT_ONCE)
+        )
+        return share_text(sum(part or 0 for part in parts) / length)
+    if capture.count_in(row.lanes, start_ns, stop_ns, UNION_LIMIT) <= UNION_LIMIT:
         return share_text(capture.union_busy_ns(row.lanes, start_ns, stop_ns) / length)
     if curve is not None:
         scale = TimeScale(start_ns, stop_ns, 1000)
@@ -226,6 +231,14 @@ def row_figure(
         if np.isfinite(values).any():
             return f"≈ {share_text(float(np.nanmean(values)))}"
     return ""
+
+
+def process_busy_ns(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, done: int) -> int | None:
+    """Busy time of the next `LANES_AT_ONCE` lanes of a process, of which ``done`` are known; None behind the last one
+    that counts.
+    """
+    lanes = row.lanes[done : min(done + LANES_AT_ONCE, _PROCESS_LANES)]
+    return sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in lanes) if lanes else None
 
 
 def sum_help(row: TimelineRow, figure: str) -> list[str]:

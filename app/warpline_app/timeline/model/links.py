@@ -74,7 +74,7 @@ def links_in_view(
 
     None when there are too many events to look at: zoom in first.
     """
-    if capture.count_in(lanes, start_ns, stop_ns) > SCAN_LIMIT:
+    if capture.count_in(lanes, start_ns, stop_ns, SCAN_LIMIT) > SCAN_LIMIT:
         return None
     rows = np.sort(capture.rows_in(lanes, start_ns, stop_ns))
     index = capture.links.leaving_many(rows)
@@ -116,7 +116,7 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
         for other in capture.tracks:
             if other.thread == track.thread and other.role == "api":
                 lanes = np.array(capture.track_lanes(other.index), np.int64)
-                if len(lanes) and capture.count_in(lanes, start, stop) <= NESTED_LIMIT:
+                if len(lanes) and capture.count_in(lanes, start, stop, NESTED_LIMIT) <= NESTED_LIMIT:
                     calls = capture.rows_in(lanes, start, stop)
                     begin = capture.event_times(calls)[0]
                     callers.append(calls[(begin >= start) & (begin < stop)])
@@ -134,7 +134,7 @@ def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Arra
         ],
         np.int64,
     )
-    if not len(lanes) or capture.count_in(lanes, start_ns, stop_ns) > NESTED_LIMIT:
+    if not len(lanes) or capture.count_in(lanes, start_ns, stop_ns, NESTED_LIMIT) > NESTED_LIMIT:
         return np.empty(0, np.int64)
     calls = capture.rows_in(lanes, start_ns, stop_ns)
     begin = capture.event_times(calls)[0]

@@ -166,9 +166,15 @@ def _gpu(capture: Capture) -> tuple[LegendEntry, ...]:
 
 def _names(capture: Capture, kind: str) -> list[int]:
     rows = capture.kinds[kind].stored_rows[:_PIECE]
-    # Ids of texts are small and dense: counting them costs a tenth of sorting them.
-    counts = np.bincount(np.minimum(capture.events.name[rows], len(capture.strings) - 1))
-    names: list[int] = np.flatnonzero(counts).tolist()
+    names_of = capture.events.name
+    is_run = (
+        len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1 and 0 <= rows[0] <= len(names_of) - len(rows)
+    )
+    found = names_of[int(rows[0]) : int(rows[0]) + len(rows)] if is_run else names_of[rows]
+    # Ids of texts are small and dense: marking them costs a hundredth of sorting them.
+    used = np.zeros(len(capture.strings), bool)
+    used[np.minimum(found, len(capture.strings) - 1)] = True
+    names: list[int] = np.flatnonzero(used).tolist()
     return names
 
 

@@ -88,10 +88,18 @@ class ExactQueries:
         parts = [self.lane_slice(lane, start_ns, stop_ns) for lane in np.asarray(lanes, np.int64).tolist()]
         return np.concatenate([np.empty(0, np.int64), *(np.arange(part.start, part.stop) for part in parts)])
 
-    def count_in(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int) -> int:
-        """How many events on these lanes overlap [start_ns, stop_ns)."""
-        parts = [self.lane_slice(lane, start_ns, stop_ns) for lane in np.asarray(lanes, np.int64).tolist()]
-        return sum(part.stop - part.start for part in parts)
+    def count_in(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, enough: int | None = None) -> int:
+        """How many events on these lanes overlap [start_ns, stop_ns).
+
+        No further lane is looked at once they are more than ``enough``.
+        """
+        count = 0
+        for lane in np.asarray(lanes, np.int64).tolist():
+            part = self.lane_slice(lane, start_ns, stop_ns)
+            count += part.stop - part.start
+            if enough is not None and count > enough:
+                break
+        return count
 
     def event_at(self, lane: int, time_ns: int, tolerance_ns: int = 0) -> int | None:
         """Row of the event that covers a moment; else of the nearest within the tolerance; else None."""

@@ -26,8 +26,9 @@ frameworks: setup ## untouched scripts of PyTorch, Lightning, Transformers, Padd
 bench: setup ## benchmarks, with tables; ARGS as above
 	@$(PYTEST) tests/benchmarks -o 'python_files=bench_*.py' --timeout=0 -q -s -p no:cacheprovider $(ARGS)
 
-fuzz: setup ## hostile inputs in forks, property tests, sanitized C; SECONDS=600 and DATA=folder of traces are the first's
+fuzz: setup ## hostile inputs in forks and in the window, property tests, sanitized C; SECONDS=600 and DATA=folder of traces are the first two's
 	@.venv/bin/python -m tests.fuzz.campaign.campaign --work build/fuzz --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA))
+	@.venv/bin/python -m tests.fuzz.campaign.window --work build/fuzz --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA))
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz -o 'python_files=test_*.py fuzz_*.py' --timeout=0 $(ARGS)
 
 kills: setup ## recorder, program, finaliser, recoverer killed at random moments; ARGS="--count 1000" says how often
@@ -36,7 +37,8 @@ kills: setup ## recorder, program, finaliser, recoverer killed at random moments
 fidelity: setup ## real programs bare and recorded: the same output, status and files; ARGS="-k java" chooses
 	@$(PYTEST) tests/fidelity -o 'python_files=fidelity_*.py' --timeout=0 -q -p no:cacheprovider $(ARGS)
 
-soak: setup ## a recording with a ring and a window in random use; HOURS=72, ten minutes by default; tells what grew
+soak: setup ## imports, tabs, windows 200 times; then a ring and a window in use for HOURS=72, or ten minutes: what grew
+	@.venv/bin/python -m tests.soak.coming_and_going
 	@.venv/bin/python -m tests.soak.run $(HOURS)
 
 mutation: setup ## bugs in a copy of the tree: which of them the tests notice; ARGS="name" chooses

@@ -23,9 +23,9 @@ class Outcome(NamedTuple):
     files: dict[str, str]
 
 
-def outcome(command: list[str], folder: Path, stdin: Path) -> Outcome:
-    """Runs a command in a folder made for it."""
-    prepare(folder)
+def outcome(command: list[str], folder: Path, stdin: Path, program: list[str]) -> Outcome:
+    """Runs a command in a folder made for the program in it."""
+    prepare(folder, program)
     with stdin.open("rb") as given:
         done = subprocess.run(command, cwd=folder, stdin=given, capture_output=True, timeout=300, check=False)
     status = done.returncode if done.returncode >= 0 else 128 - done.returncode
@@ -62,9 +62,9 @@ def test_a_recorded_program_does_what_it_does(name: str, tmp_path: Path) -> None
     stdin.write_bytes(b"some input\n" * 1000)
     command = PROGRAMS[name]
     os.chmod(tmp_path, 0o755)  # some programs run as another user
-    bare = outcome(typed(command), tmp_path / "work", stdin)
+    bare = outcome(typed(command), tmp_path / "work", stdin, command)
     recorder = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(capture), "--"]
-    recorded = outcome([*recorder, *command], tmp_path / "work", stdin)
+    recorded = outcome([*recorder, *command], tmp_path / "work", stdin, command)
     assert recorded.status == bare.status
     if bare.status not in (126, 127):
         assert recorded.errors == bare.errors

@@ -6,6 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.fidelity.runtimes import FILES, NEEDED, OURS, RUNTIMES, needs_compiled
+
 PYTHON = sys.executable
 _POOL = """
 import multiprocessing, sys
@@ -69,7 +71,6 @@ _BASH = """for i in 1 2 3; do echo $i; (exit $i) || echo no $?; done
 trap "echo bye" EXIT; cat <(echo sub) | tr a-z A-Z; exit 42"""
 _TAR = """mkdir d; for i in $(seq 200); do head -c 2000 /dev/zero | tr '\\0' $((i%10)) > d/$i; done
 tar --mtime=2020-01-01 --sort=name -czf d.tgz d; tar tzf d.tgz | wc -l; rm -rf d d.tgz"""
-_OURS = "WARPLINE|INJECTION64|LD_PRELOAD|INTEL_LIBITTNOTIFY64|INTEL_JIT|PYTHONPATH|^_="
 
 
 def _shell(text: str) -> list[str]:
@@ -154,12 +155,13 @@ PROGRAMS: dict[str, list[str]] = {
     "interpreter missing": ["./bad_interpreter"],
     "a folder": ["."],
     "locale": _shell("LC_ALL=C sort <<< $'b\\na\\nB'; locale 2>/dev/null | sort | head -20; date -u -d @0"),
-    "environment": _shell(f"env | grep -vE '{_OURS}' | sort"),
+    "environment": _shell(f"env | grep -vE '{OURS}' | sort"),
     "empty environment": ["env", "-i", PYTHON, "-c", "import os; print(len(os.environ) < 3)"],
     "umask": _shell("umask; umask 027; touch f; stat -c %a f"),
     "folder": _shell("cd /; pwd; ls -d /proc/self/cwd"),
     "order of children": _shell("for i in 9 1 5; do (sleep 0.$i; echo $i) & done; wait"),
     "output of an orphan": _shell("(sleep 0.4; echo orphan) & exit 0"),
+    **RUNTIMES,
 }
 """By name. What the first word, or the shell line, needs and is not installed makes the test skip."""
 
@@ -169,14 +171,19 @@ NEEDS = {"git", "gcc", "tar", "ssh-keygen", "tmux", "gdb", "strace", "valgrind",
 
 def is_here(name: str) -> bool:
     """Whether what a program needs is installed."""
-    wanted = {"static program": "gcc"}.get(name, name if name in NEEDS else PROGRAMS[name][0])
-    return wanted.startswith((".", "/")) or shutil.which(wanted) is not None
+    named = {"static program": "gcc"}.get(name, name if name in NEEDS else PROGRAMS[name][0])
+    wanted = NEEDED.get(name, (named,))
+    return all(word.startswith((".", "/")) or shutil.which(word) is not None for word in wanted)
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, command: list[str]) -> None:
     """Make an empty folder with the files that programs start from."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    for path in needs_compiled(command):
+        shutil.copy(path, folder)
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
     (folder / "x.c").write_text(
         '#include <stdio.h>\nint main(void){for(int i=0;i<3;i++)printf("%d\\n",i);return 3;}\n'
     )

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.look.files_there import is_there
 from warpline_app.session.workspace import Workspace
 
 _PATH = Qt.ItemDataRole.UserRole
@@ -61,7 +62,7 @@ class CompareWithDialog(QDialog):
         recent = [
             path
             for path in self._workspace.settings.recent_files
-            if path != self._source and path not in opened and path.exists()
+            if path != self._source and path not in opened and is_there(path)
         ]
         for path, where in [*((p, tr("open")) for p in opened), *((p, tr("recent")) for p in recent)]:
             item = QListWidgetItem(f"{path.name}   ·   {where}   ·   {path.parent}")

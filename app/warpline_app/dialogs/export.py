@@ -38,6 +38,7 @@ from warpline_app.dialogs.export_picture import PICTURES, PictureOptions
 from warpline_app.dialogs.export_range import RangeChoice
 from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks_shown
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.look.files_there import typed_path
 from warpline_app.pictures.drawing import PictureDrawing
 from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job
@@ -153,7 +154,7 @@ class ExportDialog(QDialog):
     @property
     def path(self) -> Path:
         """Where to."""
-        return Path(self.file.text().strip()).expanduser()
+        return typed_path(self.file.text())
 
     def exporter(self) -> Exporter | None:
         """The format that the file name says, None while it says none."""

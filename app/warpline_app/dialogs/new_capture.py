@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -25,6 +24,7 @@ from warpline.model.errors import UsageError
 from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.look.files_there import is_folder, typed_path
 from warpline_app.recording.doctor_report import read_doctor
 from warpline_app.recording.interpreters import find_interpreters
 from warpline_app.recording.recording import Recording
@@ -145,7 +145,7 @@ class NewCaptureDialog(QDialog):
         text = chosen or self._interpreter_path()
         script = self.script.text().strip()
         self.interpreter.clear()
-        found = find_interpreters(Path(script).expanduser().absolute().parent if script else None)
+        found = find_interpreters(typed_path(script).absolute().parent if script else None)
         for entry in found:
             self.interpreter.addItem(entry.text, str(entry.path))
         index = self.interpreter.findData(text) if text else 0
@@ -222,8 +222,8 @@ class NewCaptureDialog(QDialog):
         dialog.setFileMode(mode)
         here = field.text() or field.placeholderText()
         if here:
-            path = Path(here).expanduser()
-            dialog.setDirectory(str(path if path.is_dir() else path.parent))
+            path = typed_path(here)
+            dialog.setDirectory(str(path if is_folder(path) else path.parent))
         dialog.fileSelected.connect(field.setText)
         return dialog
 

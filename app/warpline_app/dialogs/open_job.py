@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.look.files_there import is_there, typed_path
 from warpline_app.session.workspace import Workspace
 
 _SETTINGS = "job/open"
@@ -80,10 +81,10 @@ class OpenJobDialog(QDialog):
     def paths(self) -> list[Path]:
         """What stands in the field: one path, or several in the way of a shell."""
         text = self.where.text().strip()
-        if not text or Path(text).expanduser().exists():
-            return [Path(text).expanduser()] if text else []
+        if not text or is_there(Path(text)):
+            return [typed_path(text)] if text else []
         try:
-            return [Path(part).expanduser() for part in shlex.split(text)]
+            return list(map(typed_path, shlex.split(text)))
         except ValueError:
             return []
 
@@ -98,7 +99,7 @@ class OpenJobDialog(QDialog):
         self.hint.setEnabled(asked)
         paths = self.paths
         why = ""
-        if not paths or not all(path.exists() for path in paths):
+        if not paths or not all(map(is_there, paths)):
             why = tr("Choose a folder, or files")
         elif self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
             why = tr("The address of a scheduler is like tcp://host:8786")

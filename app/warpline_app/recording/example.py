@@ -9,6 +9,7 @@ from pathlib import Path
 
 from warpline import resources
 from warpline.cli.demo import EXAMPLE
+from warpline.home import home_folder
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
 from warpline_app.recording.recording import Recording
@@ -35,7 +36,7 @@ def record_example(workspace: Workspace) -> Recording:
 def _folder() -> Path:
     """Where the command line puts it, else in the home folder."""
     refused = ""
-    for base in (Path.cwd(), Path.home()):
+    for base in (Path.cwd(), home_folder()):
         folder = base / FOLDER
         try:
             folder.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpline.home import home_folder
 from warpline.i18n import tr
 
 _NAME = re.compile(r"python(?:3(?:\.\d+)?)?")
@@ -61,7 +62,7 @@ def find_interpreters(
     for entry in env.get("PATH", "").split(os.pathsep):
         for name in _pythons_in(Path(entry)) if entry else ():
             add(Path(entry) / name, tr("on PATH"))
-    home = Path(env.get("HOME", "") or Path.home())
+    home = Path(env.get("HOME", "") or home_folder())
     for prefix in _conda_prefixes(home):
         add(prefix / "bin" / "python", "conda")
     pyenv = Path(env.get("PYENV_ROOT", "") or home / ".pyenv") / "versions"

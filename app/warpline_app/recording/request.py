@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warpline.cli.limits import long_time_ns, size_bytes
+from warpline.home import home_folder
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
 from warpline.model.times import parse_time
 from warpline.recording.sources.registry import default_trace
+from warpline_app.look.files_there import is_file, is_folder, is_there, typed_path
 
 Mode = Literal["script", "command"]
 
@@ -84,9 +86,9 @@ class RecordingRequest:
     def folder(self) -> Path:
         """Where the program runs: what was chosen, else the folder of the script, else the present one."""
         if self.working_directory.strip():
-            return Path(self.working_directory.strip()).expanduser()
+            return typed_path(self.working_directory)
         if self.mode == "script" and self.script.strip():
-            return Path(self.script.strip()).expanduser().absolute().parent
+            return typed_path(self.script).absolute().parent
         return Path.cwd()
 
     @property
@@ -106,13 +108,9 @@ class RecordingRequest:
         """Itself, when it can be tried. Raises UsageError with one sentence otherwise."""
         program = self.program
         _ = self.additions
-        if (
-            self.mode == "script"
-            and not Path(program[1]).expanduser().is_file()
-            and not self._in_folder(program[1])
-        ):
+        if self.mode == "script" and not is_file(typed_path(program[1])) and not self._in_folder(program[1]):
             raise UsageError(tr("There is no script {path}.", path=program[1]))
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             raise UsageError(tr("There is no folder {path}.", path=self.folder))
         if not self.trace:
             raise UsageError(tr("Choose at least one thing to record."))
@@ -134,19 +132,17 @@ class RecordingRequest:
                     raise UsageError(str(error)) from error
         if not self.output.strip():
             raise UsageError(tr("Say where the capture shall be written."))
-        if not Path(self.output).expanduser().absolute().parent.is_dir():
-            raise UsageError(
-                tr("There is no folder {path}.", path=Path(self.output).expanduser().absolute().parent)
-            )
+        if not is_folder(typed_path(self.output).absolute().parent):
+            raise UsageError(tr("There is no folder {path}.", path=typed_path(self.output).absolute().parent))
         return self
 
     def _in_folder(self, name: str) -> bool:
-        return (self.folder / name).is_file()
+        return is_file(self.folder / name)
 
     @property
     def output_path(self) -> Path:
         """Where the capture will be."""
-        return Path(self.output.strip()).expanduser().absolute()
+        return typed_path(self.output).absolute()
 
     def record_arguments(self) -> list[str]:
         """The arguments of ``warpline record`` for this, the program included. Raises UsageError."""
@@ -173,11 +169,11 @@ def suggested_output(request: RecordingRequest, now: datetime) -> Path:
         stem = Path(program[1] if request.mode == "script" else program[0]).stem
     except UsageError:
         stem = "capture"
-    folder = request.folder if request.folder.is_dir() else Path.home()
+    folder = request.folder if is_folder(request.folder) else home_folder()
     base = f"{stem}-{now:%Y%m%d-%H%M%S}"
     candidate = folder / f"{base}.h5"
     number = 2
-    while candidate.exists():
+    while is_there(candidate):
         candidate = folder / f"{base}-{number}.h5"
         number += 1
     return candidate

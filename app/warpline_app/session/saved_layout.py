@@ -51,7 +51,7 @@ def apply_layout(state: TimelineState, value: Mapping[str, Any]) -> None:
     origin = value.get("origin")
     if isinstance(origin, int):
         state.set_origin(origin)
-    if value.get("arrows") in {"selection", "all", "off"}:
+    if value.get("arrows") in ("selection", "all", "off"):
         state.set_arrows(str(value["arrows"]))
     view = value.get("view")
     if isinstance(view, list) and len(view) == 2 and all(isinstance(edge, int) for edge in view):

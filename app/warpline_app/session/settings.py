@@ -10,6 +10,7 @@ from PySide6.QtCore import QByteArray, QSettings
 
 from warpline.i18n import languages
 from warpline.i18n.languages import SYSTEM
+from warpline.untrusted import bounded, read_json
 
 ThemeChoice = Literal["system", "light", "dark", "contrast", "contrast-light"]
 RECENT_LIMIT = 12
@@ -137,11 +138,7 @@ class Settings:
 
     def record_of(self, key: str) -> dict[str, Any]:
         """A small JSON object, empty when there is none that can be read."""
-        value = self._store.value(key)
-        try:
-            found = json.loads(value) if isinstance(value, str) else None
-        except json.JSONDecodeError:
-            found = None
+        found = self._json(key)
         return found if isinstance(found, dict) else {}
 
     def set_record(self, key: str, value: dict[str, Any]) -> None:
@@ -154,12 +151,16 @@ class Settings:
         return value.lower() in {"true", "1"} if isinstance(value, str) else bool(value)
 
     def _strings(self, key: str) -> list[str]:
+        found = self._json(key)
+        return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+    def _json(self, key: str) -> Any:
+        """The value of a JSON text, without numbers that nothing of ours holds; None when there is none."""
         value = self._store.value(key)
         try:
-            found = json.loads(value) if isinstance(value, str) else None
-        except json.JSONDecodeError:
-            found = None
-        return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+            return bounded(read_json(value)) if isinstance(value, str) else None
+        except ValueError:
+            return None
 
     def _set_strings(self, key: str, items: list[str]) -> None:
         self._store.setValue(key, json.dumps(items))

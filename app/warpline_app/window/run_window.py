@@ -65,6 +65,7 @@ def run_window(paths: list[Path]) -> int:
         spare_sources()
         from warpline_app.look.appearance import appearance
         from warpline_app.look.application import make_application
+        from warpline_app.look.files_there import is_there
         from warpline_app.session.settings import Settings
         from warpline_app.window import main_window
 
@@ -77,6 +78,6 @@ def run_window(paths: list[Path]) -> int:
     tell_failures()
     # Before the window is shown: it would draw how to begin first, with a picture of each recent capture.
     files = paths or (settings.open_files if settings.restore_session else [])
-    window.workspace.open_files([path for path in files if paths or path.exists()])
+    window.workspace.open_files([path for path in files if paths or is_there(path)])
     window.show()
     return application.exec()

@@ -168,15 +168,27 @@ def _open_capture(path: Path, progress: Progress, is_cancelled: IsCancelled) -> 
 
     capture = open_capture(path, progress=progress, cancelled=is_cancelled)
     try:
-        # Directories that are read when they are first used: damage in them is told now, not in the middle of work.
-        _ = capture.kinds, capture.kind_of_code, capture.links, capture.counters_of_tracks
-        for table in capture.kinds.values():
-            for attribute in table.attributes:
-                table.column(attribute)
+        _read_directories(capture)
     except WarplineError:
         capture.close()
         raise
     return capture
+
+
+def _read_directories(capture: Capture) -> None:
+    """Look at all that is read when it is first used: damage in it is told now, not in the middle of work.
+
+    Columns of a capture that is mapped are views: this costs their number, not their length.
+    """
+    _ = capture.links, capture.counters_of_tracks, capture.kind_of_code, capture.stacks
+    _ = capture.notices
+    for table in capture.kinds.values():
+        _ = table.stored_rows
+        for attribute in table.attributes:
+            table.column(attribute)
+    start, stop = capture.span
+    for track in list(capture.groups)[:1]:  # the curves of all are in one table
+        capture.utilization(track, start, max(stop, start + 1), 1)
 
 
 def _recover(spool: Path, progress: Progress) -> Opened:

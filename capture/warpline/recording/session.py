@@ -19,6 +19,8 @@ SESSION_BEGINS = b'{\n "output": '
 """With what `Session.save` begins a file: tells ours from another program's of that name."""
 LATEST_NS = 1 << 61
 """Beyond any clock: seventy years."""
+_LATEST_WALL_NS = 1 << 63
+"""Beyond what the system lets anybody set the wall clock to, which may stand in any year when it is set wrong."""
 _TYPES: dict[str, type | UnionType] = {
     "output": str,
     "command": list,
@@ -213,7 +215,8 @@ def _check_types(values: dict[str, Any]) -> None:
         wanted = _TYPES.get(key)
         if wanted is not None and not isinstance(value, wanted):
             raise TypeError(f"{key} is of the wrong type")
-        if key.endswith("_ns") and value is not None and not 0 <= value < LATEST_NS:
+        latest = _LATEST_WALL_NS if key == "start_realtime_ns" else LATEST_NS
+        if key.endswith("_ns") and value is not None and not 0 <= value < latest:
             raise ValueError(f"{key} is no time")
         if key.endswith("_pid") and not 0 <= value < _MOST_PIDS:
             raise ValueError(f"{key} is no process id")

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from warpline.home import home_folder
 from warpline.model import CaptureFormatError, StorageError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.storage.columns.mapped_file import MappedFile
@@ -31,11 +32,11 @@ def cache_folder() -> Path:
         return Path(named) / "warpline"
     if sys.platform == "win32":
         return (
-            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "warpline" / "cache"
+            Path(os.environ.get("LOCALAPPDATA") or home_folder() / "AppData" / "Local") / "warpline" / "cache"
         )
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "warpline"
-    return Path.home() / ".cache" / "warpline"
+        return home_folder() / "Library" / "Caches" / "warpline"
+    return home_folder() / ".cache" / "warpline"
 
 
 class ConversionCache:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import h5py
 import numpy as np
 from tests.fuzz.campaign.coupled_values import coupled
 
+Mutator = Callable[[h5py.File, str, random.Random], None]
 DTYPES = ["i1", "u1", "<i2", ">i8", "<u8", "<i8", "<f4", "<f8", "f2", "<u4", "?", "S7", "S0", "V16", "c16"]
 
 
@@ -359,10 +361,10 @@ MUTATORS = (
 )
 
 
-def mutate(seed: Path, target: Path, rng: random.Random) -> str:
-    """Write a hostile copy; returns what was done to it."""
+def mutate(seed: Path, target: Path, rng: random.Random, mutators: Sequence[Mutator] = MUTATORS) -> str:
+    """Write a hostile copy; returns what was done to it. With other ``mutators`` only those are used."""
     shutil.copy(seed, target)
-    if rng.random() < 0.3:
+    if mutators is MUTATORS and rng.random() < 0.3:
         data = bytearray(target.read_bytes())
         for _ in range(rng.choice([1, 2, 8, 40])):
             reach = len(data) if rng.random() < 0.5 else min(len(data), 16384)
@@ -378,7 +380,7 @@ def mutate(seed: Path, target: Path, rng: random.Random) -> str:
             names = _columns(file) if done else _columns_of(seed)
             if not names:
                 break
-            mutator = rng.choice(MUTATORS)
+            mutator = rng.choice(mutators)
             try:
                 mutator(file, rng.choice(names), rng)
                 done.append(mutator.__name__)

@@ -15,6 +15,7 @@ from warpline_app.panels.frame.floating import FLOATING_SIZE, FloatingPanel, zon
 from warpline_app.panels.frame.host import PanelHost
 from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.registry import all_panels
+from warpline_app.panels.frame.saved_places import names, places, two_sizes
 from warpline_app.session.document import Document
 
 if TYPE_CHECKING:
@@ -331,7 +332,7 @@ class PanelLayout(QObject):
         if not (isinstance(saved.get("bottom"), list) and isinstance(saved.get("right"), list)):
             return
         known = saved.get("known")
-        known_ids = set(known) if isinstance(known, list) else set(self._specs)
+        known_ids = set(names(known)) if isinstance(known, list) else set(self._specs)
         for panel_id, before in self._area.items():
             if before is not None:
                 self._take_away(panel_id, before)
@@ -341,32 +342,24 @@ class PanelLayout(QObject):
             self._area[panel_id] = spec.area if is_new and spec.shown else None
         areas: tuple[Area, Area] = ("bottom", "right")
         for area in areas:
-            for panel_id in [*saved[area], *(name for name, where in self._area.items() if where == area)]:
-                if panel_id in self._specs:
+            new = [name for name, where in self._area.items() if where == area]
+            for panel_id in dict.fromkeys([*names(saved[area]), *new]):
+                # A name that is there twice stays where it was first.
+                if panel_id in self._specs and self._area[panel_id] in (None, area):
                     self._area[panel_id] = self._last_area[panel_id] = area
                     self._host_for(panel_id, area).add(self._specs[panel_id])
-        self._restore_floating(saved.get("float"))
-        for host, front in zip((self.bottom, self.right), saved.get("front", ()), strict=False):
-            host.raise_panel(str(front))
-        for splitter, key in ((self._inner, "inner"), (self.widget, "outer")):
-            sizes = saved.get(key)
-            if (
-                isinstance(sizes, list)
-                and len(sizes) == 2
-                and all(isinstance(s, int) and s > 0 for s in sizes)
-            ):
-                splitter.setSizes(sizes)
-        self._update_visibility()
-
-    def _restore_floating(self, saved: Any) -> None:
-        for panel_id, numbers in saved.items() if isinstance(saved, dict) else ():
-            is_place = (
-                isinstance(numbers, list) and len(numbers) == 4 and all(isinstance(n, int) for n in numbers)
-            )
-            if panel_id in self._specs and self._area[panel_id] is None and is_place:
-                self._places[panel_id] = QRect(*numbers)
+        for panel_id, place in places(saved.get("float")).items():
+            if panel_id in self._specs and self._area[panel_id] is None:
+                self._places[panel_id] = place
                 self._area[panel_id] = self._last_area[panel_id] = "float"
                 self._host_for(panel_id, "float").add(self._specs[panel_id])
+        for host, front in zip((self.bottom, self.right), names(saved.get("front")), strict=False):
+            host.raise_panel(front)
+        for splitter, key in ((self._inner, "inner"), (self.widget, "outer")):
+            sizes = two_sizes(saved.get(key))
+            if sizes:
+                splitter.setSizes(sizes)
+        self._update_visibility()
 
 
 def _numbers(place: QRect) -> list[int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tokenize
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
+from warpline_app.look.files_there import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,4 +110,4 @@ def _this_machine() -> str:
 
 
 def _local(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns / 1e9).astimezone().strftime("%Y-%m-%d %H:%M")
+    return local_time(time_ns / 1e9).strftime("%Y-%m-%d %H:%M")

@@ -274,7 +274,9 @@ class Scene(QObject):
             best, distance = None, reach_ns + 1
             for candidate in (index, index + 1):
                 if 0 <= candidate < len(start):
-                    begin, end = int(start[candidate]), int(start[candidate] + duration[candidate])
+                    # Numbers of Python: times of a damaged file may end beyond 64 bits.
+                    begin = int(start[candidate])
+                    end = begin + int(duration[candidate])
                     away = max(begin - time_ns, time_ns - end, 0)
                     if away < distance:
                         best, distance = int(line.group.rows[candidate]), away

@@ -13,9 +13,12 @@ from warpline.i18n import tr, tr_n
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.files_there import local_time
 from warpline_app.window.start.recent_pictures import PICTURE_SIZE, Remembered
 
 _MARGIN = 10
+_CLOCKS_DIFFER_MINUTES = 5
+"""So much those of a server of files and this computer may."""
 
 
 class RecentCard(QPushButton):
@@ -54,8 +57,11 @@ class RecentCard(QPushButton):
 
 def figures_of(path: Path, remembered: Remembered | None, now: datetime) -> str:
     """``3 hours ago · 1.17 s · 57,506 events · 1.1 MiB``."""
-    stat = path.stat()
-    parts = [age_text(datetime.fromtimestamp(stat.st_mtime), now)]
+    try:
+        stat = path.stat()
+    except OSError as error:  # it was there a moment ago
+        return error.strerror or str(error)
+    parts = [age_text(local_time(stat.st_mtime), now)]
     if remembered is not None:
         parts.append(format_duration(remembered.duration_ns, 3))
         parts.append(tr_n("{count:,} event", "{count:,} events", remembered.events))
@@ -65,15 +71,15 @@ def figures_of(path: Path, remembered: Remembered | None, now: datetime) -> str:
 
 
 def age_text(made: datetime, now: datetime) -> str:
-    """How long ago, in one unit; a date when that is more than a month."""
+    """How long ago, in one unit; a date when that is more than a month, or to come by a clock that was put back."""
     minutes = int((now - made).total_seconds() // 60)
-    if minutes < 1:
+    if -_CLOCKS_DIFFER_MINUTES <= minutes < 1:
         return tr("just now")
-    if minutes < 60:
+    if 0 < minutes < 60:
         return tr_n("{count} minute ago", "{count} minutes ago", minutes)
-    if minutes < 24 * 60:
+    if 0 < minutes < 24 * 60:
         return tr_n("{count} hour ago", "{count} hours ago", minutes // 60)
-    if minutes < 31 * 24 * 60:
+    if 0 < minutes < 31 * 24 * 60:
         return tr_n("{count} day ago", "{count} days ago", minutes // (24 * 60))
     return QLocale().toString(QDate(made.year, made.month, made.day), QLocale.FormatType.ShortFormat)
 

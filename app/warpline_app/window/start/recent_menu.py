@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from warpline.i18n import tr
 from warpline_app.commands.mnemonics import ENGLISH
 from warpline_app.look.file_drag import file_drag
+from warpline_app.look.files_there import is_there
 from warpline_app.session.settings import Settings
 
 
@@ -31,7 +32,7 @@ class RecentMenu(QMenu):
         paths = self._settings.recent_files
         for path in paths:
             action = self.addAction(str(path).replace("&", "&&"))
-            action.setEnabled(path.exists())
+            action.setEnabled(is_there(path))
             action.setData(path)
             action.triggered.connect(lambda _=False, chosen=path: self.chosen.emit(chosen))
         self.setEnabled(bool(paths))

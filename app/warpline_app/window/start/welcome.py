@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 from warpline.i18n import tr
 from warpline_app.commands.keys import key_text
 from warpline_app.commands.runner import CommandRunner
+from warpline_app.look.files_there import is_there
 from warpline_app.window.start.recent_card import RecentCard
 from warpline_app.window.start.recent_pictures import RecentPictures
 
@@ -112,7 +113,7 @@ class WelcomePage(QWidget):
         for card in self.recent_cards:
             card.hide()
             card.deleteLater()
-        present = [path for path in self._paths if path.exists()][:RECENT_SHOWN]
+        present = [path for path in self._paths if is_there(path)][:RECENT_SHOWN]
         self._paths = None
         self.recent_cards = [RecentCard(path, self._pictures.of(path)) for path in present]
         for card in self.recent_cards:

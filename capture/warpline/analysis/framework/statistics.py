@@ -20,6 +20,7 @@ KeyArray = npt.NDArray[Any]
 Batches = Callable[[], Iterable[tuple[KeyArray, Int64Array]]]
 """Gives the same batches of (keys, values) each time it is called."""
 
+_MOST = float(1 << 62)
 PACKED_LIMIT = 1 << 25
 _BLOCK = 1 << 15
 _EMPTY = np.empty(0, np.int64)
@@ -88,11 +89,11 @@ def _statistics_of_parts(parts: list[tuple[KeyArray, Int64Array]]) -> GroupStati
 def group_totals(keys: KeyArray, values: Int64Array, n_keys: int) -> tuple[Int64Array, Int64Array]:
     """(count, total) of ``values`` for each key 0 … ``n_keys`` − 1: what can be shown at once, without sorting.
 
-    Exact as long as a total stays below 2^53.
+    Exact as long as a total stays below 2^53. Times of a damaged file may come to more than 64 bits hold: at most 2^62.
     """
     count = np.bincount(keys, minlength=n_keys)
     total = np.bincount(keys, weights=values, minlength=n_keys)
-    return count.astype(np.int64), total.astype(np.int64)
+    return count.astype(np.int64), np.clip(total, -_MOST, _MOST).astype(np.int64)
 
 
 def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT) -> GroupStatistics:

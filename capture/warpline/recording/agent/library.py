@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from warpline.home import home_folder
 from warpline.i18n import english
 
 LIBRARY_NAME = "libwarpline_agent.so"
@@ -61,7 +62,7 @@ def _is_older(library: Path, recording: Path) -> bool:
 
 def _cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    root = Path(base) if base.startswith("/") else home_folder() / ".cache"
     return root / "warpline" / "agent"
 
 

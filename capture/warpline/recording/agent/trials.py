@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpline.home import home_folder
 from warpline.i18n import english
 from warpline.recording.agent.probing import recorded, require_agent
 from warpline.recording.unavailable import Unavailable
@@ -66,7 +67,7 @@ class Tried:
 def interpreters() -> list[str]:
     """Executables of Python 3 on the path and of those that pyenv keeps, each once."""
     found = [shutil.which(f"python3.{minor}") for minor in _MINORS] + [shutil.which("python3")]
-    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    root = Path(os.environ.get("PYENV_ROOT") or home_folder() / ".pyenv")
     with contextlib.suppress(OSError):  # somebody else's folder
         found += [str(path) for path in sorted(root.glob("versions/3.*/bin/python3"))]
     # What pyenv puts on the path is a script that chooses one of them.

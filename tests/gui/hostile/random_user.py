@@ -1,0 +1,278 @@
+"""Somebody who does everything in a window that can be done with a capture, by events alone; and what goes wrong."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QEventLoop,
+    QPoint,
+    QPointF,
+    Qt,
+    QTimer,
+    QtMsgType,
+    qInstallMessageHandler,
+)
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QDialog, QInputDialog, QWidget
+
+from warpline.model.errors import WarplineError
+from warpline_app.panels.frame.floating import FloatingPanel
+from warpline_app.panels.frame.registry import all_panels
+from warpline_app.session.background import Job, wait_for_jobs
+from warpline_app.session.opening import OpenProblem
+from warpline_app.window.main_window import MainWindow
+
+_KEY_NAMES = (
+    "W S A D F Left Right Up Down Home End Period Comma BracketLeft BracketRight Escape PageDown PageUp "
+    "Tab M Return Plus Minus R Z L C J K Space P"
+)
+KEYS = [getattr(Qt.Key, f"Key_{name}") for name in _KEY_NAMES.split(" ")]
+TURNS = (-480, -120, 120, 480, 1200)
+_NEVER = (
+    *(
+        "file.open",
+        "file.open_job",
+        "file.open_job_files",
+        "file.join_ranks",
+        "file.new_capture",
+        "help.doctor",
+    ),
+    *("file.record_demo", "file.record_again", "file.new_window", "file.close", "file.quit"),
+)
+"""Commands that do not look at a capture, or would run a program, or end the window."""
+_PLATFORM = ("does not support", "depends on a UTF-8 locale")
+"""What Qt says of the machine and not of us."""
+_EXPECTED = (WarplineError, OSError, MemoryError)
+PATIENCE_S = 60.0
+_LOOK_MS = 20
+
+
+class Surprises:
+    """What no user should see: exceptions that nobody caught or that work beside the window ended with, words of Qt."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """One of them."""
+        self.texts.append(text)
+
+
+@contextmanager
+def surprises() -> Iterator[Surprises]:
+    """Those that happen inside."""
+    found = Surprises()
+    former_hook, former_run = sys.excepthook, Job.run
+
+    def told(kind: type[BaseException], error: BaseException, trace: object) -> None:
+        del kind, trace
+        found.add("".join(traceback.format_exception(error)))
+
+    def said(kind: QtMsgType, _context: object, text: str) -> None:
+        if kind != QtMsgType.QtDebugMsg and not any(words in text for words in _PLATFORM):
+            found.add(f"Qt: {text}")
+
+    def run(job: Job) -> None:
+        work = job._work
+
+        def watched(*args: object) -> object:
+            try:
+                return work(*args)  # type: ignore[arg-type]
+            except _EXPECTED:
+                raise
+            except Exception as error:
+                found.add("".join(traceback.format_exception(error)))
+                raise
+
+        job._work = watched
+        former_run(job)
+
+    sys.excepthook, Job.run = told, run  # type: ignore[assignment, method-assign]
+    former_said = qInstallMessageHandler(said)
+    try:
+        yield found
+    finally:
+        sys.excepthook, Job.run = former_hook, former_run  # type: ignore[method-assign]
+        qInstallMessageHandler(former_said)
+
+
+def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
+    """Let the window work until something is so; False when that takes too long."""
+    end = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, _LOOK_MS)
+    return True
+
+
+class RandomUser:
+    """Uses one window. What is done is the same for the same seed."""
+
+    def __init__(self, window: MainWindow, seed: int = 17) -> None:
+        self.window = window
+        self.random = Random(seed)
+        # Some questions are asked in a loop of their own, which nothing else would end.
+        self._answers = QTimer(window)
+        self._answers.setInterval(_LOOK_MS)
+        self._answers.timeout.connect(self.close_dialogs)
+        self._answers.start()
+
+    def open(self, path: Path) -> OpenProblem | None:
+        """Open a file, and wait until it is seen; why it cannot be opened, None when it can. Raises TimeoutError."""
+        outcome: list[object] = []
+        workspace = self.window.workspace
+
+        def came(what: object) -> None:
+            outcome.append(what)
+
+        workspace.document_opened.connect(came)
+        workspace.open_failed.connect(came)
+        try:
+            workspace.open_file(path)
+            if not until(lambda: bool(outcome)):
+                raise TimeoutError(f"{path} is still being opened")
+        finally:
+            workspace.document_opened.disconnect(came)
+            workspace.open_failed.disconnect(came)
+        problem = outcome[0]
+        if not isinstance(problem, OpenProblem):
+            self.settle()
+            return None
+        return problem
+
+    def settle(self) -> None:
+        """Wait until nothing is drawn or computed any more. Raises TimeoutError."""
+
+        def is_settled() -> bool:
+            page = self.window.tabs.timeline_page
+            view = self.window.navigator.view if self.window.navigator is not None else None
+            return page is None or ((view is None or view.is_idle) and self.window.panels.is_settled)
+
+        if not until(is_settled):
+            raise TimeoutError("the window is still at work")
+
+    def move_about(self, steps: int) -> None:
+        """Keys, wheel, clicks, drags over the timeline in front."""
+        for _ in range(steps):
+            navigator = self.window.navigator
+            if navigator is None:
+                return
+            canvas, what = navigator.view.canvas, self.random.random()
+            at = self._place(canvas)
+            if what < 0.45:
+                self._key(navigator.view, self.random.choice(KEYS))
+            elif what < 0.65:
+                self._turn(canvas, at)
+            elif what < 0.85:
+                self._press(canvas, at, at)
+            else:
+                self._press(canvas, at, QPointF(self._place(canvas).x(), at.y()))
+            QApplication.processEvents()
+        self.window.grab()
+
+    def show_panels(self, ids: Iterable[str] | None = None) -> None:
+        """Each panel, or these, in front once, until it shows what there is."""
+        for panel_id in ids or [spec.id for spec in all_panels()]:
+            self.window.panels.show_panel(panel_id)
+            self.settle()
+            panel = self.window.panels.panel(panel_id)
+            if panel is not None:
+                panel.grab()
+
+    def run_commands(self) -> None:
+        """All that can be asked for; dialogs are looked at and closed."""
+        runner = self.window.commands
+        for command_id in list(runner.commands):
+            if command_id not in _NEVER and not command_id.startswith("theme."):
+                if runner.is_enabled(command_id):
+                    runner.run(command_id)
+                QApplication.processEvents()
+                self.close_dialogs()
+        runner.run("view.full_screen")
+        runner.run("view.clear")
+        self.settle()
+
+    def close_dialogs(self) -> None:
+        """Look at every dialog and popup that is seen, and take it away; questions for a text get one now and then."""
+        for widget in QApplication.topLevelWidgets():
+            if not widget.isVisible() or isinstance(widget, MainWindow | FloatingPanel):
+                continue
+            widget.grab()
+            if isinstance(widget, QInputDialog) and self.random.random() < 0.5:
+                widget.setTextValue("e")
+                widget.accept()
+            elif isinstance(widget, QDialog):
+                widget.reject()
+            else:
+                widget.close()
+
+    def use_everything(self, steps: int = 40) -> None:
+        """What there is to be done with the capture in front."""
+        self.move_about(steps)
+        self.show_panels()
+        self.run_commands()
+        self.move_about(steps // 2)
+        self.settle()
+
+    def leave(self) -> None:
+        """Close everything, and do nothing any more."""
+        self._answers.stop()
+        self.close_all()
+
+    def close_all(self) -> None:
+        """Close what is open, and let it be collected."""
+        workspace = self.window.workspace
+        for item in workspace.items:
+            workspace.close(item)
+        wait_for_jobs()
+        for _round in range(3):
+            QCoreApplication.processEvents()
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        workspace.messages.clear()
+
+    # -- events
+
+    def _place(self, canvas: QWidget) -> QPointF:
+        return QPointF(
+            self.random.randrange(max(1, canvas.width())), self.random.randrange(max(1, canvas.height()))
+        )
+
+    def _key(self, target: QWidget, key: Qt.Key) -> None:
+        for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
+            QApplication.postEvent(target, QKeyEvent(kind, key, Qt.KeyboardModifier.NoModifier, ""))
+
+    def _turn(self, canvas: QWidget, at: QPointF) -> None:
+        modifiers = Qt.KeyboardModifier
+        modifier = self.random.choice(
+            [modifiers.NoModifier, modifiers.ControlModifier, modifiers.ShiftModifier]
+        )
+        turn = QPoint(0, self.random.choice(TURNS))
+        wheel = QWheelEvent(
+            at, canvas.mapToGlobal(at), QPoint(0, 0), turn, Qt.MouseButton.NoButton, modifier,
+            Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        QApplication.postEvent(canvas, wheel)
+
+    def _press(self, canvas: QWidget, at: QPointF, to: QPointF) -> None:
+        left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+        parts = [
+            (QEvent.Type.MouseMove, at, none, none),
+            (QEvent.Type.MouseButtonPress, at, left, left),
+            (QEvent.Type.MouseMove, to, none, left),
+            (QEvent.Type.MouseButtonRelease, to, left, none),
+        ]
+        for kind, where, button, held in parts:
+            event = QMouseEvent(
+                kind, where, canvas.mapToGlobal(where), button, held, Qt.KeyboardModifier.NoModifier
+            )
+            QApplication.postEvent(canvas, event)

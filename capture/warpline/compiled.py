@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,13 @@ Signatures = Mapping[str, tuple[Any, list[Any] | None]]
 """Result and arguments of each function; None leaves the arguments to ctypes."""
 POINTER, INTEGER = ctypes.c_void_p, ctypes.c_int64
 """Where a column begins, and a count, a time or a place in one."""
+
+
+def usable_cores() -> int:
+    """On how many cores this process may run; on all of the machine where the system does not tell, as on macOS."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def address(array: npt.NDArray[Any]) -> int:

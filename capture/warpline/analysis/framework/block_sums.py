@@ -7,7 +7,6 @@ in memory when a hand first drags a range, and are gone with the capture: that r
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics
-from warpline.compiled import address
+from warpline.compiled import address, usable_cores
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -167,7 +166,7 @@ def _built(found: ctypes.CDLL, view: View, kind: str, named: Keys) -> _Blocks | 
             for at in range(0, len(name), BLOCK)
         ], _block(found, name, duration, every)
 
-    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    threads = min(_MOST_THREADS, usable_cores())
     fine: list[tuple[UInt32Array, Sums]] = []
     coarse: list[tuple[UInt32Array, Sums]] = []
     entries = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, address, load
+from warpline.compiled import INTEGER, POINTER, address, load, usable_cores
 from warpline.model.flags import NOT_BUSY
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.events import Events, Lanes
@@ -96,7 +95,7 @@ def _sorted(
     events: Events, parts: Sequence[tuple[int, slice]], row: Array, busy: Array, cancelled: IsCancelled | None
 ) -> Iterator[tuple[UInt32Array, Int64Array]]:
     """Names and counts of each piece, in order; a few pieces are under way at a time."""
-    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    threads = min(_MOST_THREADS, usable_cores())
     waiting: deque[Future[tuple[UInt32Array, Int64Array]]] = deque()
     at = 0
     with ThreadPoolExecutor(threads, "names") as pool:

@@ -7,7 +7,6 @@ draws with numpy.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, address, load
+from warpline.compiled import INTEGER, POINTER, address, load, usable_cores
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.index.pyramid import Pyramid
@@ -33,7 +32,7 @@ Pixels = tuple[npt.NDArray[np.float32], Int64Array, UInt8Array, UInt8Array]
 SPLIT_ENTRIES = 1 << 17
 """So many entries, which take about a millisecond, are drawn by two threads."""
 
-_CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_CORES = usable_cores()
 
 LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
 

@@ -196,12 +196,13 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="a folder with traces of other profilers")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--no-recording", action="store_true", help="without a seed that is recorded here")
     parser.add_argument("--count", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=600, help="of all kinds together")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(args.work / "cache")
-    if "spool" in args.kinds:
+    if "spool" in args.kinds and not args.no_recording:
         record_seeds(args.work)
     seeds = {kind: seeds_of(kind, args.data, args.work) for kind in args.kinds}
     kinds = [kind for kind in args.kinds if seeds[kind]]

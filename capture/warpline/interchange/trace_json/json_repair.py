@@ -33,6 +33,7 @@ _RAW_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _FORBIDDEN = re.compile(
     rb'"(?:[^"\\]|\\.)*"|(?P<number>-?\b(?:NaN|Infinity|nan|inf)\b)|(?P<comma>,(?=\s*[}\]]))', re.DOTALL
 )
+_MAY_BE_FORBIDDEN = re.compile(rb"NaN|Infinity|nan|inf|,\s*[}\]]")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class EventScan:
     """The closing bracket of the array was among them."""
     broken: bool = False
     """A brace closes what was never opened: of what follows the last piece nothing can be told."""
+    is_open: bool = False
+    """The text ends inside an element, or inside a string."""
 
 
 def _unescaped_quotes(codes: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -71,8 +74,8 @@ def scan_events(text: bytes) -> EventScan:
     """
     codes = np.frombuffer(text, np.uint8)
     structure = np.flatnonzero(_STRUCTURE[codes])
-    outside = np.searchsorted(_unescaped_quotes(codes), structure) % 2 == 0
-    structure = structure[outside]
+    quotes = _unescaped_quotes(codes)
+    structure = structure[np.searchsorted(quotes, structure) % 2 == 0]
     kinds = codes[structure]
     depth = np.cumsum(_STEP[kinds])
     closing = np.flatnonzero(depth < 0)
@@ -87,7 +90,8 @@ def scan_events(text: bytes) -> EventScan:
         if piece:
             pieces.append(piece)
         begin = cut + 1
-    return EventScan(tuple(pieces), begin, ended, len(closing) > 0 and not ended)
+    is_open = not len(closing) and (len(quotes) % 2 == 1 or (len(depth) > 0 and int(depth[-1]) > 0))
+    return EventScan(tuple(pieces), begin, ended, len(closing) > 0 and not ended, is_open)
 
 
 def value_end(text: bytes) -> int | None:
@@ -116,7 +120,8 @@ def mend(text: bytes) -> bytes | None:
     if is_json(text):
         return text
     clean = text.decode("utf-8", "replace").encode()
-    clean = _FORBIDDEN.sub(_allowed, clean)
+    if _MAY_BE_FORBIDDEN.search(clean):
+        clean = _FORBIDDEN.sub(_allowed, clean)
     if is_json(clean):
         return clean
     try:
@@ -164,7 +169,10 @@ def save_events(array: bytes) -> tuple[bytes, int]:
             window *= 4  # one event is longer
             continue
         pieces, used = list(scan.pieces), scan.used
-        if is_last and not scan.ended and not scan.broken:
+        # An element that never ends is none: to try to read all of what is left, behind each damaged event, would take
+        # the square of its length.
+        is_cut = is_last and scan.is_open
+        if is_last and not scan.ended and not scan.broken and not is_cut:
             rest = text[at + used :].strip(_SPACE)
             pieces += [rest] if rest else []
             used = len(text) - at
@@ -176,7 +184,7 @@ def save_events(array: bytes) -> tuple[bytes, int]:
             at = text.index(pieces[len(saved)], at)
         else:
             at += used
-            if not scan.broken:
+            if not scan.broken and not is_cut:
                 continue
         border = EVENT_BORDER.search(text, at)
         part = mend(text[at : border.start() + 1 if border else len(text)])

@@ -23,6 +23,7 @@ from tests.unit.interchange.import_tools import (
 )
 
 from warpline.interchange.framework.columns import nanoseconds
+from warpline.interchange.trace_json import json_repair
 from warpline.interchange.trace_json.json_repair import mend, save_events, scan_events
 from warpline.interchange.trace_json.json_stream import EventStream
 from warpline.model import ImportFormatError
@@ -188,3 +189,21 @@ def test_times_that_are_none(tmp_path: Path) -> None:
     assert rows(capture) == [("bare", 7000, 0, THREAD), ("ok", 12500, 1000, THREAD)]
     assert skipped(capture) == {"events without a time": 2, "events with a negative duration": 1}
     assert any("without a duration" in warning for warning in capture.warnings)
+
+
+def test_what_is_left_of_a_damaged_array_is_not_read_anew_behind_each_damaged_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = b",".join(b'{"name": "%d", "ts": }' % number for number in range(400))
+    array = b'[{"name": "good"},' + events + b',{"name": "never ends'
+    looked_at: list[int] = []
+
+    def counted(text: bytes) -> bytes | None:
+        looked_at.append(len(text))
+        return mend(text)
+
+    monkeypatch.setattr(json_repair, "mend", counted)
+    saved, lost = save_events(array)
+    assert json.loads(saved) == [{"name": "good"}]
+    assert lost == 401
+    assert sum(looked_at) < 4 * len(array)

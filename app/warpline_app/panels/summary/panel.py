@@ -31,6 +31,8 @@ from warpline_app.session.document import Document
 
 QUICK_ABOVE = 300_000
 """Events of a capture above which medians wait until the hand that drags a range stops."""
+_FROM_BLOCKS = frozenset(("kernel", "cuda_gpu_kern_sum", "cuda_api_sum", "osrt_sum"))
+"""Reports whose quick form adds up blocks, which are made when it is first computed."""
 _FAMILIES = {
     "gpu": english("GPU"),
     "ranges": english("Ranges"),
@@ -58,6 +60,7 @@ class SummaryPanel(ComputedPanel):
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
+        self._prepared: frozenset[str] = frozenset()
         self.report = ReportChoice(_entries(document))
         self.report.choose(_first_of(document))
         self.report.chosen.connect(self._report_chosen)
@@ -134,6 +137,12 @@ class SummaryPanel(ComputedPanel):
         busy = None
         if request.report in _ABOUT_GPU and report.table is not None and not request.options.quick:
             busy = busy_share(View(capture, request.selection))
+        is_large = len(capture.events) > QUICK_ABOVE
+        if is_large and request.report in _FROM_BLOCKS - self._prepared and report.table is not None:
+            # A hand that begins to drag finds the blocks made.
+            quick = Options(quick=True)
+            compute_report(capture, request.report, Selection(), quick, is_cancelled)
+            self._prepared |= {request.report}
         return report, busy
 
     def show_result(self, request: SummaryRequest, answer: tuple[Report, float | None]) -> None:

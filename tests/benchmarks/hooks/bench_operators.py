@@ -111,6 +111,7 @@ def whole(python: str, steps: int, rounds: int, tools: Path | None) -> None:
                 done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
                 lines = [line for line in done.stdout.splitlines() if line.startswith("step_ns=")]
                 found.setdefault(name, []).append(float(lines[-1].partition("=")[2]))
+                print(f"  {name:32} {found[name][-1] / 1e3:8.2f} us", file=sys.stderr, flush=True)
     print(f"whole processes of {steps} steps, {rounds} rounds, load average {os.getloadavg()[0]:.1f}")
     for name, values in found.items():
         told(name, values, found["bare"])

@@ -29,4 +29,7 @@ if len(sys.argv) > 2:
     profiler.start()
 began = time.process_time_ns()
 train(steps)
-print(f"step_ns={(time.process_time_ns() - began) / steps}")
+spent = time.process_time_ns() - began
+if len(sys.argv) > 2:
+    profiler.stop()
+print(f"step_ns={spent / steps}")

@@ -156,15 +156,12 @@ def path_of(module: Any, frame: Any = None) -> int:
 def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
     """``__call__`` of modules: every call, and the outermost as forward or evaluation."""
     original = kind_of_module.__call__
-    labels: dict[tuple[int, type], int] = {}
+    labels: dict[int, dict[type, int]] = {FORWARD: {}, EVALUATION: {}}
     find = paths.get
 
     def label_of(kind: int, module: Any) -> int:
-        key = (kind, type(module))
-        if key not in labels:
-            word = "forward" if kind == FORWARD else "evaluation"
-            labels[key] = text(f"{word}: {type(module).__name__}")
-        return labels[key]
+        word = "forward" if kind == FORWARD else "evaluation"
+        return labels[kind].setdefault(type(module), text(f"{word}: {type(module).__name__}"))
 
     def outermost(self: Any, start: int, args: Any, kwargs: Any) -> Any:
         if is_compiling():  # by `torch.export`, which calls what it traces
@@ -177,7 +174,7 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
             return original(self, *args, **kwargs)
         finally:
             leave(start, path)
-            record(start, kind, label_of(kind, self), 0, 0)
+            record(start, kind, labels[kind].get(type(self)) or label_of(kind, self), 0, 0)
             for act in after_calls:
                 act()
 

@@ -33,6 +33,8 @@ from warpline_app.session.background import Job
 from warpline_app.session.workspace import Workspace
 
 SETTINGS_KEY = "record/request"
+_BETWEEN = 8
+"""Letters that a word between two fields has room for."""
 
 
 class NewCaptureDialog(QDialog):
@@ -93,6 +95,11 @@ class NewCaptureDialog(QDialog):
         self.max_size = QLineEdit()
         self.max_size.setPlaceholderText(tr("any size"))
         self.max_size.setToolTip(tr("The recording ends at this size (2G); the program runs on"))
+        self.max_duration = QLineEdit()
+        self.max_duration.setPlaceholderText(tr("any length"))
+        self.max_duration.setToolTip(
+            tr("The recording ends after this time (8h, 30m), pauses counted; the program runs on")
+        )
         self.output = QLineEdit()
         self.form = make_form()
         self.form.addRow(tr("Run"), modes)
@@ -104,8 +111,10 @@ class NewCaptureDialog(QDialog):
         self.form.addRow(tr("Working directory"), _with_button(self.folder, self._choose_folder))
         self.form.addRow(tr("Environment"), self.environment)
         self.form.addRow(tr("Record"), self.sources)
-        self.form.addRow(tr("Start after"), _side_by_side(self.delay, tr("then for"), self.duration))
-        self.form.addRow(tr("Keep the last"), _side_by_side(self.ring, tr("and at most"), self.max_size))
+        then, at = QLabel(tr("then for")), QLabel(tr("or at", "end of a recording"))
+        self.form.addRow(tr("Start after"), _side_by_side(self.delay, then, self.duration))
+        self.form.addRow(tr("Keep the last"), _side_by_side(self.ring, QLabel(), QLabel()))
+        self.form.addRow(tr("End at latest after"), _side_by_side(self.max_duration, at, self.max_size))
         self.form.addRow(tr("Write to"), _with_button(self.output, self._choose_output))
         self.problem = QLabel()
         self.problem.setObjectName("problem")
@@ -136,6 +145,7 @@ class NewCaptureDialog(QDialog):
         self.duration.setText(request.duration)
         self.ring.setText(request.ring)
         self.max_size.setText(request.max_size)
+        self.max_duration.setText(request.max_duration)
         self.sources.set_chosen(request.trace)
         self._fill_interpreters(request.interpreter)
         self._show_mode()
@@ -153,6 +163,9 @@ class NewCaptureDialog(QDialog):
             self.interpreter.setCurrentIndex(index)
         else:
             self.interpreter.setEditText(text)
+        line = self.interpreter.lineEdit()
+        if line is not None:
+            line.setCursorPosition(0)  # which Python it is stands at the beginning
 
     def _interpreter_path(self) -> str:
         """What is chosen from the list, or typed."""
@@ -178,6 +191,7 @@ class NewCaptureDialog(QDialog):
             delay=self.delay.text().strip(),
             ring=self.ring.text().strip(),
             max_size=self.max_size.text().strip(),
+            max_duration=self.max_duration.text().strip(),
             output=self.output.text().strip(),
         )
 
@@ -257,12 +271,14 @@ class NewCaptureDialog(QDialog):
         self.accept()
 
 
-def _side_by_side(first: QLineEdit, between: str, second: QLineEdit) -> QHBoxLayout:
+def _side_by_side(first: QWidget, between: QLabel, second: QWidget) -> QHBoxLayout:
+    """Two fields of one width, at the same places in every row."""
     row = QHBoxLayout()
     row.setSpacing(10)
-    row.addWidget(first)
-    row.addWidget(QLabel(between))
-    row.addWidget(second)
+    row.addWidget(first, 1)
+    between.setFixedWidth(between.fontMetrics().averageCharWidth() * _BETWEEN)
+    row.addWidget(between)
+    row.addWidget(second, 1)
     return row
 
 

@@ -26,7 +26,8 @@ class RecordingRequest:
     """What a person asked for; texts as they were typed.
 
     ``environment`` holds additions, one ``NAME=value`` a line. ``trace`` names sources. ``duration`` and ``delay`` are
-    times with units, empty for none, and so is ``ring``, the last part that is kept; ``max_size`` is a size (``2G``);
+    times with units, empty for none, and so are ``ring``, the last part that is kept, and ``max_duration``;
+    ``max_size`` is a size (``2G``);
     ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``. ``again`` is a
     capture whose own command and settings are meant.
     """
@@ -43,6 +44,7 @@ class RecordingRequest:
     delay: str = ""
     ring: str = ""
     max_size: str = ""
+    max_duration: str = ""
     capture_range: str = "none"
     output: str = ""
     again: str = ""
@@ -124,7 +126,11 @@ class RecordingRequest:
                     ) from error
                 if value <= 0:
                     raise UsageError(tr("A time must be longer than nothing: {text}", text=text))
-        for text, parse in ((self.ring, long_time_ns), (self.max_size, size_bytes)):
+        for text, parse in (
+            (self.ring, long_time_ns),
+            (self.max_duration, long_time_ns),
+            (self.max_size, size_bytes),
+        ):
             if text.strip():
                 try:
                     parse(text.strip())
@@ -155,6 +161,8 @@ class RecordingRequest:
             words += ["--delay", self.delay.strip()]
         if self.ring.strip():
             words += ["--ring", self.ring.strip()]
+        if self.max_duration.strip():
+            words += ["--max-duration", self.max_duration.strip()]
         if self.max_size.strip():
             words += ["--max-size", self.max_size.strip()]
         if self.capture_range != "none":

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
+from warpline.library.losses import lost_ratio, meaning_of, share_text
 from warpline.library.program_end import how_it_failed, last_words
+from warpline_app.session.source_titles import source_title
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -38,9 +40,7 @@ def _of_the_end(capture: Capture, title: str, console_text: str) -> list[Opening
 
 def _of_what_is_missing(capture: Capture, title: str) -> list[OpeningWords]:
     missing = [translated(str(text)) for text in capture.meta.get("incomplete", ())]
-    lost = sum(source.lost for source in capture.sources)
-    if lost:
-        missing.append(tr_n("{count:,} record was lost", "{count:,} records were lost", lost))
+    missing += _losses(capture)
     if not missing:
         return []
     left_out = [
@@ -55,3 +55,23 @@ def _of_what_is_missing(capture: Capture, title: str) -> list[OpeningWords]:
     others = [translated(text) for text in capture.warnings]
     details = dict.fromkeys([*missing, *left_out, *others])
     return [OpeningWords(f"{title}: {'; '.join(missing)}", "\n".join(details) if len(details) > 1 else "")]
+
+
+def _losses(capture: Capture) -> list[str]:
+    """Of each source that lost records, how many of all that is, and what they mean."""
+    events = len(capture.events)
+    found = [
+        tr_n(
+            "{source}: {count:,} record of {events:,} was lost ({share})",
+            "{source}: {count:,} records of {events:,} were lost ({share})",
+            source.lost,
+            source=source_title(source.name),
+            events=source.lost + events,
+            share=share_text(lost_ratio(source.lost, events)),
+        )
+        for source in capture.sources
+        if source.lost
+    ]
+    if found:
+        found[-1] += ", " + meaning_of(lost_ratio(sum(source.lost for source in capture.sources), events))
+    return found

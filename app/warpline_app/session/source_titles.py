@@ -5,6 +5,7 @@ from __future__ import annotations
 from warpline.i18n import english, translated
 
 _TITLES = {
+    "agent": english("Recorder inside the program"),
     "cuda": english("CUDA"),
     "native": english("Native stacks"),
     "nvml": english("GPU counters"),

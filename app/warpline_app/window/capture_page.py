@@ -34,6 +34,12 @@ class CapturePage(QWidget):
         layout.addWidget(self.view)
         self.setFocusProxy(self.view)
 
+    @property
+    def wanted_height(self) -> int:
+        """What all rows of the timeline need, with what stands above and below them."""
+        layout = self.view.scene.layout
+        return self.view.height() - self.view.canvas.height() + layout.height + layout.pinned_height
+
     def take_timeline_away(self) -> None:
         """Stop all drawing and let go of the timeline; the file stays open for whoever shows it next."""
         self.view.shut_down()

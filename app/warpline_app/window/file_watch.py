@@ -91,6 +91,14 @@ class FileWatch(QObject):
         )
 
     def _open_again(self, document: Document) -> None:
+        pairs = (item for item in self._workspace.items if isinstance(item, ComparedPair))
+        pair = next((one for one in pairs if document in one.documents), None)
+        if pair is not None:
+            # What is looked at is how the two differ: both are opened, in the place they had.
+            a, b = (one.source for one in pair.documents)
+            self._workspace.close(pair)
+            self._workspace.compare(a, b)
+            return
         if document in self._workspace.items:
             self._workspace.close(document)
         self._workspace.open_file(document.source)

@@ -157,6 +157,7 @@ class MainWindow(QMainWindow):
 
         def fill(_loaded: object) -> None:
             if self.tabs.current_page is page:
+                self.panels.set_wanted_height(page.wanted_height)
                 self.panels.fill()
 
         job = Job(lambda _progress, _is_cancelled: [spec.load() for spec in seen], self)

@@ -61,5 +61,8 @@ def add_track_option(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GLOB",
-        help=tr("only tracks whose URI matches; may be given several times (gpu/0/*, *thread/74*)"),
+        help=tr(
+            "only tracks whose URI matches (gpu/0/*, *thread/74*; warpline info --json lists them);"
+            " may be given several times"
+        ),
     )

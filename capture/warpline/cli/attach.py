@@ -40,7 +40,7 @@ class AttachCommand:
             "--duration",
             type=time_ns,
             metavar="T",
-            help=tr("stop recording after this time (default: when the program ends, or Ctrl-C)"),
+            help=tr("stop recording after this time (10s; default: when the program ends, or Ctrl-C)"),
         )
         parser.add_argument(
             "--trace",
@@ -48,8 +48,8 @@ class AttachCommand:
             default=default_trace(),
             metavar="LIST",
             help=tr(
-                "what to record, of {all} (default: {default})",
-                all=",".join(trace_names()),
+                "what to record, of {all}; warpline doctor tells what each is (default: {default})",
+                all=", ".join(trace_names()),
                 default=",".join(default_trace()),
             ),
         )

@@ -38,7 +38,10 @@ class ImportCommand:
             "--align",
             choices=("auto", "collectives", "steps", "utc", "start"),
             default="auto",
-            help=tr("how to put the clocks of several files together (default: auto)"),
+            help=tr(
+                "how to put the clocks of several files together: by the ends of collectives, by the ends of steps, by "
+                "the files' own clocks, or all starting at once (default: the first of these that every file allows)"
+            ),
         )
 
     def run(self, args: argparse.Namespace) -> int:

@@ -25,7 +25,9 @@ class InfoCommand:
     help = english("say what a capture holds and whether it is sound")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help=tr("a capture, or another profiler's trace"))
+        parser.add_argument(
+            "file", metavar="FILE", type=Path, help=tr("a capture, or another profiler's trace")
+        )
         parser.add_argument("--json", action="store_true", help=tr("print JSON"))
         parser.add_argument("--verify", action="store_true", help=tr("read everything and check every value"))
 

@@ -21,7 +21,9 @@ def add_limit_options(parser: argparse.ArgumentParser) -> None:
         type=long_time_ns,
         default=0,
         metavar="T",
-        help=tr("keep only the last T (10m, 90s): for what happens once in a night; the spool grows no more"),
+        help=tr(
+            "keep only the last T (10m, 90s): for what happens once in a night; what is kept meanwhile grows no more"
+        ),
     )
     parser.add_argument(
         "--max-duration",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.cli.arguments import time_ns
 from warpline.cli.limits import add_limit_options
 from warpline.i18n import english, tr, tr_n, translated
+from warpline.library.losses import lost_text
 from warpline.model.times import format_duration
 from warpline.recording.session import RecordingOptions
 from warpline.recording.sources.registry import (
@@ -63,8 +64,8 @@ class RecordCommand:
             default=default_trace(),
             metavar="LIST",
             help=tr(
-                "what to record, of {all} (default: {default})",
-                all=",".join(trace_names()),
+                "what to record, of {all}; warpline doctor tells what each is (default: {default})",
+                all=", ".join(trace_names()),
                 default=",".join(default_trace()),
             ),
         )
@@ -72,7 +73,7 @@ class RecordCommand:
             "--duration",
             type=time_ns,
             metavar="T",
-            help=tr("stop recording after this time; the command runs on"),
+            help=tr("stop recording after this time (10s, 500ms); the command runs on"),
         )
         parser.add_argument(
             "--delay", type=time_ns, default=0, metavar="T", help=tr("begin recording after this time")
@@ -336,7 +337,7 @@ def summary_line(result: Result) -> str:
     if result.path is None:
         return result.error or tr("the recording was discarded")
     lost = (
-        tr_n("{count:,} record lost", "{count:,} records lost", result.lost)
+        lost_text(result.lost, result.events)
         if result.lost
         else tr("{sources} could not be read", sources=", ".join(result.damaged))
         if result.damaged

@@ -19,18 +19,26 @@ class RecoverCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "spool", type=Path, metavar="SPOOL", help=tr("the spool directory, for example run.h5.spool")
+            "spool",
+            type=Path,
+            metavar="SPOOL",
+            help=tr("the folder that holds what was recorded: run.h5.spool, beside where run.h5 was to be"),
         )
         parser.add_argument(
             "-o",
             "--output",
             type=Path,
             metavar="FILE",
-            help=tr("the capture (default: where the recording would have put it)"),
+            help=tr("the capture to write (default: beside SPOOL, run.h5 for run.h5.spool)"),
         )
-        parser.add_argument("--keep", action="store_true", help=tr("keep the spool directory"))
+        parser.add_argument(
+            "--keep",
+            action="store_true",
+            help=tr("keep SPOOL, which goes away otherwise once the capture is written"),
+        )
 
     def run(self, args: argparse.Namespace) -> int:
+        from warpline.library.losses import lost_text
         from warpline.recording.recover import recover, still_running
         from warpline.recording.spool.directory import owner_of
 
@@ -61,7 +69,7 @@ class RecoverCommand:
                 "{path}: {events}, {lost}",
                 path=done.path,
                 events=tr_n("{count:,} event", "{count:,} events", done.events),
-                lost=tr_n("{count:,} record lost", "{count:,} records lost", done.lost),
+                lost=lost_text(done.lost, done.events),
             )
         )
         return 0

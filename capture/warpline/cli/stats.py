@@ -65,7 +65,10 @@ class StatsCommand:
             "--unit", choices=("ns", "us", "ms", "s"), help=tr("the unit of times in tables and CSV")
         )
         parser.add_argument(
-            "--format", choices=("table", "json", "csv"), default="table", help=tr("default: table")
+            "--format",
+            choices=("table", "json", "csv"),
+            default="table",
+            help=tr("how they are printed (default: table)"),
         )
         parser.add_argument("--thread-sep", action="store_true", help=tr("keep threads apart"))
         parser.add_argument(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QRadioButton
+from PySide6.QtWidgets import QPushButton, QRadioButton
 from pytestqt.qtbot import QtBot
 from tests.gui.comparison.comparison_sample import US, write_run
 
@@ -204,6 +205,27 @@ def test_what_cannot_be_compared_is_told_and_leaves_no_tab(
     assert failed.args is not None
     assert "gone.h5" in failed.args[0].text
     assert window.workspace.items == ()
+
+
+def test_a_file_that_was_replaced_is_opened_again_in_its_pair(
+    qtbot: QtBot, window: MainWindow, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    before = Path(shutil.copy(files[0], tmp_path / "before.h5"))
+    window.workspace.compare(before, files[1])
+    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
+    former = window.workspace.front
+    Path(shutil.copy(before, tmp_path / "new.h5")).replace(before)
+    window.file_watch.look()
+    (bar,) = window.message_bars.bars
+    assert bar.text == "before.h5: another file is in its place now; shown is the one before"
+    next(found for found in bar.findChildren(QPushButton) if found.text()).click()
+    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
+    (pair,) = window.workspace.items
+    assert isinstance(pair, ComparedPair)
+    assert pair is not former
+    assert [document.source for document in pair.documents] == [before, files[1]]
+    window.file_watch.look()
+    assert not window.message_bars.bars
 
 
 def test_the_comparison_is_written_as_a_page_and_as_a_picture(

@@ -12,6 +12,7 @@ from tests.gui.sample import MS
 
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.frame.registry import all_panels
+from warpline_app.panels.frame.room import LEAST_BOTTOM_PX, SharedRoom, bottom_height, right_width
 from warpline_app.panels.sources.panel import SourcesPanel
 from warpline_app.window.main_window import MainWindow
 
@@ -122,3 +123,26 @@ def test_a_tab_that_is_dragged_out_of_its_row_goes_where_it_is_let_go(
     qtbot.waitUntil(lambda: list(panels.save()["float"]) == ["histogram"], timeout=2_000)
     # Nothing but the three areas is left of the drag.
     assert inside.count() == 2
+
+
+def test_panels_get_what_the_timeline_leaves_of_a_window() -> None:
+    assert bottom_height(700, 900) == bottom_height(1000, 900) == LEAST_BOTTOM_PX
+    assert bottom_height(1900, 900) == 1000
+    assert bottom_height(1900, 300) == round(0.55 * 1900)
+    assert [right_width(width) for width in (1024, 1700, 3840)] == [300, 340, 360]
+
+
+def test_a_border_that_a_person_moved_stays(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    open_page(sample)
+    rooms = window.panels.widget.findChildren(SharedRoom)
+    (inner,) = rooms
+    window.resize(1200, 1500)
+    qtbot.waitUntil(lambda: inner.sizes()[1] == round(0.55 * (inner.height() - 3)))
+    inner.moveSplitter(300, 1)
+    inner.splitterMoved.emit(300, 1)
+    moved = inner.sizes()[0]
+    window.resize(1300, 1500)
+    assert inner.sizes()[0] == moved
+    assert window.panels.save()["by_hand"] == [True, False]

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import OpenPage, panel_of, settle
 from tests.gui.sample import MS
 
+from warpline.model.waits import OWN_THREAD
 from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.panels.details.panel import DetailsPanel
 from warpline_app.panels.facts import view_facts
@@ -149,3 +150,21 @@ def test_the_busiest_rows_of_joined_ranks_tell_their_rank(tmp_path: Path) -> Non
         "Stream 7 · GPU 0 · Rank 0",
         "Stream 7 · GPU 0 · Rank 1",
     ]
+
+
+def test_threads_of_the_recorder_are_none_of_the_busiest(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "own.h5") as builder:
+        builder.set_span(0, 100 * MS)
+        process = builder.add_process(71, name="python")
+        for tid, name in ((71, "main"), (72, OWN_THREAD)):
+            thread = builder.add_thread(process, tid, name=name)
+            top = builder.track(f"process/71.1/thread/{tid}.1", title=name, role="thread", thread=thread)
+            state = builder.track(
+                f"process/71.1/thread/{tid}.1/state", role="state", parent=top, thread=thread, process=process
+            )
+            builder.add_events(state, "thread_state", [0], [50 * MS], builder.string("running"))
+        builder.finish()
+    with open_capture(tmp_path / "own.h5") as capture:
+        sections = view_facts.view_sections(capture, capture.span, None, lambda: False)
+    (busiest,) = (section for section in sections if section.title == "Busiest")
+    assert [fact.title for fact in busiest.facts] == ["main"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warpline_app.look.theme import ui_font
+from warpline.storage import CaptureBuilder, open_capture
+from warpline_app.look.theme import LIGHT, ui_font
 from warpline_app.timeline.draw.texts.atlas import ELLIPSIS, Atlas
 from warpline_app.timeline.draw.texts.elision import Cut, shown_parts
+from warpline_app.timeline.draw.texts.labels import Labels
 from warpline_app.timeline.draw.texts.short_names import ShortNames
+from warpline_app.timeline.model.kernel_names import short_kernel_names
 
 WORDS = ["attn", "a", "b", "conv", "Back", "weight", "1", "11", "12", "2", "20", "#4", "#5", "#41"]
 NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).flatmap(
@@ -156,8 +160,38 @@ def test_what_a_row_begins_with_is_left_out_of_all_of_it(qapp: object) -> None:
     assert short(500, 500, 500) == row.names
     # Where one name gets its room by that, its neighbours are written alike.
     assert short(500, row.width("aten::add_") - 1, 500) == ["convolution", "add_", "mine"]
+    # That stays as long as the view only moves in time.
+    assert short(500, 500, 500) == ["convolution", "add_", "mine"]
     # Where none does, nothing is left out.
+    row.short.forget()
     assert short(500, 12, 500) == row.names
+
+
+def test_a_name_that_stayed_long_stays_so_without_the_one_it_was_told_from(qapp: object) -> None:
+    row = Row(["aten::add", "xla::add", "aten::mul"])
+
+    def short(*places: int) -> list[str]:
+        chosen = np.array(places)
+        rooms = np.full(len(chosen), row.width("aten::mul") - 1.0)
+        inks, may = np.zeros(len(chosen), np.int64), np.ones(len(chosen), bool)
+        found = row.short.in_lines(row.lines[chosen], row.entries[chosen], inks, rooms, may)
+        return [row.atlas.text_of(entry) for entry in found.tolist()]
+
+    assert short(0, 1, 2) == ["aten::add", "xla::add", "mul"]
+    assert short(0, 2) == ["aten::add", "mul"]
+
+
+def test_bars_of_kernels_are_told_apart_as_their_titles_are(qapp: object, tmp_path: Path) -> None:
+    names = [f"void implicit_convolve_sgemm<float, float, {size}, 5>(int)" for size in (128, 1024)]
+    with CaptureBuilder(tmp_path / "run.h5") as builder:
+        track = builder.track("gpu/0/stream/7", title="Stream 7", role="stream")
+        builder.add_events(track, "kernel", [0, 10], [5, 5], [builder.string(name) for name in names])
+        builder.finish()
+    with open_capture(tmp_path / "run.h5") as capture:
+        labels = Labels(capture, ui_font(11), 1.0, LIGHT)
+        told = short_kernel_names(names)
+        assert {name: labels.kernel_names[name] for name in names} == told
+        assert len(set(told.values())) == 2
 
 
 def test_names_that_are_one_without_their_beginning_keep_it(qapp: object) -> None:

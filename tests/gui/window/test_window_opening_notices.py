@@ -95,3 +95,19 @@ def test_a_trace_that_was_cut_off_says_what_is_missing(
     open_page(tmp_path / "cut.json")
     assert only_bar(window).text.startswith("cut.json: the file is cut: ")
     assert only_bar(window).text.endswith("what came before is kept")
+
+
+def test_lost_records_are_told_with_whose_how_many_of_all_and_what_it_means(
+    window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    with CaptureBuilder(tmp_path / "lossy.h5") as builder:
+        builder.add_source("python", True, lost=2)
+        builder.add_source("perf", True)
+        track = builder.track("process/1/thread/1", title="main")
+        builder.add_events(track, "range", range(0, 9_980, 10), 5, [builder.string("work")] * 998)
+        builder.finish()
+    open_page(tmp_path / "lossy.h5")
+    assert only_bar(window).text == (
+        "lossy.h5: Python stacks: 2 records of 1,000 were lost (0.2 %), "
+        "too few to change what is told of the whole"
+    )

@@ -76,6 +76,7 @@ def test_a_request_becomes_the_command_line_of_record(tmp_path: Path) -> None:
         trace=("cpu", "nvtx"),
         duration="10s",
         delay="500ms",
+        max_duration="8h",
         output=str(tmp_path / "run.h5"),
     )
     assert request.record_arguments() == [
@@ -89,6 +90,8 @@ def test_a_request_becomes_the_command_line_of_record(tmp_path: Path) -> None:
         "10s",
         "--delay",
         "500ms",
+        "--max-duration",
+        "8h",
         "--",
         "/usr/bin/python3",
         "/x/train.py",

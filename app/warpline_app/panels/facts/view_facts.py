@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.errors import UsageError
 from warpline.model.times import format_duration, format_time
+from warpline.model.waits import OWN_THREAD
 from warpline_app.panels.facts.event_facts import EventFacts, Section
 from warpline_app.panels.facts.fact import Fact
 
@@ -128,7 +129,9 @@ def _is_somebodys(view: View, uri: str) -> bool:
 
 
 def _busiest(view: View, tracks: frozenset[int]) -> tuple[Fact, ...]:
-    """Of some tracks: streams by what ran on them and threads by what they ran, the busiest first."""
+    """Of some tracks: streams by what ran on them and threads by what they ran, the busiest first. Threads of
+    the recorder are not the program's.
+    """
     from warpline.analysis.cpu.thread_state import thread_state
     from warpline.analysis.framework.options import Options
     from warpline.analysis.framework.report import NotRecorded
@@ -142,9 +145,10 @@ def _busiest(view: View, tracks: frozenset[int]) -> tuple[Fact, ...]:
             share = capture.union_busy_ns(lanes, start, stop) / length if lanes else 0.0
             busy.append((share, track.index, _titled(capture, track.index)))
     states = thread_state(view, Options())
+    ours = {index for index, thread in enumerate(capture.threads) if thread.name == OWN_THREAD}
     if not isinstance(states, NotRecorded) and states.targets.tracks is not None:
         for place, index in enumerate(states.targets.tracks.tolist()):
-            if index in tracks:
+            if index in tracks and capture.tracks[index].thread not in ours:
                 busy.append((states.value(place, "running_ns") / length, index, _titled(capture, index)))
     busy = sorted((one for one in busy if one[0] > 0), key=lambda one: -one[0])
     facts = [Fact(title, _share(share), track=index) for share, index, title in busy[:_ROWS_SHOWN]]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QMenu, QRubberBand, QSplitter, QWidget
+from PySide6.QtWidgets import QMenu, QRubberBand, QWidget
 
 from warpline.i18n import tr
 from warpline_app.panels.frame.base import Panel
@@ -15,6 +15,7 @@ from warpline_app.panels.frame.floating import FLOATING_SIZE, FloatingPanel, zon
 from warpline_app.panels.frame.host import PanelHost
 from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.registry import all_panels
+from warpline_app.panels.frame.room import SharedRoom, bottom_height, right_width
 from warpline_app.panels.frame.saved_places import names, places, two_sizes
 from warpline_app.session.document import Document
 
@@ -49,20 +50,11 @@ class PanelLayout(QObject):
         self._floating: dict[str, FloatingPanel] = {}
         self._places: dict[str, QRect] = {}
         self._hint: QRubberBand | None = None
-        self._inner = QSplitter(Qt.Orientation.Vertical)
-        self._inner.setChildrenCollapsible(False)
-        self._inner.addWidget(center)
-        self._inner.addWidget(self.bottom)
-        self._inner.setStretchFactor(0, 1)
-        self._inner.setSizes([520, 280])
-        self.widget = QSplitter(Qt.Orientation.Horizontal)
-        self.widget.setChildrenCollapsible(False)
-        self.widget.addWidget(self._inner)
-        self.widget.addWidget(self.right)
-        self.widget.setStretchFactor(0, 1)
-        self.widget.setSizes([1100, 300])
-        for splitter in (self._inner, self.widget):
-            splitter.setHandleWidth(3)
+        self._wanted_px = 0
+        self._inner = SharedRoom(
+            Qt.Orientation.Vertical, center, self.bottom, lambda whole: bottom_height(whole, self._wanted_px)
+        )
+        self.widget = SharedRoom(Qt.Orientation.Horizontal, self._inner, self.right, right_width)
         self._document: Document | None = None
         for host in (self.bottom, self.right):
             host.setMinimumSize(160, 96)
@@ -246,6 +238,12 @@ class PanelLayout(QObject):
             self._let_go()
             self._document = None
 
+    def set_wanted_height(self, wanted_px: int) -> None:
+        """The timeline in front needs so much for all its rows: panels get what it leaves of a large window."""
+        if wanted_px != self._wanted_px:
+            self._wanted_px = wanted_px
+            self._inner.share()
+
     def _update_visibility(self) -> None:
         has_document = self._document is not None
         for host in self._hosts():
@@ -323,6 +321,7 @@ class PanelLayout(QObject):
             "float": {name: _numbers(window.geometry()) for name, window in self._floating.items()},
             "known": list(self._specs),
             "front": [host.current_id for host in (self.bottom, self.right)],
+            "by_hand": [self._inner.is_by_hand, self.widget.is_by_hand],
             "inner": self._inner.sizes(),
             "outer": self.widget.sizes(),
         }
@@ -355,10 +354,14 @@ class PanelLayout(QObject):
                 self._host_for(panel_id, "float").add(self._specs[panel_id])
         for host, front in zip((self.bottom, self.right), names(saved.get("front")), strict=False):
             host.raise_panel(front)
-        for splitter, key in ((self._inner, "inner"), (self.widget, "outer")):
+        moved = saved.get("by_hand")
+        moved = moved if isinstance(moved, list) else [True, True]
+        rooms = ((self._inner, "inner"), (self.widget, "outer"))
+        for (room, key), is_by_hand in zip(rooms, moved, strict=False):
             sizes = two_sizes(saved.get(key))
-            if sizes:
-                splitter.setSizes(sizes)
+            if sizes and is_by_hand:
+                room.setSizes(sizes)
+                room.is_by_hand = True
         self._update_visibility()
 
 

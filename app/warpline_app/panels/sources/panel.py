@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePol
 
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.interchange.framework.ranks import alignment_reason, clock_text
+from warpline.library.losses import lost_ratio, meaning_of, share_text
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
@@ -138,7 +139,14 @@ class SourcesPanel(Panel):
         for source in capture.sources:
             text = translated(source.reason)
             if source.lost:
-                lost = tr_n("{count:,} record lost", "{count:,} records lost", source.lost)
+                ratio = lost_ratio(source.lost, len(capture.events))
+                lost = tr_n(
+                    "{count:,} record lost ({share} of all): {meaning}",
+                    "{count:,} records lost ({share} of all): {meaning}",
+                    source.lost,
+                    share=share_text(ratio),
+                    meaning=meaning_of(ratio),
+                )
                 text = f"{text} · {lost}" if text else lost
             if not text:
                 text = tr("recorded, nothing lost") if source.enabled else tr("not recorded")

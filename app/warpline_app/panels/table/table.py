@@ -128,7 +128,12 @@ class PanelTable(QTableView):
             taken = sum(self.columnWidth(index) for index in range(len(columns)) if index not in stretching)
             share = (self.viewport().width() - taken) // len(stretching)
             for index in stretching:
-                self.setColumnWidth(index, max(share, columns[index].width, MIN_STRETCHED_PX))
+                wanted = max(columns[index].width, MIN_STRETCHED_PX)
+                if index == 0 and len(columns) > 1:
+                    # What is put first beside the name is seen whole, where there is little room.
+                    beside = self.viewport().width() - self.columnWidth(1)
+                    wanted = max(min(wanted, beside), MIN_STRETCHED_PX)
+                self.setColumnWidth(index, max(share, wanted))
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:

@@ -44,9 +44,9 @@ _WAITS = {
     **dict.fromkeys(("queue_empty", "queue_full", "result"), "wait_condition"),
 }
 _EVERY_PX, _LINE_PX, _DARKER = 6.0, 1.3, 0.3
-_TEXTURED = frozenset(name for name, place in codes.INDEX.items() if place in codes.HATCHED_COLORS) | {
-    "runnable"
-}
+_LOW = "runnable"
+_STRIP, _STRIP_PX, _PALER = 0.22, 5.0, 0.45
+_TEXTURED = frozenset(name for name, place in codes.INDEX.items() if place in codes.HATCHED_COLORS) | {_LOW}
 """What a thread waits for looks on bars as on its row."""
 _REST = frozenset(("outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "other"))
 
@@ -83,6 +83,12 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
     color = QColor(look.color)
     if not look.is_hatched:
         painter.fillRect(rect, color)
+        return
+    if look.family == _LOW:
+        # As low as on its row, it would leave a hole in a bar: its length and height are what a bar says.
+        strip = max(1.0, min(rect.height() * _STRIP, _STRIP_PX))
+        painter.fillRect(rect, QColor(mix(theme.rgb("panel"), color.rgb(), _PALER)))
+        painter.fillRect(QRectF(rect.left(), rect.bottom() - strip, rect.width(), strip), color)
         return
     if look.family and not is_drawing(painter):
         ratio = painter.device().devicePixelRatioF()

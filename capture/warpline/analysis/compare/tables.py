@@ -133,11 +133,10 @@ def _values(table: Table, keys: tuple[str, ...], measure: str, *, has_counts: bo
     lines = line_keys(table, keys)
 
     def sums(name: str) -> dict[Key, float]:
-        values = np.ma.filled(np.ma.asarray(table.data[name]).astype(np.float64), 0.0).tolist()
         found: dict[Key, float] = {}
-        for key, value in zip(lines, values, strict=True):
-            if key is not None:
-                found[key] = found.get(key, 0.0) + value
+        for key, value in zip(lines, table.values(name), strict=True):
+            if key is not None and value is not None:
+                found[key] = found.get(key, 0.0) + float(value)
         return found
 
     return _Values(sums(measure), sums("count") if has_counts else {})

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,9 @@ from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.columns.schema import NAME_INDEX_COLUMNS
 from warpline.storage.index.lane_columns import LaneColumns
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -95,6 +97,8 @@ def _sorted(
     events: Events, parts: Sequence[tuple[int, slice]], row: Array, busy: Array, cancelled: IsCancelled | None
 ) -> Iterator[tuple[UInt32Array, Int64Array]]:
     """Names and counts of each piece, in order; a few pieces are under way at a time."""
+    from concurrent.futures import ThreadPoolExecutor  # nobody waits for it at the first frame
+
     threads = min(_MOST_THREADS, usable_cores())
     waiting: deque[Future[tuple[UInt32Array, Int64Array]]] = deque()
     at = 0

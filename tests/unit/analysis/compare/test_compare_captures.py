@@ -15,7 +15,9 @@ from warpline.analysis.compare.alignment import Align
 from warpline.analysis.compare.comparison import CaptureRun, Choices, Comparison, compare
 from warpline.analysis.compare.comparison_text import comparison_lines, verdict
 from warpline.analysis.compare.gate import judge, parse_condition
+from warpline.analysis.compare.tables import compare_tables
 from warpline.analysis.compare.variation import variation
+from warpline.analysis.framework.registry import compute_report
 from warpline.model import Flag, UsageError
 from warpline.storage import Capture
 
@@ -281,3 +283,15 @@ def test_intervals_turn_their_signs_with_the_sides(a: list[int], b: list[int]) -
     assert there.interval_a is not None
     assert min(a) <= there.interval_a[0] <= float(np.median(a)) <= there.interval_a[1] <= max(a)
     assert variation("runs", np.array(a), np.array(a)).is_noise
+
+
+def test_rows_that_measure_nothing_are_no_part_of_a_compared_report(training: Capture) -> None:
+    table = compute_report(training, "benchmark").table
+    assert table is not None
+    assert None in table.values("avg_ns"), "a rate has no duration"
+    found = compare_tables("benchmark", [table], [table])
+    assert found is not None
+    assert {row.text: (row.a, row.b, row.difference) for row in found.rows} == {
+        "reader_cost": (300_000, 300_000, 0),
+        "batch_cost": (4_000_000 / 3, 4_000_000 / 3, 0),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.draw.texts.atlas import Atlas
 from warpline_app.timeline.draw.texts.label_layout import MIDDLE_FROM_PX, LabelPieces, Wanted
 from warpline_app.timeline.draw.texts.short_names import ShortNames
-from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.kernel_names import short_kernel_name, short_kernel_names
 from warpline_app.timeline.model.state_causes import StateCauses
 from warpline_app.timeline.model.time_model import TimeScale
 
@@ -30,6 +31,7 @@ Float64Array = npt.NDArray[np.float64]
 
 INSET_PX = 5
 GAP_PX = 9
+_MOST_KERNELS, _MOST_NAMES = 500_000, 1_000
 DIM_OPACITY = 0.7
 """Of the texts on what is dimmed."""
 
@@ -59,6 +61,7 @@ class Labels:
         self._entry_of_name = np.full((2, size), -1, np.int32)
         self._entry_of_duration: dict[tuple[int, int], int] = {}
         self._short = ShortNames(self._atlas, self._add)
+        self._zoom: tuple[float, bytes] = (0.0, b"")
         self._template = np.full(size, -1, np.int8)
         state = capture.kinds.get("thread_state")
         kernel = capture.kinds.get("kernel")
@@ -87,6 +90,10 @@ class Labels:
         self._grounds = []
         ratio, atlas = self._ratio, self._atlas
         self._budget, self._complete = budget, True
+        zoom = scale.ns_per_px, tops.tobytes()
+        if zoom != self._zoom:
+            self._zoom = zoom
+            self._short.forget()
         left = np.maximum(scale.to_px_array(boxes.start), 0.0) + INSET_PX * ratio
         right = np.minimum(scale.to_px_array(boxes.stop), scale.width_px) - 3 * ratio
         shown = ~_SILENT[boxes.color] & (heights[boxes.line] >= 11 * ratio)
@@ -167,12 +174,28 @@ class Labels:
         kernels = set(names[kinds == self._kernel_kind].tolist())
         # States are the only names that are ours.
         states = set(names[kinds == self._state_kind].tolist())
+        short = self.kernel_names if kernels else {}
         for name, ink in set(zip(names.tolist(), inks.tolist(), strict=True)):
             text = self._capture.strings[name]
-            shown = (
-                short_kernel_name(text) if name in kernels else translated(text) if name in states else text
-            )
+            if name in kernels:
+                shown = short.get(text) or short_kernel_name(text)
+            else:
+                shown = translated(text) if name in states else text
             self._entry_of_name[ink, name] = self._add(shown, ink)
+
+    @cached_property
+    def kernel_names(self) -> dict[str, str]:
+        """The short names of all kernels, told apart as titles and tables do; none where these are too many to be
+        looked through for a frame.
+        """
+        table = self._capture.kinds["kernel"]
+        if len(table) > _MOST_KERNELS:
+            return {}
+        names = np.asarray(self._capture.events.name[np.asarray(table.rows)], np.int64)
+        is_there = np.zeros(len(self._capture.strings), bool)
+        is_there[names[names < len(is_there)]] = True
+        ids = np.flatnonzero(is_there)
+        return short_kernel_names(self._capture.strings.get(ids.tolist())) if len(ids) <= _MOST_NAMES else {}
 
     def _add(self, text: str, ink: int) -> int:
         atlas = self._atlas

@@ -26,6 +26,14 @@ class ShortNames:
         self._order = TextOrder()
         self._short: Int64Array = np.empty(0, np.int64)
         self._number: Int64Array = np.empty(0, np.int64)
+        self.forget()
+
+    def forget(self) -> None:
+        """The view is another than by its place in time: which lines are short, and what in them is not, is decided
+        anew. Until then it stays, so that names keep their form while bars come and go.
+        """
+        self._short_lines: Int64Array = np.empty(0, np.int64)
+        self._long_texts: Int64Array = np.empty(0, np.int64)
 
     def in_lines(
         self,
@@ -44,21 +52,21 @@ class ShortNames:
         short = self._short_of(entries[tight], inks[tight])
         width = self._atlas.table[:, 2]
         gains = tight[(short != entries[tight]) & (width[short] <= room[tight])]
-        if not len(gains):
+        self._short_lines = np.union1d(self._short_lines, lines[gains])
+        mine = np.flatnonzero(np.isin(lines, self._short_lines))
+        if not len(mine):
             return entries
-        is_short = np.zeros(int(lines.max()) + 1, bool)
-        is_short[lines[gains]] = True
-        mine = np.flatnonzero(is_short[lines])
         allowed = mine[may[mine]]
         result = entries.copy()
         result[allowed] = self._short_of(entries[allowed], inks[allowed])
         # Different names that are one when they are short stay long.
+        long_text = (lines[mine] << _TEXT_BITS) + self._numbers(entries[mine])
         short_text = (lines[mine] << _TEXT_BITS) + self._numbers(result[mine])
         pairs = np.unique((short_text << _TEXT_BITS) + self._numbers(entries[mine])) >> _TEXT_BITS
         alike = pairs[1:][pairs[1:] == pairs[:-1]]
-        if len(alike):
-            same = mine[np.isin(short_text, alike)]
-            result[same] = entries[same]
+        self._long_texts = np.union1d(self._long_texts, long_text[np.isin(short_text, alike)])
+        same = mine[np.isin(long_text, self._long_texts)]
+        result[same] = entries[same]
         return result
 
     def line_texts(self, lines: Int64Array, entries: Int64Array) -> LineTexts:

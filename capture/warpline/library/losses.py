@@ -1,0 +1,32 @@
+"""How much of a recording was lost, and what that means for what is told of it."""
+
+from __future__ import annotations
+
+from warpline.i18n import tr, tr_n
+
+_HARDLY, _SOME = 0.01, 0.1
+
+
+def lost_ratio(lost: int, events: int) -> float:
+    """The lost records' part of all there were (0–1), where each of the others became an event."""
+    return lost / (lost + events) if lost else 0.0
+
+
+def share_text(ratio: float) -> str:
+    """A share of losses: never 0 % of what there is."""
+    return "< 0.1 %" if ratio < 0.001 else f"{100 * ratio:.1f} %" if ratio < _SOME else f"{100 * ratio:.0f} %"
+
+
+def meaning_of(ratio: float) -> str:
+    """What a loss of this share means for numbers and findings."""
+    if ratio < _HARDLY:
+        return tr("too few to change what is told of the whole")
+    if ratio < _SOME:
+        return tr("numbers may be too low by as much")
+    return tr("what lacks counts as not recorded: record less at once, or a shorter time")
+
+
+def lost_text(lost: int, events: int) -> str:
+    """How many records were lost, and how much of all that is."""
+    text = tr_n("{count:,} record lost", "{count:,} records lost", lost)
+    return text + (f" ({share_text(lost_ratio(lost, events))})" if lost else "")

@@ -16,7 +16,7 @@ from warpline.analysis.structure.kernels import communication_ids
 from warpline_app.look.painting import painting
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme, contrast_ratio, to_rgb
 from warpline_app.timeline.draw import codes
-from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
+from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause, fill_stacked
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.model.name_rows import NameGroups
@@ -159,3 +159,15 @@ def test_waits_of_a_budget_have_the_textures_of_the_timeline(theme: Theme) -> No
     assert (core == table[:, [codes.INDEX["runnable"] * codes.VARIANTS]]).all()
     crossed = codes.INDEX["wait_gil"] * codes.VARIANTS + codes.HATCH
     assert (gil[:, :8] == table[:, crossed : crossed + 8]).all()
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_a_stacked_bar_has_no_hole_where_a_thread_waits_for_a_core(theme: Theme) -> None:
+    (look,) = cause_looks(("runnable",), theme)
+    image = QImage(8, 40, QImage.Format.Format_RGB32)
+    image.fill(theme.color("panel"))
+    with painting(image) as painter:
+        fill_stacked(painter, QRectF(0, 0, 8, 40), look, theme)
+    column = [image.pixelColor(4, y).rgb() for y in range(40)]
+    assert theme.color("panel").rgb() not in column
+    assert column[-1] == theme.color("runnable").rgb() != column[0]

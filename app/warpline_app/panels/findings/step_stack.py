@@ -13,7 +13,7 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
+from warpline_app.timeline.draw.cause_look import cause_looks, fill_stacked
 
 Int64Array = npt.NDArray[np.int64]
 _TOP, _BOTTOM, _LEFT = 20, 18, 12
@@ -110,7 +110,9 @@ class StepStack(QWidget):
             for time, look in zip(self._times[step].tolist(), looks, strict=False):
                 height = bar.height() * time / whole
                 if height > 0:
-                    fill_cause(painter, QRectF(bar.left(), bottom - height, bar.width(), height), look, theme)
+                    fill_stacked(
+                        painter, QRectF(bar.left(), bottom - height, bar.width(), height), look, theme
+                    )
                 bottom -= height
             is_chosen = self._is_chosen(step)
             if is_chosen or step == self._hovered:

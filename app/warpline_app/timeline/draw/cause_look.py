@@ -84,12 +84,6 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
     if not look.is_hatched:
         painter.fillRect(rect, color)
         return
-    if look.family == _LOW:
-        # As low as on its row, it would leave a hole in a bar: its length and height are what a bar says.
-        strip = max(1.0, min(rect.height() * _STRIP, _STRIP_PX))
-        painter.fillRect(rect, QColor(mix(theme.rgb("panel"), color.rgb(), _PALER)))
-        painter.fillRect(QRectF(rect.left(), rect.bottom() - strip, rect.width(), strip), color)
-        return
     if look.family and not is_drawing(painter):
         ratio = painter.device().devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (rect.width(), rect.height()))
@@ -110,6 +104,18 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         painter.setPen(QPen(QColor(mix(color.rgb(), theme.rgb("text"), _DARKER)), _LINE_PX))
         painter.drawLines(lines)
+
+
+def fill_stacked(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -> None:
+    """Paint a part of a bar in which parts stand on each other: what is low on its row would leave a hole there, and
+    the bar would look shorter than it is.
+    """
+    if look.family != _LOW:
+        fill_cause(painter, rect, look, theme)
+        return
+    color, strip = QColor(look.color), max(1.0, min(rect.height() * _STRIP, _STRIP_PX))
+    painter.fillRect(rect, QColor(mix(theme.rgb("panel"), color.rgb(), _PALER)))
+    painter.fillRect(QRectF(rect.left(), rect.bottom() - strip, rect.width(), strip), color)
 
 
 @lru_cache(64)

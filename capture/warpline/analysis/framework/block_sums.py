@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -165,6 +164,8 @@ def _built(found: ctypes.CDLL, view: View, kind: str, named: Keys) -> _Blocks | 
             _block(found, name[at : at + BLOCK], duration[at : at + BLOCK], every)
             for at in range(0, len(name), BLOCK)
         ], _block(found, name, duration, every)
+
+    from concurrent.futures import ThreadPoolExecutor  # nobody waits for it at the first frame
 
     threads = min(_MOST_THREADS, usable_cores())
     fine: list[tuple[UInt32Array, Sums]] = []

@@ -20,7 +20,6 @@ from warpline.interchange.framework.columns import (
     MaskedColumn,
     TextColumn,
     clean_text,
-    is_clean,
     missing_numbers,
     plain_floats,
     plain_integers,
@@ -139,7 +138,6 @@ class DecodedArguments:
 
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_MANY_MEMBERS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 
 
 def _others(text: bytes, names: set[str]) -> str:
@@ -150,34 +148,6 @@ def _others(text: bytes, names: set[str]) -> str:
         return ""
     found = [_member(name, bytes(value)) for name, value in members.items() if name not in names]
     return "{" + ", ".join(found) + "}" if found else ""
-
-
-def member_texts(pieces: Sequence[bytes]) -> list[str] | None:
-    """Members of objects as they are kept, decoded in one go; None when one of the pieces is no member."""
-    if not pieces:
-        return []
-    try:
-        objects = _MANY_MEMBERS.decode(b"[{" + b"},{".join(pieces) + b"}]")
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return None
-    if len(objects) != len(pieces):
-        return None
-    heads: dict[str, str] = {}
-    found: list[str] = []
-    for members, piece in zip(objects, pieces, strict=True):
-        if len(members) != 1:
-            return None
-        ((name, raw),) = members.items()
-        value = bytes(raw)
-        # What begins in one piece and ends in the next is a value of neither.
-        if not piece.endswith(value) and not piece.rstrip().endswith(value.rstrip()):
-            return None
-        head = heads.get(name)
-        if head is None:
-            head = heads[name] = msgspec.json.encode(name).decode() + ": "
-        found.append(head + value.decode("utf-8", "replace").strip())
-    # Looking once for what is hardly ever there costs less than looking in each.
-    return found if is_clean("".join(found)) else [clean_text(text) for text in found]
 
 
 def _member(name: str, value: bytes) -> str:

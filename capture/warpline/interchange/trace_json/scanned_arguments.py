@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,19 +16,18 @@ from warpline.interchange.framework.columns import (
     MaskedColumn,
     TextColumn,
     clean_text,
+    is_clean,
     missing_numbers,
     raw_text,
     repeated_text,
 )
 from warpline.interchange.framework.interning import at, pieces, slot_count
-from warpline.interchange.trace_json.arguments import Int64, member_texts
+from warpline.interchange.trace_json.arguments import Int64
 from warpline.interchange.trace_json.scanner import Scan
 
 Int64Array = npt.NDArray[np.int64]
 
 _INTEGER, _REAL, _TOKEN, _TRIPLE = range(4)
-_MEMBERS = 12
-"""Members without a field that an object has at most on average, or the decoder reads them all."""
 
 
 class ScannedArguments:
@@ -64,21 +63,18 @@ class ScannedArguments:
         table = np.empty((texts, slots), np.int32)
         counts = np.zeros(len(fields), np.int64)
         hits = np.zeros(len(fields), np.int64)
-        rest = _Rest.room_for(count)
+        rest = _Rest.room_for(count, slots, len(scan.text))
         odd = scan.lib.warpline_scan_members(
             ctypes.c_char_p(scan.text), at(scan.tokens), ctypes.c_int64(len(scan.tokens)), ctypes.c_int64(count),
             at(objects), ctypes.c_int64(len(fields)), ctypes.c_char_p(b"".join(field.key for field in fields)),
             at(key_ends), at(types), at(columns), at(out), at(reals), at(spans), at(table), ctypes.c_int64(slots),
-            at(counts), at(hits), at(rest.members), at(rest.spans), at(rest.slots),
-            ctypes.c_int64(len(rest.slots)), ctypes.c_int64(len(rest.spans)), at(rest.counts),
+            at(counts), at(hits), at(rest.text), ctypes.c_int64(len(rest.text)), at(rest.codes), at(rest.spans),
+            at(rest.slots), at(rest.counts),
         )  # fmt: skip
-        # More members than anybody expected are for the decoder.
-        if odd != 0 or rest.counts[0] > len(rest.spans):
-            return None
-        found = cls(count, out, reals, {})
-        others = rest.column(scan.text, count)
+        others = rest.column() if odd == 0 else None
         if others is None:
             return None
+        found = cls(count, out, reals, {})
         found._rest = others
         for place, field in enumerate(fields):
             if not hits[place]:
@@ -86,7 +82,7 @@ class ScannedArguments:
             found._places[field.name] = int(columns[place])
             if field.code == _TOKEN:
                 tokens = pieces(scan.text, spans[place, : counts[place]])
-                if any(not is_json(token) or (field.is_text and token[:1] != b'"') for token in tokens):
+                if not are_json(tokens) or (field.is_text and any(token[:1] != b'"' for token in tokens)):
                     return None
                 found._tokens[field.name] = tokens
         return found
@@ -140,53 +136,46 @@ class ScannedArguments:
 
 @dataclass(frozen=True)
 class _Rest:
-    """Members that no field is for: (object, number) of each as int64 [n, 2], and where the distinct ones stand."""
+    """Members that no field is for: their distinct texts (uint8), where each stands, which one each object has."""
 
-    members: Int64Array
+    text: npt.NDArray[np.uint8]
+    codes: Int64Array
     spans: Int64Array
     slots: npt.NDArray[np.int32]
     counts: Int64Array
 
     @classmethod
-    def room_for(cls, count: int) -> _Rest:
-        """Memory for what so many objects usually have."""
-        capacity = _MEMBERS * count + 64
-        slots = np.empty(slot_count(capacity), np.int32)
+    def room_for(cls, count: int, slots: int, size: int) -> _Rest:
+        """Memory for so many objects of a text of ``size`` bytes."""
+        # The least member, `"":1,`, grows by two blanks; what is not touched takes no memory.
         return cls(
-            np.empty((capacity, 2), np.int64), np.empty((capacity, 2), np.int64), slots, np.zeros(2, np.int64)
+            np.empty(3 * size // 2 + 64, np.uint8),
+            np.empty(count, np.int64),
+            np.empty((count, 2), np.int64),
+            np.empty(slots, np.int32),
+            np.zeros(2, np.int64),
         )
 
-    def column(self, text: bytes, count: int) -> TextColumn | None:
-        """The members of each of ``count`` objects as the text of a JSON object; None where one is damaged."""
-        members, distinct = self.counts.tolist()
-        if not members:
-            return repeated_text("", count)
-        texts = member_texts(pieces(text, self.spans[:distinct]))
-        if texts is None:
+    def column(self) -> TextColumn | None:
+        """The members of each object as the text of a JSON object, "" for none; None where one is damaged."""
+        distinct, size = self.counts.tolist()
+        if not distinct:
+            return repeated_text("", len(self.codes))
+        self.text[size - 1] = ord("]")
+        whole = self.text[:size].tobytes()
+        if not is_json(whole):
             return None
-        codes, table = _combinations(self.members[:members], count)
-        return TextColumn(
-            codes, ["{" + ", ".join(texts[code] for code in row) + "}" if row else "" for row in table]
-        )
-
-
-def _combinations(members: Int64Array, count: int) -> tuple[npt.NDArray[np.uint32], list[tuple[int, ...]]]:
-    """The distinct sequences of numbers that objects have, 0 for none, and which one each object has."""
-    objects, numbers = members[:, 0], members[:, 1]
-    starts = np.flatnonzero(np.r_[True, objects[1:] != objects[:-1]])
-    lengths = np.diff(np.r_[starts, len(objects)])
-    place = np.arange(len(objects)) - np.repeat(starts, lengths)
-    codes = np.zeros(count, np.int64)
-    table: list[tuple[int, ...]] = [()]
-    for step in range(int(lengths.max())):
-        # All objects that have as many members grow by one: what they had, and the next number.
-        chosen = place == step
-        pairs, inverse = np.unique(
-            np.stack([codes[objects[chosen]], numbers[chosen]]), axis=1, return_inverse=True
-        )
-        codes[objects[chosen]] = len(table) + inverse.reshape(-1)
-        table += [(*table[before], number) for before, number in pairs.T.tolist()]
-    return codes.astype(np.uint32), table
+        spans = self.spans[:distinct]
+        if whole.isascii():
+            text = whole.decode("ascii")
+            table = [text[begin : begin + length] for begin, length in spans.tolist()]
+        else:
+            table = [raw_text(piece) for piece in pieces(whole, spans)]
+        # Looking once for what is hardly ever there costs less than looking in each.
+        if not is_clean("".join(table)):
+            table = [clean_text(text) for text in table]
+        table.append("")
+        return TextColumn(np.where(self.codes == NO_INTEGER, distinct, self.codes).astype(np.uint32), table)
 
 
 @dataclass(frozen=True)
@@ -230,6 +219,14 @@ def is_json(token: bytes) -> bool:
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return False
     return True
+
+
+def are_json(tokens: Sequence[bytes]) -> bool:
+    """Whether pieces that the scanner took for values are JSON values each; empty ones are left out.
+
+    It pairs brackets and quotation marks, so none of its pieces begins what another one ends.
+    """
+    return is_json(b"[" + b",".join(filter(None, tokens)) + b"]")
 
 
 def text_of(token: bytes) -> str | None:

@@ -29,7 +29,7 @@ from warpline.interchange.trace_json.piece_columns import (
     ThreadKey,
     add_metadata,
 )
-from warpline.interchange.trace_json.scanned_arguments import ScannedArguments, is_json, text_of
+from warpline.interchange.trace_json.scanned_arguments import ScannedArguments, are_json, text_of
 from warpline.interchange.trace_json.scanner import Scan, ScanColumn, distinct
 from warpline.interchange.trace_json.trace_format import TraceFormat
 
@@ -168,7 +168,7 @@ def _metadata(scan: Scan, index: Int64Array, tables: _Tables) -> list[tuple[Meta
     texts = {code: tables.names[code] for code in np.unique(names).tolist()}
     if any(text is None or "\ufffd" in text for text in texts.values()):
         return None
-    if any(token and not is_json(token) for token in tokens):
+    if not are_json(tokens):
         return None
     events = (names * len(keys) + thread.astype(np.int64)) * len(tokens) + args
     _, places, counts = np.unique(events[::-1], return_index=True, return_counts=True)
@@ -254,7 +254,7 @@ def _payloads(scan: Scan, index: Int64Array) -> TextColumn | None:
     if found is None:
         return None
     codes, tokens = found
-    if any(token and not is_json(token) for token in tokens):
+    if not are_json(tokens):
         return None
     texts = [clean_text(raw_text(token).strip()) for token in tokens]
     return TextColumn(codes.astype(np.uint32), ["" if text == "{}" else text for text in texts])

@@ -7,6 +7,7 @@
 #include "intern.h"
 #include "json_tokens.h"
 #include "numbers.h"
+#include "rest_text.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MISSING INT64_MIN
@@ -273,44 +274,46 @@ static bool read_triple(const Cursor *c, int64_t token, int64_t *cell, int64_t s
  * its values in `out` from column `columns[k]` on, n per column (a triple takes three columns); reals go to `reals` in
  * the same place. Tokens are numbered per key: spans from 2 * n * k on, counts in `table_counts[k]`. `hits` counts how
  * often each key occurs.
- * All other members are numbered as they stand, key and value: `rest` gets the object and the number of each, as far as
- * `rest_capacity` goes, `rest_counts` how many there are and how many are distinct.
- * Returns how many objects hold something else under a wanted key; -1 when one is no object after all.
+ * All other members of an object are written as the text of one (`rest_text.h`) into `rest`, which has room for
+ * `rest_capacity` bytes: `rest_codes` gets the number of each object's among the distinct ones, whose begins and lengths
+ * `rest_spans` gets, -2^63 where there are none; `rest_counts` how many there are and how many bytes are used.
+ * Returns how many objects hold something else under a wanted key, or members that the decoder must look at; -1 when one
+ * is no object after all.
  */
 EXPORT int64_t warpline_scan_members(const uint8_t *text, const uint32_t *tokens, int64_t token_count, int64_t n,
                                      const int64_t *objects, int64_t key_count, const uint8_t *keys,
                                      const int64_t *key_ends, const int32_t *types, const int64_t *columns, int64_t *out,
                                      double *reals, int64_t *spans, int32_t *slots, int64_t slot_count,
-                                     int64_t *table_counts, int64_t *hits, int64_t *rest, int64_t *rest_spans,
-                                     int32_t *rest_slots, int64_t rest_slot_count, int64_t rest_capacity,
+                                     int64_t *table_counts, int64_t *hits, uint8_t *rest, int64_t rest_capacity,
+                                     int64_t *rest_codes, int64_t *rest_spans, int32_t *rest_slots,
                                      int64_t *rest_counts) {
-    Intern tables[MAX_KEYS], others;
+    Intern tables[MAX_KEYS];
+    RestText others;
     Keys wanted;
     if (key_count > MAX_KEYS) return -1;
     keys_init(&wanted, keys, key_ends, key_count);
     for (int64_t k = 0; k < key_count; k++)
         if (types[k] == TOKEN) intern_init(&tables[k], spans + 2 * n * k, slots + slot_count * k, slot_count, n);
-    intern_init(&others, rest_spans, rest_slots, rest_slot_count, rest_capacity);
-    int64_t odd = 0, left = 0;
+    rest_init(&others, rest, rest_capacity, rest_spans, rest_slots, slot_count, n);
+    int64_t odd = 0;
     for (int64_t i = 0; i < n; i++) {
+        rest_codes[i] = MISSING;
         if (objects[i] == MISSING) continue;
         if (objects[i] < 0 || objects[i] + 1 >= token_count) return -1;
         Cursor c = {text, tokens, token_count, objects[i] + 1};
         bool is_odd = false, more = byte_at(&c, c.at) != '}';
+        rest_open(&others);
         while (more) {
             Member m;
             if (next_member(&c, &m, &more) != FINE) return -1;
+            const uint8_t *value = text + m.begin;
             int k = keys_find(&wanted, text + m.key, m.key_length);
             if (k < 0) {
-                if (left++ >= rest_capacity) continue;
-                int64_t end = m.begin + (m.length ? m.length : word_length(text + m.begin));
-                rest[2 * (left - 1)] = i;
-                rest[2 * (left - 1) + 1] = intern_code(&others, text, m.key - 1, end - m.key + 1);
+                is_odd |= !rest_add(&others, text + m.key, m.key_length, value, m.length ? m.length : word_length(value));
                 continue;
             }
             int64_t *cell = out + n * columns[k] + i;
             hits[k]++;
-            const uint8_t *value = text + m.begin;
             if (m.first == 'n' && word_length(value) == 4 && memcmp(value, "null", 4) == 0) continue;
             if (types[k] == INTEGER) {
                 is_odd |= !read_integer(value, cell);
@@ -323,11 +326,13 @@ EXPORT int64_t warpline_scan_members(const uint8_t *text, const uint32_t *tokens
                 is_odd |= m.first != '[' || !read_triple(&c, m.token, cell, n);
             }
         }
+        int64_t code = rest_close(&others);
+        if (code >= 0) rest_codes[i] = code;
         odd += is_odd;
     }
     for (int64_t k = 0; k < key_count; k++) table_counts[k] = types[k] == TOKEN ? tables[k].count : 0;
-    rest_counts[0] = left;
-    rest_counts[1] = others.count;
+    rest_counts[0] = others.objects.count;
+    rest_counts[1] = others.used;
     return odd;
 }
 

@@ -1,11 +1,12 @@
 """How fast traces become captures, and in how much memory, beside sorting as many numbers with numpy.
 
-    python tests/benchmarks/bench_import.py [--events N] [--smoke]
+    python tests/benchmarks/bench_import.py [--events N] [--stages] [--smoke]
 
 The 216 k-event trace of the test data as it is (gzip), unpacked, and repeated, each time later (a made-up trace without
 the data); then the largest Nsight SQLite export there. Every row is a process of its own; memory is its peak together
 with that of its decoding processes. The bars: at least 400 k events a second from JSON, at most 300 MB + 100 B per
-event. Loading Python's modules is not counted, which takes about half a second.
+event. Loading Python's modules is not counted, which takes about half a second. ``--stages`` prints for each trace what
+every part of its import takes (`importing/stages.py`), which costs a little itself.
 """
 
 from __future__ import annotations
@@ -21,9 +22,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+
+from tests.benchmarks.importing.stages import measured_parts, table  # noqa: E402  # found through the path above
 
 TRACE = "torch/facebookresearch+HolisticTraceAnalysis/tests/data/df_index_resolver/df_index_resolver.json.gz"
 _NUMBER = re.compile(rb'"(ts|correlation|id|External id)": (\d+)')
@@ -39,11 +46,12 @@ def main() -> None:
     """Print one table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument("--stages", action="store_true")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--measure", nargs=2, metavar=("IN", "OUT"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
-        print(json.dumps(measure(*map(Path, args.measure))))
+        print(json.dumps(measure(*map(Path, args.measure), stages=args.stages)))
         return
     print("".join(f"{title:>{width}}" for title, width in COLUMNS))
     with tempfile.TemporaryDirectory() as name:
@@ -55,16 +63,17 @@ def main() -> None:
             inputs.append((folder / f"{args.events / 1e6:.0f}M.json", args.events))
         for path, size in inputs:
             write_trace(path, size)
-            print_row(path, folder)
+            print_row(path, folder, stages=args.stages)
             path.unlink()
         exports = sorted((data_folder() / "nsys").rglob("*.sqlite"), key=lambda path: path.stat().st_size)
         if exports:
             print_row(exports[-1], folder)
 
 
-def print_row(path: Path, folder: Path) -> None:
+def print_row(path: Path, folder: Path, *, stages: bool = False) -> None:
     """Import one file in a process of its own and print what it took."""
     command = [sys.executable, __file__, "--measure", str(path), str(folder / "out.h5")]
+    command += ["--stages"] if stages else []
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     events = found["events"]
     yardstick = numpy_yardstick(events)
@@ -74,18 +83,21 @@ def print_row(path: Path, folder: Path) -> None:
         f"{yardstick:>8.2f} s{found['wall'] / yardstick:>8.1f}"
         f"{found['peak_mb']:>7.0f} MB{300 + 100 * events / 1e6:>7.0f} MB"
     )
+    if found["stages"]:
+        print(found["stages"])
 
 
-def measure(trace: Path, output: Path) -> dict[str, float]:
+def measure(trace: Path, output: Path, *, stages: bool) -> dict[str, Any]:
     """Import one trace in this process: events read, wall and CPU seconds, peak memory in MB."""
     from warpline.interchange import import_files
 
     tiny = output.with_name("tiny.json")
     tiny.write_text(json.dumps({"deviceProperties": [], "traceEvents": list(made_up(1))}))
     import_files([tiny], output)  # loads the modules that every import loads
-    began, used = time.perf_counter(), cpu_seconds()
-    import_files([trace], output)
-    wall, used = time.perf_counter() - began, cpu_seconds() - used
+    with measured_parts() if stages else nullcontext() as parts:
+        began, used = time.perf_counter(), cpu_seconds()
+        import_files([trace], output)
+        wall, used = time.perf_counter() - began, cpu_seconds() - used
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     cores = len(os.sched_getaffinity(0))
     # Not ru_maxrss, which a process inherits from the one that started it.
@@ -96,8 +108,10 @@ def measure(trace: Path, output: Path) -> dict[str, float]:
     with open_capture(output) as capture:
         # Metadata and the points of arrows are events of the trace, but not of the capture.
         told = [re.search(r"([\d,]+) events", source.reason) for source in capture.sources]
+    events = sum(int(match[1].replace(",", "")) for match in told if match)
     return {
-        "events": sum(int(match[1].replace(",", "")) for match in told if match),
+        "events": events,
+        "stages": table(parts, events) if parts else "",
         "wall": wall,
         "cpu": used,
         # The children's figure is that of the largest one.

@@ -74,11 +74,6 @@ def clean_text(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def is_clean(text: str) -> bool:
-    """Whether `clean_text` would leave it as it is."""
-    return _UNSTORABLE.search(text) is None
-
-
 def integers(values: Sequence[Any]) -> MaskedColumn:
     """int64 with everything masked that is no number or does not fit; numbers in text count."""
     try:

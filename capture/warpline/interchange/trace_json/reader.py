@@ -28,12 +28,16 @@ def read_trace(
     decoder = decoder_for(form)
     stream = EventStream(path, decoder.chunk_bytes, decoder.scan)
     size = max(1, path.stat().st_size)
-    with closing(one_ahead(iter(stream))) as parts:
-        for number, part in enumerate(parts):
+    # Three at work: one reads and scans, one makes columns, one takes them into the capture.
+    with (
+        closing(one_ahead(iter(stream))) as parts,
+        closing(one_ahead(map(decoder.piece, parts))) as pieces,
+    ):
+        for number, piece in enumerate(pieces):
             check_cancelled(cancelled)
             if not number:
                 converter.begin(stream.state.header)
-            converter.absorb(decoder.piece(part))
+            converter.absorb(piece)
             text = tr_n(
                 "{count:,} event of {name}", "{count:,} events of {name}", converter.events, name=path.name
             )

@@ -16,7 +16,6 @@ from warpline.interchange.framework.columns import (
     MaskedColumn,
     TextColumn,
     clean_text,
-    is_clean,
     missing_numbers,
     raw_text,
     repeated_text,
@@ -55,8 +54,9 @@ class ScannedArguments:
         widths = np.where(types == _TRIPLE, 3, 1)
         columns = np.ascontiguousarray(np.cumsum(widths) - widths, np.int64)
         key_ends = np.cumsum(np.array([len(field.key) for field in fields], np.int64))
-        out = np.full((int(widths.sum()), count), NO_INTEGER, np.int64)
-        reals = np.full((int(widths.sum()) if (types == _REAL).any() else 0, count), np.nan)
+        # What is not touched takes no memory.
+        out = np.empty((int(widths.sum()), count), np.int64)
+        reals = np.empty((int(widths.sum()) if (types == _REAL).any() else 0, count))
         slots = slot_count(count)
         texts = len(fields) if (types == _TOKEN).any() else 0
         spans = np.empty((texts, count, 2), np.int64)
@@ -147,7 +147,7 @@ class _Rest:
     @classmethod
     def room_for(cls, count: int, slots: int, size: int) -> _Rest:
         """Memory for so many objects of a text of ``size`` bytes."""
-        # The least member, `"":1,`, grows by two blanks; what is not touched takes no memory.
+        # The least member, `"":1,`, grows by two blanks.
         return cls(
             np.empty(3 * size // 2 + 64, np.uint8),
             np.empty(count, np.int64),
@@ -167,13 +167,11 @@ class _Rest:
             return None
         spans = self.spans[:distinct]
         if whole.isascii():
+            # As such it is clean: JSON has no NUL.
             text = whole.decode("ascii")
             table = [text[begin : begin + length] for begin, length in spans.tolist()]
         else:
-            table = [raw_text(piece) for piece in pieces(whole, spans)]
-        # Looking once for what is hardly ever there costs less than looking in each.
-        if not is_clean("".join(table)):
-            table = [clean_text(text) for text in table]
+            table = [clean_text(raw_text(piece)) for piece in pieces(whole, spans)]
         table.append("")
         return TextColumn(np.where(self.codes == NO_INTEGER, distinct, self.codes).astype(np.uint32), table)
 

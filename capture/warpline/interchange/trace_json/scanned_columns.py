@@ -89,7 +89,7 @@ def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], 
 def _codes(scan: Scan, column: ScanColumn, index: Int64Array | None = None) -> Codes:
     """Codes into the table of a column; what is missing gets the entry behind the last."""
     codes = scan.columns[column] if index is None else scan.columns[column, index]
-    return np.where(codes == NO_INTEGER, len(scan.tables[column]), codes)
+    return np.where(codes == NO_INTEGER, scan.tables.size(column), codes)
 
 
 def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list[str]]:
@@ -220,8 +220,8 @@ def _no_threads(index: Int64Array) -> _Threads:
 
 
 def _threads(scan: Scan, index: Int64Array) -> _Threads | None:
-    width = len(scan.tables[ScanColumn.TID]) + 1
-    if (len(scan.tables[ScanColumn.PID]) + 1) * width > _MOST_THREADS:
+    width = scan.tables.size(ScanColumn.TID) + 1
+    if (scan.tables.size(ScanColumn.PID) + 1) * width > _MOST_THREADS:
         return None
     pids = [*map(_scalar, scan.tables[ScanColumn.PID]), None]
     tids = [*map(_scalar, scan.tables[ScanColumn.TID]), None]

@@ -56,6 +56,24 @@ def library() -> ctypes.CDLL | None:
     return load(LIBRARY, dict.fromkeys(_FUNCTIONS, (ctypes.c_int64, None)), SHARED_SOURCES)
 
 
+class TokenTables:
+    """The distinct tokens of columns, by the number of the column; made when they are first wanted."""
+
+    def __init__(self, text: bytes, spans: list[Int64Array]) -> None:
+        self._text = text
+        self._spans = spans
+        self._made: dict[int, list[bytes]] = {}
+
+    def __getitem__(self, column: int) -> list[bytes]:
+        if column not in self._made:
+            self._made[column] = pieces(self._text, self._spans[column])
+        return self._made[column]
+
+    def size(self, column: int) -> int:
+        """How many tokens a column has."""
+        return len(self._spans[column])
+
+
 @dataclass(frozen=True)
 class Scan:
     """Events in a piece of text. Valid until its `Scanner` has scanned twice more.
@@ -67,7 +85,7 @@ class Scan:
     lib: ctypes.CDLL
     text: bytes
     columns: Int64Array
-    tables: list[list[bytes]]
+    tables: TokenTables
     tokens: npt.NDArray[np.uint32]
     stop: int
     ended: bool
@@ -105,7 +123,8 @@ class Scanner:
             return None
         self._rooms.reverse()
         if len(self._rooms[0].tokens) < size - begin:
-            self._rooms[0] = _Room(size - begin)
+            # The next piece may be a little longer.
+            self._rooms[0] = _Room((size - begin) * 5 // 4)
         room = self._rooms[0]
         counts, progress = np.zeros(_TABLES, np.int64), np.zeros(3, np.int64)
         count = self._lib.warpline_scan_events(
@@ -116,7 +135,7 @@ class Scanner:
         stop, ended, token_count = progress.tolist()
         if not count and not ended:
             return None
-        tables = [pieces(text, room.spans[number, : counts[number]]) for number in range(_TABLES)]
+        tables = TokenTables(text, [room.spans[number, :used] for number, used in enumerate(counts.tolist())])
         return Scan(
             self._lib, text, room.columns[:, :count], tables, room.tokens[:token_count], stop, bool(ended)
         )

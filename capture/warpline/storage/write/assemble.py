@@ -101,7 +101,7 @@ def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
     write_levels(out, lanes, contents.spill, lambda row: step(0.9 + share * row, "level of detail"))
     step(0.98, "utilization")
     write_utilization(out, contents.tracks, lanes, contents.spill, lambda: step(0.98, "utilization"))
-    texts.write(out)
+    texts.write(out, contents.spill)
     write_meta(out, contents, contents.span or _span(contents, out, lanes))
 
 

@@ -149,7 +149,7 @@ class CaptureBuilder(EventBuilder):
             meta=self.meta,
             span=self.span,
             spill=self.spill,
-            strings=self._string_list,
+            strings=self._strings,
             processes=self._processes,
             threads=self._threads,
             devices=self._devices,

@@ -25,6 +25,7 @@ from warpline.model import (
 from warpline.storage.columns.attribute_types import column_type
 from warpline.storage.write.runs import Run
 from warpline.storage.write.spill import SpillColumn, SpillDirectory
+from warpline.storage.write.string_ids import StringIds
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -131,7 +132,7 @@ class BuilderContents:
     meta: dict[str, Any]
     span: tuple[int, int] | None
     spill: SpillDirectory
-    strings: Sequence[str]
+    strings: StringIds
     processes: Sequence[Process]
     threads: Sequence[Thread]
     devices: Sequence[Device]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from warpline.model.track_factory import TrackSpec
 from warpline.storage.columns.attribute_types import ATTRIBUTE_TYPES, is_group_name
 from warpline.storage.columns.schema import MAX_DEPTH, MAX_KINDS, MAX_TRACKS, NO_STACK
 from warpline.storage.write.builder_contents import KindBuffer
+from warpline.storage.write.string_ids import StringIds
 from warpline.storage.write.track_attributes import TrackAttributes
 
 
@@ -40,8 +40,7 @@ class TableBuilder:
     def __init__(self) -> None:
         self.meta: dict[str, Any] = {}
         self.span: tuple[int, int] | None = None
-        self._string_ids: dict[str, int] = {"": 0}
-        self._string_list: list[str] = [""]
+        self._strings = StringIds([""])
         self._stack_ids: dict[tuple[int, int], int] = {}
         self._processes: list[Process] = []
         self._threads: list[Thread] = []
@@ -65,25 +64,16 @@ class TableBuilder:
 
     def string(self, text: str) -> int:
         """Id of a text, interned; 0 is the empty text."""
-        string_id = self._string_ids.get(text)
-        if string_id is None:
-            string_id = len(self._string_list)
-            self._string_ids[text] = string_id
-            self._string_list.append(text)
-        return string_id
+        return self._strings[text]
 
     def strings(self, texts: Iterable[str]) -> npt.NDArray[np.uint32]:
         """Ids of texts, uint32, in their order."""
         wanted = texts if isinstance(texts, list) else list(texts)
-        known = self._string_ids
-        new = [text for text in dict.fromkeys(wanted) if text not in known]
-        known.update(zip(new, itertools.count(len(self._string_list))))  # one of them is endless
-        self._string_list += new
-        return np.fromiter(map(known.__getitem__, wanted), np.uint32, len(wanted))
+        return np.fromiter(map(self._strings.__getitem__, wanted), np.uint32, len(wanted))
 
     def text(self, string_id: int) -> str:
         """The text with this id."""
-        return self._string_list[string_id]
+        return self._strings.texts[string_id]
 
     def stack(self, frame: int, parent: int = NO_STACK) -> int:
         """Id of the stack that has ``frame`` (a string id) on top of the stack ``parent``."""

@@ -17,34 +17,43 @@ from warpline.storage.columns.schema import (
 )
 from warpline.storage.columns.stored_text import utf8
 from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.spill import SpillDirectory
+from warpline.storage.write.string_ids import StringIds
+
+_PORTION = 1 << 16
+"""Texts that are encoded in one go."""
 
 
 class TextTable:
     """The texts of a capture: those of the builder, and those that tables add while they are written."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._list = list(texts)
-        self._ids = {text: index for index, text in enumerate(texts)}
+    def __init__(self, texts: StringIds) -> None:
+        self._strings = texts
 
     def id(self, text: str) -> int:
         """Id of a text, which is added when it is new."""
-        index = self._ids.get(text)
-        if index is None:
-            index = self._ids[text] = len(self._list)
-            self._list.append(text)
-        return index
+        return self._strings[text]
 
-    def write(self, out: Datasets) -> None:
+    def write(self, out: Datasets, spill: SpillDirectory) -> None:
         """Writes `strings`; nothing may be added afterwards."""
+        texts = self._strings.texts
+        lengths = np.empty(len(texts) + 1, np.int64)
+        lengths[0] = 0
+        spilled = spill.column("|u1")
+        # A portion at a time: all texts together may be as large as the rest of the capture.
+        for first in range(0, len(texts), _PORTION):
+            portion = texts[first : first + _PORTION]
+            data = "".join(portion)
+            encoded: Sequence[str | bytes] = portion
+            if not data.isascii():  # otherwise a character is a byte
+                encoded = [utf8(text) for text in portion]
+            stop = first + len(portion)
+            lengths[first + 1 : stop + 1] = np.fromiter(map(len, encoded), np.int64, len(encoded))
+            spilled.append(np.frombuffer(utf8(data), np.uint8))
         group = out.file.create_group("strings")
-        data = "".join(self._list)
-        encoded: Sequence[str | bytes] = self._list
-        if not data.isascii():  # otherwise a character is a byte
-            encoded = [utf8(text) for text in self._list]
-        offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
-        out.put(group, "offset", offsets, "<u8")
-        out.put(group, "data", np.frombuffer(utf8(data), np.uint8), "|u1")
+        out.put(group, "offset", np.cumsum(lengths), "<u8")
+        out.put(group, "data", spilled.read(), "|u1")
+        spilled.close()
 
 
 def write_lanes(out: Datasets, lanes: Lanes) -> None:

@@ -261,6 +261,30 @@ def payload_at(piece: Piece) -> dict[int, str]:
     return dict(zip(group.start.tolist(), (column.table[code] for code in column.codes), strict=True))
 
 
+@settings(max_examples=rounds(60, 5_000), deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(0, 1e12).map(repr),
+            st.decimals(-(10**6), 10**6, places=17).map(lambda number: f"{number:f}"),
+            st.sampled_from(
+                ("0.08888888888888889", "-0.0", "00.12345678901234567", "12345678901234567890.5", "1.")
+            ),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_fractions_are_read_as_python_reads_them(fractions: list[str]) -> None:
+    events = [
+        f'{{"ph":"X","cat":"kernel","name":"n","pid":1,"tid":1,"ts":{at},"dur":1,'
+        f'"args":{{"device":0,"context":1,"stream":7,"memory bandwidth (GB/s)":{one}}}}}'
+        for at, one in enumerate(fractions)
+    ]
+    scanned, decoded, _taken = both_ways(f"[{','.join(events)}]".encode(), "torch")
+    assert decoded["losses"] or scanned == decoded
+
+
 def test_members_are_numbered_as_texts_of_objects() -> None:
     """Objects whose other members read the same have one text, whatever stands between them."""
     args = ('{"External id":1,"a":1,"b":[2]}', '{"a" : 1, "External id":2, "b":[2]}', "{}", '{"b":[2]}')

@@ -3,6 +3,9 @@
 #ifndef WARPLINE_NUMBERS_H
 #define WARPLINE_NUMBERS_H
 
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
 #include "json_tokens.h"
 
 /* 2^61 ns in microseconds, as in columns.py. */
@@ -58,9 +61,40 @@ static inline bool read_nanoseconds(const uint8_t *at, int64_t *value) {
     return true;
 }
 
-/* A decimal number of at most 15 digits, exactly rounded: both operands are exact. Not strtod, which obeys the locale. */
+/* A decimal number without exponent that is longer than two exact operands make it. */
+static inline bool read_long_real(const uint8_t *at, double *value) {
+    char copy[64];
+    int length = 0, digits = 0, decimals = 0, first = *at == '-';
+    bool after_point = false;
+    for (; is_word(at[length]); length++) {
+        uint8_t byte = at[length];
+        if (length == (int)sizeof copy - 1) return false;
+        copy[length] = (char)byte;
+        if (length < first) continue;
+        if (byte == '.' && !after_point && digits > 0) {
+            after_point = true;
+        } else if (is_digit(byte)) {
+            digits++;
+            decimals += after_point;
+        } else {
+            return false;
+        }
+    }
+    /* A nought before other digits is no JSON. */
+    if ((after_point && !decimals) || (copy[first] == '0' && digits - decimals > 1)) return false;
+    copy[length] = 0;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!plain) return false;
+    *value = strtod_l(copy, NULL, plain);
+    freelocale(plain);
+    return true;
+}
+
+/* A decimal number without exponent. Up to 15 digits it is exactly rounded since both operands are exact; more are for
+ * the C library, in a locale of its own. */
 static inline bool read_real(const uint8_t *at, double *value) {
     static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    const uint8_t *word = at;
     bool negative = *at == '-';
     at += negative;
     int64_t mantissa = 0;
@@ -71,7 +105,8 @@ static inline bool read_real(const uint8_t *at, double *value) {
             after_point = true;
             continue;
         }
-        if (!is_digit(*at) || ++digits > 15) return false;
+        if (!is_digit(*at)) return false;
+        if (++digits > 15) return read_long_real(word, value);
         mantissa = mantissa * 10 + (*at - '0');
         decimals += after_point;
     }

@@ -4,6 +4,8 @@
  * unusual is left to the Python code, which understands more: an event is marked, or scanning stops before it.
  * The caller is warpline/interchange/trace_json/scanner.py, which also documents the arrays.
  */
+/* For `newlocale`. */
+#define _GNU_SOURCE
 #include "intern.h"
 #include "json_tokens.h"
 #include "numbers.h"
@@ -268,12 +270,20 @@ static bool read_triple(const Cursor *c, int64_t token, int64_t *cell, int64_t s
     return true;
 }
 
+/* Nothing is known yet of any object's value under a key. */
+static void clear_key(int type, int64_t n, int64_t *out, double *reals) {
+    if (type == REAL)
+        for (int64_t i = 0; i < n; i++) reals[i] = NAN;
+    else
+        for (int64_t i = 0; i < (type == TRIPLE ? 3 * n : n); i++) out[i] = MISSING;
+}
+
 /* Reads members of n objects, given by their first tokens as scan_events left them; -2^63 for none.
  *
  * `keys` holds the wanted keys one after another, `key_ends` where each ends, `types` what its value must be. Key k has
  * its values in `out` from column `columns[k]` on, n per column (a triple takes three columns); reals go to `reals` in
  * the same place. Tokens are numbered per key: spans from 2 * n * k on, counts in `table_counts[k]`. `hits` counts how
- * often each key occurs.
+ * often each key occurs; of keys that do not occur nothing is written.
  * All other members of an object are written as the text of one (`rest_text.h`) into `rest`, which has room for
  * `rest_capacity` bytes: `rest_codes` gets the number of each object's among the distinct ones, whose begins and lengths
  * `rest_spans` gets, -2^63 where there are none; `rest_counts` how many there are and how many bytes are used.
@@ -313,7 +323,7 @@ EXPORT int64_t warpline_scan_members(const uint8_t *text, const uint32_t *tokens
                 continue;
             }
             int64_t *cell = out + n * columns[k] + i;
-            hits[k]++;
+            if (!hits[k]++) clear_key(types[k], n, out + n * columns[k], reals + n * columns[k]);
             if (m.first == 'n' && word_length(value) == 4 && memcmp(value, "null", 4) == 0) continue;
             if (types[k] == INTEGER) {
                 is_odd |= !read_integer(value, cell);

@@ -53,6 +53,7 @@ HELPERS = (
     Helper("capture", "warpline/interchange/nsys/tables", "libwarpline_sqlite.so", _IMPORTERS),
     Helper("capture", "warpline/storage/columns", "libwarpline_guard.so"),
     Helper("capture", "warpline/storage/index", "libwarpline_strip.so"),
+    Helper("capture", "warpline/storage/write", "libwarpline_packing.so"),
     Helper("capture", "warpline/analysis/framework", "libwarpline_nesting.so"),
     Helper("capture", "warpline/analysis/findings", "libwarpline_waits.so"),
     Helper("app", "warpline_app/timeline/draw", "libwarpline_lines.so"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -65,6 +66,23 @@ def test_a_track_may_come_in_parts(events: list[tuple[int, int]], cuts: list[int
         assert_no_overlap(starts, stops, np.concatenate(parts))
         if mode is Packing.PACK:
             assert np.array_equal(np.concatenate(parts), Packer(mode).assign(starts, stops))
+
+
+@pytest.mark.skipif(packing_module.library() is None, reason="the loop is not compiled here")
+@pytest.mark.fuzz
+@given(events_strategy, st.lists(st.integers(1, 59), max_size=3))
+@settings(max_examples=rounds(100, 5_000))
+def test_compiled_and_numpy_give_the_same_lanes(events: list[tuple[int, int]], cuts: list[int]) -> None:
+    starts, stops = sorted_events(events)
+    borders = [0, *np.searchsorted(starts, np.sort(np.array(cuts, np.int64))).tolist(), len(starts)]
+    found = []
+    for compiled in (packing_module.library(), None):
+        with mock.patch.object(packing_module, "library", lambda compiled=compiled: compiled):
+            packer = Packer(Packing.NEST)
+            found.append(
+                [packer.assign(starts[a:b], stops[a:b]).tolist() for a, b in itertools.pairwise(borders)]
+            )
+    assert found[0] == found[1]
 
 
 @st.composite

@@ -192,7 +192,7 @@ def _with_marks(scan: Scan, index: Int64Array, route: str, group: Group, tables:
         return group
     group.phases = [tables.phases[code] or "" for code in _codes(scan, ScanColumn.PHASE, index).tolist()]
     if route in (ASYNC, FLOWS):
-        ids = [*map(_scalar, scan.tables[ScanColumn.ID]), None]
+        ids = [*_scalars(scan.tables[ScanColumn.ID]), None]
         if any(isinstance(value, bytes) for value in ids):
             return None
         identities = [(value, None) for value in ids]
@@ -223,8 +223,8 @@ def _threads(scan: Scan, index: Int64Array) -> _Threads | None:
     width = scan.tables.size(ScanColumn.TID) + 1
     if (scan.tables.size(ScanColumn.PID) + 1) * width > _MOST_THREADS:
         return None
-    pids = [*map(_scalar, scan.tables[ScanColumn.PID]), None]
-    tids = [*map(_scalar, scan.tables[ScanColumn.TID]), None]
+    pids = [*_scalars(scan.tables[ScanColumn.PID]), None]
+    tids = [*_scalars(scan.tables[ScanColumn.TID]), None]
     combined = _codes(scan, ScanColumn.PID, index) * width + _codes(scan, ScanColumn.TID, index)
     used = np.flatnonzero(np.bincount(combined, minlength=len(pids) * width))
     place = np.zeros(len(pids) * width, np.uint32)
@@ -238,7 +238,19 @@ def _threads(scan: Scan, index: Int64Array) -> _Threads | None:
     return keys, place[combined]
 
 
-def _scalar(token: bytes) -> int | float | str | bytes | None:
+def _scalars(tokens: list[bytes]) -> list[int | float | str | bytes]:
+    """`_scalar` of each; decoded in one go where all of them are JSON."""
+    try:
+        values = msgspec.json.decode(b"[" + b",".join(tokens) + b"]", type=list[Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return [*map(_scalar, tokens)]
+    if len(values) != len(tokens):
+        return [*map(_scalar, tokens)]
+    found = zip(values, tokens, strict=True)
+    return [value if isinstance(value, (int, float, str)) else token for value, token in found]
+
+
+def _scalar(token: bytes) -> int | float | str | bytes:
     """The number or text of a token; the token itself when it is neither."""
     try:
         value: Any = msgspec.json.decode(token)

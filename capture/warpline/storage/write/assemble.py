@@ -59,10 +59,13 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
     part = folder.path / path.name
     try:
         # The newest file format keeps checksums of its directories, so damage is noticed instead of followed.
-        with h5py.File(
-            part, "x", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT
-        ) as file:
-            _write(contents, Datasets(file, contents.compress), step)
+        with (
+            h5py.File(
+                part, "x", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT
+            ) as file,
+            Datasets(file, contents.compress) as out,
+        ):
+            _write(contents, out, step)
         with part.open("rb") as done:
             os.fsync(done.fileno())
         os.replace(part, path)
@@ -95,7 +98,7 @@ def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
     write_links(out, LinkWriter(contents, events.row_of_id, starts), contents.spill)
     write_stacks(out, contents.stacks)
     write_counters(out, contents.counters, texts, contents.spill)
-    file.flush()
+    out.flush()
     step(0.9, "level of detail")
     share = 0.07 / max(1, contents.n_events)
     write_levels(out, lanes, contents.spill, lambda row: step(0.9 + share * row, "level of detail"))
@@ -107,9 +110,10 @@ def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
 
 def _write_events(contents: BuilderContents, out: Datasets, step: Progress) -> EventWriter:
     group = out.file.create_group("events")
+    columns = [out.empty(group, name, dtype, contents.n_events) for name, dtype in EVENT_COLUMNS.items()]
     writer = EventWriter(
         contents,
-        {name: out.empty(group, name, dtype, contents.n_events) for name, dtype in EVENT_COLUMNS.items()},
+        [out.buffered(column) for column in columns],
         with_ids=bool(contents.links or contents.keys),
     )
     writer.write(lambda fraction: step(0.7 * fraction, "sorting events"))
@@ -129,7 +133,7 @@ class _CaptureStarts:
         if not len(rows):
             return np.empty(0, np.int64)
         if self._starts is None:
-            self._out.file.flush()
+            self._out.flush()
             self._starts = self._out.view("events/start", EVENT_COLUMNS["start"])
         # A link may leave from outside the capture; it has no start then, and no key to join by.
         lane = np.maximum(np.searchsorted(self._lanes.first, rows, "right") - 1, 0)
@@ -140,14 +144,13 @@ class _CaptureStarts:
 
 def _span(contents: BuilderContents, out: Datasets, lanes: Lanes) -> tuple[int, int]:
     """From the first to the last moment of events and counters, in capture time."""
-    low: list[int] = []
-    high: list[int] = []
     offsets = [contents.clocks[track.clock].offset_ns for track in contents.tracks]
-    starts, durations = out.file["events/start"], out.file["events/duration"]
-    for lane, track in enumerate(lanes.track.tolist()):
-        rows = lanes.rows(lane)
-        low.append(int(starts[rows.start]) - offsets[track])
-        high.append(int(starts[rows.stop - 1]) + int(durations[rows.stop - 1]) - offsets[track])
+    starts, durations = (out.view(f"events/{name}", EVENT_COLUMNS[name]) for name in ("start", "duration"))
+    last = lanes.first + lanes.count - 1
+    offset = [offsets[track] for track in lanes.track.tolist()]
+    low = [start - one for start, one in zip(starts[lanes.first].tolist(), offset, strict=True)]
+    ends = zip(starts[last].tolist(), durations[last].tolist(), offset, strict=True)
+    high = [start + duration - one for start, duration, one in ends]
     for counter in contents.counters:
         times = counter.times.read()
         if len(times):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from warpline.model import Packing, StorageError
 from warpline.storage.columns.events import Lanes
-from warpline.storage.columns.schema import EVENT_COLUMNS, LANE_COLUMNS
+from warpline.storage.columns.schema import LANE_COLUMNS
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.datasets import Buffered
 from warpline.storage.write.packing import Packer, lane_order
@@ -74,11 +73,9 @@ class EventWriter:
     ``row_of_id`` the row of each event id, None unless asked for.
     """
 
-    def __init__(
-        self, contents: BuilderContents, datasets: dict[str, h5py.Dataset], *, with_ids: bool
-    ) -> None:
+    def __init__(self, contents: BuilderContents, buffers: Sequence[Buffered], *, with_ids: bool) -> None:
         self._contents = contents
-        self._buffers = [Buffered(datasets[name]) for name in EVENT_COLUMNS]
+        self._buffers = buffers
         self._lanes: dict[str, list[int]] = {name: [] for name in LANE_COLUMNS}
         self.kind_orders = [KindOrder(contents.spill) for _ in contents.kinds]
         self.row_of_id: Array | None = None

@@ -12,7 +12,7 @@ from warpline.model import AttributeSpec
 from warpline.storage.columns.schema import EVENT_COLUMNS
 from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import KindBuffer
-from warpline.storage.write.datasets import Buffered, Datasets
+from warpline.storage.write.datasets import Datasets
 from warpline.storage.write.event_writer import KindOrder
 from warpline.storage.write.spill import SpillColumn
 
@@ -62,7 +62,7 @@ def _gather(
     out: Datasets, group: h5py.Group, name: str, column: SpillColumn, order: KindOrder, count: int
 ) -> h5py.Dataset:
     dataset = out.empty(group, name, column.dtype.str, count)
-    buffer = Buffered(dataset)
+    buffer = out.buffered(dataset)
     at = 0
     for values in order.gather(column.read()):
         buffer.put(at, values)
@@ -74,9 +74,9 @@ def _gather(
 
 def _write_rows(out: Datasets, datasets: Mapping[int, h5py.Dataset]) -> None:
     """The rows of each kind, ascending: where the column of kinds says so."""
-    out.file.flush()
+    out.flush()
     kinds = out.view("events/kind", EVENT_COLUMNS["kind"])
-    buffers = {code: (Buffered(dataset), [0]) for code, dataset in datasets.items()}
+    buffers = {code: (out.buffered(dataset), [0]) for code, dataset in datasets.items()}
     for first in range(0, len(kinds), _PIECE):
         piece = kinds[first : first + _PIECE]
         codes = np.flatnonzero(np.bincount(piece)).tolist()

@@ -6,11 +6,15 @@ carries what is still open from one part to the next.
 
 from __future__ import annotations
 
+import ctypes
 import heapq
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.compiled import INTEGER, POINTER, address, load
 from warpline.model import Packing
 
 Int64Array = npt.NDArray[np.int64]
@@ -19,6 +23,15 @@ Int32Array = npt.NDArray[np.int32]
 _MAX_PEELED_LANES = 48
 _FEW_LANES = 12
 _FOREVER_AGO = np.iinfo(np.int64).min
+
+LIBRARY = Path(__file__).parent / "libwarpline_packing.so"
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled loop (``native/packing.c``), None where it is not compiled."""
+    arguments = [POINTER, POINTER, INTEGER, POINTER, INTEGER, POINTER]
+    return load(LIBRARY, {"warpline_nesting_depths": (INTEGER, arguments)})
 
 
 class Packer:
@@ -61,6 +74,11 @@ class Packer:
         still_open = self._lane_stops[self._lane_stops > starts[0]]
         if np.any(np.diff(still_open) > 0) or np.any(self._lane_stops[: len(still_open)] != still_open):
             return None
+        lib = library()
+        if lib is not None:
+            lanes = nesting_depths(lib, starts, stops, still_open)
+            if lanes is not None:
+                return lanes
         # Instants never hold a lane; counting only what lasts leaves several of one moment at the same depth.
         lasting = stops > starts
         closings = np.sort(np.r_[still_open, stops[lasting]])
@@ -79,6 +97,24 @@ class Packer:
         first = np.flatnonzero(np.r_[True, ~neighbours])
         carried = sorted_lanes[first] < len(self._lane_stops)
         return not np.any(sorted_starts[first[carried]] < self._lane_stops[sorted_lanes[first[carried]]])
+
+
+def nesting_depths(
+    lib: ctypes.CDLL, starts: Int64Array, stops: Int64Array, still_open: Int64Array
+) -> Int32Array | None:
+    """How deep each event lies in others, by the compiled loop; None when one reaches beyond what it begins in.
+
+    ``still_open`` are the stops of earlier events that go on, the outermost first.
+    """
+    n, count = len(starts), len(still_open)
+    starts, stops = np.ascontiguousarray(starts), np.ascontiguousarray(stops)
+    stack = np.empty(count + n, np.int64)
+    stack[:count] = still_open
+    lanes = np.empty(n, np.int32)
+    done = lib.warpline_nesting_depths(
+        address(starts), address(stops), n, address(stack), count, address(lanes)
+    )
+    return lanes if done == 0 else None
 
 
 def lane_order(lanes: Int32Array) -> Int64Array:

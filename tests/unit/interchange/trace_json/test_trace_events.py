@@ -218,3 +218,21 @@ def test_broken_nesting_keeps_durations_and_takes_another_lane(tmp_path: Path) -
     capture = imported(tmp_path, trace_file(tmp_path, [x("alpha", 0, 10), x("beta", 5, 10)]))
     assert rows(capture) == [("alpha", 0, 10000, THREAD), ("beta", 5000, 10000, THREAD)]
     assert nesting(capture, THREAD) == [(0, "alpha"), (1, "beta")]
+
+
+def test_events_of_many_threads_by_turns_stay_with_theirs(tmp_path: Path) -> None:
+    """Also where ids are used again as text, which is another thread, and arrows bind to what encloses them."""
+    tids: list[int | str] = [*range(1, 30), "a", "b"]
+    events = [
+        x(f"{tid} {turn}", 10 * turn + place % 3, 5, tid=tid, args={"of": f"{tid} {turn}"})
+        for turn in range(4)
+        for place, tid in enumerate(tids)
+    ]
+    events += [e("s", "arrow", 12, tid=2, id=1), e("f", "arrow", 22.5, tid=3, id=1, bp="e")]
+    with imported(tmp_path, trace_file(tmp_path, events)) as capture:
+        found: dict[str, list[str]] = {}
+        for name, _start, _duration, uri in rows(capture, "range"):
+            found.setdefault(uri, []).append(name)
+            assert json.loads(attributes(capture, name)["payload"]) == {"of": name}
+        assert sorted(found.values()) == sorted([f"{tid} {turn}" for turn in range(4)] for tid in tids)
+        assert links(capture, "flow") == {("2 1", "3 2")}

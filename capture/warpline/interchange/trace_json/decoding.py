@@ -14,7 +14,7 @@ from warpline.interchange.trace_json.trace_format import TraceFormat
 
 DECODED_BYTES = 4 << 20
 """How much is decoded in one go: some ten thousand events."""
-SCANNED_BYTES = 8 << 20
+SCANNED_BYTES = 4 << 20
 """How much is scanned in one go. What it costs to make columns hardly depends on how many events are in them."""
 
 

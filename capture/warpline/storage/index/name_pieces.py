@@ -97,11 +97,19 @@ def _sorted(
     events: Events, parts: Sequence[tuple[int, slice]], row: Array, busy: Array, cancelled: IsCancelled | None
 ) -> Iterator[tuple[UInt32Array, Int64Array]]:
     """Names and counts of each piece, in order; a few pieces are under way at a time."""
-    from concurrent.futures import ThreadPoolExecutor  # nobody waits for it at the first frame
+    at = 0
+    if sum(part.stop - part.start for _, part in parts) <= PIECE:
+        # One thread is done before others have begun: so rows of kernels come with the first frame.
+        for _, part in parts:
+            check_cancelled(cancelled, "indexing names was cancelled")
+            stop = at + part.stop - part.start
+            yield sort_names(events, part, row[at:stop], busy[at + 1 : stop + 1])
+            at = stop
+        return
+    from concurrent.futures import ThreadPoolExecutor
 
     threads = min(_MOST_THREADS, usable_cores())
     waiting: deque[Future[tuple[UInt32Array, Int64Array]]] = deque()
-    at = 0
     with ThreadPoolExecutor(threads, "names") as pool:
         try:
             for _, part in parts:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import h5py
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Array = npt.NDArray[Any]
 
@@ -29,6 +31,9 @@ class Datasets:
     """
 
     def __init__(self, file: h5py.File, compress: bool) -> None:
+        # The first frame of a window imports this module, and needs no thread.
+        from concurrent.futures import ThreadPoolExecutor
+
         self.file = file
         self._compress = compress
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="datasets")

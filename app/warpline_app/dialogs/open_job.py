@@ -81,7 +81,7 @@ class OpenJobDialog(QDialog):
     def paths(self) -> list[Path]:
         """What stands in the field: one path, or several in the way of a shell."""
         text = self.where.text().strip()
-        if not text or is_there(Path(text)):
+        if not text or is_there(typed_path(text)):
             return [typed_path(text)] if text else []
         try:
             return list(map(typed_path, shlex.split(text)))

@@ -58,7 +58,8 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
 def still_running(directory: Path) -> list[int]:
     """Processes that go on writing into a spool directory, whose recorder is gone: what they do next is lost."""
     found = []
-    for path in directory.absolute().glob("agent.*.spool"):
+    # As the system names it: a link, or a way up, in what was typed is not in there.
+    for path in directory.resolve().glob("agent.*.spool"):
         pid = path.name.split(".")[1]
         # Its number may have been given to another; only a writer has the file mapped.
         with contextlib.suppress(OSError):

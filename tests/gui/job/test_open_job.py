@@ -44,7 +44,7 @@ def test_what_is_missing_is_said_before_it_can_be_opened(dialog: OpenJobDialog, 
 
 
 def test_names_with_spaces_and_several_files_stand_in_one_field(
-    dialog: OpenJobDialog, tmp_path: Path
+    dialog: OpenJobDialog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several = [tmp_path / "rank 0.h5", tmp_path / "rank 1.h5"]
     for path in several:
@@ -52,6 +52,9 @@ def test_names_with_spaces_and_several_files_stand_in_one_field(
     dialog.set_paths([str(path) for path in several])
     assert dialog.paths == several
     dialog.set_paths([str(several[0])])
+    assert dialog.paths == several[:1]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    dialog.where.setText("~/rank 0.h5")
     assert dialog.paths == several[:1]
     dialog.where.setText("'unfinished")
     assert dialog.paths == []

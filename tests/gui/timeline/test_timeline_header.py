@@ -19,7 +19,9 @@ from tests.gui.timeline.timeline_tools import (
 )
 from tests.gui.timeline_sample import MS, US
 
+from warpline_app.timeline.model import curves
 from warpline_app.timeline.model.row import Content
+from warpline_app.timeline.widgets import details
 from warpline_app.timeline.widgets.titles import titles_of
 from warpline_app.timeline.widgets.view import TimelineView
 
@@ -42,6 +44,21 @@ def test_the_header_shows_figures_of_the_visible_range(view: TimelineView, qtbot
     view.state.set_view(50 * MS, 90 * MS)
     wait_idle(qtbot, view)
     assert view.header.figures[MAIN] == "0 %"
+
+
+def test_a_figure_that_is_added_up_in_parts_is_shown_when_it_is_there(
+    view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_idle(qtbot, view)
+    for module in (curves, details):
+        monkeypatch.setattr(module, "LANES_AT_ONCE", 1)
+    shown: list[dict[str, str]] = []
+    monkeypatch.setattr(view.header, "set_figures", lambda figures: shown.append(dict(figures)))
+    view.state.set_view(0, 50 * MS)
+    wait_idle(qtbot, view)
+    key = "process/71.1"
+    row = view.scene.layout.by_key[key].row
+    assert shown[0][key] != shown[-1][key] == curves.row_figure(view.scene.capture, row, 0, 50 * MS, None)
 
 
 def test_the_header_can_be_resized_and_rows_dragged(view: TimelineView, qtbot: QtBot) -> None:

@@ -98,6 +98,7 @@ class Details:
                 return
             if more is None:
                 self._figures[row.key] = share_text(busy_ns / max(1, stop_ns - start_ns))
+                self._work.submit("figures", self._show_figures)
             else:
                 self._add_up(row, start_ns, stop_ns, done + LANES_AT_ONCE, busy_ns + more)
 

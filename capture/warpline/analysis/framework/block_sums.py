@@ -87,11 +87,14 @@ _LOCK = Lock()
 def sums_by_name(view: View, kind: str, keys: Keys | None = None) -> GroupStatistics | None:
     """`quick_statistics` of the time inside the range of the events of a kind by name, or by other ``keys``.
 
-    A kind is always asked with the same keys. None where nothing is compiled and where names hardly repeat. Where
+    A kind is always asked with the same keys. None where nothing is compiled, where names hardly repeat, and where
+    other keys are added up of events that a filter chose by their names, which sums do not tell apart. Where
     events of a lane overlap, in a damaged file, only the first and the last in the range are cut off at its ends.
     """
     found = library()
     if found is None or kind not in view.capture.kinds:
+        return None
+    if keys is not None and view.selection.names is not None:
         return None
     named: Keys = keys or (lambda first, stop: view.names(view.places(kind, first, stop)))
     with _LOCK:

@@ -31,6 +31,7 @@ from warpline.recording.spool.reader import (
 _SIZE_OFFSET = 16
 _U64 = struct.Struct("<Q")
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2
+_READ, _SHARED = 1, 1
 _LOOK_NS = 200_000_000
 _LEAST_BETWEEN_NS = 1_000_000_000
 
@@ -160,9 +161,10 @@ class _RingFile:
         return self._finished_ns is not None and self._finished_ns < before_ns
 
     def _read_on(self, descriptor: int, passing: frozenset[int], now_ns: int) -> None:
+        file_bytes = os.fstat(descriptor).st_size
         while len(raw := os.pread(descriptor, CHUNK.size, self._position)) == CHUNK.size:
             magic, record_type, _bytes, tid, size, _committed, free = CHUNK.unpack(raw)
-            if magic != CHUNK_MAGIC or size < PAGE or size % PAGE:
+            if magic != CHUNK_MAGIC or size < PAGE or size % PAGE or self._position + size > file_bytes:
                 return
             if record_type in passing:
                 key = (record_type, tid, free)
@@ -189,7 +191,7 @@ class _RingFile:
                     self._empty(descriptor, *of_thread)
             self._empty(descriptor, *piece)
             return
-        last = _keep_last(descriptor, piece[0], lanes)
+        last = _keep_last(descriptor, piece, lanes)
         kept = self._kept.setdefault(thread, {})
         for other, times in list(kept.items()):
             for lane in times.keys() & last.keys():
@@ -223,16 +225,18 @@ class _RingFile:
         _punch(descriptor, first, offset + size - first)
 
 
-def _keep_last(descriptor: int, offset: int, lanes: Lanes) -> dict[bytes, int]:
+def _keep_last(descriptor: int, piece: _Piece, lanes: Lanes) -> dict[bytes, int]:
     """Leave in a chunk the last record of each lane, as many as its first page holds; their times by lane."""
     import numpy as np
 
+    offset, chunk_bytes = piece
     fields = CHUNK.unpack(os.pread(descriptor, CHUNK.size, offset))
-    size, committed = fields[2], fields[5]
+    size, room = fields[2], chunk_bytes - CHUNK_HEADER_BYTES
     time_at, first, stop = lanes
-    if size < max(time_at + 8, stop):
+    # The program may have written anything over it.
+    if not max(time_at + 8, stop) <= size <= PAGE - CHUNK_HEADER_BYTES:
         return {}
-    raw = os.pread(descriptor, committed, offset + CHUNK_HEADER_BYTES)
+    raw = os.pread(descriptor, min(fields[5], room), offset + CHUNK_HEADER_BYTES)
     records = np.frombuffer(raw, np.uint8, len(raw) // size * size).reshape(-1, size)
     lane = np.ascontiguousarray(records[:, first:stop]).view(f"V{stop - first}").reshape(-1)
     # The first of each from behind.
@@ -250,11 +254,13 @@ def _keep_last(descriptor: int, offset: int, lanes: Lanes) -> dict[bytes, int]:
 def has_no_writer(path: Path) -> bool:
     """Whether no process has a file open, or mapped, for writing: who wrote it has ended, however; False where unknown.
 
-    The system grants a lease for reading only then, whatever namespace a writer lives in. Raises OSError when the file
-    cannot be opened.
+    The system grants a lease for reading only then, whatever namespace a writer lives in; but overlayfs, on which
+    containers live, grants it for a file that is only mapped, too. Raises OSError when the file cannot be opened.
     """
-    if sys.platform != "linux":
-        return False
+    return sys.platform == "linux" and _grants_lease(path) and _tells_of_maps(path)
+
+
+def _grants_lease(path: Path) -> bool:
     import fcntl
 
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -270,14 +276,35 @@ def has_no_writer(path: Path) -> bool:
     return True
 
 
+def _tells_of_maps(path: Path) -> bool:
+    """Whether no lease is granted while we have the file mapped, as its writer has. Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        # Not `mmap.mmap`, which keeps a descriptor.
+        memory = _libc().mmap(None, PAGE, _READ, _SHARED, descriptor, 0)
+    finally:
+        os.close(descriptor)
+    if memory == ctypes.c_void_p(-1).value:
+        return False
+    try:
+        return not _grants_lease(path)
+    finally:
+        _libc().munmap(memory, PAGE)
+
+
 def _punch(descriptor: int, offset: int, size: int) -> None:
-    if size > 0 and _fallocate()(descriptor, _KEEP_SIZE | _PUNCH_HOLE, offset, size):
+    if size > 0 and _libc().fallocate(descriptor, _KEEP_SIZE | _PUNCH_HOLE, offset, size):
         # A file system without holes keeps the room; what is in it is no longer read.
         return
 
 
 @lru_cache(maxsize=1)
-def _fallocate() -> Any:
-    function = ctypes.CDLL(None, use_errno=True).fallocate
-    function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
-    return function
+def _libc() -> Any:
+    library = ctypes.CDLL(None, use_errno=True)
+    library.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    library.mmap.restype = ctypes.c_void_p
+    library.mmap.argtypes = [
+        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+    ]  # fmt: skip
+    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    return library

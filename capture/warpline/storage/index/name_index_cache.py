@@ -22,6 +22,7 @@ from warpline.storage.index.name_pieces import build_columns, fits, names_in_mem
 
 Array = npt.NDArray[Any]
 
+_ZEROS = 1 << 20
 ON_DISK_EVENTS = 2_000_000
 """Captures with more events keep their index in the user's cache."""
 
@@ -76,7 +77,8 @@ def _store(
         for name, values in index.items():
             if not isinstance(values, np.memmap):
                 (making / name).write_bytes(np.ascontiguousarray(values).data)
-        del index
+        # What is mapped cannot be renamed everywhere.
+        del index, values
         with contextlib.suppress(OSError):
             # Another process may have been faster; its index is as good.
             os.rename(making, place)
@@ -91,7 +93,11 @@ def _room(path: Path, n: int, name: str) -> Array:
     if not n:
         return np.empty(0, dtype)
     with path.open("xb") as file:
-        os.posix_fallocate(file.fileno(), 0, n * dtype.itemsize)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, n * dtype.itemsize)
+        else:  # macOS, Windows
+            for done in range(0, n * dtype.itemsize, _ZEROS):
+                file.write(bytes(min(_ZEROS, n * dtype.itemsize - done)))
     return np.memmap(path, dtype, "r+")
 
 

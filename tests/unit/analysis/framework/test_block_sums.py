@@ -16,8 +16,11 @@ from tests.unit.effort import rounds
 from warpline.analysis.framework import block_sums
 from warpline.analysis.framework.block_sums import sums_by_name
 from warpline.analysis.framework.nesting import library
-from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.framework.statistics import GroupStatistics, quick_statistics
+from warpline.analysis.structure.kernels import kernel_statistics
+from warpline.storage import CaptureBuilder, open_capture
 
 pytestmark = pytest.mark.skipif(library() is None, reason="blocks are not compiled here")
 
@@ -51,3 +54,32 @@ def test_names_that_do_not_repeat_are_added_up_one_by_one(
     with write_work(tmp_path / "x.h5", 7) as capture:
         assert len(capture.kinds["kernel"]) > 2
         assert sums_by_name(View(capture), "kernel") is None
+
+
+def test_full_names_are_added_up_of_the_names_that_a_filter_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_sums, "BLOCK", 4)
+    monkeypatch.setattr(block_sums, "_EVENTS_PER_ENTRY", 0)
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        short, full = (
+            builder.strings(texts) for texts in (("gemm", "relu"), ("gemm<float>()", "relu<int>()"))
+        )
+        builder.add_device(0, "Test GPU")
+        track = builder.track("gpu/0/context/1/stream/1", role="stream", device=0, context=1, stream=1)
+        turns = np.arange(40) % 2
+        builder.add_events(
+            track,
+            "kernel",
+            np.arange(40) * 10,
+            np.full(40, 5),
+            short[turns],
+            attributes={"demangled_name": full[turns]},
+        )
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        view = View(capture, Selection(names=frozenset((int(short[0]),))))
+        for quick in (False, True):
+            stats = kernel_statistics(view, Options(quick=quick))
+            assert [capture.strings[key] for key in stats.key.tolist()] == ["gemm<float>()"]
+            assert stats.count.tolist() == [20]

@@ -19,9 +19,17 @@ from warpline.recording.finalise import finalise
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.nvtx import records as nvtx
 from warpline.recording.sources.registry import lasting_types, passing_types
+from warpline.recording.spool import limits as limits_module
 from warpline.recording.spool.directory import new_spool
 from warpline.recording.spool.limits import Limits, has_no_writer
-from warpline.recording.spool.reader import CHUNK, CLOSED_OFFSET, HEADER_BYTES, SpoolFile
+from warpline.recording.spool.reader import (
+    CHUNK,
+    CLOSED_OFFSET,
+    COMMITTED_OFFSET,
+    HEADER_BYTES,
+    PAGE,
+    SpoolFile,
+)
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 
@@ -30,6 +38,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works
 SAMPLE = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])
 NVML_SAMPLE = 601
 S = 1_000_000_000
+_RECORD_BYTES_OFFSET, _SIZE_OFFSET = 8, 16
 
 
 def samples(first: int, count: int) -> np.ndarray:
@@ -167,6 +176,43 @@ def test_files_of_processes_that_were_killed_go_as_well(tmp_path: Path) -> None:
     limits.look(30 * S)
     assert [entry.name for entry in tmp_path.iterdir()] == ["agent.12.1.spool"]
     living.close()
+
+
+def test_a_file_system_that_hides_maps_tells_of_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.11.1.spool"
+    SpoolWriter(path, "agent")
+    monkeypatch.setattr(limits_module, "_grants_lease", lambda _path: True)  # as overlayfs does
+    assert not has_no_writer(path)
+
+
+@pytest.mark.parametrize("value", [0, 1 << 20, 1 << 62, (1 << 64) - PAGE])
+@pytest.mark.parametrize("offset", [_RECORD_BYTES_OFFSET, _SIZE_OFFSET, COMMITTED_OFFSET])
+def test_a_program_that_writes_over_its_spool_ends_no_recording(
+    tmp_path: Path, offset: int, value: int
+) -> None:
+    path = tmp_path / "agent.11.1.spool"
+    writer = SpoolWriter(path, "agent")
+    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), passing_types(), 0, lasting_types())
+    rows = np.zeros(3000, nvtx.nvtx_range)
+    for second in range(1, 60):
+        writer.append(nvtx.NVTX_RANGE, rows, free=5)
+        if second == 3:
+            width = 4 if offset == _RECORD_BYTES_OFFSET else 8
+            with path.open("r+b") as file:
+                file.seek(first_chunk_of(path, nvtx.NVTX_RANGE) + offset)
+                file.write((value % (1 << 8 * width)).to_bytes(width, "little"))
+        assert limits.look(second * S) == ""
+    writer.close()
+
+
+def first_chunk_of(path: Path, record_type: int) -> int:
+    """Where the first chunk with such records begins."""
+    raw, position = path.read_bytes(), HEADER_BYTES
+    while CHUNK.unpack_from(raw, position)[1] != record_type:
+        position += CHUNK.unpack_from(raw, position)[4]
+    return position
 
 
 def spool_of_a_minute(folder: Path, ring_ns: int) -> Path:

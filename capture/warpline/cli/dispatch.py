@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from warpline._version import __version__
 from warpline.cli import registry
@@ -35,6 +36,11 @@ _EXTRAS = {
 
 class _Parser(argparse.ArgumentParser):
     """Reports bad usage like every other error: one line, no usage text before it."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Python 3.14 colours help on a terminal, by characters that none of ours gets (`warpline.terminal`).
+        self.color = False
 
     def error(self, message: str) -> None:  # type: ignore[override]  # raising is a way of not returning
         raise UsageError(tr("{message} (see {program} --help)", message=message, program=self.prog))

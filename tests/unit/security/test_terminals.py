@@ -68,6 +68,17 @@ def test_tables_and_lines_on_a_terminal_hold_no_control_characters(
     assert sys.stdout is out
 
 
+@pytest.mark.parametrize("words", [["--help"], ["record", "--help"], ["info", "--help"]])
+def test_help_on_a_terminal_is_plain(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    out = Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(words) == 0
+    assert "warpline" in out.getvalue()
+    assert "u001b" not in out.getvalue()
+    assert "\x1b" not in out.getvalue()
+
+
 def test_a_pipe_gets_names_as_they_are(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "--json", str(capture)]) == 0
     assert "\x9b2J\u202etxt.exe\x7f" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 from tests.unit.interchange.import_tools import x
@@ -238,6 +238,8 @@ def object_text(members: list[tuple[str, str, str, str]]) -> str:
 
 @settings(max_examples=rounds(60, 5_000), deadline=None)
 @given(st.lists(OBJECTS, min_size=1, max_size=6))
+@example([[('"External id"', "00", "", "")]])
+@example([[('"External id"', "-01", "", "")]])
 def test_members_without_a_column_are_kept_to_the_letter(
     objects: list[list[tuple[str, str, str, str]]],
 ) -> None:

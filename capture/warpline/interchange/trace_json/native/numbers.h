@@ -6,12 +6,18 @@
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
 #include "json_tokens.h"
 
 /* 2^61 ns in microseconds, as in columns.py. */
 #define MAX_WHOLE INT64_C(2305843009213693)
 
 static inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
+/* Whether digits begin with a nought before others, which is no JSON. */
+static inline bool has_nought(const uint8_t *digits) { return digits[0] == '0' && is_digit(digits[1]); }
 
 /* A whole number of at most 18 digits. */
 static inline bool read_integer(const uint8_t *at, int64_t *value) {
@@ -23,7 +29,7 @@ static inline bool read_integer(const uint8_t *at, int64_t *value) {
         if (at - first >= 18) return false;
         result = result * 10 + (*at - '0');
     }
-    if (at == first || is_word(*at)) return false;
+    if (at == first || has_nought(first) || is_word(*at)) return false;
     *value = negative ? -result : result;
     return true;
 }
@@ -38,7 +44,7 @@ static inline bool read_nanoseconds(const uint8_t *at, int64_t *value) {
         if (at - first >= 17) return false;
         whole = whole * 10 + (*at - '0');
     }
-    if (at == first || whole >= MAX_WHOLE) return false;
+    if (at == first || has_nought(first) || whole >= MAX_WHOLE) return false;
     int64_t fraction = 0;
     if (*at == '.') {
         const uint8_t *decimals = ++at;
@@ -80,8 +86,7 @@ static inline bool read_long_real(const uint8_t *at, double *value) {
             return false;
         }
     }
-    /* A nought before other digits is no JSON. */
-    if ((after_point && !decimals) || (copy[first] == '0' && digits - decimals > 1)) return false;
+    if ((after_point && !decimals) || has_nought(at + first)) return false;
     copy[length] = 0;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain) return false;
@@ -97,6 +102,7 @@ static inline bool read_real(const uint8_t *at, double *value) {
     const uint8_t *word = at;
     bool negative = *at == '-';
     at += negative;
+    if (has_nought(at)) return false;
     int64_t mantissa = 0;
     int digits = 0, decimals = 0;
     bool after_point = false;

@@ -8,6 +8,7 @@ the characters as they are, for programs.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO, cast
@@ -32,16 +33,21 @@ class VisibleStream:
 
 @contextlib.contextmanager
 def visible_streams() -> Iterator[None]:
-    """Standard output and standard error as `VisibleStream` while the context lasts."""
-    out, error = sys.stdout, sys.stderr
-    try:
-        if out is not None and out.isatty():
-            sys.stdout = _visible(out)
-        if error is not None:
+    """Standard output and standard error as `VisibleStream` while the context lasts; what is written to one that the
+    process was started without goes nowhere.
+    """
+    former = sys.stdout, sys.stderr
+    with contextlib.ExitStack() as opened:
+        out, error = (
+            opened.enter_context(open(os.devnull, "w", encoding="utf-8")) if stream is None else stream
+            for stream in former
+        )
+        try:
+            sys.stdout = _visible(out) if out.isatty() else out
             sys.stderr = _visible(error)
-        yield
-    finally:
-        sys.stdout, sys.stderr = out, error
+            yield
+        finally:
+            sys.stdout, sys.stderr = former
 
 
 def _visible(stream: TextIO) -> TextIO:

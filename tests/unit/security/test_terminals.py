@@ -79,6 +79,17 @@ def test_help_on_a_terminal_is_plain(words: list[str], monkeypatch: pytest.Monke
     assert "\x1b" not in out.getvalue()
 
 
+def test_who_is_started_without_streams_says_nothing(
+    capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["--version"]) == 0
+    assert main(["info", str(capture)]) == 0
+    assert main(["info", str(tmp_path / "nowhere.h5")]) == 1
+    assert (sys.stdout, sys.stderr) == (None, None)
+
+
 def test_a_pipe_gets_names_as_they_are(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "--json", str(capture)]) == 0
     assert "\x9b2J\u202etxt.exe\x7f" in capsys.readouterr().out

@@ -54,7 +54,8 @@ def times_together(
     class_of_track: Mapping[int, int] | None = None,
     compiled: bool = True,
 ) -> TimesTogether | None:
-    """Times in the selected range of events on some tracks, exact; None where that is not compiled.
+    """Times in the selected range of events on some tracks, exact; None where that is not compiled and
+    where events of a lane overlap, in a damaged file.
 
     ``tables`` gives for each kind that counts the class (below ``classes``, or `NONE`) of each string id. With
     ``class_of_track`` an event that is not left out has the class of its track, and other tracks are not looked at.

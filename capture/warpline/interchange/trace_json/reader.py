@@ -6,12 +6,13 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from warpline.i18n import tr_n
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.decoding import decoder_for
 from warpline.interchange.trace_json.json_stream import EventStream, StreamState
+from warpline.interchange.trace_json.scanner import Scan
 from warpline.interchange.trace_json.trace_format import TraceFormat
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
@@ -28,15 +29,24 @@ def read_trace(
     decoder = decoder_for(form)
     stream = EventStream(path, decoder.chunk_bytes, decoder.scan)
     size = max(1, path.stat().st_size)
+    before: list[dict[str, Any]] = []
+
+    def parts_of_stream() -> Iterator[bytes | Scan]:
+        for part in stream:
+            # Taken while the reader stands within the events: it may be behind them before the first is used.
+            if not before:
+                before.append(dict(stream.state.header))
+            yield part
+
     # Three at work: one reads and scans, one makes columns, one takes them into the capture.
     with (
-        closing(one_ahead(iter(stream))) as parts,
+        closing(one_ahead(parts_of_stream())) as parts,
         closing(one_ahead(map(decoder.piece, parts))) as pieces,
     ):
         for number, piece in enumerate(pieces):
             check_cancelled(cancelled)
             if not number:
-                converter.begin(stream.state.header)
+                converter.begin(before[0])
             converter.absorb(piece)
             text = tr_n(
                 "{count:,} event of {name}", "{count:,} events of {name}", converter.events, name=path.name

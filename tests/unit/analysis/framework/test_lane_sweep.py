@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,8 +14,9 @@ from tests.unit.analysis.framework.gpu_work import KINDS, selections, write_work
 from tests.unit.effort import rounds
 
 from warpline.analysis.framework.nesting import library
-from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.gpus import active_span, gpu_work, gpus
+from warpline.storage import Capture, open_capture
 
 
 def span_of_work(view: View) -> list[tuple[int, int]]:
@@ -35,10 +38,26 @@ def test_a_sweep_agrees_with_sorted_borders(tmp_path: Path, seed: int) -> None:
         for selection in selections(capture, seed):
             view = View(capture, selection)
             assert [active_span(view, gpu) for gpu in gpus(view)] == span_of_work(view)
-            if library() is None:
-                continue
-            reports = ("overlap", "stream_concurrency")
-            swept = [rows_of(capture, report, selection) for report in reports]
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("warpline.analysis.framework.lane_sweep.library", lambda: None)
-                assert [rows_of(capture, report, selection) for report in reports] == swept
+            assert_swept_as_sorted(capture, selection)
+
+
+def test_damaged_lanes_whose_events_overlap_are_sorted(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    for seed in range(8):
+        write_work(path, seed).close()
+        with h5py.File(path, "r+") as file:
+            durations = file["events/duration"]
+            durations[...] = np.asarray(durations[...]) * 5
+        with open_capture(path) as capture:
+            for selection in selections(capture, seed):
+                assert_swept_as_sorted(capture, selection)
+
+
+def assert_swept_as_sorted(capture: Capture, selection: Selection) -> None:
+    if library() is None:
+        return
+    reports = ("overlap", "stream_concurrency")
+    swept = [rows_of(capture, report, selection) for report in reports]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warpline.analysis.framework.lane_sweep.library", lambda: None)
+        assert [rows_of(capture, report, selection) for report in reports] == swept

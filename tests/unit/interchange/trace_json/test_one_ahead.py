@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.unit.interchange.import_tools import imported, text_file
 
+from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.reader import one_ahead
 
 
@@ -54,3 +58,14 @@ def test_leaving_early_ends_the_thread() -> None:
     assert len(trace_threads()) == 1
     ready.close()
     assert not trace_threads()
+
+
+def test_only_what_stands_before_the_events_is_known_when_they_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers: list[dict[str, Any]] = []
+    monkeypatch.setattr(TraceConverter, "begin", lambda _, header: headers.append(dict(header)))
+    event = '{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}'
+    # Behind the events, as the reader most likely is when the first of them is used.
+    imported(tmp_path, text_file(tmp_path, f'{{"first": 1, "traceEvents": [{event}], "second": 2}}')).close()
+    assert headers == [{"first": 1}]

@@ -1,8 +1,8 @@
 /* One sweep over the lanes of a device: how long which classes of events ran together.
  *
  * The caller is warpline/analysis/framework/lane_sweep.py; what is not compiled does the same by sorting borders
- * (warpline/analysis/structure/overlap.py). Lanes are sorted and do not overlap; damaged ones make wrong sums and nothing
- * worse: no index comes from them unchecked.
+ * (warpline/analysis/structure/overlap.py), and so do damaged lanes, whose events overlap or are not sorted: the sweep gives
+ * up at the first of them.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,7 +34,9 @@ static int64_t bounded(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
-/* Moves to the next event that fills time in the range: 0 where there is none. */
+enum { END, FOUND, OVERLAP };
+
+/* Moves to the next event that fills time in the range. */
 static int next_event(const Sweep *s, Lane *lane) {
     const int64_t stop = s->stop[lane->lane], offset = s->offset[lane->lane];
     for (int64_t row = lane->row; row < stop; row++) {
@@ -50,13 +52,15 @@ static int next_event(const Sweep *s, Lane *lane) {
         const int64_t from = begin < s->low ? s->low : begin, to = end > s->high ? s->high : end;
         if (to <= from)
             continue;
+        if (from < lane->end)
+            return OVERLAP;
         lane->time = from;
         lane->end = to;
         lane->class = s->lane_class ? s->lane_class[lane->lane] : class;
         lane->row = row + 1;
-        return 1;
+        return FOUND;
     }
-    return 0;
+    return END;
 }
 
 static void sink(Lane **heap, int64_t size, int64_t at) {
@@ -76,19 +80,20 @@ static void sink(Lane **heap, int64_t size, int64_t at) {
 }
 
 /* Time of the range by the set of classes that run (`sets`: of 2^classes) and by how many do (`numbers`: of classes + 1),
- * and that of each class (`busy`). `sets` may be null. 0 when there was no memory. */
+ * and that of each class (`busy`). `sets` may be null. 0 where events of a lane overlap, and without memory. */
 EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, int64_t *sets, int64_t *numbers, int64_t *busy) {
     Lane *lanes = malloc((size_t)(s->lanes + 1) * sizeof *lanes);
     Lane **heap = malloc((size_t)(s->lanes + 1) * sizeof *heap);
     int64_t *running = calloc((size_t)classes + 1, sizeof *running), *since = calloc((size_t)classes + 1, sizeof *since);
     int64_t size = 0, now = s->low, active = 0, set = 0;
+    int next = END;
     if (!lanes || !heap || !running || !since) {
         free(lanes), free(heap), free(running), free(since);
         return 0;
     }
     for (int64_t i = 0; i < s->lanes; i++) {
-        lanes[size] = (Lane){.row = s->first[i], .lane = (int32_t)i};
-        if (next_event(s, &lanes[size])) {
+        lanes[size] = (Lane){.row = s->first[i], .lane = (int32_t)i, .end = INT64_MIN};
+        if (next_event(s, &lanes[size]) == FOUND) {
             heap[size] = &lanes[size];
             size++;
         }
@@ -115,7 +120,10 @@ EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, int64_t *sets, in
                 set &= ~((int64_t)1 << (lane->class & 63));
                 active--;
             }
-            if (!next_event(s, lane)) {
+            next = next_event(s, lane);
+            if (next == OVERLAP)
+                break;
+            if (next == END) {
                 heap[0] = heap[--size];
                 if (!size)
                     break;
@@ -127,5 +135,5 @@ EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, int64_t *sets, in
     if (sets)
         sets[0] += s->high - now;
     free(lanes), free(heap), free(running), free(since);
-    return 1;
+    return next != OVERLAP;
 }

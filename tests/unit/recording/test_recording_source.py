@@ -106,7 +106,7 @@ def test_a_source_of_another_distribution_is_one_of_ours(tmp_path: Path) -> None
     assert checks["load"]["available"] is True
     assert checks["load"]["reason"].endswith(" now")
     assert checks["load"]["title"] in warpline("doctor", "--quick", cwd=tmp_path)
-    assert ",load" in warpline("record", "--help", cwd=tmp_path)
+    assert ", load;" in " ".join(warpline("record", "--help", cwd=tmp_path).split())
 
     record_until_sampled(tmp_path)
     info = json.loads(warpline("info", "run.h5", "--json", cwd=tmp_path))

@@ -91,7 +91,7 @@ def commands(python: str, steps: int, folder: str, tools: Path | None) -> dict[s
     if tools is None:
         return found
     if (tools / "viztracer").is_dir():
-        found["viztracer"] = [python, "-m", "viztracer", "-q", "-o", f"{folder}/v.json", "--", *program]
+        found["viztracer"] = [python, "-m", "viztracer", "--quiet", "-o", f"{folder}/v.json", "--", *program]
     py_spy = tools.parents[2] / "bin" / "py-spy"
     if py_spy.is_file():
         watch = [str(py_spy), "record", "-r", "100", "-f", "raw", "-o", f"{folder}/p", "--"]

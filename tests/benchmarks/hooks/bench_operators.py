@@ -25,6 +25,7 @@ from pathlib import Path
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 PACKAGES = Path(__file__).resolve().parents[3] / "capture"
+RECORD = [sys.executable, "-m", "warpline", "record", "-q", "--no-check"]
 DEFAULT = "cpu,nvml,nvtx,cuda,osrt,python,steps"
 LOADS = {
     "add": "torch.add of 64 numbers",
@@ -47,16 +48,7 @@ def by_turns(python: str, load: str, rounds: int) -> dict[str, float]:
     """Ratios to the bare pieces of the same process, by setting."""
     with tempfile.TemporaryDirectory() as folder:
         output = f"{folder}/run.h5"
-        recorder = [
-            sys.executable,
-            "-m",
-            "warpline",
-            "record",
-            "-q",
-            "--no-check",
-            "--trace",
-            f"{DEFAULT},torch",
-        ]
+        recorder = [*RECORD, "--trace", f"{DEFAULT},torch"]
         program = [python, str(PROGRAMS / "operators_by_turns.py"), load, str(rounds), f"{output}.spool"]
         variables = {**os.environ, "PYTHONPATH": str(PACKAGES), "KINETO_LOG_LEVEL": "99"}
         done = subprocess.run(
@@ -70,17 +62,7 @@ def by_turns(python: str, load: str, rounds: int) -> dict[str, float]:
 def commands(python: str, steps: int, folder: str, tools: Path | None) -> dict[str, list[str]]:
     """How each tool runs the program."""
     program = [str(PROGRAMS / "small_operators.py"), str(steps)]
-    record = [
-        sys.executable,
-        "-m",
-        "warpline",
-        "record",
-        "-q",
-        "--no-check",
-        "-o",
-        f"{folder}/x.h5",
-        "--trace",
-    ]
+    record = [*RECORD, "-o", f"{folder}/x.h5", "--trace"]
     found = {
         "bare": [python, *program],
         "Warpline, default": [*record, DEFAULT, "--", python, *program],

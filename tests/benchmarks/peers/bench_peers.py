@@ -88,7 +88,7 @@ except ImportError:
     missing("perfetto is not installed")
 try:
     tp = TraceProcessor(trace=sys.argv[1], config=TraceProcessorConfig(load_timeout=120))
-except Exception as error:
+except Exception as error:  # whatever keeps it from starting is told
     missing(f"its trace processor does not start: {str(error).splitlines()[0][:80]}")
 print(next(iter(tp.query("select count(*) as n from slice"))).n)
 tp.close()
@@ -104,7 +104,7 @@ except ImportError:
     missing("HolisticTraceAnalysis is not installed")
 try:
     found = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="")
-except Exception as error:
+except Exception as error:  # whatever it stumbles over is told
     missing(f"it cannot read this trace: {type(error).__name__}")
 print(len(found.t.get_trace(0)))
 """

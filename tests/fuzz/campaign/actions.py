@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-import numpy as np
+from tests.unit.storage.hostile import questions
 
 from warpline.storage import Capture, CaptureBuilder, open_capture, verify
 
@@ -28,66 +28,25 @@ WRITTEN = 0.06
 
 
 def ask_lanes(capture: Capture, rng: random.Random, scratch: Path) -> None:
-    """What a timeline asks: strips, counts, what is under the pointer, counters, utilisation."""
-    low, high = capture.span
-    start, stop = rng.choice(
-        [(low, high + 1), (low + (high - low) // 3, low + (high - low) // 3 + 1000), (high, high + 5)]
-    )
-    lanes = np.arange(min(len(capture.lanes), 200))
-    strip = capture.query(lanes, start, stop, 300)
-    capture.event_times(strip.rect_row)
-    capture.event_times(strip.mark_row[strip.mark_row >= 0])
-    capture.count_in(lanes, start, stop)
-    capture.union_busy_ns(lanes, start, stop)
-    for lane in lanes[:20].tolist():
-        capture.busy_ns(lane, start, stop)
-        capture.event_at(lane, (start + stop) // 2, 1000)
-    for counter in capture.counters:
-        counter.query(start, stop, 50)
-        counter.value_at(start)
-    for track in capture.tracks[:300]:
-        capture.utilization(track.index, start, stop, 50)
-        capture.children(track.index)
-        capture.rows_of_track(track.index)
+    """What a timeline asks."""
+    questions.lanes(capture, *rng.choice(questions.ranges(capture)))
 
 
 def ask_rows(capture: Capture, rng: random.Random, scratch: Path) -> None:
     """What the details of an event ask."""
     n = len(capture.events)
     for row in {0, n // 2, n - 1, rng.randrange(n)} if n else ():
-        capture.event_span(row)
-        capture.parent_of_row(row)
-        capture.nested_rows(row)
-        capture.next_event(row)
-        capture.previous_event(row)
-        capture.strings[int(capture.events.name[row])]
-        for ends, kinds in (capture.links_from(row), capture.links_to(row)):
-            list(map(capture.links.kind_name, kinds.tolist()))
-            capture.event_times(ends[ends >= 0])
-        for table in capture.kinds.values():
-            table.at(row)
+        questions.row(capture, row)
 
 
 def ask_columns(capture: Capture, rng: random.Random, scratch: Path) -> None:
     """Every column, stack and name."""
-    capture.events.start[capture.links.from_row[capture.links.from_row >= 0]]
-    capture.events.start[capture.links.to_row[capture.links.to_row >= 0]]
-    for table in capture.kinds.values():
-        capture.events.start[table.rows]
-        for attribute in table.attributes:
-            table.column(attribute)
-    for stack in range(-1, min(50, len(capture.stacks[0]) + 1)):
-        capture.stack_frames(stack)
-    capture.strings.all()
-    capture.strings.find("e")
+    questions.columns(capture)
 
 
 def ask_names(capture: Capture, rng: random.Random, scratch: Path) -> None:
     """The index of names."""
-    low, high = capture.span
-    index = capture.name_index()
-    index.rows(index.totals().name[:9], None, low, high)
-    index.totals(None, low + 1, high)
+    questions.names(capture)
 
 
 def ask_description(capture: Capture, rng: random.Random, scratch: Path) -> None:

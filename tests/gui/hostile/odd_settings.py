@@ -10,7 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QByteArray, QRect, QSettings
 
-_PATHS = ["x" * 5000, "\0", "é\u202e\ud800", "~nobody-of-this-name/x", "/proc/1/root/x", "/" + "n" * 300]
+_PATHS = ["x" * 5000, "\0", "é\u202e\ud800", "~nobody-of-this-name/x", "/proc/1/task/x", "/" + "n" * 300]
 VALUES: list[Any] = [
     None, True, -1, 0, 5, 2**31, 2**62, 2**63, -(2**63), 10**30, 1e300, 0.5, float("nan"), "", "x", *_PATHS,
     [], {}, [[]], [{}], [1, 2], ["a"], {"a": {"b": []}},

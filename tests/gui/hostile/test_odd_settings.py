@@ -117,7 +117,7 @@ def test_what_is_no_record_reads_as_none(tmp_path: Path, text: str) -> None:
 def test_recent_files_that_can_be_no_files_are_left_out(
     qtbot: QtBot, settings: Settings, sample: Path
 ) -> None:
-    odd = ["x" * 5000, "/" + "n" * 300, "\0", "~nobody-of-this-name/x", "/proc/1/root/x/y", ""]
+    odd = ["x" * 5000, "/" + "n" * 300, "\0", "~nobody-of-this-name/x", "/proc/1/task/x/y", ""]
     settings._store.setValue("files/recent", json.dumps([*odd, str(sample)]))
     window = MainWindow(settings)
     with surprises() as found:

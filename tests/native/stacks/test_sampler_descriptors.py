@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.unit.recording.recording_tools import WARPLINE
 
 PROGRAM = """
 import ctypes, glob, json, os, threading, time
@@ -48,16 +49,7 @@ print(json.dumps([allowed[0], theirs if there and allowed[0] else {}, own, os.re
 
 def test_the_sampler_keeps_nothing_of_the_programs_open_and_opens_nothing_in_it(tmp_path: Path) -> None:
     bare = [sys.executable, "-c", PROGRAM]
-    recorder = [
-        sys.executable,
-        "-m",
-        "warpline",
-        "record",
-        "-q",
-        "--no-check",
-        "-o",
-        str(tmp_path / "run.h5"),
-    ]
+    recorder = [*WARPLINE, "record", "-q", "--no-check", "-o", str(tmp_path / "run.h5")]
     plain, recorded = (
         json.loads(
             subprocess.run(

@@ -19,7 +19,7 @@ from tests.unit.storage.hostile import hostile_worker
 
 from warpline.storage import CaptureBuilder
 
-WORKER = Path(hostile_worker.__file__)
+REPOSITORY = Path(__file__).resolve().parents[4]
 
 
 def write_sample(path: Path, *, compress: bool = False) -> Path:
@@ -64,7 +64,8 @@ def write_sample(path: Path, *, compress: bool = False) -> Path:
 def outcomes(paths: list[Path]) -> list[tuple[str, str]]:
     """What becomes of each file; fails at the first that crashes, hangs, leaks or ends without one clear line."""
     done = subprocess.run(
-        [sys.executable, str(WORKER), *map(str, paths)],
+        [sys.executable, "-m", hostile_worker.__name__, *map(str, paths)],
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=True,

@@ -27,7 +27,7 @@ class HookedSource(RecordingSource):
 
         return HOOKS_TRIAL
 
-    def asked(self, session: Session) -> Mapping[str, str]:  # noqa: ARG002
+    def asked(self, session: Session) -> Mapping[str, str]:  # noqa: ARG002  # for sources that ask for more
         """Variables that tell the hooks what is wanted of them."""
         return {}
 

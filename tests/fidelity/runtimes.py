@@ -110,6 +110,10 @@ _ROOT = (
     "--ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 "
     "--proc /proc --dev /dev --unshare-all"
 )
+# In a namespace of mounts that goes with it; what is bound there is read-only, and the folder is empty afterwards.
+_CHANGED_ROOT = """mkdir root; unshare -Urm sh -c 'cd root; for at in usr lib lib64 bin; do mkdir $at
+mount --rbind "$(readlink -f /$at)" $at; done; chroot . /bin/sh -c "ls / /nowhere; id -u; sh -c id; exit 4"'; echo $?
+rm -r root"""
 _SUDO = """A=1 sudo -n -E sh -c 'id -u; echo $A; env | grep -vE "{ours}|SUDO" | sort'; sudo -n -k; exit 2"""
 _SESSIONS = """ps -o pgid=,sid=,tpgid= -p $$ | awk '{print ($1==$2), $3}'
 cat /proc/self/cgroup /proc/self/timerslack_ns"""
@@ -155,9 +159,9 @@ RUNTIMES: dict[str, list[str]] = {
     "sandbox": _shell("bwrap --ro-bind / / --proc /proc --dev /dev --unshare-all sh -c 'echo $$; id -u; exit 4'"),
     "sandbox without variables": _shell(f"bwrap {_ROOT} --clearenv sh -c 'env | wc -l; exit 4'; echo $?"),
     "sandbox with a root of its own": _shell(
-        # The loader says there that it does not find the agent (docs/reliability.md).
-        f"bwrap {_ROOT} sh -c 'ls /; echo $$; id -u; exit 4' 2>/dev/null; echo $?"
+        f"bwrap {_ROOT} sh -c 'ls / /nowhere; echo $$; id -u; sh -c id; exit 4'; echo $?"
     ),
+    "root folder changed": _shell(_CHANGED_ROOT),
     "descriptors": [sys.executable, "-c", _DESCRIPTORS],
     "descriptors of a child": _shell(f"'{sys.executable}' -c '{_DESCRIPTORS}' 5< x.c 7> seven.txt"),
     "descriptors of another": ["ls", "/proc/self/fd"],
@@ -189,6 +193,7 @@ NEEDED = {
     "sandbox": ("bwrap",),
     "sandbox without variables": ("bwrap",),
     "sandbox with a root of its own": ("bwrap",),
+    "root folder changed": ("unshare", "chroot"),
 }
 """What must be installed for those whose first word does not say it."""
 

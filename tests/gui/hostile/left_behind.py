@@ -12,11 +12,12 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from warpline_app.session import background
 
 SLACK_MIB = 24
+_PROC = Path("/proc/self")
 _PASSING = (".warpline", "warpline-", ".tmp", ".part", ".making")
 
 
 class Left(NamedTuple):
-    """What one look saw."""
+    """What one look saw; zeros for what this system does not tell of a process (no /proc)."""
 
     mib: int
     descriptors: int
@@ -38,15 +39,13 @@ def settle() -> None:
 
 def look(folder: Path) -> Left:
     """The figures of this process now; ``folder`` is where it may make temporary files."""
-    with open("/proc/self/status") as file:
-        fields = dict(line.split(":", 1) for line in file)
     passing = (path.name for path in folder.rglob("*"))
     files = tuple(sorted(name for name in passing if name.startswith(_PASSING) or name.endswith(_PASSING)))
+    if not (_PROC / "status").exists():
+        return Left(0, 0, 0, files)
+    fields = dict(line.split(":", 1) for line in (_PROC / "status").read_text().splitlines())
     return Left(
-        int(fields["VmRSS"].split()[0]) >> 10,
-        len(os.listdir("/proc/self/fd")),
-        int(fields["Threads"]),
-        files,
+        int(fields["VmRSS"].split()[0]) >> 10, len(os.listdir(_PROC / "fd")), int(fields["Threads"]), files
     )
 
 

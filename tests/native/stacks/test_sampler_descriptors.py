@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,17 +49,24 @@ print(json.dumps([allowed[0], theirs if there and allowed[0] else {}, own, os.re
 """
 
 
+def output_of(command: list[str]) -> str:
+    """What it prints; the program goes with its recorder when that takes too long."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            output = process.communicate(timeout=100)[0]
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    assert process.returncode == 0
+    return output
+
+
 def test_the_sampler_keeps_nothing_of_the_programs_open_and_opens_nothing_in_it(tmp_path: Path) -> None:
     bare = [sys.executable, "-c", PROGRAM]
     recorder = [*WARPLINE, "record", "-q", "--no-check", "-o", str(tmp_path / "run.h5")]
-    plain, recorded = (
-        json.loads(
-            subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=True
-            ).stdout
-        )
-        for command in (bare, [*recorder, "--", *bare])
-    )
+    plain, recorded = (json.loads(output_of(command)) for command in (bare, [*recorder, "--", *bare]))
     assert recorded[2].keys() == plain[2].keys()
     assert recorded[3]  # nobody else held the end that was closed
     if not recorded[0]:

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "becoming.h"
 #include "osrt.h"
 #include "python_layout.h"
 #include "python_sampler.h"
@@ -20,7 +21,10 @@ __attribute__((constructor)) static void start(void)
 {
     int saved_errno = errno;
     osrt_is_quiet++;
-    if (is_preloaded() && wl_start()) {
+    bool is_wanted = is_preloaded();
+    if (is_wanted)
+        becoming_start();
+    if (is_wanted && wl_start()) {
         wl_find_error_ring(getenv("WARPLINE_SPOOL"));
         osrt_start(python_sampler_start);
         python_sampler_start();

@@ -1,0 +1,180 @@
+/* Programs that this one becomes where this library cannot be read: in a sandbox with a root folder of its own, as another
+ * user. Their loader would say on standard error, for each of them, that it cannot preload it. So it is not asked to.
+ * Called between vfork and exec, too: nothing is allocated, nothing of the process is changed. */
+#define _GNU_SOURCE
+#undef _FORTIFY_SOURCE
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "becoming.h"
+#include "osrt.h"
+
+#define NAME "libwarpline_agent.so"
+#define LONGEST 4096u
+#define MOST_VARIABLES 8192u
+static const char variable[] = "LD_PRELOAD=";
+#define VARIABLE_LENGTH (sizeof variable - 1)
+
+static struct {
+    int (*execve)(const char *, char *const[], char *const[]);
+    int (*execvpe)(const char *, char *const[], char *const[]);
+    int (*fexecve)(int, char *const[], char *const[]);
+} theirs;
+
+void becoming_start(void)
+{
+    *(void **)&theirs.execve = osrt_real("execve", NULL);
+    *(void **)&theirs.execvpe = osrt_real("execvpe", NULL);
+    *(void **)&theirs.fexecve = osrt_real("fexecve", NULL);
+}
+
+static inline void find_theirs(void)
+{
+    if (UNLIKELY(theirs.execve == NULL)) /* before our constructor */
+        becoming_start();
+}
+
+/* Asked as the loader will: with the rights that this process has now, in the root folder that it has now. */
+static bool is_readable(const char *path)
+{
+    long descriptor = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor >= 0)
+        syscall(SYS_close, descriptor);
+    return descriptor >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP);
+}
+
+/* The words of a list of libraries but for ours, if it cannot be read; whether one was left out. Of `kept`, which has room
+ * for all of `words`, the words stay with one colon between them. */
+static bool leave_out(const char *words, char *kept)
+{
+    bool is_left_out = false;
+    char *end = kept;
+    while (*words != '\0') {
+        size_t length = strcspn(words, ": ");
+        memcpy(end, words, length);
+        end[length] = '\0';
+        const char *slash = strrchr(end, '/');
+        bool is_ours = slash != NULL && strcmp(slash + 1, NAME) == 0;
+        if (is_ours && !is_readable(end))
+            is_left_out = true;
+        else if (length != 0)
+            end += length, *end++ = ':';
+        words += length + (words[length] != '\0');
+    }
+    if (end != kept)
+        end--;
+    *end = '\0';
+    return is_left_out;
+}
+
+typedef int (*becomes)(const void *about, char *const arguments[], char *const variables[]);
+
+/* Not inlined: what stands on the stack here is large, and hardly ever wanted. */
+static __attribute__((noinline)) int become_without(const void *about, char *const arguments[],
+                                                    char *const variables[], size_t count, size_t at, becomes call)
+{
+    char line[LONGEST];
+    memcpy(line, variable, VARIABLE_LENGTH);
+    if (!leave_out(variables[at] + VARIABLE_LENGTH, line + VARIABLE_LENGTH))
+        return call(about, arguments, variables);
+    char *left[count + 1];
+    memcpy(left, variables, (count + 1) * sizeof *left);
+    if (line[VARIABLE_LENGTH] != '\0')
+        left[at] = line;
+    else
+        memmove(left + at, left + at + 1, (count - at) * sizeof *left);
+    return call(about, arguments, left);
+}
+
+static int become(const void *about, char *const arguments[], char *const variables[], becomes call)
+{
+    find_theirs();
+    int saved_errno = errno;
+    size_t count = 0, at = SIZE_MAX;
+    for (; variables != NULL && variables[count] != NULL && count < MOST_VARIABLES; count++)
+        if (at == SIZE_MAX && strncmp(variables[count], variable, VARIABLE_LENGTH) == 0)
+            at = count;
+    bool is_asked = at != SIZE_MAX && count < MOST_VARIABLES && strlen(variables[at]) < LONGEST - 1 &&
+                    strstr(variables[at], NAME) != NULL;
+    errno = saved_errno;
+    return is_asked ? become_without(about, arguments, variables, count, at, call) : call(about, arguments, variables);
+}
+
+static int by_path(const void *path, char *const arguments[], char *const variables[])
+{
+    return theirs.execve(path, arguments, variables);
+}
+
+static int by_name(const void *name, char *const arguments[], char *const variables[])
+{
+    return theirs.execvpe(name, arguments, variables);
+}
+
+static int by_descriptor(const void *descriptor, char *const arguments[], char *const variables[])
+{
+    return theirs.fexecve(*(const int *)descriptor, arguments, variables);
+}
+
+INTERPOSED int execve(const char *path, char *const arguments[], char *const variables[])
+{
+    return become(path, arguments, variables, by_path);
+}
+
+INTERPOSED int execv(const char *path, char *const arguments[]) { return become(path, arguments, environ, by_path); }
+
+INTERPOSED int execvp(const char *name, char *const arguments[]) { return become(name, arguments, environ, by_name); }
+
+INTERPOSED int execvpe(const char *name, char *const arguments[], char *const variables[])
+{
+    return become(name, arguments, variables, by_name);
+}
+
+INTERPOSED int fexecve(int descriptor, char *const arguments[], char *const variables[])
+{
+    return become(&descriptor, arguments, variables, by_descriptor);
+}
+
+static size_t arguments_behind(va_list list)
+{
+    size_t count = 1;
+    while (va_arg(list, char *) != NULL)
+        count++;
+    return count;
+}
+
+/* The arguments of a call with as many as it likes, as `arguments`; what follows them is next in `list`. */
+#define GATHER(first)                                                                                               \
+    va_list list;                                                                                                   \
+    va_start(list, first);                                                                                          \
+    size_t count = arguments_behind(list);                                                                          \
+    va_end(list);                                                                                                   \
+    char *arguments[count + 1];                                                                                     \
+    va_start(list, first);                                                                                          \
+    arguments[0] = (char *)(first);                                                                                 \
+    for (size_t i = 1; i <= count; i++)                                                                             \
+        arguments[i] = va_arg(list, char *)
+
+INTERPOSED int execl(const char *path, const char *first, ...)
+{
+    GATHER(first);
+    va_end(list);
+    return become(path, arguments, environ, by_path);
+}
+
+INTERPOSED int execlp(const char *name, const char *first, ...)
+{
+    GATHER(first);
+    va_end(list);
+    return become(name, arguments, environ, by_name);
+}
+
+INTERPOSED int execle(const char *path, const char *first, ...)
+{
+    GATHER(first);
+    char *const *variables = va_arg(list, char *const *);
+    va_end(list);
+    return become(path, arguments, variables, by_path);
+}

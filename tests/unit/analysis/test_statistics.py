@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
+from warpline.analysis.framework.loops import medians
+from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.statistics import batch_statistics, group_statistics, group_totals
 from warpline.analysis.framework.tables import Groups, combine_keys, group_order
 
@@ -58,7 +60,46 @@ def test_portions_change_nothing(found: list[tuple[int, int]], size: int, limit:
     def batches():  # type: ignore[no-untyped-def]
         return ((keys[i : i + size], column[i : i + size]) for i in range(0, len(keys), size))
 
-    check(batch_statistics(batches, limit), brute(found))
+    check(batch_statistics(batches, limit, compiled=False), brute(found))
+
+
+@pytest.mark.skipif(library() is None, reason="medians are not compiled here")
+@pytest.mark.fuzz
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from((30, 400, 3_000)),
+    st.integers(1, 6),
+    st.integers(1, 40),
+    st.sampled_from((1, 4)),
+    st.sampled_from((8, 200, 1 << 22)),
+)
+@settings(max_examples=rounds(40, 2_000))
+def test_bins_find_what_sorting_finds(
+    seed: int, n: int, kinds: int, digits: int, per_bin: int, room: int
+) -> None:
+    random = np.random.default_rng(seed)
+    keys = random.choice([0, 1, 5, 6, 1_500, 2_000], n) % random.choice([1, 7, 3_000])
+    shapes = (
+        lambda: random.lognormal(9, 2, n).astype(np.int64),
+        lambda: random.choice(random.integers(0, 2**digits, kinds), n),
+        lambda: random.integers(0, 2**digits, n),
+        lambda: 2**digits + random.integers(0, 3, n),
+    )
+    column = shapes[seed % len(shapes)]()
+    size = int(random.integers(1, n))
+
+    def batches():  # type: ignore[no-untyped-def]
+        return ((keys[i : i + size], column[i : i + size]) for i in range(0, n, size))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(medians, "VALUES_PER_BIN", per_bin)
+        patch.setattr(medians, "ROOM", room)
+        patch.setattr(medians, "_FINE_BITS", 2)
+        found = batch_statistics(batches, limit=1)
+    expected = batch_statistics(batches, compiled=False)
+    for name in ("key", "count", "total", "avg", "med", "min", "max"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
+    assert found.stddev == pytest.approx(expected.stddev, rel=1e-6, abs=1e-6)
 
 
 def test_values_and_keys_beyond_64_bits_are_sorted_another_way() -> None:
@@ -71,7 +112,7 @@ def test_a_group_larger_than_the_limit_has_its_exact_median() -> None:
     random = np.random.default_rng(3)
     column = random.lognormal(9, 2, 5_001).astype(np.int64)
     keys = np.zeros(len(column), np.uint32)
-    stats = batch_statistics(lambda: [(keys, column)], limit=100)
+    stats = batch_statistics(lambda: [(keys, column)], limit=100, compiled=False)
     assert stats.med[0] == np.median(column)
     assert stats.stddev[0] == pytest.approx(np.std(column, ddof=1))
 
@@ -88,9 +129,10 @@ def test_totals_without_sorting_agree(found: list[tuple[int, int]]) -> None:
         assert total[key] == sum(groups.get(key, []))
 
 
-def test_negative_values_are_refused() -> None:
+@pytest.mark.parametrize("n", [1, 100_000])
+def test_negative_values_are_refused(n: int) -> None:
     with pytest.raises(ValueError, match="at least 0"):
-        group_statistics(np.zeros(1, np.int64), np.array([-1]))
+        group_statistics(np.zeros(n, np.int64), np.full(n, -1))
 
 
 wide = st.integers(-3, 2) | st.integers(0, 1 << 40)

@@ -7,7 +7,7 @@ in memory when a hand first drags a range, and are gone with the capture: that r
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.lane_times import Keys, event_rows, named, times_of_cut
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
 Sums = npt.NDArray[Any]
-Keys = Callable[[int, int], UInt32Array]
-"""String ids by which places [first, stop) of the table of a kind are put together."""
 
 BLOCK = 1 << 13
 """Events of a block."""
@@ -96,24 +95,26 @@ def sums_by_name(view: View, kind: str, keys: Keys | None = None) -> GroupStatis
         return None
     if keys is not None and view.selection.names is not None:
         return None
-    named: Keys = keys or (lambda first, stop: view.names(view.places(kind, first, stop)))
+    ids = keys or named(view, kind)
     with _LOCK:
         known = _KNOWN.setdefault(view.capture, {})
         if kind not in known:
-            known[kind] = _built(found, view, kind, named)
+            known[kind] = _built(found, view, kind, ids)
         blocks = known[kind]
     if blocks is None:
         return None
     sums = np.zeros(max(len(view.capture.strings), 1), _SUM)
+    cut: list[tuple[int, int]] = []
     for first, stop, offset in view.lane_places(kind):
         view.check_cancelled()
-        cut = () if view.is_whole else sorted({first, stop - 1})
-        for place in cut:
-            _add_cut(found, view, kind, named, place, offset, sums)
-        inside = (first + 1, stop - 1) if cut else (first, stop)
-        low, high = blocks.add(found, *inside, sums)
-        _add_rows(found, view, kind, named, inside[0], low, sums)
-        _add_rows(found, view, kind, named, high, inside[1], sums)
+        if not view.is_whole:
+            cut += [(place, offset) for place in sorted({first, stop - 1})]
+            first, stop = first + 1, stop - 1
+        low, high = blocks.add(found, first, stop, sums)
+        _add_rows(found, view, kind, ids, first, low, sums)
+        _add_rows(found, view, kind, ids, high, stop, sums)
+    if cut:
+        _add(found, *times_of_cut(view, kind, ids, np.array(cut, np.int64)), sums)
     return _statistics(view, sums)
 
 
@@ -127,21 +128,12 @@ def _statistics(view: View, sums: Sums) -> GroupStatistics:
 
 
 def _add_rows(
-    found: ctypes.CDLL, view: View, kind: str, named: Keys, first: int, stop: int, sums: Sums
+    found: ctypes.CDLL, view: View, kind: str, keys: Keys, first: int, stop: int, sums: Sums
 ) -> None:
     """Adds places [first, stop) of the table of a kind, of which there may be none."""
     if first < stop:
-        _add(found, named(first, stop), view.durations(view.places(kind, first, stop)), sums)
-
-
-def _add_cut(
-    found: ctypes.CDLL, view: View, kind: str, named: Keys, place: int, offset: int, sums: Sums
-) -> None:
-    """Adds one event with what of it lies in the range."""
-    at = view.places(kind, place, place + 1)
-    start = view.starts(at, offset)
-    stop = np.minimum(start + view.durations(at), view.stop_ns)
-    _add(found, named(place, place + 1), np.maximum(stop - np.maximum(start, view.start_ns), 0), sums)
+        places = slice(first, stop)
+        _add(found, keys(places), view.durations(event_rows(view, kind, places)), sums)
 
 
 def _add(found: ctypes.CDLL, name: UInt32Array, duration: Int64Array, sums: Sums) -> None:
@@ -151,7 +143,7 @@ def _add(found: ctypes.CDLL, name: UInt32Array, duration: Int64Array, sums: Sums
     )
 
 
-def _built(found: ctypes.CDLL, view: View, kind: str, named: Keys) -> _Blocks | None:
+def _built(found: ctypes.CDLL, view: View, kind: str, keys: Keys) -> _Blocks | None:
     """The blocks of all events of a kind, made on all cores; None where they would be as large as the events."""
     count = len(view.capture.kinds[kind]) // BLOCK
     runs = [range(first, min(first + _HIGHER, count)) for first in range(0, count, _HIGHER)]
@@ -160,8 +152,9 @@ def _built(found: ctypes.CDLL, view: View, kind: str, named: Keys) -> _Blocks | 
     def make(run: range) -> tuple[list[tuple[UInt32Array, Sums]], tuple[UInt32Array, Sums]]:
         view.check_cancelled()
         first, stop = run.start * BLOCK, run.stop * BLOCK
-        name = np.ascontiguousarray(named(first, stop), np.uint32)
-        duration = np.ascontiguousarray(view.durations(view.places(kind, first, stop)), np.int64)
+        places = slice(first, stop)
+        name = np.ascontiguousarray(keys(places), np.uint32)
+        duration = np.ascontiguousarray(view.durations(event_rows(view, kind, places)), np.int64)
         every = np.zeros(ids, _SUM)
         return [
             _block(found, name[at : at + BLOCK], duration[at : at + BLOCK], every)

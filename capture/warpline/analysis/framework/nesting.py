@@ -31,6 +31,10 @@ def library() -> ctypes.CDLL | None:
             "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
             "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
             "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),
+            "warpline_group_sums": (INTEGER, [INTEGER, *[POINTER] * 3]),
+            "warpline_group_bins": (None, [INTEGER, *[POINTER] * 5, INTEGER]),
+            "warpline_group_values": (None, [INTEGER, *[POINTER] * 5]),
+            "warpline_group_ranks": (None, [INTEGER, *[POINTER] * 5]),
         },
     )
 

@@ -120,6 +120,7 @@ class View:
         self.stop_ns = last if given.stop_ns is None else max(given.stop_ns, self.start_ns)
         self.is_whole = given.start_ns is None and given.stop_ns is None
         self._spans: dict[frozenset[int], tuple[Span, ...]] = {}
+        self._lane_places: dict[str, tuple[tuple[int, int, int], ...]] = {}
 
     def restrict(self, start_ns: int, stop_ns: int) -> View:
         """The same selection in another time range (capture ns)."""
@@ -243,6 +244,12 @@ class View:
 
     def lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
         """As `kind_ranges`, lane by lane: only the first and the last event of each can reach out of the range."""
+        found = self._lane_places.get(kind)
+        if found is None:
+            found = self._lane_places[kind] = tuple(self._find_lane_places(kind))
+        return iter(found)
+
+    def _find_lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
         table = self.capture.kinds[kind].stored_rows
         spans = [span for _, span in self.lane_spans(self.tracks)]
         borders = np.array([(span.first, span.stop) for span in spans], np.int64).reshape(-1, 2)
@@ -267,19 +274,6 @@ class View:
                 filled += len(part)
         if waiting:
             yield join_events(waiting)
-
-    def times_by_name(self, kind: str) -> Iterator[tuple[npt.NDArray[np.uint32], Int64Array]]:
-        """(name, time inside the range) of the selected events of a kind, in batches: what most sums need."""
-        for first, stop, offset in self.kind_ranges(kind, None):
-            for begin in range(first, stop, BATCH_EVENTS):
-                end = min(begin + BATCH_EVENTS, stop)
-                if self.is_whole and self.selection.names is None:
-                    self.check_cancelled()
-                    place = self.places(kind, begin, end)
-                    yield self.names(place), self.durations(place)
-                else:
-                    events = self._read(kind, begin, end, offset)
-                    yield events.name, events.inside
 
     def places(self, kind: str, first: int, stop: int) -> slice | Int64Array:
         """Event rows of a part of a kind's table as an index into columns: a slice where they follow each other."""

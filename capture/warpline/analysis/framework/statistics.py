@@ -1,8 +1,9 @@
 """Count, total, average, exact median, extremes and deviation of values by group.
 
-The work is one sort of packed keys (group in the high bits, value in the low bits): after it every group is a run
-in which the smallest, the middle and the largest value stand at known places. Ties, order and chunking never change
-a result. Above `PACKED_LIMIT` values the groups are treated in portions, so that memory does not grow with the input.
+Few values are sorted once by packed keys (group in the high bits, value in the low bits): after it every group is a run
+in which the smallest, the middle and the largest value stand at known places. Many are counted in bins by compiled
+passes (`warpline.analysis.framework.loops.medians`); without those they are sorted too, above `PACKED_LIMIT` values in
+portions of the groups, so that memory does not grow with the input. Ties, order and chunking never change a result.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.medians import MiddleValues, middle_values
+
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 KeyArray = npt.NDArray[Any]
@@ -22,6 +25,8 @@ Batches = Callable[[], Iterable[tuple[KeyArray, Int64Array]]]
 
 _MOST = float(1 << 62)
 PACKED_LIMIT = 1 << 25
+_SORTED = 1 << 16
+"""Values that are sorted sooner than passed over three times."""
 _BLOCK = 1 << 15
 _EMPTY = np.empty(0, np.int64)
 
@@ -56,9 +61,19 @@ class GroupStatistics:
         return self.take(np.argsort(-self.total, kind="stable"))
 
 
-def group_statistics(keys: KeyArray, values: Int64Array) -> GroupStatistics:
+def group_statistics(keys: KeyArray, values: Int64Array, compiled: bool = True) -> GroupStatistics:
     """Statistics of ``values`` (int64 ≥ 0, any unit) by equal ``keys`` (integers ≥ 0 of the same length)."""
-    return _statistics_of_parts([(keys, values)])
+    columns = middle_values(lambda: [(keys, values)]) if compiled and len(keys) > _SORTED else None
+    return _statistics_of_parts([(keys, values)]) if columns is None else _of_columns(columns)
+
+
+def _of_columns(found: MiddleValues) -> GroupStatistics:
+    med = found.lower + (found.upper - found.lower) / 2
+    away = (found.total - found.count * found.center).astype(np.float64)
+    variance = (found.squares - away**2 / found.count) / np.maximum(found.count - 1, 1)
+    stddev = np.where(found.least == found.most, 0.0, np.sqrt(np.maximum(variance, 0.0)))
+    avg = found.total / found.count
+    return GroupStatistics(found.key, found.count, found.total, avg, med, found.least, found.most, stddev)
 
 
 def _statistics_of_parts(parts: list[tuple[KeyArray, Int64Array]]) -> GroupStatistics:
@@ -96,26 +111,25 @@ def group_totals(keys: KeyArray, values: Int64Array, n_keys: int) -> tuple[Int64
     return count.astype(np.int64), np.clip(total, -_MOST, _MOST).astype(np.int64)
 
 
-def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT) -> GroupStatistics:
+def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT, compiled: bool = True) -> GroupStatistics:
     """`group_statistics` over batches, sorting at most ``limit`` values at a time.
 
-    Up to ``limit`` values the batches are read once; beyond it once to count and once per portion of groups, and a
-    group that alone exceeds the limit is treated by `_large_group`. Memory grows with the largest key.
+    Up to ``limit`` values, and where compiled passes do without sorting up to `_SORTED`, the batches are read once.
+    Beyond, those passes read them three times and more; sorting reads them once to count and once per portion of
+    groups, and a group that alone exceeds the limit is treated by `_large_group`. Memory grows with the largest key.
     """
-    parts: list[tuple[KeyArray, Int64Array]] = []
-    filled = 0
-    counts = _EMPTY
-    for keys, values in batches():
-        parts.append((keys, values))
-        filled += len(keys)
-        if filled > limit:
-            for counted, _ in parts:
-                counts = _added(counts, np.bincount(counted))
-            parts = []
-    if filled <= limit:
+    parts = _read(batches, min(limit, _SORTED) if compiled else limit)
+    if parts is not None:
         return _statistics_of_parts(parts)
-    for counted, _ in parts:
-        counts = _added(counts, np.bincount(counted))
+    columns = middle_values(batches) if compiled else None
+    if columns is not None:
+        return _of_columns(columns)
+    parts = _read(batches, limit) if compiled else None
+    if parts is not None:
+        return _statistics_of_parts(parts)
+    counts = _EMPTY
+    for keys, _ in batches():
+        counts = _added(counts, np.bincount(keys))
     results = []
     for portion in _portions(counts, limit):
         if len(portion) == 1 and counts[portion[0]] > limit:
@@ -129,6 +143,18 @@ def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT) -> GroupStatis
         *(_joined([getattr(r, f.name) for r in results]) for f in fields(GroupStatistics))
     )
     return joined.take(np.argsort(joined.key, kind="stable"))
+
+
+def _read(batches: Batches, limit: int) -> list[tuple[KeyArray, Int64Array]] | None:
+    """All batches; None where they hold more than ``limit`` values."""
+    parts: list[tuple[KeyArray, Int64Array]] = []
+    filled = 0
+    for keys, values in batches():
+        parts.append((keys, values))
+        filled += len(keys)
+        if filled > limit:
+            return None
+    return parts
 
 
 def quick_statistics(batches: Batches, n_keys: int) -> GroupStatistics:

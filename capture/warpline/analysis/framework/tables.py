@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.block_sums import sums_by_name
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.loops.lane_times import Keys, times_by_name
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import Targets, Texts, Values, unrecorded
 from warpline.analysis.framework.selection import View
@@ -135,11 +136,14 @@ def event_targets(rows: Int64Array) -> Targets:
     return Targets(rows=rows)
 
 
-def statistics_by_name(view: View, kind: str, options: Options) -> GroupStatistics:
-    """Statistics of the time inside the range by name, largest total first; memory stays bounded."""
-    if options.quick and (sums := sums_by_name(view, kind)) is not None:
+def statistics_by_name(view: View, kind: str, options: Options, keys: Keys | None = None) -> GroupStatistics:
+    """Statistics of the time inside the range by name, largest total first; memory stays bounded.
+
+    With ``keys`` by other string ids; a kind is always asked with the same.
+    """
+    if options.quick and (sums := sums_by_name(view, kind, keys)) is not None:
         return sums.by_total()
-    return computed_by_name(view, lambda: view.times_by_name(kind), options)
+    return computed_by_name(view, lambda: times_by_name(view, kind, keys), options)
 
 
 def computed_by_name(view: View, batches: Batches, options: Options) -> GroupStatistics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.loops.lane_times import times_by_name
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.tables import name_texts
@@ -27,7 +28,7 @@ def rank_kernels(case: RankCase) -> Table | NotRecorded:
     size = max(len(view.capture.strings), 1)
     count, total = np.zeros(size, np.int64), np.zeros(size, np.int64)
     for kind in kinds:
-        for name, time in view.times_by_name(kind):
+        for name, time in times_by_name(view, kind):
             count += np.bincount(name, minlength=size)
             np.add.at(total, name, time)
     names = np.flatnonzero((count > 0) & ~communication_ids(view)[:size])

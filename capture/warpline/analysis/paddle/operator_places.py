@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.lane_times import times_by_name
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
@@ -29,7 +30,7 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
         return missing("operator")
     steps = find_steps(view, options)
     names = np.zeros(max(len(view.capture.strings), 1), bool)
-    for name, _ in view.times_by_name("operator"):
+    for name, _ in times_by_name(view, "operator"):
         names[name] = True
     last = max(_MOST_LINES // max(int(names.sum()), 1), _LEAST_PLACES)
     parts: list[OperatorGroups] = []

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.block_sums import sums_by_name
+from warpline.analysis.framework.loops.lane_times import Places, named
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.framework.statistics import GroupStatistics
-from warpline.analysis.framework.tables import computed_by_name, statistics_by_name
+from warpline.analysis.framework.tables import statistics_by_name
 from warpline.model.communication import COMMUNICATION
 
 Int64Array = npt.NDArray[np.int64]
@@ -71,19 +70,16 @@ def communication_ids(view: View) -> npt.NDArray[np.bool_]:
 
 def full_names(view: View, events: SelectedEvents) -> npt.NDArray[np.uint32]:
     """String ids of the full (demangled) names of kernels, the plain name where none was recorded."""
-    return _full(view, events.index, events.name)
+    full = view.column("kernel", "demangled_name", events.index)
+    return _full(view, np.ma.getdata(full), ~np.ma.getmaskarray(full), events.name)
 
 
-def _full_names_of(view: View, first: int, stop: int) -> npt.NDArray[np.uint32]:
-    """Likewise of places [first, stop) of the table of kernels."""
-    return _full(view, np.arange(first, stop), view.names(view.places("kernel", first, stop)))
-
-
-def _full(view: View, index: Int64Array, name: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    full = view.column("kernel", "demangled_name", index)
-    if np.ma.getmaskarray(full).all():
+def _full(
+    view: View, full: npt.NDArray[Any], known: npt.NDArray[np.bool_], name: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint32]:
+    if not known.any():
         return name
-    ids = np.where(np.ma.getmaskarray(full) | (np.ma.getdata(full) == 0), name, np.ma.getdata(full))
+    ids = np.where(known & (full != 0), full, name)
     return np.minimum(ids, max(len(view.capture.strings) - 1, 0)).astype(np.uint32)
 
 
@@ -91,13 +87,10 @@ def kernel_statistics(view: View, options: Options) -> GroupStatistics:
     """Statistics of kernels by full name (string ids), largest total first."""
     if "demangled_name" not in view.capture.kinds["kernel"].attributes:
         return statistics_by_name(view, "kernel", options)
-    if options.quick:
-        sums = sums_by_name(view, "kernel", lambda first, stop: _full_names_of(view, first, stop))
-        if sums is not None:
-            return sums.by_total()
+    plain = named(view, "kernel")
+    full, known = view.capture.kinds["kernel"].column("demangled_name")
 
-    def batches() -> Iterator[tuple[npt.NDArray[Any], Int64Array]]:
-        for events in view.batches("kernel"):
-            yield full_names(view, events), events.inside
+    def keys(places: Places) -> npt.NDArray[np.uint32]:
+        return _full(view, full[places], known[places], plain(places))
 
-    return computed_by_name(view, batches, options)
+    return statistics_by_name(view, "kernel", options, keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.unit.effort import rounds
 
 from warpline.analysis.framework import block_sums
 from warpline.analysis.framework.block_sums import sums_by_name
+from warpline.analysis.framework.loops.lane_times import times_by_name
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Selection, View
@@ -27,6 +29,11 @@ pytestmark = pytest.mark.skipif(library() is None, reason="blocks are not compil
 
 def as_lists(stats: GroupStatistics) -> dict[str, list[float]]:
     return {field.name: np.nan_to_num(getattr(stats, field.name)).tolist() for field in fields(stats)}
+
+
+def by_event(view: View, kind: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Names and times inside the range, computed of every event."""
+    return ((events.name, events.inside) for events in view.batches(kind))
 
 
 @pytest.mark.fuzz
@@ -42,9 +49,11 @@ def test_blocks_agree_with_adding_up(tmp_path: Path, seed: int, block: int) -> N
             view = View(capture, selection)
             for kind in (kind for kind in KINDS if kind in capture.kinds):
                 found = sums_by_name(view, kind)
-                expected = quick_statistics(partial(view.times_by_name, kind), names)
+                expected = quick_statistics(partial(by_event, view, kind), names)
                 assert found is not None
                 assert as_lists(found) == as_lists(expected)
+                in_place = quick_statistics(partial(times_by_name, view, kind), names)
+                assert as_lists(in_place) == as_lists(expected)
 
 
 def test_names_that_do_not_repeat_are_added_up_one_by_one(

@@ -56,12 +56,16 @@ def laid_out(seed: Path) -> tuple[bytes, tuple[Column, ...]]:
 def mutate(seed: Path, target: Path, rng: random.Random) -> str:
     """Write a hostile copy; returns what was done to it."""
     content, columns = laid_out(seed)
-    if not columns:
-        target.write_bytes(content)
-        return "nothing"
+    data, done = changed(content, columns, rng)
+    target.write_bytes(data)
+    return done
+
+
+def changed(content: bytes, columns: tuple[Column, ...], rng: random.Random) -> tuple[bytes, str]:
+    """A file with other values where its columns lie, and which these are."""
     data = bytearray(content)
     done = []
-    for column in rng.choices(columns, k=rng.choice([1, 1, 1, 2, 3, 8])):
+    for column in rng.choices(columns, k=rng.choice([1, 1, 1, 2, 3, 8])) if columns else ():
         size = column.length * column.dtype.itemsize
         values = np.frombuffer(data, column.dtype, column.length, column.offset).copy()
         if column.name == "meta":
@@ -72,8 +76,7 @@ def mutate(seed: Path, target: Path, rng: random.Random) -> str:
             raw = _values(values, columns, rng).tobytes()
         data[column.offset : column.offset + size] = raw[:size].ljust(size)
         done.append(column.name)
-    target.write_bytes(data)
-    return "+".join(done)
+    return bytes(data), "+".join(done) or "nothing"
 
 
 def _values(values: Any, columns: tuple[Column, ...], rng: random.Random) -> Any:

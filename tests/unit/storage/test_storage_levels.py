@@ -101,3 +101,21 @@ def test_any_choice_of_sound_levels_is_sound(tmp_path: Path, monkeypatch: pytest
             counts = capture.pyramid.count
             assert counts
             assert list(verify(capture)) == []
+
+
+@needs_loops
+def test_times_that_change_after_they_were_counted_stay_in_their_room() -> None:
+    """A file that somebody rewrites has more bins than there is room for, or fewer."""
+    n = 300
+    start = np.zeros(n, np.int64)
+    columns = start, np.ones(n, np.int64), np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+    lib = levels_native.library()
+    assert lib is not None
+    near, far = np.zeros(n, np.int64), np.arange(n) * 100
+    for counted, then in ((near, far), (far, near)):
+        start[:] = counted
+        entries = levels_native.bin_count(lib, start, 3)
+        start[:] = then
+        level = levels_native.level_from_events(lib, *columns, 3, entries)
+        assert len(level.start) == len(level.row) == 1
+        assert level.row.max() < n

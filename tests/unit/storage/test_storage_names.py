@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -168,3 +169,70 @@ def test_the_compiled_sort_agrees_with_numpy(seed: int, n: int, highest: int, is
         names, counts = name_pieces.sort_names(events, part, row, busy, compiled)
         found.append([column.tolist() for column in (names, counts, row, busy)])
     assert found[0] == found[1]
+
+
+class _Rewriting:
+    """The compiled sort, in front of which somebody writes into the file: ``names`` become ``others``."""
+
+    def __init__(self, names: np.ndarray, others: np.ndarray) -> None:
+        self._names, self._others = names, others
+        found = name_pieces.library()
+        assert found is not None
+        self._sort = found.warpline_sort_names
+        self.given: list[int] = []
+
+    def warpline_sort_names(self, *arguments: int) -> int:
+        self._names[:] = self._others
+        self.given.append(self._sort(*arguments))
+        return self.given[-1]
+
+
+@pytest.mark.parametrize("other", [0, 5, 9, 10, 2**32 - 1])
+def test_names_that_change_while_they_are_sorted_lead_nowhere(
+    monkeypatch: pytest.MonkeyPatch, other: int
+) -> None:
+    """Rows are those of the column whatever becomes of it, and none is left as it was."""
+    if name_pieces.library() is None:
+        pytest.skip("the sort is not compiled here")
+    n = 40
+    names = np.arange(n, dtype=np.uint32) % 10
+    events = Events(np.arange(n), np.ones(n, np.int64), names, np.zeros(n, np.uint8), np.zeros(n, np.uint8))
+    others = names.copy()
+    others[::3] = other
+    rewriting = _Rewriting(names, others)
+    monkeypatch.setattr(name_pieces, "library", lambda: rewriting)
+    row, busy = np.full(n, 2**31, np.uint32), np.zeros(n, np.int64)
+    distinct, counts = name_pieces.sort_names(events, slice(0, n), row, busy)
+    assert (rewriting.given[0] < 0) == (other > 9)
+    assert sorted(row.tolist()) == list(range(n))
+    assert names[row].tolist() == np.repeat(distinct, counts).tolist() == sorted(others.tolist())
+
+
+def test_names_that_somebody_writes_all_the_while_are_sorted_into_their_room() -> None:
+    """Between the two readings as well: every place is filled once, and nothing beside them."""
+    n, rounds_, around = 100_000, 12, 64
+    first = np.arange(n, dtype=np.uint32) % 50
+    names = first.copy()
+    events = Events(np.arange(n), np.ones(n, np.int64), names, np.zeros(n, np.uint8), np.zeros(n, np.uint8))
+    is_over = threading.Event()
+
+    def write() -> None:
+        rng = np.random.default_rng(4)
+        while not is_over.is_set():
+            names[: n // 2] = rng.integers(0, 50, n // 2, np.uint32)
+            names[:] = first
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(rounds_):
+            room = np.full(n + 2 * around, 2**31, np.uint32)
+            busy = np.zeros(n, np.int64)
+            _distinct, counts = name_pieces.sort_names(events, slice(0, n), room[around:-around], busy)
+            assert counts.sum() == n
+            assert (np.sort(room[around:-around]) == np.arange(n)).all()
+            assert (room[:around] == 2**31).all()
+            assert (room[-around:] == 2**31).all()
+    finally:
+        is_over.set()
+        writer.join()

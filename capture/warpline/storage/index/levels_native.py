@@ -25,7 +25,7 @@ _NOT_BUSY = INTEGER(int(NOT_BUSY))
 def library() -> ctypes.CDLL | None:
     """The compiled loops, None where they are not compiled."""
     count = [POINTER, INTEGER, INTEGER]
-    first = [POINTER] * 4 + [INTEGER] * 3 + [POINTER]
+    first = [POINTER] * 4 + [INTEGER] * 4 + [POINTER]
     following = [POINTER, INTEGER, INTEGER, INTEGER, POINTER]
     return load(
         LIBRARY,
@@ -64,13 +64,18 @@ def level_from_events(
     level: int,
     entries: int,
 ) -> LodLevel:
-    """A level from the columns of a lane; ``entries`` is its `bin_count`."""
+    """A level from the columns of a lane; ``entries`` is its `bin_count`.
+
+    It has no more, and fewer where somebody has rewritten the file below the columns since they were counted.
+    """
     made = _empty(level, entries)
-    lib.warpline_levels_first(
-        address(start), address(duration), address(flags), address(kind), len(start), level, _NOT_BUSY,
+    filled = lib.warpline_levels_first(
+        address(start), address(duration), address(flags), address(kind), len(start), level, _NOT_BUSY, entries,
         ctypes.byref(_pointers(made)),
     )  # fmt: skip
-    return made
+    if filled == entries:
+        return made
+    return LodLevel(level, made.start[:filled], made.longest[:filled], made.rest[:filled], made.row[:filled])
 
 
 def coarser(lib: ctypes.CDLL, finer: LodLevel, level: int, entries: int) -> LodLevel:

@@ -33,6 +33,7 @@ PIECE = 1 << 21
 
 LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
 _MOST_THREADS = 8
+_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _IDS_PER_EVENT = 16
 """Counting takes a pass over all ids up to the highest: of few events with high ids sorting is cheaper."""
 
@@ -142,12 +143,14 @@ def sort_names(
         ids = int(columns[0].max()) + 1
         is_native = all(column.dtype.isnative and column.flags.aligned for column in (*columns, row, busy))
         if is_native and ids <= _IDS_PER_EVENT * len(row) + 1024:
-            return _compiled_sort(found, columns, ids, row, busy)
+            made = _compiled_sort(found, columns, ids, row, busy)
+            if made is not None:
+                return made
     # Packed with its position a name sorts stably, and faster than any indirect sort.
-    key = events.name[part].astype(np.int64) << 32 | np.arange(part.stop - part.start)
+    key = events.name[part].astype(np.uint64) << _HALF | np.arange(part.stop - part.start, dtype=np.uint64)
     key.sort()
-    row[:] = key & 0xFFFFFFFF
-    key >>= 32
+    row[:] = key & _LOWER
+    key >>= _HALF
     heads = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
     np.cumsum(np.where(events.flags[part] & int(NOT_BUSY), 0, events.duration[part])[row], out=busy)
     return key[heads].astype(np.uint32), np.diff(np.concatenate([heads, [len(key)]]))
@@ -155,14 +158,15 @@ def sort_names(
 
 def _compiled_sort(
     found: ctypes.CDLL, columns: tuple[Array, ...], ids: int, row: UInt32Array, busy: Int64Array
-) -> tuple[UInt32Array, Int64Array]:
+) -> tuple[UInt32Array, Int64Array] | None:
+    """See `sort_names`; None where somebody rewrites the file below the columns meanwhile: numpy reads them once."""
     most = min(len(row), ids)
     at, names, counts = np.zeros(ids, np.uint32), np.empty(most, np.uint32), np.empty(most, np.int64)
     filled: tuple[Array, ...] = (at, row, busy, names, counts)
     distinct = found.warpline_sort_names(
         len(row), *map(address, columns), int(NOT_BUSY), ids, *map(address, filled)
     )
-    return names[:distinct].copy(), counts[:distinct].copy()
+    return (names[:distinct].copy(), counts[:distinct].copy()) if distinct >= 0 else None
 
 
 def names_in_memory(

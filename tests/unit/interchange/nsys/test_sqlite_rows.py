@@ -96,3 +96,11 @@ def test_whole_batches_and_the_last(connection: SqliteRows) -> None:
 )
 def test_what_it_cannot_read_it_says(connection: SqliteRows, query: str, types: dict[str, int]) -> None:
     assert list(connection.read(query, types, 10)) == [None]
+
+
+def test_a_text_of_many_digits_is_no_number_and_costs_the_file_nothing() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        tables = SqliteTables(table(folder, [(1, None, None), (b"9" * 30, None, None), (b"7", None, None)]))
+        (batch,) = tables.read("T", ("a",))
+        tables.close()
+    assert batch["a"].tolist() == [1, NULL, 7]

@@ -46,7 +46,9 @@ def table(name: str, group: Group) -> list[tuple[Any, ...]]:
     columns += [column for column in (group.phases, group.ids) if column]
     for key, column in sorted(group.texts.items()):
         # What had to be mended is written anew.
-        table = [json.loads(text) if key == "payload" and text else text for text in column.table]
+        table = [
+            json.loads(text, parse_int=str) if key == "payload" and text else text for text in column.table
+        ]
         columns.append([(key, repr(table[code])) for code in column.codes])
     return sorted(zip(*columns, strict=True), key=repr)
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.nsys.tables.access import NULL
+from warpline.untrusted import INT64
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ def _int(cell: object) -> int:
         return int(cell) if math.isfinite(cell) and abs(cell) < 1 << 62 else NULL
     if isinstance(cell, bytes):
         try:
-            return int(cell)
+            number = int(cell)
         except ValueError:
             return NULL
+        return number if number in INT64 else NULL
     return cell if isinstance(cell, int) else NULL
 
 

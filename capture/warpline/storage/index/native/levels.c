@@ -1,7 +1,7 @@
 /* The level of detail of a lane: what warpline/storage/index/level_of_detail.py does with numpy, with the same results.
  *
  * The caller has checked that all columns are equally long. Their values may be anything: arithmetic on them wraps
- * around, and none becomes an address.
+ * around, and none becomes an address. Columns of events may lie in a mapped file, and change between two readings.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,19 +36,20 @@ static void put(
     out->row[at] = row;
 }
 
-/* The first level, from the lane's events. `out` has room for as many entries as `warpline_levels_count` told. */
+/* The first level, from the lane's events. `out` has room for `room` entries, as many as `warpline_levels_count` told; how
+ * many there are now, at most so many. */
 EXPORT int64_t warpline_levels_first(
     const int64_t *start, const int64_t *duration, const uint8_t *flags, const uint8_t *kind, int64_t n, int64_t level,
-    int64_t not_busy, const Level *out
+    int64_t not_busy, int64_t room, const Level *out
 ) {
     int64_t entries = 0;
-    for (int64_t i = 0; i < n;) {
+    for (int64_t i = 0; i < n && entries < room;) {
         int64_t bin = start[i] >> level, winner = i;
         uint64_t busy = 0;
-        for (; i < n && start[i] >> level == bin; i++) {
+        do {
             busy += (uint64_t)(duration[i] & is_work(flags[i], not_busy));
             winner = duration[i] >= duration[winner] ? i : winner;
-        }
+        } while (++i < n && start[i] >> level == bin);
         put(out, entries++, start[winner], duration[winner], flags[winner], kind[winner], busy, (uint32_t)winner, not_busy);
     }
     return entries;

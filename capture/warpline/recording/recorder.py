@@ -18,6 +18,7 @@ from warpline.recording.collectors import Collectors
 from warpline.recording.control import ControlServer
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.launch import Target, terminate
+from warpline.recording.precedence import Pace, before_others
 from warpline.recording.proc_files import process_stat
 from warpline.recording.running import RunningProgram
 from warpline.recording.session import Session
@@ -34,8 +35,6 @@ AGENT_FLUSH_S = 0.15
 """Agents look at the control page every 20 ms, and then hand over what they still hold."""
 # A program that begins a range goes on at once; what only the recorder sees of it until it looks is not recorded.
 _RANGE_PERIOD_NS = 5_000_000
-# The kernel's rings go with whoever kills us: what they held since they were last emptied is lost.
-_EMPTIED_EVERY_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -103,14 +102,15 @@ class Recorder:
         Raises OSError and MemoryError when not even the end can be written down.
         """
         try:
-            self._watch()
+            with before_others():
+                self._watch()
         except (OSError, MemoryError) as error:
             why = error.strerror if isinstance(error, OSError) else english("no memory")
             self.warnings.append(english("the recording ended before the program: {why}", why=why or error))
         return self._finish()
 
     def _watch(self) -> None:
-        ended = self.target.watch()
+        ended, pace = self.target.watch(), Pace()
         with contextlib.ExitStack() as stack, select.epoll() as poller:
             if ended is not None:
                 stack.callback(os.close, ended)
@@ -127,8 +127,9 @@ class Recorder:
                     next_tick = min(max(next_tick + self._period_ns(), now), self._deadline(now))
                 # A client that is connected is looked after at every turn; there is at most a handful.
                 clients = self._server.descriptors[1:]
-                patience = max(0, next_tick - time.monotonic_ns()) / 1e9
-                poller.poll(min(patience, 0.01 if clients else _EMPTIED_EVERY_S))
+                now = time.monotonic_ns()
+                patience = min(max(0, next_tick - now) / 1e9, pace.patience_s(now))
+                poller.poll(min(patience, 0.01) if clients else patience)
                 self._collectors.drain()
                 self._server.serve()
                 self._obey_signals()

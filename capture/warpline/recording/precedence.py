@@ -57,7 +57,7 @@ def _set(nice: int, slice_ns: int) -> bool:
 
 
 class Pace:
-    """How long the recorder may wait until it empties the rings again: less for a second when it got no core in time."""
+    """How long the recorder may wait until it empties the rings again: less for a second once it was late."""
 
     def __init__(self) -> None:
         self._expected_ns = 0

@@ -1,8 +1,8 @@
 """Hostile inputs in the window: each is opened, moved about in, every panel shown, every command run.
 
-``python -m tests.fuzz.campaign.window --work build/fuzz --seconds 600``. Inputs are made as those of `campaign`,
-captures in ways in which they mostly can be opened; ``--kinds h5 --first 44 --count 1`` makes one again. A window is
-used for `BATCH` of them, and one that dies or holds up is followed by another.
+``python -m tests.fuzz.campaign.window --work build/fuzz --seconds 600``. Inputs are those of
+`window_inputs`; ``--kinds h5 --first 44 --count 1`` makes one again. A window is used for `BATCH` of them: what one
+leaves open, or what is still at work after it, counts as bad. One that dies or holds up is followed by another.
 """
 
 from __future__ import annotations
@@ -20,18 +20,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.campaign import actions, campaign, fork_server, mutate_h5
-from tests.fuzz.campaign.coupled_values import coupled
+from tests.fuzz.campaign import actions, campaign, fork_server, window_inputs
+from tests.fuzz.campaign.window_inputs import KINDS, WEIGHTS
 
-OPENED = (
-    *(mutate_h5.extreme_values, mutate_h5.extreme_values, coupled, coupled),
-    *(mutate_h5.meta, mutate_h5.attributes),
-)
-"""What mostly leaves a capture that can be opened."""
-KINDS = ("h5", "json", "sqlite", "pb", "spool")
-WEIGHTS = (6, 2, 1, 1, 1)
-"""Captures reach farthest."""
-BATCH = 40
+BATCH = 60
 PATIENCE_S = 900.0
 """A machine that others keep busy is slow; how long the processor may take is another matter."""
 CPU_S = 60.0
@@ -107,13 +99,16 @@ def main() -> int:
     args.work.mkdir(parents=True, exist_ok=True)
     if "spool" in args.kinds:
         campaign.record_seeds(args.work)
-    seeds = {kind: found for kind in args.kinds if (found := campaign.seeds_of(kind, args.data, args.work))}
+    seeds = {
+        kind: found for kind in args.kinds if (found := window_inputs.seeds_of(kind, args.data, args.work))
+    }
     inputs = args.work / "window-in"
     shutil.rmtree(inputs, ignore_errors=True)
     inputs.mkdir()
     worker = Worker(args.work / "window")
     (args.work / "window").mkdir(exist_ok=True)
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in seeds}
+    used: Counter[str] = Counter()
     weights = [WEIGHTS[KINDS.index(kind)] for kind in seeds]
     until = time.monotonic() + args.seconds
     try:
@@ -123,12 +118,14 @@ def main() -> int:
             (kind,) = random.Random(number).choices(list(seeds), weights)
             outcome = attempt(worker, kind, seeds[kind], inputs, number, args.work)
             counts[kind][outcome["state"]] += 1
+            used[kind] += outcome.get("seconds", 0)
     finally:
         worker.end()
         actions.empty(inputs)
     for kind, states in counts.items():
         ended = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        print(f"window {kind:8} {sum(states.values()):6} inputs: {ended}")
+        each = used[kind] / max(1, sum(states.values()))
+        print(f"window {kind:8} {sum(states.values()):6} inputs: {ended}; {each:.1f} s of the processor each")
     good = (*campaign.GOOD, "not made")
     return int(any(state not in good for states in counts.values() for state in states))
 
@@ -139,12 +136,9 @@ def attempt(
     """Make an input and have the window use it; what ends badly is kept in ``work``."""
     rng = random.Random(f"{kind} {number}")
     try:
-        if kind == "h5":
-            path, seed = inputs / "x.h5", rng.choice(seeds)
-            what = f"{seed.name}: {mutate_h5.mutate(seed, path, rng, OPENED)}"
-        else:
-            path, what = campaign.make(kind, seeds, inputs, rng)
+        path, what = window_inputs.make(kind, seeds, inputs, rng)
     except campaign.MUTATORS_LIMITS:
+        actions.empty(inputs)
         return {"state": "not made"}
     outcome = worker.ask(path, number) | {"what": what, "kind": kind, "number": number}
     if outcome["state"] not in campaign.GOOD:

@@ -6,6 +6,7 @@ Reads a path and a seed in each line of its input and answers each with a line o
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import resource
@@ -16,16 +17,22 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from tests.gui.hostile.random_user import RandomUser, surprises
+from tests.fuzz.campaign.window_inputs import PAIR
+from tests.gui.hostile.left_behind import settle
+from tests.gui.hostile.random_user import RandomUser, surprises, until
 
 from warpline.model.errors import WarplineError
 from warpline.recording.recover import recover
 from warpline_app.look.application import make_application
+from warpline_app.session.document import Document
+from warpline_app.session.opening import OpenProblem
 from warpline_app.session.settings import Settings
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.run_window import tell_failures
 
-STEPS = 40
+STEPS = 24
+COMMANDS = 0.4
+"""Of the commands, another share for each input: they are most of the time, and each looks at a capture alike."""
 _LIMIT_MIB = 6000
 
 
@@ -44,6 +51,13 @@ def captured(path: Path) -> Path:
     return path
 
 
+def opened(user: RandomUser, path: Path) -> OpenProblem | None:
+    """Open what was made, as its kind is opened. Raises TimeoutError."""
+    if path.suffix == PAIR:
+        return user.compare(path / "a.h5", path / "b.h5")
+    return user.open(captured(path))
+
+
 def outcome(window: MainWindow, path: Path, seed: int) -> dict[str, object]:
     """Open, use, close."""
     before, began = resident_mib(), time.process_time()
@@ -51,19 +65,22 @@ def outcome(window: MainWindow, path: Path, seed: int) -> dict[str, object]:
     with surprises() as found:
         user = RandomUser(window, seed)
         try:
-            problem = user.open(captured(path))
+            problem = opened(user, path)
             if problem is None:
-                user.use_everything(STEPS)
+                user.use_everything(STEPS, COMMANDS)
             else:
                 state, text = "traceback" if problem.details else "refused", problem.details or problem.text
         except TimeoutError as error:
             state, text = "timeout", str(error)
         grown = resident_mib() - before
         user.leave()
+        left = unclean(window)
     if found.texts:
         state, text = "traceback", found.texts[0]
     elif state == "refused" and ("\n" in text or len(text) > 900):
         state = "two-lines"
+    elif left and state in ("ok", "refused"):
+        state, text = "left behind", left
     seconds = round(time.process_time() - began, 2)
     return {
         "state": state,
@@ -74,6 +91,16 @@ def outcome(window: MainWindow, path: Path, seed: int) -> dict[str, object]:
     }
 
 
+def unclean(window: MainWindow) -> str:
+    """What is open or at work in a window in which everything was closed; empty where it is as a new one."""
+    settle()
+    workspace = window.workspace
+    if not until(lambda: not workspace.activities and not workspace.items, 20):
+        return f"still open: {[type(one).__name__ for one in (*workspace.items, *workspace.activities)]}"
+    alive = [type(one).__name__ for one in gc.get_objects() if type(one) is Document]
+    return f"still alive: {len(alive)} documents" if alive else ""
+
+
 def main() -> int:
     """Until the input ends."""
     resource.setrlimit(resource.RLIMIT_DATA, (_LIMIT_MIB << 20, _LIMIT_MIB << 20))
@@ -81,7 +108,7 @@ def main() -> int:
     warnings.filterwarnings("error", module="warpline")
     application = make_application("dark", "en")
     window = MainWindow(Settings(Path(sys.argv[1]) / "settings.ini"))
-    window.resize(1280, 800)
+    window.resize(1000, 640)
     window.show()
     tell_failures()
     application.processEvents()

@@ -25,9 +25,12 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QDialog, QInputDialog, QWidget
 
 from warpline.model.errors import WarplineError
+from warpline_app.comparison.page import ComparisonPage
 from warpline_app.panels.frame.floating import FloatingPanel
 from warpline_app.panels.frame.registry import all_panels
+from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job, wait_for_jobs
+from warpline_app.session.document import Document
 from warpline_app.session.opening import OpenProblem
 from warpline_app.window.main_window import MainWindow
 
@@ -53,7 +56,7 @@ _PLATFORM = ("does not support", "depends on a UTF-8 locale")
 """What Qt says of the machine and not of us."""
 _EXPECTED = (WarplineError, OSError, MemoryError)
 PATIENCE_S = 60.0
-_LOOK_MS = 20
+_LOOK_MS = 10
 
 
 class Surprises:
@@ -108,10 +111,13 @@ def surprises() -> Iterator[Surprises]:
 def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
     """Let the window work until something is so; False when that takes too long."""
     end = time.monotonic() + patience_s
+    look = QTimer()
+    look.start(_LOOK_MS)
+    # Without a limit of time: with one Qt would not wait but ask all the time, and hold up the threads it waits for.
     while not condition():
         if time.monotonic() > end:
             return False
-        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, _LOOK_MS)
+        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     return True
 
 
@@ -128,35 +134,51 @@ class RandomUser:
         self._answers.start()
 
     def open(self, path: Path) -> OpenProblem | None:
-        """Open a file, and wait until it is seen; why it cannot be opened, None when it can. Raises TimeoutError."""
+        """Open a file or a folder of ranks, and wait until it is seen.
+
+        Returns why it cannot be opened, None when it can. Raises TimeoutError.
+        """
+        return self._opened(lambda: self.window.workspace.open_file(path), path)
+
+    def compare(self, a: Path, b: Path) -> OpenProblem | None:
+        """Likewise two captures side by side."""
+        return self._opened(lambda: self.window.workspace.compare(a, b), b)
+
+    def _opened(self, begin: Callable[[], object], path: Path) -> OpenProblem | None:
         outcome: list[object] = []
         workspace = self.window.workspace
 
-        def came(what: object) -> None:
-            outcome.append(what)
+        def came(*what: object) -> None:
+            outcome.append(what[-1])
 
-        workspace.document_opened.connect(came)
-        workspace.open_failed.connect(came)
+        signals = (workspace.document_opened, workspace.item_replaced, workspace.open_failed)
+        for signal in signals:
+            signal.connect(came)
         try:
-            workspace.open_file(path)
-            if not until(lambda: bool(outcome)):
+            begin()
+            if not until(lambda: any(not isinstance(what, Activity) for what in outcome)):
                 raise TimeoutError(f"{path} is still being opened")
         finally:
-            workspace.document_opened.disconnect(came)
-            workspace.open_failed.disconnect(came)
-        problem = outcome[0]
-        if not isinstance(problem, OpenProblem):
-            self.settle()
-            return None
-        return problem
+            for signal in signals:
+                signal.disconnect(came)
+        problems = [what for what in outcome if isinstance(what, OpenProblem)]
+        if problems:
+            return problems[0]
+        self.settle()
+        return None
 
     def settle(self) -> None:
         """Wait until nothing is drawn or computed any more. Raises TimeoutError."""
 
         def is_settled() -> bool:
             page = self.window.tabs.timeline_page
-            view = self.window.navigator.view if self.window.navigator is not None else None
-            return page is None or ((view is None or view.is_idle) and self.window.panels.is_settled)
+            if page is None:
+                return True
+            return (
+                page.is_idle
+                if isinstance(page, ComparisonPage)
+                else page.view.is_idle and self.window.panels.is_settled
+            )
 
         if not until(is_settled):
             raise TimeoutError("the window is still at work")
@@ -180,6 +202,24 @@ class RandomUser:
             QApplication.processEvents()
         self.window.grab()
 
+    def touch(self, steps: int) -> None:
+        """Clicks, drags, wheel and keys on anything that is seen on the tab in front."""
+        for _ in range(steps):
+            if self.window.workspace.front is None:
+                return
+            page = self.window.tabs.currentWidget()
+            seen = [widget for widget in page.findChildren(QWidget) if widget.isVisible()]
+            target, what = self.random.choice([page, *seen]), self.random.random()
+            at = self._place(target)
+            if what < 0.3:
+                self._key(target, self.random.choice(KEYS))
+            elif what < 0.5:
+                self._turn(target, at)
+            else:
+                self._press(target, at, at if what < 0.8 else self._place(target))
+            QApplication.processEvents()
+        self.window.grab()
+
     def show_panels(self, ids: Iterable[str] | None = None) -> None:
         """Each panel, or these, in front once, until it shows what there is."""
         for panel_id in ids or [spec.id for spec in all_panels()]:
@@ -189,16 +229,18 @@ class RandomUser:
             if panel is not None:
                 panel.grab()
 
-    def run_commands(self) -> None:
-        """All that can be asked for; dialogs are looked at and closed."""
+    def run_commands(self, share: float = 1.0) -> None:
+        """All that can be asked for, or a share of it; dialogs are looked at and closed."""
         runner = self.window.commands
         for command_id in list(runner.commands):
-            if command_id not in _NEVER and not command_id.startswith("theme."):
-                if runner.is_enabled(command_id):
-                    runner.run(command_id)
-                QApplication.processEvents()
-                self.close_dialogs()
-        runner.run("view.full_screen")
+            if command_id in _NEVER or command_id.startswith("theme.") or self.random.random() >= share:
+                continue
+            if runner.is_enabled(command_id):
+                runner.run(command_id)
+            QApplication.processEvents()
+            self.close_dialogs()
+        if self.window.is_full_screen:
+            runner.run("view.full_screen")
         runner.run("view.clear")
         self.settle()
 
@@ -216,11 +258,17 @@ class RandomUser:
             else:
                 widget.close()
 
-    def use_everything(self, steps: int = 40) -> None:
-        """What there is to be done with the capture in front."""
-        self.move_about(steps)
-        self.show_panels()
-        self.run_commands()
+    def use_everything(self, steps: int = 40, commands: float = 1.0) -> None:
+        """What there is to be done with what is in front: a capture, two, or a job. Raises TimeoutError."""
+        front = self.window.workspace.front
+        if isinstance(front, Document):
+            self.move_about(steps)
+            self.show_panels()
+        else:
+            self.settle()
+            self.move_about(steps // 2)
+            self.touch(steps)
+        self.run_commands(commands)
         self.move_about(steps // 2)
         self.settle()
 

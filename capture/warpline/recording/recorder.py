@@ -18,7 +18,6 @@ from warpline.recording.collectors import Collectors
 from warpline.recording.control import ControlServer
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.launch import Target, terminate
-from warpline.recording.precedence import Pace, before_others
 from warpline.recording.proc_files import process_stat
 from warpline.recording.running import RunningProgram
 from warpline.recording.session import Session
@@ -27,6 +26,7 @@ from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.registry import control_mask, lasting_types, passing_types
 from warpline.recording.spool import records
 from warpline.recording.spool.limits import Limits
+from warpline.recording.spool.precedence import Pace, before_others
 from warpline.recording.spool.schedule import FOLLOWED
 from warpline.recording.spool.writer import SpoolWriter
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from warpline.recording.precedence import EMPTIED_EVERY_S, Pace, before_others
+from warpline.recording.spool.precedence import EMPTIED_EVERY_S, Pace, before_others
 
 MS = 1_000_000
 

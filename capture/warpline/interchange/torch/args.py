@@ -71,8 +71,12 @@ class GpuArgs(
     memory_kind: Int64 = _NONE
 
 
-class ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlation id"}):
+class ApiArgs(
+    msgspec.Struct, gc=False, rename={"external": "External id", "correlation_paddle": "correlation id"}
+):
     """Arguments of runtime and driver calls."""
+
+    external: Int64 = _NONE
 
     cbid: Int64 = _NONE
     correlation: Int64 = _NONE

@@ -183,6 +183,8 @@ def fill_api(group: Group, args: Arguments) -> bool:
     """Add what is told of runtime and driver calls."""
     group.numbers["correlation"] = either(args, "correlation", "correlation_paddle")
     group.numbers["callback"] = either(args, "cbid", "cid")
+    if args.has("external"):
+        group.numbers["external"] = args.integers("external")
     group.texts["payload"] = args.rest()
     return True
 

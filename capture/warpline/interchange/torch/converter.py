@@ -142,7 +142,7 @@ class TorchConverter(TraceConverter):
         attributes = {
             "correlation": correlation,
             "callback_id": np.ma.masked_less(group.numbers["callback"], 0),
-            **self._told(group),
+            **self._told(group, external_id="external"),
         }
         ids = self.add_slices(group, "cuda_api", "api", attributes, flags=self.durations_noted(group))
         self._link_keys(links.LAUNCH, "from", correlation, ids)

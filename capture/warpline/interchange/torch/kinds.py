@@ -20,7 +20,7 @@ _MORE: dict[str, tuple[AttributeSpec, ...]] = {
     ),
     "gpu_event": (),
     "gpu_annotation": (),
-    "cuda_api": (),
+    "cuda_api": (AttributeSpec("external_id", "int64", "External id"),),
     "operator": (_INDEX, _FUNCTION),
     "python": (AttributeSpec("module_id", "int64", "Module"), _INDEX),
     "phase": (_INDEX,),

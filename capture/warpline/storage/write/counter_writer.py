@@ -37,9 +37,9 @@ def write_counters(
     for counter, begin, count in zip(counters, first[:-1].tolist(), counts, strict=True):
         if count:
             order = np.argsort(counter.times.read(), kind="stable")
-            times[begin : begin + count] = counter.times.read()[order]
+            out.write(times, begin, counter.times.read()[order])
             ordered = counter.values.read()[order]
-            values[begin : begin + count] = ordered
+            out.write(values, begin, ordered)
             for column, level in zip(pyramids, counter_pyramid(ordered), strict=True):
                 column.append(level)
     for name, column in zip(("min", "max", "mean"), pyramids, strict=True):

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections import deque
+import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from warpline.storage.write.behind import WriteBehind
 
 Array = npt.NDArray[Any]
 
 _ARCHIVE_CHUNK = 1 << 14
 _PIECE = 1 << 20
 _BUFFER_EVENTS = 1 << 17
-_AHEAD_BYTES = 32 << 20
-"""How much may wait to be written."""
+_FIRST_BYTES = 1 << 12
+"""How much of a column HDF5 writes, which gives the column its place."""
 
 
 class Datasets:
     """Makes the datasets of one file in its form: the working form, or the archive form when ``compress`` is set.
 
-    A thread writes the values of contiguous columns while the next ones are made: HDF5 lets others run meanwhile. The
-    first of each column are written at once, which is when the column gets its place in the file; so a file does not
-    depend on who was quicker. Leaving the ``with`` block waits for the thread.
+    A thread writes the values of contiguous columns while the next ones are made. The first of each column are written
+    at once, which is when the column gets its place in the file; so a file does not depend on who was quicker. Leaving
+    the ``with`` block waits for the thread.
     """
 
     def __init__(self, file: h5py.File, compress: bool) -> None:
-        # The first frame of a window imports this module, and needs no thread.
-        from concurrent.futures import ThreadPoolExecutor
-
         self.file = file
         self._compress = compress
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="datasets")
-        self._coming: deque[tuple[int, Future[None]]] = deque()
-        self._coming_bytes = 0
+        self._behind = WriteBehind("datasets")
+        self._descriptor = os.open(file.filename, os.O_WRONLY | os.O_CLOEXEC)
 
     def __enter__(self) -> Self:
         return self
@@ -48,31 +43,42 @@ class Datasets:
     ) -> None:
         try:
             if kind is None:
-                self._finish_writes(0)
+                self._behind.finish()
         finally:
-            self._thread.shutdown(cancel_futures=True)
+            self._behind.close()
+            os.close(self._descriptor)
 
     def flush(self) -> None:
         """Everything that was written so far is in the file now."""
-        self._finish_writes(0)
+        self._behind.finish()
         self.file.flush()
 
     def write(self, dataset: h5py.Dataset, at: int, values: Array) -> None:
         """Writes values, which must not change any more, from index ``at`` on; perhaps only by the next `flush`."""
-        place = slice(at, at + len(values))
-        if dataset.id.get_offset() is None:
-            dataset[place] = values
+        offset = dataset.id.get_offset()
+        if offset is None:
+            first = -(-_FIRST_BYTES // dataset.dtype.itemsize)
+            dataset[at : at + min(first, len(values))] = values[:first]
+            at, values = at + first, values[first:]
+            offset = dataset.id.get_offset()
+            if len(values) and offset is None:
+                dataset[at : at + len(values)] = values
+                return
+        if not len(values):
             return
-        self._finish_writes(_AHEAD_BYTES)
-        self._coming.append((values.nbytes, self._thread.submit(dataset.__setitem__, place, values)))
-        self._coming_bytes += values.nbytes
+        if values.dtype == dataset.dtype:
+            # Past HDF5, which lets nobody else run meanwhile: a column that has its place is plain bytes.
+            place = offset + at * dataset.dtype.itemsize
+            self._behind.submit(values.nbytes, lambda: self._put_bytes(values, place))
+        else:
+            where = slice(at, at + len(values))
+            self._behind.submit(values.nbytes, lambda: dataset.__setitem__(where, values))
 
-    def _finish_writes(self, at_most: int) -> None:
-        """Waits until no more bytes than that are on their way."""
-        while self._coming_bytes > at_most:
-            size, write = self._coming.popleft()
-            self._coming_bytes -= size
-            write.result()
+    def _put_bytes(self, values: Array, place: int) -> None:
+        view = np.ascontiguousarray(values).view(np.uint8).data
+        while view:
+            written = os.pwrite(self._descriptor, view, place)
+            view, place = view[written:], place + written
 
     def empty(self, group: h5py.Group, name: str, dtype: str, n: int) -> h5py.Dataset:
         """A column of ``n`` values to be filled."""

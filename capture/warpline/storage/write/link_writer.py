@@ -115,13 +115,13 @@ def write_links(out: Datasets, links: LinkWriter, spill: SpillDirectory) -> None
     at = 0
     for part in links.in_order():
         for dataset, values in zip(datasets, part, strict=True):
-            dataset[at : at + len(values)] = values
+            out.write(dataset, at, values)
         to_rows.append(part[1])
         at += len(part[0])
     by_to = out.empty(group, "by_to", "<i8", len(links))
     at = 0
     for order in sorting_order(to_rows.read()):
-        by_to[at : at + len(order)] = order
+        out.write(by_to, at, order)
         at += len(order)
     set_attribute(group, "kinds", orjson.dumps(links.names).decode())
 

@@ -12,15 +12,20 @@ import numpy.typing as npt
 from warpline.held_folders import TemporaryFolder
 from warpline.model import StorageError
 from warpline.storage.columns.disk_space import disk_error, missing_space
+from warpline.storage.write.behind import WriteBehind
 
 Array = npt.NDArray[Any]
+
+_BLOCK_BYTES = 1 << 22
+"""Large enough for the system's large pages."""
+_MOST_SPARE = 8
 
 
 class SpillDirectory:
     """A temporary directory that checks for space before it is written to and vanishes at the end.
 
     What one that was killed left beside it vanishes before. Its columns keep ``hold_bytes`` in memory before the first
-    of them goes to the disk.
+    of them goes to the disk; a thread writes them.
     """
 
     def __init__(self, parent: Path, hold_bytes: int = 0) -> None:
@@ -32,6 +37,8 @@ class SpillDirectory:
         self._made = 0
         self._hold_bytes = hold_bytes
         self.held_bytes = 0
+        self.behind = WriteBehind("spill")
+        self._spare: list[Array] = []
 
     @property
     def is_full(self) -> bool:
@@ -53,6 +60,30 @@ class SpillDirectory:
         self._made += 1
         return np.memmap(self._path / f"{self._made}.scratch", np.dtype(dtype), "w+", shape=(n,))
 
+    def block(self, dtype: np.dtype[Any], size: int) -> Array:
+        """Room for ``size`` values."""
+        if size * dtype.itemsize == _BLOCK_BYTES and self._spare:
+            return self._spare.pop().view(dtype)
+        return np.empty(size, dtype)
+
+    def write(self, path: Path, parts: list[Array], block: Array) -> None:
+        """Appends parts to a file, in the background; the block, which holds the last of them, serves again then."""
+
+        def append() -> None:
+            try:
+                # Opened each time: a capture may have more columns than a process may have open files.
+                with path.open("ab", buffering=0) as file:
+                    for values in parts:
+                        view = values.view(np.uint8).data
+                        while view:
+                            view = view[file.write(view) :]
+            except OSError as error:
+                raise disk_error(self._path.parent, error) from error
+            if block.nbytes == _BLOCK_BYTES and len(self._spare) < _MOST_SPARE:
+                self._spare.append(block.view(np.uint8))
+
+        self.behind.submit(sum(values.nbytes for values in parts), append)
+
     def check_space(self, nbytes: int) -> None:
         """Raises StorageError when ``nbytes`` more would not fit on the disk."""
         missing = missing_space(self._path, nbytes)
@@ -62,6 +93,7 @@ class SpillDirectory:
             )
 
     def close(self) -> None:
+        self.behind.close()
         self._folder.close()
 
     def __enter__(self) -> Self:
@@ -77,8 +109,6 @@ class SpillColumn:
     """A column that grows at its end and is read back by slices. Small columns never touch the disk."""
 
     _BUFFER_BYTES = 1 << 18
-    # Large enough for the system's large pages.
-    _BLOCK_BYTES = 1 << 22
     _LEAST = 1 << 8
 
     def __init__(self, directory: SpillDirectory, path: Path, dtype: np.dtype[Any]) -> None:
@@ -136,14 +166,15 @@ class SpillColumn:
             return self._pending[0]
         if self._pending_count or self._filled:
             self._flush()
+        self._directory.behind.finish()
         # A plain view: slicing a memmap object costs ten times as much.
         return np.asarray(np.memmap(self._path, self.dtype, "r", shape=(self._written,)))
 
     def _new_block(self, wanted: int) -> None:
         self._close_block()
-        largest = self._BLOCK_BYTES // self.dtype.itemsize
+        largest = _BLOCK_BYTES // self.dtype.itemsize
         size = min(max(self._LEAST, wanted, 3 * len(self)), largest)
-        self._block, self._filled = np.empty(size, self.dtype), 0
+        self._block, self._filled = self._directory.block(self.dtype, size), 0
 
     def _close_block(self) -> None:
         if self._filled:
@@ -159,15 +190,9 @@ class SpillColumn:
             self._flush()
 
     def _flush(self) -> None:
-        try:
-            # Opened each time: a capture may have more columns than a process may have open files.
-            with self._path.open("ab", buffering=0) as file:
-                for values in (*self._pending, self._block[: self._filled]):
-                    view = values.view(np.uint8).data
-                    while view:
-                        view = view[file.write(view) :]
-        except OSError as error:
-            raise disk_error(self._path.parent.parent, error) from error
+        parts = [*self._pending, self._block[: self._filled]]
+        self._directory.write(self._path, parts, self._block)
+        self._block = np.empty(0, self.dtype)
         self._written += self._pending_count + self._filled
         self._let_go()
 
@@ -175,12 +200,12 @@ class SpillColumn:
         self._directory.held_bytes -= self._held
         self._held = 0
         self._pending = []
-        # The block's memory serves again.
         self._pending_count = self._filled = 0
 
     def close(self) -> None:
         self._let_go()
         self._block = np.empty(0, self.dtype)
         if self._written:
+            self._directory.behind.finish()
             self._path.unlink(missing_ok=True)
             self._written = 0

@@ -51,7 +51,7 @@ def torch_trace(tmp_path: Path, events: list[Any], **header: Any) -> Capture:
 def test_every_category_gets_its_kind_and_track(tmp_path: Path) -> None:
     events = [
         cpu("cpu_op", "aten::add", 0, 50),
-        cpu("cuda_runtime", "cudaLaunchKernel", 10, 5, cbid=211, correlation=5),
+        cpu("cuda_runtime", "cudaLaunchKernel", 10, 5, cbid=211, correlation=5, **{"External id": 9}),
         cpu("cuda_driver", "cuLaunchKernel", 16, 2, cbid=307, correlation=6),
         cpu("user_annotation", "my range", 1, 40),
         cpu("user_annotation", "ProfilerStep#12", 0, 90),
@@ -90,6 +90,9 @@ def test_every_category_gets_its_kind_and_track(tmp_path: Path) -> None:
         ("cudaLaunchKernel", "void k<int>(int)"),
         ("cuLaunchKernel", "Memcpy HtoD (Pinned -> Device)"),
     }
+    assert attributes(capture, "cudaLaunchKernel")["external_id"] == 9
+    assert attributes(capture, "cudaLaunchKernel").get("payload") is None
+    assert attributes(capture, "cuLaunchKernel")["external_id"] is None
     assert attributes(capture, "ProfilerStep#12")["step"] == 12
     assert attributes(capture, "train.py(3): step")["python_id"] == 4
     assert attributes(capture, "train.py(3): step")["python_parent_id"] is None

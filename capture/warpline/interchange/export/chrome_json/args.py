@@ -35,7 +35,7 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "memcpy": {"graph_node_id": "graph node id", "bandwidth_gb_per_s": _BANDWIDTH},
     "memset": {"graph_node_id": "graph node id", "bandwidth_gb_per_s": _BANDWIDTH},
-    "cuda_api": {"callback_id": "cbid"},
+    "cuda_api": {"callback_id": "cbid", "external_id": "External id"},
     "operator": {
         "sequence_number": "Sequence number",
         "external_id": "External id",

@@ -1,0 +1,52 @@
+"""Writes to files in a thread of their own, while what comes next is made."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+_AHEAD_BYTES = 32 << 20
+"""How much may wait to be written."""
+
+
+class WriteBehind:
+    """Does one write after the other; there is no thread before the first.
+
+    What a write raises, a later call of `submit` or `finish` raises.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._thread: ThreadPoolExecutor | None = None
+        self._coming: deque[tuple[int, Future[None]]] = deque()
+        self._coming_bytes = 0
+
+    def submit(self, nbytes: int, write: Callable[[], None]) -> None:
+        """Has ``write`` called, which writes so many bytes; waits while too many are on their way."""
+        if self._thread is None:
+            # The first frame of a window imports this module, and needs no thread.
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix=self._name)
+        self.finish(_AHEAD_BYTES)
+        self._coming.append((nbytes, self._thread.submit(write)))
+        self._coming_bytes += nbytes
+
+    def finish(self, at_most: int = 0) -> None:
+        """Waits until no more bytes than that are on their way."""
+        while self._coming_bytes > at_most:
+            size, write = self._coming.popleft()
+            self._coming_bytes -= size
+            write.result()
+
+    def close(self) -> None:
+        """Ends the thread; what has not begun is not written."""
+        self._coming.clear()
+        self._coming_bytes = 0
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+            self._thread = None

@@ -7,16 +7,16 @@ does its work through the `CommandContext` it is handed, so the list itself need
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline_app.commands.context import CommandContext
 
 Motion = Literal["in", "out", "left", "right"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Need:
     """What must be so for a command to run, and what is said when it is not (English, translated where shown)."""
 
@@ -27,7 +27,7 @@ class Need:
 A_CAPTURE = Need(lambda context: context.workspace.current is not None, "Open a capture first")
 
 
-@dataclass(frozen=True)
+@frozen
 class WindowCommand:
     """One verb.
 

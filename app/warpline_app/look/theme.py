@@ -7,12 +7,14 @@ and ``link`` means linked, and nothing else uses these two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+
+from warpline.frozen import frozen
 
 _FAMILIES = {
     "kernel": "#4292f1",
@@ -51,7 +53,7 @@ _HUES = ("#3252b6", "#d58647", "#248d81", "#b477ae", "#83b924", "#28c7e7", "#f9b
 # pictures, and a name would be taken for one.
 
 
-@dataclass(frozen=True)
+@frozen
 class Theme:
     """The colours of one appearance as ``#rrggbb``.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from warpline.frozen import frozen
 from warpline.i18n import translated
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ FURTHEST_NS = 1 << 60
 """Farther than this nobody moves a rank; times stay far from the ends of 64 bits."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MovableClock:
     """A clock that has tracks: its index, what a person calls it, and how the file puts it."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline.frozen import frozen
+
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@frozen
 class TimeMark:
     """A moment with a text that a person set on the ruler."""
 

@@ -8,11 +8,12 @@ was singled out of it (``gpu/0/…/stream/7#kernel=12``).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline.frozen import frozen
 from warpline.model.frames import StackFrame
 from warpline_app.session.evidence.evidence_state import EvidenceState
 
@@ -21,7 +22,7 @@ MIN_VIEW_NS = 1
 Range = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class Filter:
     """What is kept in full colour and which rows are shown. The default keeps everything.
 

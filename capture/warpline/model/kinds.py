@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
+from warpline.frozen import frozen
 from warpline.model.waits import WAIT_KINDS
 
 _NO_ENUM: Mapping[int, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@frozen
 class AttributeSpec:
     """One column beside the events of a kind.
 
@@ -27,7 +28,7 @@ class AttributeSpec:
     enum: Mapping[int, str] = field(default_factory=lambda: _NO_ENUM)
 
 
-@dataclass(frozen=True)
+@frozen
 class KindSpec:
     """A kind of event: how it is called, grouped and coloured, and which attributes its events carry.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from warpline.frozen import frozen
 
 AttributeValue = str | int | float | bool
 
@@ -20,7 +22,7 @@ class Packing(StrEnum):
     """The lowest free lane (kernels of a stream, asynchronous ranges)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Track:
     """A row of the timeline.
 
@@ -50,7 +52,7 @@ class Track:
     attributes: Mapping[str, AttributeValue] = field(default_factory=lambda: NO_ATTRIBUTES, hash=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Process:
     """A process of the recorded program. ``start_ns`` and ``stop_ns`` are capture times, None when unknown."""
 
@@ -64,7 +66,7 @@ class Process:
     rank: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Thread:
     """A thread; ``process`` is an index into the capture's processes."""
 
@@ -75,7 +77,7 @@ class Thread:
     stop_ns: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Device:
     """A GPU or another accelerator. ``properties`` are the recorder's own (SM count, memory bytes …)."""
 
@@ -86,7 +88,7 @@ class Device:
     properties: tuple[tuple[str, str | int | float], ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Clock:
     """A time base. Capture time = recorded time − ``offset_ns``."""
 
@@ -96,7 +98,7 @@ class Clock:
     residual_ns: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """What recorded: a collector, an agent, an importer. ``reason`` says why it is not enabled or only partly."""
 
@@ -107,7 +109,7 @@ class Source:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProgramEnd:
     """How the recorded program ended, as far as is known: its status as a shell reports it, the signal that ended it,
     the last lines it wrote to its standard error.
@@ -118,7 +120,7 @@ class ProgramEnd:
     stderr_tail: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Skipped:
     """What an importer left out, counted, with the reason."""
 

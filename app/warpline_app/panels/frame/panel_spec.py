@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtWidgets import QWidget
 
+from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline_app.panels.frame.base import Panel
 from warpline_app.session.document import Document
@@ -21,7 +21,7 @@ def _always(_document: Document) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@frozen
 class PanelSpec:
     """A panel in the registry: light, so that a window that shows ten tabs loads the one panel that is seen.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QObject, Signal
 
+from warpline.frozen import frozen
 from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.layout_state import LayoutState
 
 
-@dataclass(frozen=True)
+@frozen
 class Gap:
     """A stretch of a row in which nothing happened: capture ns, the row's key, and the events before and after it
     (−1 for none). ``track`` is what waited.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from warpline.frozen import frozen
+
 if TYPE_CHECKING:
     # The window starts without it.
     import numpy as np
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@frozen
 class LitHop:
     """A link of the chain: the event one goes to (−1: none) and what is said of it, in the user's language."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
+from warpline.frozen import frozen
 from warpline.i18n import translated
 from warpline.model import format_duration
 from warpline.model.links import LAUNCH
@@ -32,7 +32,7 @@ _TEXT_HALF = 5.0
 _HEAD = 7.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Tab:
     """A hint at the edge of the canvas: a click selects ``event``, which lies outside the view."""
 
@@ -41,7 +41,7 @@ class Tab:
     event: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Arrow:
     """A curve from ``start`` to ``stop``; ``straight`` ones are drawn thin and without a curve."""
 
@@ -50,7 +50,7 @@ class Arrow:
     link: Link
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkPicture:
     """What is drawn for some links."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtGui import QImage
 
+from warpline.frozen import frozen
 from warpline_app.timeline.draw import codes, compiled
 from warpline_app.timeline.draw.codes import ColorTable
 
@@ -176,7 +176,7 @@ class Frame:
             np.copyto(part, np.uint32(outline), where=here & inside)
 
 
-@dataclass(frozen=True)
+@frozen
 class Bars:
     """Where the lines of a frame go: `compiled.BAR` of each, the looks that they point to, and numpy's tables."""
 

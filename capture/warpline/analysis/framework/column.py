@@ -4,8 +4,9 @@ known by it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from warpline.frozen import frozen
 
 
 class Role(StrEnum):
@@ -56,7 +57,7 @@ _UNITS = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """One column of a table.
 

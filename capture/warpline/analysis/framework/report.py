@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column
+from warpline.frozen import frozen
 from warpline.untrusted import natural_key
 
 
@@ -64,7 +65,7 @@ NO_NAME = np.uint32(0xFFFFFFFF)
 """In `Targets.names`: the row stands for no one name."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Targets:
     """Which events the rows of a table stand for, so that a row can be found on the timeline.
 
@@ -96,7 +97,7 @@ class Targets:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """Columns of equal length; ``depth`` (int16 per row) makes it a tree in which parents stand before children.
 
@@ -198,7 +199,7 @@ def _paths(own: Sequence[tuple[Any, ...]], depth: Sequence[int]) -> Iterator[tup
         yield tuple(value for part in path for value in part)
 
 
-@dataclass(frozen=True)
+@frozen
 class NotRecorded:
     """Why a report has no rows, and what to record to get them."""
 
@@ -209,7 +210,7 @@ class NotRecorded:
         return f"{self.reason}; {self.remedy}" if self.remedy else self.reason
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """A computed report: a table, or the reason why there is none."""
 

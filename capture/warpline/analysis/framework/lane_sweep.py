@@ -27,12 +27,19 @@ _FARTHEST_NS = 1 << 61
 @dataclass(frozen=True, eq=False)
 class TimesTogether:
     """Times (int64 ns) that add up to the range: ``sets`` by the set of classes that ran (2^classes entries, bit *i*
-    for class *i*; empty for more than 16 classes), ``numbers`` by how many did; and ``busy``, the time of each class.
+    for class *i*; empty for more than 16 classes; with cuts a row for each part between them), ``numbers`` by how many
+    did; and ``busy``, the time of each class.
     """
 
     sets: Int64Array
     numbers: Int64Array
     busy: Int64Array
+
+
+class _Cuts(ctypes.Structure):
+    """``Cuts`` of sweep.c."""
+
+    _fields_ = [("count", INTEGER), ("time", POINTER)]
 
 
 class _Sweep(ctypes.Structure):
@@ -52,6 +59,7 @@ def times_together(
     tables: Mapping[str, UInt8Array],
     classes: int,
     class_of_track: Mapping[int, int] | None = None,
+    cuts: Int64Array | None = None,
     compiled: bool = True,
 ) -> TimesTogether | None:
     """Times in the selected range of events on some tracks, exact; None where that is not compiled and
@@ -59,6 +67,7 @@ def times_together(
 
     ``tables`` gives for each kind that counts the class (below ``classes``, or `NONE`) of each string id. With
     ``class_of_track`` an event that is not left out has the class of its track, and other tracks are not looked at.
+    ``cuts`` are ascending times inside the range between which the sets are told apart.
     """
     found = library() if compiled else None
     events = view.capture.events
@@ -86,7 +95,8 @@ def times_together(
     lane_class = None
     if class_of_track is not None:
         lane_class = np.array([class_of_track[track] for track, _ in spans], np.int32)
-    sets = np.zeros(1 << classes if classes <= _MOST_OF_A_SET else 0, np.int64)
+    times = np.empty(0, np.int64) if cuts is None else np.ascontiguousarray(cuts, np.int64)
+    sets = np.zeros((len(times) + 1, 1 << classes if classes <= _MOST_OF_A_SET else 0), np.int64)
     numbers, busy = np.zeros(classes + 1, np.int64), np.zeros(classes, np.int64)
     sweep = _Sweep(
         *(address(column) for column in (*columns, table_of_kind, joined)),
@@ -99,9 +109,14 @@ def times_together(
         _FARTHEST_NS,
     )
     done = found.warpline_sweep(
-        ctypes.byref(sweep), classes, address(sets) if len(sets) else None, address(numbers), address(busy)
+        ctypes.byref(sweep),
+        classes,
+        ctypes.byref(_Cuts(len(times), address(times))),
+        address(sets) if sets.size else None,
+        address(numbers),
+        address(busy),
     )
-    return TimesTogether(sets, numbers, busy) if done else None
+    return TimesTogether(sets[0] if cuts is None else sets, numbers, busy) if done else None
 
 
 _MOST_OF_A_SET = 16

@@ -27,7 +27,10 @@ def library() -> ctypes.CDLL | None:
             "warpline_levels": (None, [INTEGER, *[POINTER] * 2]),
             "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
             "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
-            "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 3]),
+            "warpline_search": (None, [INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
+            "warpline_innermost": (None, [POINTER, INTEGER, *[POINTER] * 3]),
+            "warpline_pair_totals": (None, [INTEGER, *[POINTER] * 5, INTEGER, POINTER]),
+            "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 4]),
             "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
             "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
             "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),
@@ -48,6 +51,20 @@ class LaneEvents:
     row: Int64Array
 
 
+def search(times: Int64Array, keys: Int64Array, *, behind: bool = False, compiled: bool = True) -> Int64Array:
+    """`numpy.searchsorted` for ``keys`` most of which follow those before them closely: for each the first place in the
+    ascending ``times`` that is not before it, or with ``behind`` the first that is behind it. All are int64.
+    """
+    found = library() if compiled else None
+    if found is None:
+        return np.searchsorted(times, keys, "right" if behind else "left").astype(np.int64, copy=False)
+    ordered, wanted = (np.require(column, np.int64, ["C", "A"]) for column in (times, keys))
+    places = np.empty(len(wanted), np.int64)
+    columns = (address(ordered), len(wanted), address(wanted), int(behind), address(places))
+    found.warpline_search(len(ordered), *columns)
+    return places
+
+
 def enclosing(lanes: Sequence[LaneEvents], times: Int64Array) -> tuple[Int64Array, Int64Array]:
     """The innermost event that contains each moment: start ≤ time < stop.
 
@@ -61,7 +78,7 @@ def enclosing(lanes: Sequence[LaneEvents], times: Int64Array) -> tuple[Int64Arra
     for number, lane in enumerate(lanes):
         if not len(lane.start):
             continue
-        index = np.searchsorted(lane.start, times, "right") - 1
+        index = search(lane.start, times, behind=True) - 1
         candidate = np.maximum(index, 0)
         start = lane.start[candidate]
         better = (index >= 0) & (lane.stop[candidate] > times) & (start >= best_start)

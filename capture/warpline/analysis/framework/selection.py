@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import LaneEvents
+from warpline.analysis.framework.nesting import LaneEvents, search
 from warpline.analysis.framework.report import unrecorded
 from warpline.i18n import tr
 from warpline.model import Track
@@ -346,7 +346,7 @@ class View:
 
     def _lane_of(self, rows: Int64Array) -> Int64Array:
         order, first = self._lane_order
-        return order[np.maximum(np.searchsorted(first, rows, "right") - 1, 0)]
+        return order[np.maximum(search(first, rows, behind=True) - 1, 0)]
 
     def lane_events(self, tracks: Iterable[int], kinds: Sequence[str] | None = None) -> list[LaneEvents]:
         """Whole lanes of some tracks from the outermost depth inwards, cut to what overlaps the range.

@@ -15,16 +15,14 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import (
     LISTED,
-    combine_keys,
     name_targets,
     name_texts,
     scope_text,
     stat_columns,
     stat_data,
 )
-from warpline.analysis.structure.attribution import enclosing_of_launches
+from warpline.analysis.paddle.kernel_operators import launching_operators
 from warpline.analysis.structure.kernels import full_names, kernel_statistics, tensor_cores_of
-from warpline.analysis.structure.launches import has_launches, launch_of_each
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -142,41 +140,7 @@ def _operators(view: View, keys: Int64Array, options: Options) -> Int64Array | N
     """For each kernel name the operator (string id) that launched most of its time, −1 for none."""
     if options.quick and view.has("operator"):
         return np.full(len(keys), -1, np.int64)
-    owner = operator_of_kernels(view)
-    if owner is None:
-        return None
-    name, operator, time = owner
-    key, first = combine_keys(name, operator)
-    total = np.bincount(key, weights=time, minlength=len(first))
-    order = np.argsort(total, kind="stable")
-    best = np.full(max(len(view.capture.strings), 1), -1, np.int64)
-    best[name[first[order]]] = operator[first[order]]
-    return best[keys]
-
-
-def operator_of_kernels(view: View) -> tuple[Int64Array, Int64Array, Int64Array] | None:
-    """(kernel name, name of the innermost operator around its launch, time in the range) of each launched kernel.
-
-    None when operators or launches were not recorded.
-    """
-    if not (view.has("operator") and has_launches(view)):
-        return None
-    names, operators, times = [], [], []
-    for events in view.batches("kernel"):
-        launches, place = launch_of_each(view, events)
-        linked = place >= 0
-        if not linked.any():
-            continue
-        picked = events.take(linked)
-        rows = enclosing_of_launches(view, launches.take(place[linked]), ("operator",))
-        found = rows >= 0
-        names.append(full_names(view, picked)[found].astype(np.int64))
-        operators.append(view.names(rows[found]).astype(np.int64))
-        times.append(picked.inside[found])
-    if not names:
-        empty = np.empty(0, np.int64)
-        return empty, empty, empty
-    return np.concatenate(names), np.concatenate(operators), np.concatenate(times)
+    return launching_operators(view, keys)
 
 
 report = ReportSpec("kernel", "Kernels", "framework", kernel, needs=("kernel",), place=208)

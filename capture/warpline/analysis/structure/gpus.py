@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,9 @@ from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, Spa
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import Intervals, combination_times
 from warpline.model import Track
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
 COMPUTATION, COMMUNICATION, MEMORY = 1, 2, 4
@@ -110,13 +115,75 @@ def activities(
 def activity_combinations(view: View, gpu: Gpu) -> Int64Array:
     """`combination_times` of the activities of a GPU over the selected range; exact, in windows of bounded size."""
     communication = communication_ids(view)
-    swept = times_together(view, gpu.tracks, _classes(communication), 3)
-    if swept is not None:
-        return swept.sets
+    found = _from_bins(view, gpu, communication)
+    if found is not None:
+        return found
     total = np.zeros(8, np.int64)
     for window in windows_of(view, gpu.tracks):
         total += combination_times(activities(window, gpu, communication), window.start_ns, window.stop_ns)
     return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Bins:
+    """Times of the sets of activities [bins + 1, 8] from the first of the ``edges`` (capture ns) up to each."""
+
+    edges: Int64Array
+    until: Int64Array
+
+
+_BINS = 4096
+"""Parts of a capture's time in each of which it is known what a GPU did, once much of it has been asked for."""
+_KNOWN: WeakKeyDictionary[Capture, dict[frozenset[int], _Bins | None]] = WeakKeyDictionary()
+
+
+def _from_bins(view: View, gpu: Gpu, communication: npt.NDArray[np.bool_]) -> Int64Array | None:
+    """The combinations of what lies between bins, swept, and of the bins; None where no sweep is compiled."""
+    classes = _classes(communication)
+
+    def swept(part: View) -> Int64Array | None:
+        found = times_together(part, gpu.tracks, classes, 3)
+        return None if found is None else found.sets
+
+    tracks = gpu.tracks & view.tracks
+    known = _KNOWN.setdefault(view.capture, {})
+    if view.selection.names is not None or (tracks not in known and not _is_large(view, tracks)):
+        return swept(view)
+    if tracks not in known:
+        known[tracks] = _binned(view, tracks, classes)
+    bins = known[tracks]
+    if bins is None:
+        return None
+    first = int(np.searchsorted(bins.edges, view.start_ns, "left"))
+    last = int(np.searchsorted(bins.edges, view.stop_ns, "right")) - 1
+    if first >= last:
+        return swept(view)
+    total: Int64Array = bins.until[last] - bins.until[first]
+    rests = ((view.start_ns, int(bins.edges[first])), (int(bins.edges[last]), view.stop_ns))
+    for start, stop in rests:
+        found = swept(view.restrict(start, stop)) if start < stop else np.zeros(8, np.int64)
+        if found is None:
+            return None
+        total = total + found
+    return total
+
+
+def _is_large(view: View, tracks: frozenset[int]) -> bool:
+    """Whether so much of a large capture is asked for that all of it is worth a sweep."""
+    here = sum(view.count(kind, tracks) for kind in GPU_KINDS)
+    if here < WINDOW_EVENTS:
+        return False
+    return here * 4 >= sum(view.everything().count(kind, tracks) for kind in GPU_KINDS)
+
+
+def _binned(view: View, tracks: frozenset[int], classes: dict[str, npt.NDArray[np.uint8]]) -> _Bins | None:
+    low, high = view.capture.span
+    edges = np.unique(np.linspace(low, high, _BINS + 1).astype(np.int64))
+    whole = view.everything().restrict(int(edges[0]), int(edges[-1]))
+    found = times_together(whole, tracks, classes, 3, cuts=edges[1:-1])
+    if found is None:
+        return None
+    return _Bins(edges, np.concatenate([np.zeros((1, 8), np.int64), np.cumsum(found.sets, axis=0)]))
 
 
 def _classes(communication: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[np.uint8]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.loops.lane_times import Places, named
+from warpline.analysis.framework.loops.lane_times import Keys, Places, named
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import SelectedEvents, View
@@ -83,14 +83,20 @@ def _full(
     return np.minimum(ids, max(len(view.capture.strings) - 1, 0)).astype(np.uint32)
 
 
-def kernel_statistics(view: View, options: Options) -> GroupStatistics:
-    """Statistics of kernels by full name (string ids), largest total first."""
-    if "demangled_name" not in view.capture.kinds["kernel"].attributes:
-        return statistics_by_name(view, "kernel", options)
+def kernel_keys(view: View) -> Keys:
+    """The full names of kernels by their places in the table of kernels."""
     plain = named(view, "kernel")
+    if "demangled_name" not in view.capture.kinds["kernel"].attributes:
+        return plain
     full, known = view.capture.kinds["kernel"].column("demangled_name")
 
     def keys(places: Places) -> npt.NDArray[np.uint32]:
         return _full(view, full[places], known[places], plain(places))
 
-    return statistics_by_name(view, "kernel", options, keys)
+    return keys
+
+
+def kernel_statistics(view: View, options: Options) -> GroupStatistics:
+    """Statistics of kernels by full name (string ids), largest total first."""
+    is_plain = "demangled_name" not in view.capture.kinds["kernel"].attributes
+    return statistics_by_name(view, "kernel", options, None if is_plain else kernel_keys(view))

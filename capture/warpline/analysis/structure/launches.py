@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.nesting import search
 from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, View
 from warpline.model.links import LAUNCH
 
@@ -82,7 +83,7 @@ def _launches_of(view: View, rows: Int64Array) -> Launches:
     found = [links.arriving_between(first, stop) for first, stop in _runs(rows)]
     launches = _columns(view, np.concatenate([np.empty(0, np.int64), *found]))
     if len(launches) and len(rows):
-        index = np.minimum(np.searchsorted(rows, launches.work), len(rows) - 1)
+        index = np.minimum(search(rows, launches.work), len(rows) - 1)
         is_wanted = rows[index] == launches.work
         launches = launches if is_wanted.all() else launches.take(is_wanted)
     return launches
@@ -98,8 +99,41 @@ def launch_of_rows(view: View, rows: Int64Array) -> tuple[Launches, Int64Array]:
     launches = _launches_of(view, rows)
     place = np.full(len(rows), -1, np.int64)
     if len(launches):
-        place[np.searchsorted(rows, launches.work)] = np.arange(len(launches))
+        place[search(rows, launches.work)] = np.arange(len(launches))
     return launches, place
+
+
+def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """(row, thread and start of its launching call) of those GPU events of ascending rows that have one.
+
+    As `launch_of_rows`, in the order of rows, for who needs no more of the launches.
+    """
+    links = view.capture.links
+    index = np.concatenate(
+        [np.empty(0, np.int64), *(links.arriving_between(first, stop) for first, stop in _runs(rows))]
+    )
+    code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
+    call, work = links.from_row[index], links.to_row[index]
+    place = np.minimum(search(rows, work), max(len(rows) - 1, 0))
+    n_events = len(view.capture.events)
+    good = (links.kind[index] == code) & (call >= 0) & (call < n_events)
+    if len(rows):
+        good &= rows[place] == work
+    if not good.all():
+        call, work = call[good], work[good]
+    offsets = np.array(
+        [view.capture.clock_offset_of_track(t.index) for t in view.capture.tracks] or [0], np.int64
+    )
+    track = view.track_of(call)
+    start = view.starts(call, 0) - offsets[track]
+    thread = threads_of_tracks(view)[track]
+    if not (work[1:] > work[:-1]).all():
+        # Where two calls claim the same work, the one that began last did it.
+        order = np.lexsort((start, work))
+        is_last = np.append(work[order][1:] != work[order][:-1], True)
+        order = order[is_last[: len(order)]]
+        work, thread, start = work[order], thread[order], start[order]
+    return work, thread, start
 
 
 def gpu_events(view: View, kind: str) -> SelectedEvents:

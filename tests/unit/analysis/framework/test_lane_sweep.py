@@ -15,7 +15,7 @@ from tests.unit.effort import rounds
 
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import Selection, View
-from warpline.analysis.structure.gpus import active_span, gpu_work, gpus
+from warpline.analysis.structure.gpus import active_span, activity_combinations, gpu_work, gpus
 from warpline.storage import Capture, open_capture
 
 
@@ -39,6 +39,29 @@ def test_a_sweep_agrees_with_sorted_borders(tmp_path: Path, seed: int) -> None:
             view = View(capture, selection)
             assert [active_span(view, gpu) for gpu in gpus(view)] == span_of_work(view)
             assert_swept_as_sorted(capture, selection)
+
+
+@pytest.mark.skipif(library() is None, reason="the sweep is not compiled here")
+@pytest.mark.fuzz
+@given(st.integers(0, 2**32), st.integers(1, 40))
+@settings(max_examples=rounds(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_bins_and_what_lies_beside_them_are_a_whole_sweep(tmp_path: Path, seed: int, bins: int) -> None:
+    with write_work(tmp_path / "x.h5", seed) as capture:
+        if not any(kind in capture.kinds for kind in KINDS[:3]):
+            return
+        for selection in selections(capture, seed):
+            view = View(capture, selection)
+            swept = [activity_combinations(view, gpu).tolist() for gpu in gpus(view)]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("warpline.analysis.structure.gpus.WINDOW_EVENTS", 0)
+                patch.setattr("warpline.analysis.structure.gpus._BINS", bins)
+                # The same bins answer every range.
+                for other in (view.everything(), view, view.restrict(view.start_ns + 3, view.stop_ns - 2)):
+                    if other.duration_ns > 5:
+                        found = [activity_combinations(other, gpu).tolist() for gpu in gpus(other)]
+                        if other is view:
+                            assert found == swept
+                        assert all(sum(times) == other.duration_ns for times in found)
 
 
 def test_damaged_lanes_whose_events_overlap_are_sorted(tmp_path: Path) -> None:

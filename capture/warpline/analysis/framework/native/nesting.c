@@ -108,3 +108,16 @@ EXPORT void warpline_windows(int64_t count, const int64_t *times, int64_t n, con
         last[i] = high > low ? high : low;
     }
 }
+
+/* For each of `n` keys the first of `count` ascending times that is not before it, or that is behind it. */
+EXPORT void warpline_search(int64_t count, const int64_t *times, int64_t n, const int64_t *keys, int64_t behind,
+                            int64_t *found) {
+    int64_t near = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (behind && keys[i] == INT64_MAX)
+            near = count;
+        else
+            near = first_from(times, count, keys[i] + (behind != 0), near);
+        found[i] = near;
+    }
+}

@@ -30,6 +30,11 @@ typedef struct {
     int32_t lane, class;
 } Lane;
 
+typedef struct {
+    int64_t count;
+    const int64_t *time;
+} Cuts;
+
 static int64_t bounded(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
@@ -79,13 +84,27 @@ static void sink(Lane **heap, int64_t size, int64_t at) {
     heap[at] = moved;
 }
 
-/* Time of the range by the set of classes that run (`sets`: of 2^classes) and by how many do (`numbers`: of classes + 1),
- * and that of each class (`busy`). `sets` may be null. 0 where events of a lane overlap, and without memory. */
-EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, int64_t *sets, int64_t *numbers, int64_t *busy) {
+/* Adds the time from `now` to `time` to that of a set, going on in the next table of `size` sets behind each cut. */
+static int64_t *add_time(int64_t *sets, int64_t size, int64_t set, int64_t now, int64_t time, const Cuts *cuts,
+                         int64_t *cut) {
+    for (; *cut < cuts->count && cuts->time[*cut] <= time; ++*cut) {
+        sets[set] += cuts->time[*cut] - now;
+        now = cuts->time[*cut];
+        sets += size;
+    }
+    sets[set] += time - now;
+    return sets;
+}
+
+/* Time of the range by the set of classes that run (`sets`: of 2^classes, for each part between `cuts`, which ascend inside
+ * the range) and by how many do (`numbers`: of classes + 1), and that of each class (`busy`). `sets` may be null. 0 where
+ * events of a lane overlap, and without memory. */
+EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, const Cuts *cuts, int64_t *sets, int64_t *numbers,
+                              int64_t *busy) {
     Lane *lanes = malloc((size_t)(s->lanes + 1) * sizeof *lanes);
     Lane **heap = malloc((size_t)(s->lanes + 1) * sizeof *heap);
     int64_t *running = calloc((size_t)classes + 1, sizeof *running), *since = calloc((size_t)classes + 1, sizeof *since);
-    int64_t size = 0, now = s->low, active = 0, set = 0;
+    int64_t size = 0, now = s->low, active = 0, set = 0, cut = 0;
     int next = END;
     if (!lanes || !heap || !running || !since) {
         free(lanes), free(heap), free(running), free(since);
@@ -105,7 +124,7 @@ EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, int64_t *sets, in
         const int64_t time = lane->time;
         numbers[active] += time - now;
         if (sets)
-            sets[set] += time - now;
+            sets = add_time(sets, (int64_t)1 << classes, set, now, time, cuts, &cut);
         now = time;
         if (time < lane->end) {
             if (!running[lane->class]++) {
@@ -133,7 +152,7 @@ EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, int64_t *sets, in
     }
     numbers[0] += s->high - now;
     if (sets)
-        sets[0] += s->high - now;
+        add_time(sets, (int64_t)1 << classes, 0, now, s->high, cuts, &cut);
     free(lanes), free(heap), free(running), free(since);
     return next != OVERLAP;
 }

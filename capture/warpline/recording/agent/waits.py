@@ -285,7 +285,7 @@ def _reason(kind: int, about: str, holder: ThreadLife | None, child: int) -> str
         return english("file {path}", path=about)
     if kind == WaitKind.TERMINAL and about:
         return english("terminal {path}", path=about)
-    if kind == WaitKind.NETWORK and " from " in about:
+    if kind == WaitKind.NETWORK and " " in about and " paired with " not in about:
         return english("network: {peer}", peer=about.partition(" ")[2])
     return name
 

@@ -57,6 +57,7 @@ def transfers(builder: CaptureBuilder, rows: list[tuple[str, Function, int, int]
     [
         ("pipe:[1]", "pipe:[1]"),
         ("socket:[1] 10.0.0.2:80 from 10.0.0.1:9", "socket:[2] 10.0.0.1:9 from 10.0.0.2:80"),
+        ("socket: /run/own from /run/peer", "socket: /run/peer from /run/own"),
         ("socket:[7] paired with socket:[8]", "socket:[8] paired with socket:[7]"),
         # The child that inherited one end does not know what it is paired with.
         ("socket:[8]", "socket:[7] paired with socket:[8]"),

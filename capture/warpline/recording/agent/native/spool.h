@@ -93,13 +93,6 @@ struct open_event {
     uint32_t name, type;
 };
 
-/* The outer frames of the stack that a thread had last, outermost first: mostly it has them again. */
-#define KNOWN_FRAMES 24
-struct known_frame {
-    uintptr_t code, instruction, filename, qualname, linetable;
-    uint32_t stack;
-};
-
 struct writer {
     uint64_t last_ns;
     uint32_t tid, serial; /* serial: tells threads apart that had the same id one after the other */
@@ -115,7 +108,6 @@ struct writer {
     bool is_without_operators;        /* something else tells those of this thread */
     struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
     const void *waiting_caller;          /* return address whose text `waiting` has; NULL: none */
-    struct known_frame frames[KNOWN_FRAMES];
     struct writer *next, *previous;
     struct cursor cursors[SLOT_COUNT];
 };

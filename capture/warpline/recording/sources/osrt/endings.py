@@ -62,8 +62,10 @@ def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array]:
         own = peer = ""
         if text.startswith("pipe:"):
             own = peer = text
-        elif inode := _INODE.match(text):
-            own, peer = inode[1], others.get(inode[1], "")
+        elif text.startswith("socket:"):
+            inode = _INODE.match(text)
+            own = inode[1] if inode else ""
+            peer = others.get(own, "")
             if not peer:
                 peer, _from, own = text.partition(" ")[2].partition(" from ")
         if own and peer:

@@ -18,7 +18,7 @@
  * now. */
 static uint64_t stack_ns = 10000;
 #define TASK_NS 50000u
-#define DESCRIPTOR_NS 200000u
+#define DESCRIPTOR_NS 1000000u
 /* What an event loop does all day takes some ten microseconds and never waits: its stack would cost a share of it. */
 #define NEVER_WAITS_NS 200000u
 
@@ -207,8 +207,11 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
         };
         if (wants_stack(call, duration_ns))
             record.stack = stack_and_task(duration_ns >= TASK_NS ? &record.task : NULL);
-        if (call->text != NULL)
+        if (call->text != NULL) {
             record.text = wl_intern(call->text, strlen(call->text));
+            if (call->function == OSRT_OPEN && call->result >= 0)
+                osrt_note_opened((int)call->result, call->text, record.text);
+        }
         else if (call->descriptor >= 0)
             record.text = osrt_descriptor_text(call->descriptor, duration_ns >= DESCRIPTOR_NS);
         struct record_osrt_call *to = WL_RESERVE(writer, SLOT_OSRT_CALL, record_osrt_call);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "spool.h"
 
@@ -48,12 +49,21 @@ static inline uint32_t osrt_waiting_text(int descriptor)
 }
 /* A pipe, socket, terminal …: what it is read for may never come. */
 bool osrt_may_never_come(int descriptor);
-/* Reads and writes of it return at once, whether or not there is something (O_NONBLOCK). The kernel is asked each time:
- * the mode belongs to what is open, which other descriptors and processes change too, by fcntl, ioctl or the bare call. */
+/* Reads and writes of it return at once, whether or not there is something (O_NONBLOCK). The kernel is asked each time
+ * where the last answer was yes: the mode belongs to what is open, which other descriptors and processes change too, by
+ * fcntl, ioctl or the bare call. */
 bool osrt_never_waits(int descriptor);
 void osrt_forget_descriptor(int descriptor);
 /* The ends of a pair of sockets, just made. */
 void osrt_note_pair(const int ends[2]);
+/* What was just opened by a path, which is that text. */
+void osrt_note_opened(int descriptor, const char *path, uint32_t text);
+/* Before a socket that was forgotten is connected, and when it is. */
+void osrt_note_connecting(int descriptor, const struct sockaddr *peer, socklen_t length);
+void osrt_note_connected(int descriptor, const struct sockaddr *peer);
+void osrt_note_accepted(int listening, int descriptor, const struct sockaddr *peer, const socklen_t *length);
+/* `to` leads to what `from` leads to. */
+void osrt_note_copy(int from, int to);
 
 struct osrt_call {
     enum osrt_function function;

@@ -4,11 +4,13 @@
 #define _FILE_OFFSET_BITS 32 /* the plain names, not their 64-bit twins */
 #undef _FORTIFY_SOURCE
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -114,22 +116,34 @@ INTERPOSED ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     ON_DESCRIPTOR(OSRT_SEND, fd, REAL(sendmsg)(fd, message, flags));
 }
 
+/* Unions of pointers to addresses are passed as such pointers. */
+static int accepted(int fd, __SOCKADDR_ARG peer, const socklen_t *length, int descriptor)
+{
+    if (descriptor >= 0)
+        osrt_note_accepted(fd, descriptor, peer.__sockaddr__, length);
+    return descriptor;
+}
+
 INTERPOSED int accept(int fd, __SOCKADDR_ARG peer, socklen_t *length)
 {
-    ON_DESCRIPTOR(OSRT_ACCEPT, fd, REAL(accept)(fd, peer, length));
+    ON_DESCRIPTOR(OSRT_ACCEPT, fd, accepted(fd, peer, length, REAL(accept)(fd, peer, length)));
 }
 
 INTERPOSED int accept4(int fd, __SOCKADDR_ARG peer, socklen_t *length, int flags)
 {
-    ON_DESCRIPTOR(OSRT_ACCEPT, fd, REAL(accept4)(fd, peer, length, flags));
+    ON_DESCRIPTOR(OSRT_ACCEPT, fd, accepted(fd, peer, length, REAL(accept4)(fd, peer, length, flags)));
 }
 
 INTERPOSED int connect(int fd, __CONST_SOCKADDR_ARG peer, socklen_t length)
 {
+    osrt_forget_descriptor(fd);
+    if (osrt_is_on())
+        osrt_note_connecting(fd, peer.__sockaddr__, length);
     ON_DESCRIPTOR(OSRT_CONNECT, fd, ({
-                      int connected = REAL(connect)(fd, peer, length);
-                      osrt_forget_descriptor(fd); /* it has a peer from now on */
-                      connected;
+                      int result = REAL(connect)(fd, peer, length);
+                      if (result == 0)
+                          osrt_note_connected(fd, peer.__sockaddr__);
+                      result;
                   }));
 }
 
@@ -206,22 +220,42 @@ INTERPOSED int open64(const char *path, int flags, ...) { OPENING(REAL(open64)(p
 INTERPOSED int openat(int at, const char *path, int flags, ...) { OPENING(REAL(openat)(at, path, flags, mode)); }
 INTERPOSED int openat64(int at, const char *path, int flags, ...) { OPENING(REAL(openat64)(at, path, flags, mode)); }
 
+/* The C library opens it itself, in the folder where it has them. */
+INTERPOSED int shm_open(const char *name, int flags, mode_t mode)
+{
+    char path[NAME_MAX + sizeof "/dev/shm/"];
+    if (UNLIKELY(REAL(shm_open) == NULL)) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (!osrt_is_on())
+        return REAL(shm_open)(name, flags, mode);
+    snprintf(path, sizeof path, "/dev/shm/%s", name + strspn(name, "/"));
+    MEASURE(OSRT_OPEN, -1, 0, path, REAL(shm_open)(name, flags, mode));
+}
+
 INTERPOSED int close(int fd)
 {
     osrt_forget_descriptor(fd);
     return REAL(close)(fd);
 }
 
+static int copied(int from, int to)
+{
+    osrt_note_copy(from, to);
+    return to;
+}
+
 INTERPOSED int dup2(int from, int to)
 {
     osrt_forget_descriptor(to);
-    return REAL(dup2)(from, to);
+    return copied(from, REAL(dup2)(from, to));
 }
 
 INTERPOSED int dup3(int from, int to, int flags)
 {
     osrt_forget_descriptor(to);
-    return REAL(dup3)(from, to, flags);
+    return copied(from, REAL(dup3)(from, to, flags));
 }
 
 INTERPOSED int fsync(int fd) { ON_DESCRIPTOR(OSRT_FSYNC, fd, REAL(fsync)(fd)); }

@@ -167,14 +167,19 @@ INTERPOSED int socketpair(int domain, int type, int protocol, int ends[2])
 
 INTERPOSED int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 0, NULL, REAL(sigsuspend)(mask)); }
 
-/* Locks of files: only the commands that wait for one. The third argument is a word whatever its type. */
+/* Locks of files: only the commands that wait for one. What is copied is known already. The third argument is a word
+ * whatever its type. */
 #define CONTROL(name)                                                                                               \
     va_list more;                                                                                                   \
     va_start(more, command);                                                                                        \
     void *argument = va_arg(more, void *);                                                                          \
     va_end(more);                                                                                                   \
-    if (LIKELY(command != F_SETLKW && command != F_OFD_SETLKW))                                                     \
-        return REAL(name)(fd, command, argument);                                                                   \
+    if (LIKELY(command != F_SETLKW && command != F_OFD_SETLKW)) {                                                   \
+        int done = REAL(name)(fd, command, argument);                                                               \
+        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                                                       \
+            osrt_note_copy(fd, done);                                                                               \
+        return done;                                                                                                \
+    }                                                                                                               \
     ON_DESCRIPTOR(OSRT_LOCKF, fd, REAL(name)(fd, command, argument))
 
 INTERPOSED int fcntl(int fd, int command, ...) { CONTROL(fcntl); }

@@ -13,7 +13,9 @@
 #include "spool_internal.h"
 
 #define CODES (1u << 15)
-#define NODES (1u << 18)
+#define NODE_BITS 18
+#define NODES (1u << NODE_BITS)
+#define RECENT 8192u
 
 /* The pointers of a code object that tell it from another at the same address. */
 struct identity {
@@ -39,6 +41,7 @@ struct tables {
     struct code codes[CODES]; /* index 0 is nobody's */
     struct node nodes[NODES];
     _Atomic uint32_t code_slots[CODES * 2], node_slots[NODES * 2];
+    _Atomic uint64_t recent[RECENT];
 };
 
 static struct tables *tables; /* virtual memory until it is used; inherited by forked children */
@@ -169,43 +172,39 @@ static uint32_t node_id(uint32_t parent, uint32_t code, uintptr_t address, uintp
     return id;
 }
 
-/* How many frames, from the outermost, are those that this thread had last; `stack` is theirs. */
-static int known_depth(struct known_frame *known, const struct stack_frame *frames, const struct identity *identities,
-                       int depth, uint32_t *stack)
+/* Of a frame and all that it stands on. */
+static inline uint64_t hash_of(uint64_t below, const struct stack_frame *frame, const struct identity *identity)
 {
-    int same = 0;
-    for (; same < depth && same < KNOWN_FRAMES; same++) {
-        const struct stack_frame *frame = &frames[depth - 1 - same];
-        const struct identity *identity = &identities[depth - 1 - same];
-        const struct known_frame *had = &known[same];
-        if (had->stack == 0 || had->instruction != frame->instruction || had->code != frame->code ||
-            had->filename != identity->filename || had->qualname != identity->qualname ||
-            had->linetable != identity->linetable)
-            break;
-        *stack = had->stack;
-    }
-    return same;
+    uint64_t a = below ^ frame->code ^ (identity->linetable << 32 | identity->linetable >> 32);
+    uint64_t b = frame->instruction ^ (identity->filename << 17 | identity->filename >> 47) ^
+                 (identity->qualname << 41 | identity->qualname >> 23);
+    __uint128_t product = (__uint128_t)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd1b54a32d192ed03u);
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static void keep_frame(struct known_frame *known, int at, const struct stack_frame *frame,
-                       const struct identity *identity, uint32_t stack)
+/* A program has few stacks again and again, and new ones stand on them: known by their hash alone, of which the part
+ * above the id is kept with it. */
+static inline uint32_t recent_stack(uint64_t hash)
 {
-    if (at >= KNOWN_FRAMES)
-        return;
-    known[at] = (struct known_frame){frame->code, frame->instruction, identity->filename, identity->qualname,
-                                     identity->linetable, stack};
-    if (at + 1 < KNOWN_FRAMES)
-        known[at + 1].stack = 0; /* that stack had another caller */
+    uint64_t found = atomic_load_explicit(&tables->recent[hash % RECENT], memory_order_relaxed);
+    return (found ^ hash) >> NODE_BITS == 0 ? (uint32_t)(found % NODES) : 0;
+}
+
+static inline void keep_recent(uint64_t hash, uint32_t stack)
+{
+    atomic_store_explicit(&tables->recent[hash % RECENT], (hash & ~(uint64_t)(NODES - 1)) | stack, memory_order_relaxed);
 }
 
 static uint32_t intern(const struct stack_frame *frames, const struct identity *identities, int depth)
 {
+    uint64_t hashes[STACK_DEPTH], hash = 0;
     uint32_t stack = 0;
-    struct writer *writer = wl_writer();
-    if (writer == NULL)
-        return 0;
-    int same = known_depth(writer->frames, frames, identities, depth, &stack);
-    for (int i = depth - 1 - same; i >= 0; i--) { /* from the outermost */
+    for (int i = depth - 1; i >= 0; i--)
+        hashes[i] = hash = hash_of(hash, &frames[i], &identities[i]);
+    int new = 0;
+    while (new < depth && (stack = recent_stack(hashes[new])) == 0)
+        new++;
+    for (int i = new - 1; i >= 0; i--) { /* from the outermost */
         uint32_t code = code_id(frames[i].code, &identities[i]);
         uint32_t next = code ? node_id(stack, code, frames[i].code, frames[i].instruction) : 0;
         if (next == 0) {
@@ -213,7 +212,7 @@ static uint32_t intern(const struct stack_frame *frames, const struct identity *
             return stack;
         }
         stack = next;
-        keep_frame(writer->frames, depth - 1 - i, &frames[i], &identities[i], stack);
+        keep_recent(hashes[i], stack);
     }
     return stack;
 }

@@ -1,0 +1,123 @@
+"""What calls on descriptors say that these lead to, found out without asking where the program has said it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import warpline
+
+PROGRAM = """
+import os, socket, sys, threading
+import _posixshmem
+folder = sys.argv[1]
+os.chdir(folder)
+
+def talk(server, client, address):
+    server.listen()
+    accepted = []
+    thread = threading.Thread(target=lambda: accepted.append(server.accept()[0]))
+    thread.start()
+    client.connect(address)
+    thread.join()
+    for end in (client, client.dup(), accepted[0], accepted[0].dup()):
+        end.send(b"x")
+    for end in (client, accepted[0]):
+        end.recv(2)
+
+server, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+server.bind(f"{folder}/listening")
+talk(server, client, f"{folder}/listening")
+server, client = socket.create_server(("127.0.0.1", 0)), socket.socket()
+talk(server, client, server.getsockname())
+print(server.getsockname()[1], client.getsockname()[1])
+refused = socket.socket()
+refused.bind(("127.0.0.1", 0))
+print(refused.getsockname()[1])
+socket.socket().connect_ex(refused.getsockname())
+for path in (f"{folder}/whole", "relative"):
+    written = os.open(path, os.O_RDWR | os.O_CREAT)
+    os.pwrite(written, b"text", 0)
+    os.close(written)
+read, write = os.pipe()  # the number that the file had
+pipe = os.fstat(read).st_ino
+os.write(write, b"x")
+os.read(read, 1)
+os.dup2(os.open(f"{folder}/whole", os.O_RDONLY), read)
+os.pread(read, 4, 0)
+name = f"warpline-{os.getpid()}"
+shared = _posixshmem.shm_open(f"/{name}", os.O_RDWR | os.O_CREAT, 0o600)
+_posixshmem.shm_unlink(f"/{name}")
+os.pwrite(shared, b"text", 0)
+print(name, f"pipe:[{pipe}]")
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Path, list[str], warpline.CaptureReader]]:
+    folder = tmp_path_factory.mktemp("texts")
+    output = folder / "run.h5"
+    command = [sys.executable, "-m", "warpline", "record", "-q", "--no-check", "--osrt-threshold", "0"]
+    done = subprocess.run(
+        [*command, "-o", str(output), "--", sys.executable, "-c", PROGRAM, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    with warpline.open(output) as capture:
+        yield folder, done.stdout.split(), capture
+
+
+def _texts(capture: warpline.CaptureReader, *names: str) -> list[str]:
+    calls = capture.events("osrt").to_pandas().sort_values("start_ns")
+    return [text for text in calls[calls.name.isin(names)]["object"] if isinstance(text, str)]
+
+
+def test_ends_of_a_unix_socket_say_its_path_and_not_which_one_it_was(
+    recorded: tuple[Path, list[str], warpline.CaptureReader],
+) -> None:
+    folder, _said, capture = recorded
+    client, server = f"socket: {folder}/listening", f"socket: from {folder}/listening"
+    sent = [text for text in _texts(capture, "send") if "listening" in text]
+    assert sent == [client, client, server, server]
+    assert [text for text in _texts(capture, "recv") if "listening" in text] == [client, server]
+    assert _texts(capture, "connect")[0] == client
+    assert _texts(capture, "accept")[0] == server
+
+
+def test_ends_of_a_connection_say_both_addresses_whoever_copied_them(
+    recorded: tuple[Path, list[str], warpline.CaptureReader],
+) -> None:
+    _folder, said, capture = recorded
+    server, client = (f"127.0.0.1:{port}" for port in said[:2])
+    sent = [text for text in _texts(capture, "send") if "127.0.0.1" in text]
+    ends = [f"{server} from {client}"] * 2 + [f"{client} from {server}"] * 2
+    assert [text.partition(" ")[2] for text in sent] == ends
+    assert sent[0] == sent[1]
+    assert sent[2] == sent[3]
+    assert _texts(capture, "connect")[1] == sent[0]
+
+
+def test_a_connection_that_is_refused_says_whom_it_asked(
+    recorded: tuple[Path, list[str], warpline.CaptureReader],
+) -> None:
+    _folder, said, capture = recorded
+    assert _texts(capture, "connect")[-1] == f"socket: 127.0.0.1:{said[2]}"
+
+
+def test_files_say_their_path_and_numbers_that_are_given_anew_what_they_lead_to_now(
+    recorded: tuple[Path, list[str], warpline.CaptureReader],
+) -> None:
+    folder, said, capture = recorded
+    written = [str(folder / "whole"), str(folder / "relative"), f"/dev/shm/{said[3]}"]
+    assert _texts(capture, "pwrite") == written
+    assert _texts(capture, "pread")[-1] == str(folder / "whole")
+    assert _texts(capture, "write").count(said[4]) == _texts(capture, "read").count(said[4]) == 1
+    assert f"/dev/shm/{said[3]}" in _texts(capture, "open")

@@ -1,12 +1,22 @@
 #!/usr/bin/env bash
-# Every check, in the order from quick to slow. All of them run even when one fails; pytest comes last, so that its
-# summary is the last line. Arguments go to pytest.
+# Every check. All of them run even when one fails; the types, which take as long as all others, are looked at beside
+# pytest, which says before its summary what came of that: its summary is the last line. Arguments go to pytest.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/bootstrap.sh >/dev/null || exit 1
 bin=.venv/bin
 export QT_QPA_PLATFORM=${QT_QPA_PLATFORM:-offscreen}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+check_types() { # the answer is whole when it is there: pytest waits for it
+    local told=FAILED
+    nice -n 5 $bin/mypy >"$scratch/types.log" 2>&1 </dev/null && told=ok
+    echo $told >"$scratch/types.new"
+    mv "$scratch/types.new" "$scratch/types"
+}
+check_types &
 
 failed=()
 check() { # name, command...
@@ -22,13 +32,17 @@ check() { # name, command...
 
 check lint $bin/ruff check
 check format $bin/ruff format --check
-check types $bin/mypy
 check imports $bin/lint-imports --no-cache
 check house $bin/python scripts/house.py
 
 [ ${#failed[@]} -eq 0 ] || printf 'failed before the tests: %s\n' "${failed[*]}"
 # As many processes as there are cores, at most four; tests that record share one of them.
-$bin/python -m pytest -n auto --maxprocesses 4 "$@" </dev/null
+WARPLINE_TYPES_CHECKED=$scratch/types $bin/python -m pytest -n auto --maxprocesses 4 "$@" </dev/null
 status=$?
-[ ${#failed[@]} -eq 0 ] || exit 1
+if [ $status -gt 1 ]; then # interrupted, or nothing was run: nobody waits for the types
+    pkill -P $! 2>/dev/null
+    exit $status
+fi
+wait
+[ ${#failed[@]} -eq 0 ] && [ "$(cat "$scratch/types")" = ok ] || exit 1
 exit $status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,10 @@ _RECORDERS = (
 )
 
 
+_types_checked = os.environ.pop("WARPLINE_TYPES_CHECKED", None)
+"""Where it will be written; taken away from the processes of pytest that are started here."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A file's tests stay together, and so do all that record."""
@@ -132,6 +137,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = scope
     return scheduler
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """What came of the types, which ``make test`` checks meanwhile; `scripts/check.sh` makes it count."""
+    if _types_checked is None or exitstatus >= pytest.ExitCode.INTERRUPTED:
+        return
+    answer = Path(_types_checked)
+    while not answer.exists():
+        time.sleep(0.1)
+    told = answer.read_text().strip()
+    terminalreporter.write_line(f"{'types':<16} {told}")
+    if told != "ok":
+        terminalreporter.write_line(answer.with_suffix(".log").read_text())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

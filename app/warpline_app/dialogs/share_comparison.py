@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.analysis.compare.comparison_page import comparison_page
 from warpline.i18n import tr
+from warpline.interchange.export.output_files import writing
 from warpline.model.errors import WarplineError
 from warpline_app.comparison.page import ComparisonPage
 from warpline_app.look.file_dialog import FileDialog
@@ -53,7 +54,9 @@ def write_comparison(workspace: Workspace, page: ComparisonPage, path: Path) -> 
         else:
             shown = page.changes.shown
             found = page.pair.found if shown is None else replace(page.pair.found, tables=(shown,))
-            path.write_text(comparison_page(found, page.pair.title), encoding="utf-8")
+            told = comparison_page(found, page.pair.title).encode()
+            with writing(path) as file:
+                file.write(told)
     except (OSError, WarplineError) as error:
         workspace.messages.show(tr("the comparison could not be written: {error}", error=error))
     else:

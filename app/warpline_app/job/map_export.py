@@ -14,6 +14,7 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPixmap
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
+from warpline.interchange.export.output_files import replacing
 from warpline_app.job.cell_text import column_title
 from warpline_app.job.controls import summary_text
 from warpline_app.job.map_canvas import JobMapCanvas
@@ -53,7 +54,7 @@ def map_lines(board: JobBoard, chosen: Chosen) -> Iterator[list[str]]:
 
 def write_csv(board: JobBoard, path: Path) -> None:
     """Write the map. Raises OSError when the file cannot be written."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(map_lines(board, Chosen()))
 
 

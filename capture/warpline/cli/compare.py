@@ -150,10 +150,13 @@ def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
 
 def _write_page(found: Comparison, path: Path) -> None:
     from warpline.analysis.compare.comparison_page import comparison_page
+    from warpline.interchange.export.output_files import writing
     from warpline.model import ExportError
 
+    page = comparison_page(found).encode()
     try:
-        path.write_text(comparison_page(found), encoding="utf-8")
+        with writing(path) as file:
+            file.write(page)
     except OSError as error:
         raise ExportError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error
 

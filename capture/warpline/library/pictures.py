@@ -26,9 +26,12 @@ class PngPicture(bytes):
 
     def save(self, path: Path | str) -> Path:
         """Write the file and return its path. Raises WarplineError when that fails."""
+        from warpline.interchange.export.output_files import writing
+
         target = Path(path)
         try:
-            target.write_bytes(self)
+            with writing(target) as file:
+                file.write(self)
         except OSError as error:
             raise WarplineError(
                 tr("{path}: {reason}", path=target, reason=error.strerror or error)

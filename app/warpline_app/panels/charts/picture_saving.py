@@ -11,6 +11,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
+from warpline.interchange.export.output_files import replacing
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.session.messages import MessageList
 from warpline_app.session.written import tell_written
@@ -40,14 +41,20 @@ def _save_and_tell(path: Path, save: Callable[[Path], None], messages: MessageLi
 
 
 def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPainter], None]) -> None:
-    """Draw on a picture of the size of ``area`` and write it. Raises OSError where it cannot be written."""
-    with path.open("wb"):  # Qt says no more than that it failed
-        pass
+    """Draw on a picture of the size of ``area`` and write it: SVG when the name ends so, else PNG.
+
+    The file appears when it is complete. Raises OSError where it cannot be written.
+    """
+    with replacing(path) as part:
+        _draw_into(part, path, area, ground, draw)
+
+
+def _draw_into(part: Path, path: Path, area: QRect, ground: QColor, draw: Callable[[QPainter], None]) -> None:
     is_svg = path.suffix.lower() == ".svg"
     picture = QPixmap(area.size() * _PNG_SCALE)
     generator = QSvgGenerator()
     if is_svg:
-        generator.setFileName(str(path))
+        generator.setFileName(str(part))
         generator.setSize(area.size())
         generator.setViewBox(area)
     else:
@@ -56,5 +63,5 @@ def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPaint
     painter.fillRect(area, ground)
     draw(painter)
     painter.end()
-    if not is_svg and not picture.save(str(path)):
+    if not is_svg and not picture.save(str(part), path.suffix.lstrip(".") or "PNG"):
         raise OSError(tr("{path}: could not be written", path=path))

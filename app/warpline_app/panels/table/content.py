@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
+from warpline.interchange.export.output_files import replacing
 from warpline.model.frames import StackFrame, parse_frame
-from warpline.model.progress import IsCancelled, Progress
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 Int64Array = npt.NDArray[np.int64]
 _ROWS_AT_ONCE = 10_000
@@ -117,14 +118,16 @@ def write_table(
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> Path:
-    """Write rows as CSV, or as TSV when the name ends so. Raises OSError when the file cannot be written."""
+    """Write rows as CSV, or as TSV when the name ends so; the file appears when it is complete.
+
+    Raises OSError when it cannot be written, Cancelled.
+    """
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerow([column.title for column in columns])
         for begin in range(0, len(items), _ROWS_AT_ONCE):
-            if is_cancelled():
-                break
+            check_cancelled(is_cancelled)
             progress(begin / len(items), tr("writing {name}", name=path.name))
             for item in items[begin : begin + _ROWS_AT_ONCE].tolist():
                 writer.writerow([column.raw_text(item) for column in columns])

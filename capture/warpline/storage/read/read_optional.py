@@ -75,16 +75,21 @@ def read_name_index(file: MappedFile, lanes: Lanes, n_events: int) -> dict[str, 
     return index
 
 
+def _directory(file: MappedFile, group: str, columns: Mapping[str, str]) -> dict[str, Array]:
+    """A small table, whose columns are equally long."""
+    found = {name: file.column(f"{group}/{name}", dtype, limit=MAX_TRACKS) for name, dtype in columns.items()}
+    if len({len(column) for column in found.values()}) != 1:
+        raise file.error(f"its table of {group} is damaged")
+    return found
+
+
 def read_counters(
     file: MappedFile, strings: Strings, tracks: Sequence[Track], clocks: Sequence[Clock]
 ) -> tuple[Counter, ...]:
     """Values over time, their columns mapped. An interpolation that is not known holds a value until the next."""
     if not file.has("counters"):
         return ()
-    directory = {
-        name: file.column(f"counters/{name}", dtype, limit=MAX_TRACKS)
-        for name, dtype in COUNTER_COLUMNS.items()
-    }
+    directory = _directory(file, "counters", COUNTER_COLUMNS)
     times, values = file.column("counters/time", "<i8"), file.column("counters/value", "<f8")
     pyramid = [file.column(f"counters/{name}", "<f8") for name in ("min", "max", "mean")]
     counters = []
@@ -123,10 +128,7 @@ def read_curves(file: MappedFile, groups: Mapping[int, LaneGroup]) -> dict[int, 
     """How busy groups are over time, by track; what is told of others is ignored."""
     if not file.has("utilization"):
         return {}
-    directory = {
-        name: file.column(f"utilization/{name}", dtype, limit=MAX_TRACKS)
-        for name, dtype in UTILIZATION_COLUMNS.items()
-    }
+    directory = _directory(file, "utilization", UTILIZATION_COLUMNS)
     values = file.column("utilization/value", "<f4")
     curves = {}
     for track, _, _, level, origin, first, count in zip(

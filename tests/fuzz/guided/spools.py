@@ -1,0 +1,231 @@
+"""What a recording leaves: its session, the files of its spool, and records of every source."""
+
+from __future__ import annotations
+
+import random
+import struct
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from tests.fuzz.campaign import mutate_spool, small_seeds
+from tests.fuzz.guided.target import Target, in_memory, memory_builder, memory_file, scratch, settle
+
+from warpline.model.errors import RecordingError
+from warpline.recording import finalise as finalise_module
+from warpline.recording.session import RecordingOptions, Session, load_session, output_in
+from warpline.recording.sources.registry import recording_sources
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import Chunk, SpoolFile, SpoolHeader
+from warpline.storage import CaptureBuilder
+
+_SECOND = 1_000_000_000
+_ENTRY = struct.Struct("<HBHHB")
+"""Place in the list of types, thread, bytes of a record, bytes in all, ``free`` of the chunk."""
+
+
+def run_session(data: bytes) -> None:
+    """``session.json``, and what a stranger's looks like."""
+    folder = memory_file(data, "run.h5.spool")
+    output_in(folder)
+    try:
+        session = load_session(folder)
+    except UnicodeDecodeError as error:  # the stand-in decodes where a file would be read
+        raise RecordingError("no text") from error
+    with (
+        memory_builder() as builder,
+        mock.patch.object(finalise_module, "read_error_tail", return_value=None),
+    ):
+        finalise_module._describe(session, builder)
+
+
+def _session() -> Session:
+    names = tuple(source.choice.name for source in recording_sources())
+    return Session(
+        Path("/x.spool"),
+        Path("/x.h5"),
+        ("x", "y"),
+        "/",
+        _SECOND,
+        100 * _SECOND,
+        1,
+        7,
+        RecordingOptions(names),
+    )
+
+
+def _session_seeds(_data: Path | None) -> list[bytes]:
+    folder = scratch() / "session"
+    folder.mkdir(exist_ok=True)
+    replace(_session(), directory=folder, host={"cpus": 2, "name": "a"}).save()
+    return [(folder / "session.json").read_bytes()]
+
+
+def _mutate_session(data: bytes, rng: random.Random) -> bytes:
+    path = scratch() / "session" / "mutated.json"
+    path.write_bytes(data)
+    mutate_spool._session(path, rng)
+    return path.read_bytes()
+
+
+def run_file(data: bytes) -> None:
+    """One file of a spool."""
+    path = scratch() / "x.spool"
+    path.write_bytes(data)
+    spool = SpoolFile(path)
+    spool.text(1)
+    for number in {chunk.record_type for chunk in spool.chunks[:8]}:
+        for dtype in (records.message, records.comm, records.clock_pair):
+            spool.records(number, dtype)
+            spool.columns(number, dtype, dtype.names or ())
+            spool.writers(number, dtype)
+            for _piece in spool.pieces(number, dtype, 2):
+                pass
+
+
+@cache
+def _whole_spool() -> Path:
+    folder = scratch() / "spools"
+    folder.mkdir(exist_ok=True)
+    return small_seeds.spools(folder)[0]
+
+
+def _file_seeds(_data: Path | None) -> list[bytes]:
+    return [path.read_bytes()[:20480] for path in sorted(_whole_spool().glob("*.spool"))]
+
+
+def _mutate_file(data: bytes, rng: random.Random) -> bytes:
+    path = scratch() / "mutated.spool"
+    path.write_bytes(data)
+    with suppress(IndexError, ValueError):
+        mutate_spool._spool_file(path, rng)
+    return path.read_bytes()
+
+
+@cache
+def _types() -> tuple[int, ...]:
+    """Every type of record there is."""
+    common = {value for name, value in vars(records).items() if name.isupper() and isinstance(value, int)}
+    return tuple(sorted(common.union(*(source.record_types for source in recording_sources()))))
+
+
+def _spool_of(data: bytes) -> SpoolFile:
+    """A spool file of chunks that stand behind each other in an input."""
+    spool = SpoolFile.__new__(SpoolFile)
+    spool.path = Path("agent.7.1.spool")
+    spool.header = SpoolHeader(7, _SECOND, 100 * _SECOND, 0, 1, True, 0, "agent")
+    chunks: list[Chunk] = []
+    at = 0
+    while at + _ENTRY.size <= len(data):
+        number, tid, record_bytes, size, free = _ENTRY.unpack_from(data, at)
+        at += _ENTRY.size
+        payload = np.frombuffer(data[at : at + size], np.uint8)
+        types = _types()
+        chunks.append(Chunk(types[number % len(types)], record_bytes, tid, free, payload))
+        at += size
+    spool.chunks = tuple(chunks)
+    return spool
+
+
+def run_records(data: bytes) -> None:
+    """Records of any source as events."""
+    session = _session()
+    if data[:1] >= b"\xc0":
+        session = replace(
+            session, options=replace(session.options, ring_ns=_SECOND), stop_monotonic_ns=4 * _SECOND
+        )
+    spool = _spool_of(data[1:])
+
+    def unwritten(builder: CaptureBuilder, *_unused: Any) -> Path:
+        settle(builder)
+        return builder.path
+
+    # The others have nothing to read, and take most of the time.
+    present = {chunk.record_type for chunk in spool.chunks}
+    wanted = [source for source in recording_sources() if source.record_types & present]
+    with (
+        in_memory(),
+        mock.patch.object(finalise_module, "recording_sources", return_value=wanted),
+        mock.patch.object(finalise_module, "load_session", return_value=session),
+        mock.patch.object(finalise_module, "read_spools", return_value=([spool], [])),
+        mock.patch.object(finalise_module, "read_error_tail", return_value=None),
+        mock.patch.object(CaptureBuilder, "finish", unwritten),
+    ):
+        finalise_module.finalise(Path("/x.spool"), scratch() / "none.h5")
+
+
+def _record_seeds(_data: Path | None) -> list[bytes]:
+    """Some records of each source's types, with names."""
+    strings = b"".join(
+        struct.pack("<II", number, len(text)) + text.ljust(-(-len(text) // 8) * 8, b"\0")
+        for number, text in enumerate((b"main", b"a.py:3 work", b"gemm"), 1)
+    )
+    named = _entry(1, 8, strings)
+    whole = [SpoolFile(path) for path in sorted(_whole_spool().glob("*.spool"))]
+    chunks = [chunk for spool in whole for chunk in spool.chunks if chunk.record_type != 1]
+    of_type = {chunk.record_type: chunk for chunk in chunks}
+    found = []
+    kinds = [sorted(source.record_types) for source in recording_sources() if source.record_types]
+    for types in ([], *kinds):
+        chosen = [of_type[number] for number in types[:12] if number in of_type]
+        body = b"".join(
+            _entry(chunk.record_type, chunk.record_bytes, chunk.payload[: 2 * chunk.record_bytes].tobytes())
+            for chunk in chosen
+        )
+        found.append(b"\0" + named + body)
+    return found
+
+
+def _entry(number: int, record_bytes: int, payload: bytes) -> bytes:
+    return _ENTRY.pack(_types().index(number), 7, record_bytes, len(payload), 7) + payload
+
+
+_NUMBERS = (0, 1, 2, 7, 255, 2**31, 2**32 - 1, 2**61, 2**63, 2**64 - 1, _SECOND, 2 * _SECOND)
+
+
+def _mutate_records(data: bytes, rng: random.Random) -> bytes:
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 2, 5))):
+        places = []
+        at = 1
+        while at + _ENTRY.size <= len(out):
+            places.append(at)
+            at += _ENTRY.size + _ENTRY.unpack_from(out, at)[3]
+        if not places:
+            break
+        at = rng.choice(places)
+        number, tid, record_bytes, size, free = _ENTRY.unpack_from(out, at)
+        body = at + _ENTRY.size
+        action = rng.randrange(6)
+        if action == 0:
+            number = rng.randrange(1 << 16)
+            _ENTRY.pack_into(out, at, number, tid, record_bytes, size, free)
+        elif action == 1:
+            out[at:at] = out[at : body + size]
+        elif action == 2:
+            del out[at : body + size]
+        elif action == 3:
+            record_bytes = max(0, min(65535, record_bytes + rng.choice((-8, -1, 1, 8))))
+            _ENTRY.pack_into(out, at, number, tid, record_bytes, size, free)
+        elif size >= 8 and body + 8 <= len(out):
+            place = body + 4 * rng.randrange(max(1, (min(size, len(out) - body) - 4) // 4))
+            if place + 8 <= len(out):
+                struct.pack_into("<Q", out, place, rng.choice(_NUMBERS))
+    return bytes(out)
+
+
+TARGETS = (
+    Target(
+        "session",
+        run_session,
+        _session_seeds,
+        _mutate_session,
+        (b"null", b"1e999", b"\\ud800", b"-1", b"[]", b"{}"),
+    ),
+    Target("spool-file", run_file, _file_seeds, _mutate_file, (b"CHNK", b"WLSPOOL1"), most_bytes=20480),
+    Target("records", run_records, _record_seeds, _mutate_records),
+)

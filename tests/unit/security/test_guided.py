@@ -1,0 +1,27 @@
+"""Some inputs that nobody has seen for every target of ``tests/fuzz/guided``, in every run."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+from tests.fuzz.campaign import fork_server
+from tests.fuzz.campaign.campaign import GOOD
+from tests.fuzz.guided.engine import blind
+from tests.fuzz.guided.registry import targets
+
+TARGETS = targets()
+COUNT = 12
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where the campaign runs")
+@pytest.mark.parametrize("name", TARGETS)
+def test_inputs_nobody_has_seen_end_well(name: str) -> None:
+    _room, target = TARGETS[name]
+    first = random.SystemRandom().randrange(10**9)
+    target.preload()
+    seeds = target.seeds(None)
+    for data in (*seeds[:3], *(blind(target, seeds, number) for number in range(first, first + COUNT))):
+        outcome = fork_server.judged(lambda data=data: target.run(data))  # type: ignore[misc]
+        assert outcome["state"] in GOOD, f"{name} from number {first} on: {data!r} {outcome['message']}"

@@ -113,7 +113,8 @@ def bench_smoke() -> bool:
 # Tests that record programs share one process where pytest-xdist runs several: two recordings at once would disturb
 # each other more than any other test does.
 _RECORDERS = (
-    "bench_findings/",
+    "bench_findings/test_bench_findings.py",
+    "bench_findings/test_cured_programs.py",
     "native/",
     "unit/profiling/",
     "unit/recording/",

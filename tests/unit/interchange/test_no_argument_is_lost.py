@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import orjson
 import pytest
 from tests.unit.interchange.import_tools import imported
 
@@ -48,7 +49,10 @@ def raw_events(path: Path) -> list[dict[str, Any]]:
     elif data[:4] == b"PK\x03\x04":
         with zipfile.ZipFile(path) as archive:
             data = archive.read(archive.namelist()[0])
-    document = json.loads(data)
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError:  # NaN, and bytes that are no UTF-8
+        document = json.loads(data)
     events = document.get("traceEvents", []) if isinstance(document, dict) else document
     return [event for event in events if isinstance(event, dict)]
 

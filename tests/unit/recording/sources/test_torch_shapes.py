@@ -47,6 +47,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             monkeypatch.setattr(module, name, getattr(common_hooks, name), raising=False)
         monkeypatch.setattr(module, "now", lambda: 1, raising=False)
         monkeypatch.setattr(module, "leave_to_dynamo", lambda *_: None, raising=False)
+        monkeypatch.setattr(module, "quick_call", lambda *_: None, raising=False)
         monkeypatch.setattr(module, "after_calls", [], raising=False)
         monkeypatch.setattr(module, "after_operators", lambda *_: None, raising=False)
         monkeypatch.setattr(module, "say", lambda *words: reasons.append(words[2]), raising=False)

@@ -19,6 +19,8 @@ HOOKS = {
     "torch_hooks": (
         "steps",
         (
+            "torch._dynamo.eval_frame",
+            "torch._dynamo.symbolic_convert",
             "torch.amp.grad_scaler",
             "torch.autograd",
             "torch.compiler",
@@ -46,6 +48,7 @@ UNHOOKED = {
 COMMON = "common_hooks"
 BUILTINS = (
     "now", "enter", "leave", "record", "text", "say", "autograd", "after_operators", "paddle", "operator", "heap",
+    "quick_call", "drop",
 )  # fmt: skip
 """Functions of the agent, which never raise."""
 

@@ -27,6 +27,20 @@ if TYPE_CHECKING:
     def text(text: str, /) -> int: ...
     def failed(name: str, error: Exception) -> None: ...
     def tell(source: str, reason: str) -> None: ...
+    def quick_call(
+        original: Any,
+        slow: Any,
+        name: str,
+        grad_enabled: Callable[[], bool],
+        compiling: list[Callable[[], bool]],
+        flags: list[dict[str, Any]],
+        after_calls: list[Callable[[], None]],
+        paths: dict[int, int],
+        forward: dict[type, int],
+        evaluation: dict[type, int],
+        /,
+    ) -> Any: ...  # does in C what `slow` does; None where this Python's objects are of another layout
+    def drop(key: int, /) -> None: ...  # the path of this module is another one now
 
 
 LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY, KEPT, STEP = range(
@@ -37,7 +51,7 @@ HOST = 0xFFFFFFFF
 """The device whose memory is the C library's."""
 
 LIBRARY_NAMES = frozenset(
-    {"self", "cls", "fn", "func", "function", "f", "module", "forward", "call", "original"}
+    {"self", "super", "cls", "fn", "func", "function", "f", "module", "forward", "call", "original"}
 )
 """What code calls a module that it was given: no name of its user's."""
 CALLED = re.compile(r"\s*(?:self\.)?([A-Za-z_][A-Za-z_0-9.]*)\s*\(")
@@ -45,9 +59,15 @@ CALLED = re.compile(r"\s*(?:self\.)?([A-Za-z_][A-Za-z_0-9.]*)\s*\(")
 compiling: list[Callable[[], bool]] = [lambda: False]
 tracing: list[Callable[[], bool]] = [lambda: False]
 """Whether torch._dynamo is at it, which is asked at every call of a module: of PyTorch's functions the cheapest."""
+flags: list[dict[str, Any]] = [{}]
+"""Names of the module that is asked; its ``_is_compiling_flag`` is what it answers, where it has that."""
 paths: dict[int, int] = {}
 """Of each module that is known, by its id: its path and its class, two ids of texts in one number."""
 refs: dict[int, Any] = {}
+quick_calls: list[tuple[Any, Any, Any]] = []
+"""Of classes whose calls are recorded in C: the class, what is called, and the function that does the same."""
+compilers = [False]
+"""Whether somebody compiles programs."""
 serials = itertools.count(1)
 after_steps: list[Callable[[], None]] = []
 """Called when an optimiser has stepped; they raise nothing."""
@@ -101,13 +121,16 @@ def leave_to_dynamo(*functions: Any) -> None:
 
 def remember(module: Any) -> None:
     """Forget the module's path when it is gone: its id may be another's then."""
-    refs[id(module)] = weakref.ref(module, functools.partial(forget, paths.pop, refs.pop, id(module)))
+    key = id(module)
+    drop(key)
+    refs[key] = weakref.ref(module, functools.partial(forget, paths.pop, refs.pop, drop, key))
 
 
-def forget(pop_path: Any, pop_ref: Any, key: int, _ref: Any) -> None:
+def forget(pop_path: Any, pop_ref: Any, drop_path: Any, key: int, _ref: Any) -> None:
     """Called by a weak reference, also while the interpreter ends and globals are gone."""
     pop_path(key, None)
     pop_ref(key, None)
+    drop_path(key)
 
 
 def path_of_tree(root: Any, name: str) -> None:
@@ -190,7 +213,44 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
             leave(start, find(id(self)) or path_of(self))
 
     leave_to_dynamo(call, outermost)
-    kind_of_module.__call__ = functools.wraps(original)(call)
+    slow = functools.wraps(original)(call)
+    quick = None
+    if not compilers[0]:
+        name = f"{kind_of_module.__qualname__}.__call__"
+        known = paths, labels[FORWARD], labels[EVALUATION]
+        quick = quick_call(original, slow, name, grad_enabled, compiling, flags, after_calls, *known)
+    if quick is not None:
+        quick_calls.append((kind_of_module, quick, slow))
+    kind_of_module.__call__ = quick or slow
+
+
+def let_compile() -> None:
+    """Have functions of Python record calls of modules from here on: compilers of programs look into what is called."""
+    compilers[0] = True
+    while quick_calls:
+        kind, quick, slow = quick_calls.pop()
+        if vars(kind).get("__call__") is quick:
+            kind.__call__ = slow
+        # What the framework has put aside, to tell later whether it is still what modules have.
+        for module in list(sys.modules.values()):
+            names = getattr(module, "__dict__", None)
+            for name, value in list(names.items()) if names else ():
+                if value is quick:
+                    setattr(module, name, slow)
+
+
+def watch_compiler(kind: Any, compiles: Callable[..., bool]) -> None:
+    """Let compile as soon as an object of the class is made of such arguments; ``compiles`` raises nothing."""
+    create = kind.__init__
+
+    @functools.wraps(create)
+    def created(self: Any, *args: Any, **kwargs: Any) -> None:
+        if compiles(*args, **kwargs):
+            kind.__init__ = create
+            quietly(let_compile)
+        create(self, *args, **kwargs)
+
+    kind.__init__ = created
 
 
 NOT_HELD = {

@@ -26,17 +26,21 @@ if TYPE_CHECKING:
         after_steps,
         compiling,
         failed,
+        flags,
         held,
         hook_calls,
         hook_waits,
         is_compiling,
+        let_compile,
         now,
         place_of,
+        quick_calls,
         record,
         stepping,
         text,
         timed,
         tracing,
+        watch_compiler,
         weigh_calls,
     )
 
@@ -240,11 +244,27 @@ def hook_files(module: Any) -> None:
 
 def hook_compiler(module: Any) -> None:
     """From here on it can be asked whether torch is tracing."""
-    compiling[0] = module.is_compiling
+    compiling[0], flags[0] = module.is_compiling, vars(module)
     tracing[0] = getattr(module, "is_dynamo_compiling", module.is_compiling)
 
 
+def hook_dynamo(module: Any) -> None:
+    """Where torch compiles: a context is made with what compiles (with nothing, it keeps from it), or code is read."""
+    context = getattr(module, "_TorchDynamoContext", None)
+    reader = getattr(module, "InstructionTranslator", None)
+    if not quick_calls or not (
+        context or reader
+    ):  # it was there before our hooks and may be at it, or is another one
+        let_compile()
+    elif context:
+        watch_compiler(context, lambda callback=None, *_, **__: callable(callback))
+    else:
+        watch_compiler(reader, lambda *_, **__: True)
+
+
 HOOKS = {
+    "torch._dynamo.eval_frame": hook_dynamo,
+    "torch._dynamo.symbolic_convert": hook_dynamo,
     "torch.amp.grad_scaler": hook_scaler,
     "torch.autograd": hook_backward,
     "torch.compiler": hook_compiler,

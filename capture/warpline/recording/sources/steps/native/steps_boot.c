@@ -1,5 +1,5 @@
-/* Functions for the hooks, made of CPython's stable ABI without its headers: the agent is not built for one Python.
- * They are builtins because a call through ctypes costs ten times as much, and importing it milliseconds. */
+/* Functions for the hooks. They are builtins because a call through ctypes costs ten times as much, and importing it
+ * milliseconds. */
 #define _GNU_SOURCE
 #include "steps_boot.h"
 
@@ -16,74 +16,12 @@
 #include "events.h"
 #include "osrt.h"
 #include "spool.h"
+#include "steps_calls.h"
+#include "steps_python.h"
 #include "steps_records.h"
 
 #define LARGEST_SOURCE (256 << 10)
-#define METH_NOARGS 0x0004
-#define METH_O 0x0008
-#define METH_FASTCALL 0x0080
 #define FILE_INPUT 257 /* Py_file_input */
-
-/* methodobject.h: part of the stable ABI since 3.2, METH_FASTCALL since 3.10. */
-struct method {
-    const char *name;
-    void *function;
-    int flags;
-    const char *doc;
-};
-
-static struct {
-    void *(*new_function)(struct method *, void *, void *);
-    void *(*new_dict)(void);
-    int (*set_item)(void *, const char *, void *);
-    void *(*compile)(const char *, const char *, int);
-    void *(*evaluate)(void *, void *, void *);
-    void *(*builtins)(void);
-    void *(*from_long)(long long);
-    unsigned long long (*to_number)(void *);
-    long long (*to_long)(void *);
-    void *(*new_text)(const char *);
-    const char *(*text)(void *, ssize_t *);
-    void (*retain)(void *);
-    void (*release)(void *);
-    void (*clear_error)(void);
-    void *(*call)(void *, void *);
-    int (*call_soon)(int (*)(void *), void *);
-    void *none;
-} py;
-
-static bool find_functions(void)
-{
-#define FIND(field, name) \
-    *(void **)&py.field = dlsym(RTLD_DEFAULT, name); \
-    if (py.field == NULL) \
-        return false;
-    FIND(new_function, "PyCFunction_NewEx")
-    FIND(new_dict, "PyDict_New")
-    FIND(set_item, "PyDict_SetItemString")
-    FIND(compile, "Py_CompileString")
-    FIND(evaluate, "PyEval_EvalCode")
-    FIND(builtins, "PyEval_GetBuiltins")
-    FIND(from_long, "PyLong_FromLongLong")
-    FIND(to_number, "PyLong_AsUnsignedLongLong")
-    FIND(to_long, "PyLong_AsLongLong")
-    FIND(new_text, "PyUnicode_FromString")
-    FIND(text, "PyUnicode_AsUTF8AndSize")
-    FIND(retain, "Py_IncRef")
-    FIND(release, "Py_DecRef")
-    FIND(clear_error, "PyErr_Clear")
-    FIND(call, "PyObject_CallObject")
-    FIND(call_soon, "Py_AddPendingCall")
-    FIND(none, "_Py_NoneStruct")
-#undef FIND
-    return true;
-}
-
-static void *none(void)
-{
-    py.retain(py.none);
-    return py.none;
-}
 
 /* What is not a number of ours counts as 0 and raises nothing. */
 static uint64_t number(void *object)
@@ -116,7 +54,7 @@ static void *leave(void *self, void *const *values, ssize_t count)
     (void)self;
     uint64_t name = count == 2 ? number(values[1]) : 0;
     steps_leave(count == 2 ? number(values[0]) : 0, (uint32_t)(name >> 32), (uint32_t)name);
-    return none();
+    return steps_none();
 }
 
 /* record(start, kind, name, detail, value) */
@@ -124,13 +62,13 @@ static void *record(void *self, void *const *values, ssize_t count)
 {
     (void)self;
     if (count != 5)
-        return none();
+        return steps_none();
     long long value = py.to_long(values[4]);
     if (value == -1)
         py.clear_error();
     steps_range(number(values[0]), (uint32_t)number(values[1]), (uint32_t)number(values[2]),
                 (uint32_t)number(values[3]), value);
-    return none();
+    return steps_none();
 }
 
 static const char *text_of(void *object, size_t *length)
@@ -254,7 +192,7 @@ static void *after_operators(void *self, void *const *values, ssize_t count)
             py.release(before);
         autograd_after((uint32_t)number(values[1]), have_it_called);
     }
-    return none();
+    return steps_none();
 }
 
 /* operator(start, end, sequence, flops, name, thread, tid, shapes, types): one that has ended, of any thread */
@@ -263,18 +201,18 @@ static void *operator(void *self, void *const *values, ssize_t count)
     (void)self;
     struct writer *writer = wl_writer();
     if (count != 9 || writer == NULL)
-        return none();
+        return steps_none();
     long long sequence = py.to_long(values[2]);
     struct record_framework_shaped *to = WL_RESERVE(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
     if (to == NULL)
-        return none();
+        return steps_none();
     *to = (struct record_framework_shaped){
         .start_ns = number(values[0]), .end_ns = number(values[1]), .sequence = sequence,
         .flops = (int64_t)number(values[3]), .name = (uint32_t)number(values[4]), .thread = (uint32_t)number(values[5]),
         .tid = (uint32_t)number(values[6]), .shapes = (uint32_t)number(values[7]), .types = (uint32_t)number(values[8])};
     WL_COMMIT(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
     py.clear_error(); /* -1 is what a number that is none gives, too */
-    return none();
+    return steps_none();
 }
 
 /* say(source, is_enabled, reason, remedy): what a process reports of a source */
@@ -284,10 +222,10 @@ static void *say(void *self, void *const *values, ssize_t count)
     char name[32];
     size_t length;
     if (count != 4)
-        return none();
+        return steps_none();
     snprintf(name, sizeof name, "%s", text_of(values[0], &length));
     wl_write_source_state(name, number(values[1]) != 0, text_of(values[2], &length), text_of(values[3], &length), 0);
-    return none();
+    return steps_none();
 }
 
 static struct method methods[] = {
@@ -302,6 +240,8 @@ static struct method methods[] = {
     {"after_operators", after_operators, METH_FASTCALL, NULL},
     {"heap", heap, METH_NOARGS, NULL},
     {"say", say, METH_FASTCALL, NULL},
+    {"quick_call", steps_quick_call, METH_FASTCALL, NULL},
+    {"drop", steps_drop, METH_O, NULL},
 };
 
 static void set_owned(void *globals, const char *name, void *value)
@@ -393,7 +333,7 @@ void steps_boot(void)
     is_done = true;
     int saved_errno = errno;
     osrt_is_quiet++;
-    if (find_functions())
+    if (steps_find_python())
         run(folder, sources);
     osrt_is_quiet--;
     errno = saved_errno;

@@ -10,6 +10,8 @@ uint64_t steps_now(void)
     return writer ? wl_now(writer) : 0;
 }
 
+bool steps_is_inside(void) { return depth > 0; }
+
 uint64_t steps_enter(int *is_outermost)
 {
     *is_outermost = depth++ == 0;

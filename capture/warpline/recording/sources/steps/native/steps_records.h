@@ -2,10 +2,13 @@
 #ifndef WARPLINE_STEPS_RECORDS_H
 #define WARPLINE_STEPS_RECORDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* CLOCK_MONOTONIC of this thread, strictly increasing; 0 without memory. */
 uint64_t steps_now(void);
+/* Whether this thread is in a module. */
+bool steps_is_inside(void);
 /* Begins a call of a module; `is_outermost` tells whether this thread is in no other. */
 uint64_t steps_enter(int *is_outermost);
 /* Ends it: `path` and `class_name` are interned strings. */

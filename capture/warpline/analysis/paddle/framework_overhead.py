@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.lane_sweep import NONE, times_together
+from warpline.analysis.framework.loops.lane_times import name_counts
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
@@ -26,6 +28,8 @@ Int64Array = npt.NDArray[np.int64]
 _COMPUTE = re.compile(r"(::|/| )compute$| kernel launch$", re.IGNORECASE)
 _EVENT, _COMPUTING, _ASYNC, _SYNC = 1, 2, 4, 8
 """Bits of what the host does at a moment, in combinations of `warpline.analysis.structure.overlap`."""
+_BITS = tuple(_EVENT | computing | copying for copying in (0, _ASYNC, _SYNC) for computing in (0, _COMPUTING))
+"""What an event can be: nothing of note, computation, a copy of either sort, or both."""
 _ASYNCHRONOUS = re.compile("async", re.IGNORECASE)
 
 
@@ -104,20 +108,45 @@ class _HostTimes:
         self._compute = matching_names(view.capture, _COMPUTE)
         self._copy = matching_names(view.capture, MEMORY_OPERATION)
         self._asynchronous = matching_names(view.capture, _ASYNCHRONOUS)
-        self.has_parts = any(self._count(view, kind, self._compute) for kind in self._kinds)
+        counts = {kind: name_counts(view, kind, tracks) for kind in self._kinds}
+        self.has_parts = any(_sum_of(count, self._compute) for count in counts.values())
         self._copying = self._kinds
-        if not any(self._count(view, kind, self._copy) for kind in self._kinds):
+        if not any(_sum_of(count, self._copy) for count in counts.values()):
             self._copying = tuple(kind for kind in ("cuda_api",) if kind in view.capture.kinds)
-        found = sum(self._count(view, kind, self._copy) for kind in self._copying)
-        asynchronous = sum(self._count(view, kind, self._copy & self._asynchronous) for kind in self._copying)
+            counts = {kind: name_counts(view, kind, tracks) for kind in self._copying}
+        found = sum(_sum_of(count, self._copy) for count in counts.values())
+        asynchronous = sum(_sum_of(count, self._copy & self._asynchronous) for count in counts.values())
         self.copies = (asynchronous, found - asynchronous)
-        self.times = np.zeros(16, np.int64)
-        for window in windows_of(view, self._tracks, kinds=(*self._kinds, *self._copying)):
-            self.times += self._in_window(window)
+        self.times = self._swept(view)
 
-    def _count(self, view: View, kind: str, wanted: npt.NDArray[np.bool_]) -> int:
-        """How many selected events of a kind have one of the wanted names."""
-        return sum(int(wanted[part.name].sum()) for part in view.batches(kind, self._tracks))
+    def _swept(self, view: View) -> Int64Array:
+        """Time by combination of the bits, from one sweep where that is compiled."""
+        doing = {kind: self._classes(kind) for kind in {*self._kinds, *self._copying}}
+        together = times_together(view, self._tracks, doing, len(_BITS))
+        times = np.zeros(16, np.int64)
+        if together is None:
+            for window in windows_of(view, self._tracks, kinds=(*self._kinds, *self._copying)):
+                times += self._in_window(window)
+            return times
+        for chosen, time in enumerate(together.sets.tolist()):
+            bits = 0
+            for number, meaning in enumerate(_BITS):
+                bits |= meaning if chosen >> number & 1 else 0
+            times[bits] += time
+        return times
+
+    def _classes(self, kind: str) -> npt.NDArray[np.uint8]:
+        """For each name of a kind the place in `_BITS` of what the host does in an event of it."""
+        nothing = np.zeros(len(self._copy), np.uint8)
+        is_nested = kind in self._kinds
+        computes = self._compute if self.has_parts else np.full(len(nothing), kind == "operator")
+        copying = (
+            np.where(self._copy, np.where(self._asynchronous, 2, 4), 0) if kind in self._copying else nothing
+        )
+        classes = copying + (computes if is_nested else nothing)
+        if not is_nested:
+            classes = np.where(self._copy, classes, NONE)
+        return classes.astype(np.uint8)
 
     def _in_window(self, window: View) -> Int64Array:
         kinds = {kind: window.events(kind, self._tracks) for kind in {*self._kinds, *self._copying}}
@@ -129,6 +158,10 @@ class _HostTimes:
         is_async = self._asynchronous[copies.name]
         sets = (join_events([nested, copies]), computing, copies.take(is_async), copies.take(~is_async))
         return combination_times([(part.start, part.stop) for part in sets], window.start_ns, window.stop_ns)
+
+
+def _sum_of(count: Int64Array, names: npt.NDArray[np.bool_]) -> int:
+    return int(count[: len(names)][names[: len(count)]].sum())
 
 
 report = ReportSpec(

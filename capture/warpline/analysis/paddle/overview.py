@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.lane_sweep import NONE, times_together
+from warpline.analysis.framework.loops.lane_times import name_counts
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
@@ -20,10 +22,17 @@ from warpline.analysis.paddle.phases import (
     tracks_by_rank,
     tracks_of_host,
 )
-from warpline.analysis.structure.event_types import HOST_KINDS, HOST_TYPES, PHASES, event_types, type_code
+from warpline.analysis.structure.event_types import (
+    HOST_KINDS,
+    HOST_TYPES,
+    PHASES,
+    event_types,
+    type_code,
+    types_of_names,
+)
 from warpline.analysis.structure.gpus import windows_of
 from warpline.analysis.structure.kernels import communication_ids
-from warpline.analysis.structure.overlap import combination_times
+from warpline.analysis.structure.overlap import combination_times, time_of
 from warpline.analysis.structure.steps import find_steps
 from warpline.i18n import english
 
@@ -37,6 +46,9 @@ def _host_unions(view: View) -> tuple[Int64Array, Int64Array]:
     times = np.zeros(len(HOST_TYPES), np.int64)
     kinds = tuple(kind for kind in HOST_KINDS if kind in view.capture.kinds)
     host = tracks_of_host(view)
+    swept = _host_sweep(view, kinds, host)
+    if swept is not None:
+        return swept
     for kind in kinds:
         for events in view.batches(kind, host):
             calls += np.bincount(event_types(view, kind, events), minlength=len(HOST_TYPES))
@@ -53,6 +65,31 @@ def _host_unions(view: View) -> tuple[Int64Array, Int64Array]:
                 [(events.start[here], events.stop[here])], window.start_ns, window.stop_ns
             )
             times[code] += int(busy[1])
+    return calls, times
+
+
+def _host_sweep(
+    view: View, kinds: tuple[str, ...], host: frozenset[int]
+) -> tuple[Int64Array, Int64Array] | None:
+    """`_host_unions` from one sweep over the lanes of each rank; None where no sweep is compiled, and where something
+    else than the name tells the type of events.
+    """
+    calls, times = np.zeros(len(HOST_TYPES), np.int64), np.zeros(len(HOST_TYPES), np.int64)
+    tables: dict[str, npt.NDArray[np.uint8]] = {}
+    for kind in kinds:
+        counts = name_counts(view, kind, host)
+        names = np.flatnonzero(counts)
+        codes = types_of_names(view, kind, names)
+        if codes is None:
+            return None
+        tables[kind] = np.full(len(counts), NONE, np.uint8)
+        tables[kind][names] = codes
+        np.add.at(calls, codes, counts[names])
+    for tracks in tracks_by_rank(view, host):
+        together = times_together(view, tracks, tables, len(HOST_TYPES))
+        if together is None:
+            return None
+        times += together.busy
     return calls, times
 
 
@@ -105,12 +142,39 @@ def _gpu_rows(view: View) -> list[tuple[str, int, int, int, str]]:
     """Rows of the GPU types over the GPUs and streams of each rank: the union of each type's intervals."""
     devices = frozenset(t.index for t in view.capture.tracks if t.device is not None)
     communication = communication_ids(view)
-    counts: dict[str, int] = {}
+    present = {name: [kind for kind in kinds if kind in view.capture.kinds] for name, kinds in _GPU_TYPES}
+    counts = {name: sum(view.count(kind, devices) for kind in kinds) for name, kinds in present.items()}
+    counts["Communication"] = sum(
+        int(name_counts(view, kind, devices)[: len(communication)][communication].sum())
+        for kind in present["Kernel"]
+    )
     times: dict[str, int] = {}
-    for name, kinds in _GPU_TYPES:
-        counts[name] = sum(view.count(kind, devices) for kind in kinds)
-    ranks = tracks_by_rank(view, devices)
-    for tracks, window in ((own, window) for own in ranks for window in windows_of(view, own)):
+    for tracks in tracks_by_rank(view, devices):
+        for key, time in _gpu_times(view, tracks, communication).items():
+            times[key] = times.get(key, 0) + time
+    return [(key, n, times.get(key, 0), 1, "gpu") for key, n in counts.items() if n]
+
+
+def _gpu_times(view: View, tracks: frozenset[int], communication: npt.NDArray[np.bool_]) -> dict[str, int]:
+    """Length of the union of each type's intervals on some tracks, in one sweep where that is compiled."""
+    tables = {
+        kind: communication.astype(np.uint8)
+        if name == "Kernel"
+        else np.full(len(communication), number, np.uint8)
+        for number, (name, kinds) in enumerate(_GPU_TYPES, 1)
+        for kind in kinds
+    }
+    together = times_together(view, tracks, tables, 4)
+    if together is not None:
+        sets = together.sets
+        return {
+            "Kernel": time_of(sets, 1 | 2),
+            "Communication": time_of(sets, 2),
+            "Memcpy": time_of(sets, 4),
+            "Memset": time_of(sets, 8),
+        }
+    times: dict[str, int] = {}
+    for window in windows_of(view, tracks):
         for name, kinds in _GPU_TYPES:
             events = join_events(
                 [window.events(kind, tracks) for kind in kinds if kind in view.capture.kinds]
@@ -124,13 +188,7 @@ def _gpu_rows(view: View) -> list[tuple[str, int, int, int, str]]:
                 part = (events.start[chosen], events.stop[chosen])
                 busy = combination_times([part], window.start_ns, window.stop_ns)
                 times[key] = times.get(key, 0) + int(busy[1])
-    counts["Communication"] = sum(
-        int(communication[events.name].sum())
-        for kind in ("kernel",)
-        if kind in view.capture.kinds
-        for events in view.batches(kind, devices)
-    )
-    return [(key, n, times.get(key, 0), 1, "gpu") for key, n in counts.items() if n]
+    return times
 
 
 report = ReportSpec(

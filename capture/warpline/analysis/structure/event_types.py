@@ -84,6 +84,18 @@ def event_types(view: View, kind: str, events: SelectedEvents) -> Int64Array:
     return codes
 
 
+def types_of_names(view: View, kind: str, names: Int64Array) -> Int64Array | None:
+    """Codes into `HOST_TYPES` of events of one of `HOST_KINDS` that have these names (string ids); None where it is not
+    the name that tells.
+    """
+    default = type_code(_DEFAULT_OF_KIND[kind])
+    if kind in {"cuda_api", "python"}:
+        return np.full(len(names), default, np.int64)
+    if "category" in view.capture.kinds[kind].attributes:
+        return None
+    return _of_names(view, names.astype(np.uint32), default)
+
+
 def _of_names(view: View, names: npt.NDArray[np.uint32], default: int) -> Int64Array:
     known = _CODES.get(view.capture)
     if known is None:

@@ -9,62 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.analysis.framework.gpu_work import selections
+from tests.unit.analysis.framework.host_work import write_launches
 from tests.unit.effort import rounds
 
 from warpline.analysis.framework.nesting import library, search
 from warpline.analysis.framework.selection import View
 from warpline.analysis.paddle.kernel_operators import launching_operators
 from warpline.analysis.structure.attribution import enclosing_of_calls
-from warpline.model import Packing
-from warpline.storage import Capture, CaptureBuilder, open_capture
 
 pytestmark = pytest.mark.skipif(library() is None, reason="searches are not compiled here")
-
-
-def write_launches(path: Path, seed: int) -> Capture:
-    """Operators and ranges that nest on threads with clocks of their own, calls of theirs, and kernels on streams."""
-    random = np.random.default_rng(seed)
-    with CaptureBuilder(path) as builder:
-        names = builder.strings([f"name {number}" for number in range(6)])
-        process = builder.add_process(7, name="python")
-        calls, kernels = [], []
-        for number in range(int(random.integers(1, 4))):
-            thread = builder.add_thread(process, 10 + number)
-            clock = builder.add_clock(f"c{number}", int(random.integers(-40, 40)))
-            for part, kinds in (("operators", ("operator", "range")), ("api", ("cuda_api",))):
-                track = builder.track(
-                    f"process/7/thread/{number}/{part}",
-                    role=part,
-                    process=process,
-                    thread=thread,
-                    clock=clock,
-                    packing=Packing.PACK,
-                )
-                for kind in kinds:
-                    n = int(random.integers(0, 20))
-                    start = random.integers(0, 300, n)
-                    first = builder.add_events(
-                        track, kind, start, random.integers(0, 60, n), random.choice(names, n)
-                    )
-                    if kind == "cuda_api":
-                        calls.append(first + np.arange(n))
-        builder.add_device(0, "Test GPU")
-        for stream in range(2):
-            track = builder.track(
-                f"gpu/0/context/1/stream/{stream}", role="stream", device=0, context=1, stream=stream
-            )
-            n = int(random.integers(0, 30))
-            start = np.arange(n) * 12 + random.integers(0, 5, n)
-            first = builder.add_events(
-                track, "kernel", start, random.integers(0, 7, n), random.choice(names, n)
-            )
-            kernels.append(first + np.arange(n))
-        made, work = np.concatenate(calls), np.concatenate(kernels)
-        count = int(random.integers(0, 60))
-        if count and len(made) and len(work):
-            builder.add_links("launch", random.choice(made, count), random.choice(work, count))
-        builder.finish()
-    return open_capture(path)
 
 
 @pytest.mark.fuzz

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.analysis.analysis_tools import rows_of
 from tests.unit.analysis.framework.gpu_work import KINDS, selections, write_work
+from tests.unit.analysis.framework.host_work import write_launches
 from tests.unit.effort import rounds
 
 from warpline.analysis.framework.nesting import library
+from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.gpus import active_span, activity_combinations, gpu_work, gpus
 from warpline.storage import Capture, open_capture
@@ -64,6 +65,15 @@ def test_bins_and_what_lies_beside_them_are_a_whole_sweep(tmp_path: Path, seed: 
                         assert all(sum(times) == other.duration_ns for times in found)
 
 
+@pytest.mark.fuzz
+@given(st.integers(0, 2**32))
+@settings(max_examples=rounds(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_sweep_of_threads_agrees_with_sorted_borders(tmp_path: Path, seed: int) -> None:
+    with write_launches(tmp_path / "x.h5", seed) as capture:
+        for selection in selections(capture, seed):
+            assert_swept_as_sorted(capture, selection)
+
+
 def test_damaged_lanes_whose_events_overlap_are_sorted(tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     for seed in range(8):
@@ -79,8 +89,13 @@ def test_damaged_lanes_whose_events_overlap_are_sorted(tmp_path: Path) -> None:
 def assert_swept_as_sorted(capture: Capture, selection: Selection) -> None:
     if library() is None:
         return
-    reports = ("overlap", "stream_concurrency")
-    swept = [rows_of(capture, report, selection) for report in reports]
+    reports = ("overlap", "stream_concurrency", "overview", "framework_overhead")
+
+    def found() -> list[object]:
+        tables = [compute_report(capture, report, selection).table for report in reports]
+        return [None if table is None else list(table.rows()) for table in tables]
+
+    swept = found()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warpline.analysis.framework.lane_sweep.library", lambda: None)
-        assert [rows_of(capture, report, selection) for report in reports] == swept
+        assert found() == swept

@@ -30,6 +30,23 @@ def times_by_name(view: View, kind: str, keys: Keys | None = None) -> Iterator[P
     return _gathered(_parts(view, kind, keys or named(view, kind)))
 
 
+def name_counts(view: View, kind: str, tracks: frozenset[int] | None = None) -> Int64Array:
+    """How many selected events of a kind on some tracks (all) have each name: int64 [string ids]."""
+    counts = np.zeros(max(len(view.capture.strings), 1), np.int64)
+    for first, stop, _ in view.kind_ranges(kind, tracks):
+        for begin in range(first, stop, BATCH_EVENTS):
+            view.check_cancelled()
+            names = view.names(view.places(kind, begin, min(begin + BATCH_EVENTS, stop)))
+            here = np.bincount(names)
+            counts[: len(here)] += here
+    wanted = view.selection.names
+    if wanted is not None:
+        others = np.ones(len(counts), bool)
+        others[[name for name in wanted if name < len(counts)]] = False
+        counts[others] = 0
+    return counts
+
+
 def named(view: View, kind: str) -> Keys:
     """The names of the events themselves."""
     return lambda places: view.names(event_rows(view, kind, places))

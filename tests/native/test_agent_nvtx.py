@@ -48,6 +48,30 @@ def test_everything_a_c_program_says_arrives(session: Session, nvtx_program: Pat
     assert states(spool)["nvtx"] == (True, "", "")
 
 
+REUSED = """
+import ctypes, os
+agent = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+agent.warpline_attach()
+place = ctypes.create_string_buffer(20_000)
+for text in (b"first", b"first", b"second", b"fir", b"", b"first", b"x" * 17_000, b"x" * 16_384, b"y", b"first one"):
+    place.value = text
+    agent.warpline_push(place, 0)
+    agent.warpline_pop()
+"""
+
+
+def test_a_text_that_another_one_replaced_is_read_anew(session: Session) -> None:
+    """The same pointer is no proof of the same name; names are cut after 16,384 bytes."""
+    session.run(sys.executable, "-c", REUSED)
+    spool = session.spool()
+    pushed = [int(name) for name in spool.records(*RANGE).values["name"] if name < records.POPPED_UNSEEN]
+    long = "x" * 16_384
+    expected = ["first", "first", "second", "fir", "", "first", long, long, "y", "first one"]
+    assert [spool.text(name) for name in pushed] == expected
+    # One id for each text, however often and from wherever it was looked up.
+    assert len(set(pushed)) == len(set(expected))
+
+
 def test_two_shared_objects_share_domains_strings_and_levels(session: Session, nvtx_program: Path) -> None:
     session.run(nvtx_program, "everything")
     spool = session.spool()

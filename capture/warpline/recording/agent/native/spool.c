@@ -97,10 +97,7 @@ static void *map_locked(uint64_t offset, size_t size, int flags)
         return NULL;
     }
     void *memory = MAP_FAILED;
-    int error;
-    do {
-        error = posix_fallocate(fd, (off_t)offset, (off_t)size);
-    } while (error == EINTR);
+    int error = spool_reserve_pages(fd, offset, size);
     if (error == 0) {
         memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
         error = memory == MAP_FAILED ? errno : 0;

@@ -191,6 +191,7 @@ void wl_count_lost(uint64_t records);
 
 /* The id of a text; 0 for NULL and "". Ids stay valid in forked children. */
 uint32_t wl_intern(const char *text, size_t length);
+uint32_t wl_intern_text(const char *text);
 uint32_t wl_intern_wide(const wchar_t *text);
 
 /* A record that a forked child needs too: written now (or when the file is opened) and again in every child. */

@@ -10,6 +10,7 @@
 #define MAX_STRINGS (1u << 20)
 #define MAX_LENGTH 16384u
 #define BLOCK_BYTES 65536u
+#define KNOWN_PLACES 4096u
 
 struct entry {
     uint64_t hash;
@@ -29,6 +30,8 @@ static char *block;
 static size_t block_left;
 static uint32_t overflow_id;
 static _Atomic uint64_t refused;
+/* By where a text lay that was looked up: mostly the same one lies there again. */
+static _Atomic(struct entry *) by_place[KNOWN_PLACES];
 
 uint64_t wl_strings_refused(void) { return atomic_load_explicit(&refused, memory_order_relaxed); }
 
@@ -100,7 +103,7 @@ static struct table *grow(void)
 
 static struct entry *allocate_entry(uint32_t length)
 {
-    size_t need = (sizeof(struct entry) + length + 7) & ~(size_t)7;
+    size_t need = (sizeof(struct entry) + length + 1 + 7) & ~(size_t)7;
     if (need > block_left) {
         size_t size = need > BLOCK_BYTES ? need : BLOCK_BYTES;
         block = malloc(size);
@@ -139,10 +142,37 @@ static uint32_t add_locked(uint64_t hash, const char *text, uint32_t length)
     entry->length = length;
     entry->id = count + 1;
     memcpy(entry->text, text, length);
+    entry->text[length] = 0;
     by_id[count++] = entry;
     insert(table, entry);
     if (spool_is_open_locked())
         spool_append_string_locked(entry->id, entry->text, entry->length);
+    return entry->id;
+}
+
+static struct entry *known(uint64_t hash, const char *text, uint32_t length)
+{
+    struct table *table = atomic_load_explicit(&current, memory_order_acquire);
+    return LIKELY(table != NULL) ? find(table, hash, text, length) : NULL;
+}
+
+uint32_t wl_intern_text(const char *text)
+{
+    if (text == NULL || text[0] == 0)
+        return 0;
+    /* The upper bits of the product: texts lie at multiples of eight. */
+    uint64_t place = (uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15u;
+    _Atomic(struct entry *) *slot = &by_place[place >> 32 & (KNOWN_PLACES - 1)];
+    struct entry *entry = atomic_load_explicit(slot, memory_order_acquire);
+    /* Another text may lie there now: that one comparison tells is cheaper than to measure, hash and find it. */
+    if (LIKELY(entry != NULL) && LIKELY(strcmp(entry->text, text) == 0))
+        return entry->id;
+    size_t size = strlen(text);
+    uint32_t length = size > MAX_LENGTH ? MAX_LENGTH : (uint32_t)size;
+    entry = known(hash_bytes(text, length), text, length);
+    if (entry == NULL)
+        return wl_intern(text, size);
+    atomic_store_explicit(slot, entry, memory_order_release);
     return entry->id;
 }
 
@@ -152,12 +182,9 @@ uint32_t wl_intern(const char *text, size_t size)
         return 0;
     uint32_t length = size > MAX_LENGTH ? MAX_LENGTH : (uint32_t)size;
     uint64_t hash = hash_bytes(text, length);
-    struct table *table = atomic_load_explicit(&current, memory_order_acquire);
-    if (LIKELY(table != NULL)) {
-        struct entry *entry = find(table, hash, text, length);
-        if (LIKELY(entry != NULL))
-            return entry->id;
-    }
+    struct entry *found = known(hash, text, length);
+    if (LIKELY(found != NULL))
+        return found->id;
     struct writer *writer = wl_writer();
     if (writer == NULL || writer->is_busy)
         return 0;

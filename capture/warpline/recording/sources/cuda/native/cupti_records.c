@@ -14,8 +14,6 @@ static _Atomic uint8_t is_named[2][FUNCTIONS];
 uint64_t cupti_calls_left_out(void) { return atomic_load_explicit(&left_out, memory_order_relaxed); }
 uint64_t cupti_unreadable(void) { return atomic_load_explicit(&unreadable, memory_order_relaxed); }
 
-static uint32_t intern(const char *text) { return text ? wl_intern(text, strlen(text)) : 0; }
-
 /* Calls that only ask for state; frameworks make several of them per operation. */
 static bool is_query(bool is_driver, uint32_t function)
 {
@@ -39,7 +37,7 @@ static void name_function(bool is_driver, uint32_t function)
     const char *name = NULL;
     if (cupti.callback_name(is_driver ? CALLBACK_DRIVER : CALLBACK_RUNTIME, function, &name) != CUPTI_OK)
         name = NULL;
-    struct record_cupti_function record = {is_driver, function, intern(name), 0};
+    struct record_cupti_function record = {is_driver, function, wl_intern_text(name), 0};
     wl_define(SLOT_CUPTI_FUNCTION, &record, sizeof record);
 }
 
@@ -51,7 +49,7 @@ static void name_function(bool is_driver, uint32_t function)
 
 static void write_kernel(struct writer *writer, const struct activity_kernel *from)
 {
-    uint32_t name = intern(from->name);
+    uint32_t name = wl_intern_text(from->name);
     BEGIN(SLOT_CUPTI_KERNEL, record_cupti_kernel)
     to->start_ns = from->start;
     to->end_ns = from->end;
@@ -168,7 +166,7 @@ static void write_device(const struct activity_device *from)
     if (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit)
         return;
     struct record_cupti_device record = {
-        from->memory_bytes, from->memory_bandwidth, from->device, intern(from->name), from->compute_major, from->compute_minor,
+        from->memory_bytes, from->memory_bandwidth, from->device, wl_intern_text(from->name), from->compute_major, from->compute_minor,
         from->multiprocessors, from->clock_khz, from->threads_per_warp, from->max_warps_per_sm,
         from->max_blocks_per_sm, from->max_shared_per_sm, from->max_registers_per_sm,
         from->max_registers_per_block, from->max_shared_per_block, from->max_threads_per_block, from->l2_bytes,
@@ -189,7 +187,7 @@ static void write_graph(struct writer *writer, const struct activity_graph *from
 
 static void write_memory(struct writer *writer, const struct activity_memory *from)
 {
-    uint32_t name = intern(from->name);
+    uint32_t name = wl_intern_text(from->name);
     BEGIN(SLOT_CUPTI_MEMORY, record_cupti_memory)
     *to = (struct record_cupti_memory){
         from->timestamp, from->address, from->bytes, from->correlation, from->device, from->context, from->stream,

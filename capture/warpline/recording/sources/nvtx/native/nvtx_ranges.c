@@ -68,7 +68,7 @@ static uint32_t message_of(const struct nvtx_event_attributes *event)
         return 0;
     switch (event->message_type) {
     case NVTX_MESSAGE_ASCII:
-        return wl_intern(event->message.ascii, strlen(event->message.ascii));
+        return wl_intern_text(event->message.ascii);
     case NVTX_MESSAGE_UNICODE:
         return wl_intern_wide(event->message.unicode);
     case NVTX_MESSAGE_REGISTERED:
@@ -130,7 +130,7 @@ int nvtx_push(uint32_t domain, const char *ascii, const wchar_t *wide, const str
     bool is_recording = wl_is_recording(SOURCE_NVTX);
     if (!is_recording && !capture.is_set)
         return (int)level;
-    uint32_t name = ascii ? wl_intern(ascii, strlen(ascii)) : wide ? wl_intern_wide(wide) : message_of(event);
+    uint32_t name = ascii ? wl_intern_text(ascii) : wide ? wl_intern_wide(wide) : message_of(event);
     if (UNLIKELY(capture.is_set)) {
         capture_begins(name, owner_of(writer, domain, level), false);
         is_recording = wl_is_recording(SOURCE_NVTX);
@@ -205,7 +205,7 @@ uint64_t nvtx_start(uint32_t domain, const char *ascii, const wchar_t *wide, con
     bool is_recording = wl_is_recording(SOURCE_NVTX);
     if (writer == NULL || (!is_recording && !capture.is_set))
         return range;
-    uint32_t name = ascii ? wl_intern(ascii, strlen(ascii)) : wide ? wl_intern_wide(wide) : message_of(event);
+    uint32_t name = ascii ? wl_intern_text(ascii) : wide ? wl_intern_wide(wide) : message_of(event);
     if (UNLIKELY(capture.is_set)) {
         capture_begins(name, range, true);
         is_recording = wl_is_recording(SOURCE_NVTX);
@@ -250,7 +250,7 @@ void nvtx_mark(uint32_t domain, const char *ascii, const wchar_t *wide, const st
     if (writer == NULL)
         return;
     uint64_t now = wl_now(writer);
-    uint32_t name = ascii ? wl_intern(ascii, strlen(ascii)) : wide ? wl_intern_wide(wide) : message_of(event);
+    uint32_t name = ascii ? wl_intern_text(ascii) : wide ? wl_intern_wide(wide) : message_of(event);
     struct record_nvtx_range_attributes *record =
         WL_RESERVE(writer, SLOT_NVTX_MARK, record_nvtx_range_attributes);
     if (record != NULL) {

@@ -13,6 +13,7 @@ from warpline._version import __version__
 from warpline.cli import registry
 from warpline.cli.command import Command
 from warpline.i18n import install, tr, translated
+from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError, WarplineError
 from warpline.own_python import forget_current_folder
 from warpline.terminal import visible_streams
@@ -32,6 +33,12 @@ _EXTRAS = {
     "distributed": "dask",
     "cryptography": "dask",
 }
+
+
+# Commands that work on columns from the start; others begin without numpy, and some end without it.
+_COLUMNS = frozenset(
+    ("check", "compare", "export", "import", "info", "job", "recover", "render", "stats", "view")
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -107,7 +114,10 @@ def _dispatch(arguments: list[str], status: _StatusOfFailures) -> int:
     status.command = command
     parser = _Parser(prog=f"warpline {name}", description=translated(command.help), allow_abbrev=False)
     command.add_arguments(parser)
-    return command.run(parser.parse_args(rest))
+    chosen = parser.parse_args(rest)
+    if name in _COLUMNS:
+        load_numpy()
+    return command.run(chosen)
 
 
 def _split(arguments: list[str]) -> tuple[str, list[str]]:

@@ -284,3 +284,17 @@ def test_starting_is_light(code: str) -> None:
     done = run_python("-c", check)
     assert done.returncode == 0
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_commands_start_no_threads_for_linear_algebra_and_keep_the_environment() -> None:
+    """What a program finds that is started from here, a recording say, is what the user set."""
+    check = (
+        "import os, warpline.cli as c; before = dict(os.environ); c.main(['info', '/nowhere/x.h5'])\n"
+        "import sys; print('numpy' in sys.modules, len(os.listdir('/proc/self/task')), dict(os.environ) == before)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "1", "True"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.unit.effort import rounds
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure import flame as flames
 from warpline.analysis.structure import path_tree
-from warpline.analysis.structure.flame import Flame, Tree, flame_graph, laid_out
+from warpline.analysis.structure.flame import Flame, Tree, flame_graph, laid_out, turned
 from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
 from warpline.model.track_factory import TrackFactory
 from warpline.model.track_style import TRACE
@@ -209,3 +209,38 @@ def test_the_span_of_the_profiler_does_not_count_beside_what_it_saw(tmp_path: pa
         ("ProfilerStep#5", 1.0)
     ]
     assert alone.total == 1_000
+
+
+@given(threads())
+@settings(max_examples=rounds(60))
+def test_turned_trees_have_who_spends_time_below_whom_it_was_spent_for(
+    found: list[list[tuple[int, int, int]]],
+) -> None:
+    tree = Tree()
+    expected: Counter[tuple[int, ...]] = Counter()
+    counts: Counter[tuple[int, ...]] = Counter()
+    for lines in found:
+        nodes: list[int] = []
+        paths: list[tuple[int, ...]] = []
+        for parent, name, weight in lines:
+            nodes.append(tree.node(nodes[parent] if parent >= 0 else -1, name))
+            paths.append((name, *(paths[parent] if parent >= 0 else ())))
+            tree.add(nodes[-1], weight, 1)
+            expected[paths[-1]] += weight
+            counts[paths[-1]] += 1
+    upside_down = turned(tree)
+    seen: dict[tuple[int, ...], tuple[int, int]] = {}
+    paths = []
+    for place, (name, parent) in enumerate(zip(upside_down.name, upside_down.parent, strict=True)):
+        assert parent < place
+        paths.append((*(paths[parent] if parent >= 0 else ()), name))
+        assert paths[-1] not in seen
+        seen[paths[-1]] = upside_down.own[place], upside_down.count[place]
+    ends = {path for path, weight in expected.items() if weight}
+    assert set(paths) == {path[: length + 1] for path in ends for length in range(len(path))}
+    for path, (own, count) in seen.items():
+        assert own == (expected[path] if path in ends else 0)
+        assert count == (counts[path] if path in ends else 0)
+    # Every box is as wide as what it holds.
+    flame = laid_out(upside_down)
+    assert flame.total == sum(expected.values())

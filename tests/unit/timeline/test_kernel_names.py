@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from warpline_app.timeline.model import kernel_names
 from warpline_app.timeline.model.kernel_names import short_kernel_name, short_kernel_names
 
 _BASE = "at::TensorIteratorBase&"
@@ -99,3 +100,14 @@ def test_names_that_share_a_short_form_say_in_what_they_differ() -> None:
     }
     # What tells two apart is no argument: both keep the short form.
     assert set(short_kernel_names(["void f<int>(int)", "void f<int>(float)"]).values()) == {"f<int>"}
+
+
+def test_thousands_of_template_arguments_are_not_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    splitting = kernel_names._split
+    monkeypatch.setattr(
+        kernel_names, "_split", lambda text, by: read.append(len(text)) or splitting(text, by)
+    )
+    name = f"void library::reduce<Shape<4>, {', '.join(f'Argument<{i}>' for i in range(20_000))}>(int*)"
+    assert short_kernel_name(name) == "library::reduce<Shape, Argument, …>"
+    assert max(read) <= kernel_names._READ

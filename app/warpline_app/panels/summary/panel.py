@@ -27,6 +27,7 @@ from warpline_app.panels.summary.report_choice import ReportChoice, ReportEntry
 from warpline_app.panels.table.report_columns import share_column
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.session.background import Job
 from warpline_app.session.document import Document
 
 QUICK_ABOVE = 300_000
@@ -61,6 +62,7 @@ class SummaryPanel(ComputedPanel):
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
         self._prepared: frozenset[str] = frozenset()
+        self._preparing: Job | None = None
         self.report = ReportChoice(_entries(document))
         self.report.choose(_first_of(document))
         self.report.chosen.connect(self._report_chosen)
@@ -137,12 +139,6 @@ class SummaryPanel(ComputedPanel):
         busy = None
         if request.report in _ABOUT_GPU and report.table is not None and not request.options.quick:
             busy = busy_share(View(capture, request.selection))
-        is_large = len(capture.events) > QUICK_ABOVE
-        if is_large and request.report in _FROM_BLOCKS - self._prepared and report.table is not None:
-            # A hand that begins to drag finds the blocks made.
-            quick = Options(quick=True)
-            compute_report(capture, request.report, Selection(), quick, is_cancelled)
-            self._prepared |= {request.report}
         return report, busy
 
     def show_result(self, request: SummaryRequest, answer: tuple[Report, float | None]) -> None:
@@ -167,6 +163,30 @@ class SummaryPanel(ComputedPanel):
         self.note.setToolTip("\n".join(translated(note) for note in table.notes))
         self._draw_shares()
         self._show_highlight()
+        self._prepare(request.report)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is computed, waits for the hand to stop, or is prepared for it."""
+        return super().is_busy or self._preparing is not None
+
+    def _prepare(self, report: str) -> None:
+        """Make the blocks that are added up while a range is dragged, once the first table is there."""
+        capture = self.document.capture
+        if len(capture.events) <= QUICK_ABOVE or report not in _FROM_BLOCKS - self._prepared:
+            return
+        self._prepared |= {report}
+        quick = Options(quick=True)
+        job = Job(
+            lambda _progress, is_cancelled: compute_report(capture, report, Selection(), quick, is_cancelled),
+            self,
+        )
+        for ended in (job.succeeded, job.failed, job.cancelled):
+            ended.connect(self._is_prepared)
+        self._preparing = job.launch()
+
+    def _is_prepared(self, *_result: object) -> None:
+        self._preparing = None
 
     # -- shares
 

@@ -10,6 +10,8 @@ from math import prod
 _OPEN, _CLOSE = "<({[", ">)}]"
 _HEAD_ARGUMENTS = 2
 _SHORT_ARGUMENT = 16
+_READ = 4096
+"""Letters of a name that are looked at: arguments behind them, of which there may be thousands, are not told apart."""
 _PLAIN_SPACES = frozenset(("at", "native", "std", "internal", "detail", "engines_precompiled", "cuda"))
 """Namespaces that say nothing about what a kernel does."""
 _LAUNCHERS = frozenset(("Kernel", "Kernel2", "device_kernel"))
@@ -58,7 +60,7 @@ def short_kernel_name(name: str) -> str:
     """
     if not re.search(r"::|<|\w\(", name):
         return _product(name.removeprefix("void "))
-    path, arguments = _parse(_without_return_type(_one_dialect(name)))
+    path, arguments = _parsed(name)
     base = path[-1] if path else ""
     if not base:
         return name.removeprefix("void ")
@@ -95,7 +97,11 @@ def short_kernel_names(names: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _template_arguments(name: str) -> list[str]:
-    return _parse(_without_return_type(_one_dialect(name)))[1]
+    return _parsed(name)[1]
+
+
+def _parsed(name: str) -> tuple[list[str], list[str]]:
+    return _parse(_without_return_type(_one_dialect(name[:_READ])))
 
 
 def _one_dialect(name: str) -> str:

@@ -79,7 +79,15 @@ class _Blocks:
         return low * BLOCK, high * BLOCK
 
 
-_KNOWN: WeakKeyDictionary[Capture, dict[str, _Blocks | None]] = WeakKeyDictionary()
+class _Known:
+    """The blocks of a capture by kind. Whoever asks while they are made waits for them, but for nobody else's."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.blocks: dict[str, _Blocks | None] = {}
+
+
+_KNOWN: WeakKeyDictionary[Capture, _Known] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
@@ -97,10 +105,11 @@ def sums_by_name(view: View, kind: str, keys: Keys | None = None) -> GroupStatis
         return None
     ids = keys or named(view, kind)
     with _LOCK:
-        known = _KNOWN.setdefault(view.capture, {})
-        if kind not in known:
-            known[kind] = _built(found, view, kind, ids)
-        blocks = known[kind]
+        known = _KNOWN.setdefault(view.capture, _Known())
+    with known.lock:
+        if kind not in known.blocks:
+            known.blocks[kind] = _built(found, view, kind, ids)
+        blocks = known.blocks[kind]
     if blocks is None:
         return None
     sums = np.zeros(max(len(view.capture.strings), 1), _SUM)

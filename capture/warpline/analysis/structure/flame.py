@@ -14,6 +14,7 @@ from warpline.analysis.framework.nesting import LaneEvents, flat_parents, levels
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import combine_keys
 from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.structure.host_events import host_tracks
 from warpline.analysis.structure.path_tree import Lines, PathTree, joined_tree, thread_tree
@@ -145,17 +146,30 @@ def _tracks_by_thread(view: View) -> list[list[int]]:
 
 def turned(tree: Tree) -> Tree:
     """Bottom up: what spends time itself at the bottom, its callers above, each with the part spent on their behalf."""
-    turned = Tree(tree.unit)
-    for place, own in enumerate(tree.own):
-        if not own:
-            continue
-        node, at = -1, place
-        while at >= 0:
-            node = turned.node(node, tree.name[at])
-            at = tree.parent[at]
+    name, parent, own, count = (
+        np.array(column, np.int64) for column in (tree.name, tree.parent, tree.own, tree.count)
+    )
+    at = np.flatnonzero(own)
+    spends = at
+    below = np.full(len(at), -1, np.int64)
+    columns: list[tuple[Int64Array, ...]] = []
+    filled = 0
+    while len(at):
+        group, first = combine_keys(below, name[at])
         # The whole path carries the time; only its end owns it, so that widths of a column add up.
-        turned.add(node, own, tree.count[place])
-    return turned
+        ends = parent[at] < 0
+        sums = [np.zeros(len(first), np.int64) for _ in range(2)]
+        for total, column in zip(sums, (own, count), strict=True):
+            np.add.at(total, group[ends], column[spends[ends]])
+        columns.append((name[at[first]], below[first], *sums))
+        below, spends, at = (group + filled)[~ends], spends[~ends], parent[at[~ends]]
+        filled += len(first)
+    result = Tree(tree.unit)
+    if columns:
+        result.name, result.parent, result.own, result.count = (
+            np.concatenate(column).tolist() for column in zip(*columns, strict=True)
+        )
+    return result
 
 
 def laid_out(tree: Tree) -> Flame:
@@ -164,11 +178,10 @@ def laid_out(tree: Tree) -> Flame:
     parent = np.array(tree.parent, np.int64)
     own = np.array(tree.own, np.int64)
     value = own.copy() if tree.value is None else np.array(tree.value, np.int64)
-    # A node's parent was made before it, so children come later: add up from the end.
-    for place in range(n - 1, -1, -1) if tree.value is None else ():
-        if parent[place] >= 0:
-            value[parent[place]] += value[place]
     depth = levels(parent)
+    for level in range(int(depth.max(initial=0)), 0, -1) if tree.value is None else ():
+        here = np.flatnonzero(depth == level)
+        np.add.at(value, parent[here], value[here])
     # Siblings side by side, the widest first; each begins where those before it end.
     siblings = np.lexsort((-value, parent))
     before = np.cumsum(value[siblings]) - value[siblings]

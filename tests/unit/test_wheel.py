@@ -96,7 +96,14 @@ def test_the_wheel_works_alone(wheel: Path, repository: Path, tmp_path: Path) ->
     # Without a pip of its own, and compiled where it is used: the half of what an environment takes.
     run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"])
     bin_folder = tmp_path / "venv" / "bin"
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", bin_folder / "python"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        bin_folder / "python",
+    ]
     run([*pip, "install", "-q", "--no-compile", wheel])
     assert run([bin_folder / "warpline", "--version"]) == f"warpline {warpline.__version__}\n"
     assert "record" in run([bin_folder / "warpline", "--help"])

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QTranslator
 
 DESKTOP_FILE = "warpline"
+_STYLE = ("-style", "Fusion")
+"""Named to Qt, which `QApplication.setStyle` does at the price of the 566 constants of a style in Python."""
 
 
 def make_application(
@@ -29,12 +31,13 @@ def make_application(
     window is made before it is applied.
     """
     existing = QApplication.instance()
-    application = existing if isinstance(existing, QApplication) else QApplication([sys.argv[0], *arguments])
+    application = (
+        existing if isinstance(existing, QApplication) else QApplication([sys.argv[0], *_STYLE, *arguments])
+    )
     QCoreApplication.setOrganizationName("Warpline")
     QCoreApplication.setApplicationName("Warpline")
     QCoreApplication.setApplicationVersion(__version__)
     application.setDesktopFileName(DESKTOP_FILE)
-    application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
     speak(application, i18n.install(language))
     (appearance().choose if is_themed else appearance().prepare)(theme)

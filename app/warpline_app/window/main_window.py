@@ -21,7 +21,6 @@ from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Item, Workspace
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.window.capture_page import CapturePage
-from warpline_app.window.close_question import may_close
 from warpline_app.window.file_watch import FileWatch
 from warpline_app.window.message_bars import MessageBars
 from warpline_app.window.opening_notices import OpeningNotices
@@ -292,6 +291,8 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Let recordings decide, remember, let go of the files."""
+        from warpline_app.window.close_question import may_close
+
         if not may_close(self.workspace, self):
             event.ignore()
             return

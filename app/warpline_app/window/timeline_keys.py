@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractSpinBox,
-    QApplication,
-    QComboBox,
-    QKeySequenceEdit,
-    QLineEdit,
-    QPlainTextEdit,
-    QTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from shiboken6 import isValid
 
 from warpline_app.panels.frame.floating import FloatingPanel
@@ -28,11 +18,12 @@ if TYPE_CHECKING:
 
 def takes_text(widget: QWidget) -> bool:
     """Whether letters that are typed there are text."""
-    if isinstance(widget, QLineEdit | QPlainTextEdit | QTextEdit):
-        return not widget.isReadOnly()
-    if isinstance(widget, QComboBox):
-        return widget.isEditable()
-    return isinstance(widget, QAbstractSpinBox | QKeySequenceEdit)
+    # Qt is asked: a class that is named here is made in Python, at the start of every window.
+    if any(widget.inherits(name) for name in ("QLineEdit", "QPlainTextEdit", "QTextEdit")):
+        return not widget.property("readOnly")
+    if widget.inherits("QComboBox"):
+        return bool(widget.property("editable"))
+    return widget.inherits("QAbstractSpinBox") or widget.inherits("QKeySequenceEdit")
 
 
 class TimelineKeys(QObject):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QInputDialog
-
 from warpline_app.session.document import Document
 from warpline_app.session.saved_layout import LayoutStore
 from warpline_app.session.timeline_state import TimelineState
@@ -143,10 +141,14 @@ class TimelineNavigator:
 
     def ask_text(self, title: str, label: str, text: str = "") -> str | None:
         """Ask for a text."""
+        from PySide6.QtWidgets import QInputDialog
+
         answer, is_accepted = QInputDialog.getText(self._view, title, label, text=text)
         return answer if is_accepted else None
 
     def ask_choice(self, title: str, label: str, choices: Sequence[str]) -> str | None:
         """Ask for one of some texts."""
+        from PySide6.QtWidgets import QInputDialog
+
         answer, is_accepted = QInputDialog.getItem(self._view, title, label, list(choices), 0, False)
         return answer if is_accepted and answer in choices else None

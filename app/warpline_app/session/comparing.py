@@ -87,9 +87,11 @@ class ComparedPair(QObject):
         self.lock.show_pair(one, other)
 
     def close(self) -> None:
-        """Let go of both files. Their views must be gone."""
+        """Let go of both files and of itself. Their views must be gone."""
         for document in self.documents:
             document.close()
+        # A child of the workspace would stay until the window goes, and keep both files mapped.
+        self.deleteLater()
 
 
 def told_apart(a: Path, b: Path) -> tuple[str, str]:

@@ -287,6 +287,9 @@ class Workspace(QObject):
         if activity in self._activities:
             self._activities.remove(activity)
             self.activities_changed.emit()
+        if isinstance(activity, Opening):
+            # A child of the workspace, with its job and what that was to do: thousands in a week.
+            activity.deleteLater()
 
     # -- closing --------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from warpline.recording.running import RunningProgram
 from warpline.recording.session import Session
 from warpline.recording.signals import SignalQueue
 from warpline.recording.sources.collector import Watched
-from warpline.recording.sources.registry import control_mask, lasting_types, passing_types
+from warpline.recording.sources.registry import control_mask, lasting_types, life_types, passing_types
 from warpline.recording.spool import records
 from warpline.recording.spool.limits import Limits
 from warpline.recording.spool.precedence import Pace, before_others
@@ -89,9 +89,8 @@ class Recorder:
     def begin(self, start_ns: int) -> None:
         """The program has just begun; capture time starts at ``start_ns`` (CLOCK_MONOTONIC), before its first step."""
         self._started_ns = self._resumed_ns = start_ns
-        self._limits = Limits(
-            self.session.directory, self.session.options, passing_types(), start_ns, lasting_types()
-        )
+        directory, options = self.session.directory, self.session.options
+        self._limits = Limits(directory, options, passing_types(), start_ns, lasting_types(), life_types())
         self._write_clock_pair()
         self._write_state(start_ns, self._state, "start")
         self._collectors.begin(paused=self._state is RecordingState.PAUSED)

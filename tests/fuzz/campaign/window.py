@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,8 @@ def attempt(
         print(f"window {kind} {number}: {outcome['signature']}", file=sys.stderr)
         with (work / "found.jsonl").open("a") as file:
             file.write(json.dumps(outcome) + "\n")
-        shutil.copytree(inputs, work / "found" / f"window-{kind}-{number}", dirs_exist_ok=True)
+        with suppress(shutil.Error):  # pipes stay behind
+            shutil.copytree(inputs, work / "found" / f"window-{kind}-{number}", dirs_exist_ok=True)
     actions.empty(inputs)
     return outcome
 

@@ -93,6 +93,11 @@ def lasting_types() -> dict[int, tuple[int, int, int]]:
     return {entry[0]: entry[1:] for source in recording_sources() for entry in source.lasting_records}
 
 
+def life_types() -> dict[int, int]:
+    """Types of records that a ring keeps while who they tell of is there: at which byte the id of that stands."""
+    return dict(entry for source in recording_sources() for entry in source.life_records)
+
+
 def capture_ranges() -> tuple[str, ...]:
     """What ``--capture-range`` may be: words, and ``word:NAME`` for one that takes a name."""
     return ("none", *(source.capture_range for source in recording_sources() if source.capture_range))

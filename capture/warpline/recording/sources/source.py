@@ -73,6 +73,10 @@ class RecordingSource(ABC):
     """Passing types whose records tell what goes on from then, at which byte their time stands (u64), and from which
     byte to which what tells their lane: of each thread and lane the last record stays in a ring, however old."""
 
+    life_records: tuple[tuple[int, int], ...] = ()
+    """Types whose records tell of a thread, or a process, and at which byte its id stands (u32): in a ring they stay as
+    long as it is there, and then as long as the ring is."""
+
     @abstractmethod
     def probe(self) -> str:
         """Try it for real, briefly; returns what is worth telling, or nothing.

@@ -15,8 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from warpline.i18n import english
 from warpline.recording.session import RecordingOptions
+from warpline.recording.spool.living import Told, left_of, look
 from warpline.recording.spool.reader import (
     CHUNK,
     CHUNK_HEADER_BYTES,
@@ -26,6 +29,7 @@ from warpline.recording.spool.reader import (
     FINISHED_OFFSET,
     HEADER_BYTES,
     PAGE,
+    Bytes,
 )
 
 _SIZE_OFFSET = 16
@@ -60,15 +64,17 @@ class Limits:
         passing: Iterable[int],
         now_ns: int,
         lasting: Mapping[int, Lanes] | None = None,
+        lives: Mapping[int, int] | None = None,
     ) -> None:
         """``passing`` are types of records that a ring may let go; of those in ``lasting`` the last of each lane stays.
 
-        ``now_ns`` (CLOCK_MONOTONIC) is the beginning.
+        Those in ``lives`` stay while the thread or process is there whose id stands at that byte. ``now_ns``
+        (CLOCK_MONOTONIC) is the beginning.
         """
         self._directory = directory
         self._options = options
         self._passing = frozenset(passing)
-        self._lasting = dict(lasting or {})
+        self._lasting, self._lives = dict(lasting or {}), dict(lives or {})
         self._begun_ns = now_ns
         self._look_due = self._ring_due = 0
         self._files: dict[str, _RingFile] = {}
@@ -101,7 +107,7 @@ class Limits:
         with contextlib.suppress(OSError):
             for name in os.listdir(self._directory):
                 if name.endswith(".spool"):
-                    known = self._files.setdefault(name, _RingFile(self._lasting))
+                    known = self._files.setdefault(name, _RingFile(self._lasting, self._lives))
                     with contextlib.suppress(OSError):
                         path, before_ns = self._directory / name, now_ns - self._options.ring_ns
                         is_of_process = name.startswith(_OF_PROCESSES)
@@ -121,10 +127,13 @@ class _RingFile:
     """
 
     _lasting: Mapping[int, Lanes]
+    _lives: Mapping[int, int]
     _position: int = HEADER_BYTES
     _latest: dict[_Key, _Piece] = field(default_factory=dict)
     _full: deque[tuple[int, _Key, _Piece, bool]] = field(default_factory=deque)
     """Since when, which, where, and whether its thread has ended."""
+    _living: deque[tuple[Told, _Key, _Piece]] = field(default_factory=deque)
+    """Full chunks that tell of threads and processes, by when it was looked who of them is there."""
     _kept: dict[int, dict[_Piece, dict[bytes, int]]] = field(default_factory=dict)
     """By thread, the chunks of which something stays: the times of the last records of lanes."""
     _emptied: dict[int, _Piece] = field(default_factory=dict)
@@ -142,6 +151,8 @@ class _RingFile:
             while self._full and self._full[0][0] < before_ns:
                 _since, key, piece, has_ended = self._full.popleft()
                 self._let_go(descriptor, key, piece, has_ended)
+            while self._living and self._living[0][0].time_ns < before_ns:
+                self._keep_living(descriptor, *self._living.popleft(), now_ns)
         finally:
             os.close(descriptor)
 
@@ -166,10 +177,12 @@ class _RingFile:
             magic, record_type, _bytes, tid, size, _committed, free = CHUNK.unpack(raw)
             if magic != CHUNK_MAGIC or size < PAGE or size % PAGE or self._position + size > file_bytes:
                 return
-            if record_type in passing:
+            if record_type in passing or record_type in self._lives:
                 key = (record_type, tid, free)
                 former = self._latest.get(key)
-                if former is not None:
+                if former is not None and record_type in self._lives:
+                    self._look(descriptor, key, former, now_ns)
+                elif former is not None:
                     self._full.append((now_ns, key, former, False))
                 self._latest[key] = (self._position, size)
             self._position += size
@@ -180,6 +193,22 @@ class _RingFile:
             if len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]:
                 self._full.append((now_ns, key, piece, True))
                 del self._latest[key]
+
+    def _look(self, descriptor: int, key: _Key, piece: _Piece, now_ns: int) -> None:
+        """Who of those that a full chunk tells of is there: what tells of others goes when they have left the ring."""
+        records, place = _records(descriptor, piece), self._lives[key[0]]
+        if len(records) and place + 4 <= records.shape[1]:
+            self._living.append((look(records, place, now_ns), key, piece))
+        else:
+            self._empty(descriptor, *piece)
+
+    def _keep_living(self, descriptor: int, told: Told, key: _Key, piece: _Piece, now_ns: int) -> None:
+        records, place = _records(descriptor, piece), self._lives[key[0]]
+        if len(records) and place + 4 <= records.shape[1]:
+            left = left_of(records, place, told)
+            if len(left) < len(records):
+                _rewrite(descriptor, piece, left)
+        self._look(descriptor, key, piece, now_ns)
 
     def _let_go(self, descriptor: int, key: _Key, piece: _Piece, has_ended: bool) -> None:
         """Empty a chunk, but for what tells of what goes on: the last record of each lane of a thread that lives."""
@@ -202,7 +231,6 @@ class _RingFile:
                 self._empty(descriptor, *other)
         if last:
             kept[piece] = last
-            _punch(descriptor, piece[0] + PAGE, piece[1] - PAGE)
         else:
             self._empty(descriptor, *piece)
 
@@ -227,28 +255,39 @@ class _RingFile:
 
 def _keep_last(descriptor: int, piece: _Piece, lanes: Lanes) -> dict[bytes, int]:
     """Leave in a chunk the last record of each lane, as many as its first page holds; their times by lane."""
-    import numpy as np
-
-    offset, chunk_bytes = piece
-    fields = CHUNK.unpack(os.pread(descriptor, CHUNK.size, offset))
-    size, room = fields[2], chunk_bytes - CHUNK_HEADER_BYTES
-    time_at, first, stop = lanes
+    records, (time_at, first, stop) = _records(descriptor, piece), lanes
+    size = records.shape[1]
     # The program may have written anything over it.
     if not max(time_at + 8, stop) <= size <= PAGE - CHUNK_HEADER_BYTES:
         return {}
-    raw = os.pread(descriptor, min(fields[5], room), offset + CHUNK_HEADER_BYTES)
-    records = np.frombuffer(raw, np.uint8, len(raw) // size * size).reshape(-1, size)
     lane = np.ascontiguousarray(records[:, first:stop]).view(f"V{stop - first}").reshape(-1)
     # The first of each from behind.
     _lanes, behind = np.unique(lane[::-1], return_index=True)
     rows = np.sort(len(records) - 1 - behind)[-((PAGE - CHUNK_HEADER_BYTES) // size) :]
-    kept = records[rows].tobytes()
+    _rewrite(descriptor, piece, records[rows])
+    times = np.ascontiguousarray(records[rows, time_at : time_at + 8]).view("<u8").reshape(-1)
+    return {lane[row].tobytes(): time for row, time in zip(rows.tolist(), times.tolist(), strict=True)}
+
+
+def _records(descriptor: int, piece: _Piece) -> Bytes:
+    """What a chunk holds: uint8 [n, size of one], none where it is damaged."""
+    fields = CHUNK.unpack(os.pread(descriptor, CHUNK.size, piece[0]))
+    size, room = fields[2], piece[1] - CHUNK_HEADER_BYTES
+    if not 0 < size <= room:
+        return np.empty((0, 1), np.uint8)
+    raw = os.pread(descriptor, min(fields[5], room), piece[0] + CHUNK_HEADER_BYTES)
+    return np.frombuffer(raw, np.uint8, len(raw) // size * size).reshape(-1, size)
+
+
+def _rewrite(descriptor: int, piece: _Piece, records: Bytes) -> None:
+    """Leave only these records in a chunk, and give the room behind them back."""
+    offset, kept = piece[0], records.tobytes()
     # A reader finds nothing before it finds what stays.
     os.pwrite(descriptor, _U64.pack(0), offset + COMMITTED_OFFSET)
     os.pwrite(descriptor, kept, offset + CHUNK_HEADER_BYTES)
     os.pwrite(descriptor, _U64.pack(len(kept)), offset + COMMITTED_OFFSET)
-    times = np.ascontiguousarray(records[rows, time_at : time_at + 8]).view("<u8").reshape(-1)
-    return {lane[row].tobytes(): time for row, time in zip(rows.tolist(), times.tolist(), strict=True)}
+    first = -(-(offset + CHUNK_HEADER_BYTES + len(kept)) // PAGE) * PAGE
+    _punch(descriptor, first, offset + piece[1] - first)
 
 
 def has_no_writer(path: Path) -> bool:

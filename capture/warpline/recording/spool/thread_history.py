@@ -15,8 +15,8 @@ from warpline.recording.spool.threads import ThreadTable
 
 
 def read_threads(session: Session, spools: Sequence[SpoolFile], schedule: Schedule) -> ThreadTable:
-    """Every thread and process that the collectors told of."""
-    table = ThreadTable()
+    """Every thread and process that the collectors told of, and that had not ended when a ring begins."""
+    table = ThreadTable(has_all=not session.is_cut)
     # (time, order among equal times, what to do, with what)
     steps: list[tuple[int, int, Callable[..., None], tuple[object, ...]]] = []
     for spool in spools:
@@ -51,6 +51,8 @@ def read_threads(session: Session, spools: Sequence[SpoolFile], schedule: Schedu
     steps.sort(key=lambda step: step[:2])
     for _time, _order, apply, values in steps:
         apply(*values)
+    if session.is_cut:
+        table.let_go_before(schedule.start_ns)
     _complete_target(table, session)
     return table
 

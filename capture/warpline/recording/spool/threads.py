@@ -60,7 +60,9 @@ class ThreadTable:
     Life records (fork, exit, names, what /proc showed) are few and handled one by one; ``lookup`` serves millions.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_all: bool = True) -> None:
+        """With ``has_all`` False who made a thread may be gone, and nothing be left that tells of it (a ring)."""
+        self._has_all = has_all
         self.processes: list[ProcessLife] = []
         self.threads: list[ThreadLife] = []
         self._process_now: dict[int, int] = {}
@@ -77,7 +79,7 @@ class ThreadTable:
             born.parent_pid = parent_pid
             if maker is not None:
                 born.name, born.command = self.processes[maker].name, self.processes[maker].command
-        elif parent is None and parent_tid != tid:
+        elif parent is None and parent_tid != tid and self._has_all:
             # Its own birth was lost, but who makes a thread is there.
             parent = self._find_or_make(parent_pid, parent_tid)
         elif pid not in self._process_now:
@@ -190,6 +192,44 @@ class ThreadTable:
             if tid not in there and self.threads[index].birth_ns < time_ns:
                 self._end_thread(index, since_ns)
 
+    def let_go_before(self, start_ns: int) -> None:
+        """Forget threads and processes that had ended by then (CLOCK_MONOTONIC); indices are others afterwards."""
+        stays = [
+            index
+            for index, process in enumerate(self.processes)
+            if process.stop_ns is None or process.stop_ns >= start_ns
+        ]
+        process_now = {old: new for new, old in enumerate(stays)}
+        threads = [
+            index
+            for index, thread in enumerate(self.threads)
+            if thread.process in process_now and (thread.death_ns is None or thread.death_ns >= start_ns)
+        ]
+        thread_now = {old: new for new, old in enumerate(threads)}
+        self.processes = [self.processes[index] for index in stays]
+        self.threads = [self.threads[index] for index in threads]
+        for process in self.processes:
+            last = process.last_thread
+            process.last_thread = None if last is None else thread_now.get(last)
+        for thread in self.threads:
+            thread.process = process_now[thread.process]
+        self._process_now = _moved(self._process_now, process_now)
+        self._thread_now = _moved(self._thread_now, thread_now)
+        uses = {
+            tid: [thread_now[use] for use in found if use in thread_now]
+            for tid, found in self._by_tid.items()
+        }
+        self._by_tid = {tid: found for tid, found in uses.items() if found}
+
+    @property
+    def thread_ids(self) -> Int64Array:
+        """All ids that threads have, or had: int64 [n], sorted."""
+        return np.array(sorted(self._by_tid), np.int64)
+
+    def has_process(self, pid: int) -> bool:
+        """Whether a process has, or had, this id."""
+        return any(process.pid == pid for process in self.processes)
+
     def lookup(self, pid: npt.ArrayLike, tid: npt.ArrayLike, time_ns: npt.ArrayLike) -> Int64Array:
         """Index of the thread of each record: int64 [n]; ids are integers [n], times CLOCK_MONOTONIC ns [n].
 
@@ -292,7 +332,8 @@ class ThreadTable:
             # Whenever it began, its id was free by then: ``lookup`` searches births in order.
             birth_ns = max(birth_ns, self.threads[uses[-1]].death_ns or BEFORE)
         process = self._process_now[pid]
-        thread = ThreadLife(process, tid, len(uses) + 1, birth_ns)
+        generation = self.threads[uses[-1]].generation + 1 if uses else 1
+        thread = ThreadLife(process, tid, generation, birth_ns)
         self._thread_now[tid] = len(self.threads)
         uses.append(len(self.threads))
         self.threads.append(thread)
@@ -312,6 +353,10 @@ class ThreadTable:
             process.stop_ns = time_ns
             if self._process_now.get(process.pid) == thread.process:
                 del self._process_now[process.pid]
+
+
+def _moved(index_of: dict[int, int], now: dict[int, int]) -> dict[int, int]:
+    return {key: now[index] for key, index in index_of.items() if index in now}
 
 
 def _unique_ids(ids: npt.NDArray[np.integer]) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -119,6 +119,9 @@ class _Process:
 
     def _thread_names(self) -> None:
         named = self._spool.records(records.NVTX_THREAD_NAME, records.nvtx_thread_name).values
+        if self._translation.session.is_cut:
+            # Of threads that ended before the ring nothing is left but their names.
+            named = named[np.isin(named["tid"], self._translation.threads.thread_ids)]
         for tid, name in named[["tid", "name"]].tolist():
             thread = int(self._translation.threads.lookup(self._pid, tid, self._spool.header.monotonic_ns)[0])
             text = self._spool.text(name)

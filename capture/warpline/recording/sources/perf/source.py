@@ -30,6 +30,7 @@ class PerfSource(RecordingSource):
     record_types = frozenset({100, 101, 102, 103, 104})
     timed_records = ((100, 16), (101, 0), (102, 0), (103, 0), (104, 0))
     passing_records = ((100, 16, 16),)
+    life_records = ((102, 12), (103, 12), (104, 12))
 
     def probe(self) -> str:
         """Opens and closes the events for our own process."""

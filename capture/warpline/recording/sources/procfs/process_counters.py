@@ -44,9 +44,10 @@ def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools:
     found = []
     unread = 0
     for spool in spools:
-        for process, own in of_processes(
-            translation, spool.records(records.ALLOWED_CORES, records.allowed_cores).values
-        ):
+        rows = spool.records(records.ALLOWED_CORES, records.allowed_cores).values
+        if translation.session.is_cut:
+            rows = _of_ring(translation, rows)
+        for process, own in of_processes(translation, rows):
             for row in own:
                 cores = [number_in(core) for core in spool.text(int(row["cores"])).split()]
                 if min(cores, default=-1) < 0:
@@ -66,6 +67,19 @@ def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools:
         )
     if found:
         builder.meta["allowed_cores"] = found
+
+
+def _of_ring(translation: Translation, rows: Rows) -> Rows:
+    """Without processes that ended before the ring, and what of others was so before; what was last begins with it."""
+    kept = []
+    for pid in np.unique(rows["pid"]).tolist():
+        if translation.threads.has_process(pid):
+            own = rows[rows["pid"] == pid]
+            own = np.array(own[np.argsort(own["time_ns"], kind="stable")])
+            first = max(int(np.searchsorted(own["time_ns"], translation.start_ns, "right")) - 1, 0)
+            own["time_ns"] = np.maximum(own["time_ns"], np.uint64(translation.start_ns))
+            kept.append(own[first:])
+    return np.concatenate(kept) if kept else rows[:0]
 
 
 def of_processes(translation: Translation, rows: Rows) -> Iterator[tuple[int, Rows]]:

@@ -28,6 +28,7 @@ class ProcfsSource(RecordingSource):
     record_types = frozenset({105, 106, 120, 121, 122, 123, 124, 125, 126, 127})
     timed_records = ((105, 0), (106, 0), (120, 0), (121, 0), (122, 0), (123, 8), (125, 0), (126, 0), (127, 0))
     passing_records = ((120, 0, 0), (121, 0, 0), (122, 0, 0), (123, 0, 8), (126, 0, 0))
+    life_records = ((105, 16), (106, 20), (125, 24), (127, 8))
 
     def probe(self) -> str:
         if not os.access(f"/proc/self/task/{os.getpid()}/schedstat", os.R_OK):

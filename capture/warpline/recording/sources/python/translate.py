@@ -32,6 +32,9 @@ def name_threads(translation: Translation, spools: Sequence[SpoolFile]) -> None:
         if spool.header.producer != "agent":
             continue
         found = spool.records(records.PYTHON_THREAD_NAME, records.python_thread_name).values
+        if translation.session.is_cut:
+            # Of threads that ended before the ring nothing is left but their names.
+            found = found[np.isin(found["tid"], threads.thread_ids)]
         # Until a thread is called otherwise, the kernel calls it what the first one of its process was called.
         inherited = {
             told for life in threads.threads if life.tid == spool.header.pid for _since, told in life.names

@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import write_sample
@@ -13,6 +14,8 @@ from tests.gui.sample import write_sample
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session import background
+from warpline_app.session.activity import Activity
+from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.document import Document
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
@@ -26,14 +29,17 @@ def kept() -> list[str]:
     for _round in range(3):
         QCoreApplication.processEvents()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    gc.collect()
     return [type(found).__name__ for found in gc.get_objects() if type(found) in (MappedFile, Document)]
 
 
 def test_a_closed_tab_leaves_no_file_open(
-    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+    request: pytest.FixtureRequest, qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:
+    gc.collect()
     before = len(kept())
+    # Nothing but the window itself is to let go of what it closed.
+    gc.disable()
+    request.addfinalizer(gc.enable)
     path = write_sample(tmp_path / "mine.h5")
     for _round in range(2):
         page = open_page(path)
@@ -42,4 +48,20 @@ def test_a_closed_tab_leaves_no_file_open(
         qtbot.waitUntil(lambda: window.panels.is_settled, timeout=20_000)
         window.workspace.close(page.document)
         del page
-    assert len(kept()) <= before
+    qtbot.waitUntil(lambda: len(kept()) <= before, timeout=20_000)
+
+
+def test_a_comparison_that_is_closed_leaves_no_file_open(
+    request: pytest.FixtureRequest, qtbot: QtBot, window: MainWindow, sample: Path, tmp_path: Path
+) -> None:
+    gc.collect()
+    before = len(kept())
+    gc.disable()
+    request.addfinalizer(gc.enable)
+    window.workspace.compare(sample, write_sample(tmp_path / "other.h5"))
+    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=60_000)
+    assert window.workspace.front is not None
+    window.workspace.close(window.workspace.front)
+    qtbot.waitUntil(lambda: len(kept()) <= before, timeout=20_000)
+    assert not window.workspace.findChildren(ComparedPair)
+    assert not window.workspace.findChildren(Activity)

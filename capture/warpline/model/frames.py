@@ -13,6 +13,10 @@ _FUNCTION_FIRST = re.compile(r"^(?P<function>.*?) ?\((?P<file>[^()]*[^()\s]):(?P
 _FILE_FIRST = re.compile(r"^(?P<file>[^()]+\.\w+)\((?P<line>\d+)\): (?P<function>.*)$", re.DOTALL)
 # ``deflate [libz.so.1]`` is what recordings write of native functions, ``[heap]`` of places without one.
 _IN_MODULE = re.compile(r"^(?:(?P<function>.+) )?\[(?P<module>[^\[\]]+)\]$", re.DOTALL)
+_THREADS_REST_IN = re.compile(
+    r"[/\\](threading|queue|selectors|socket|ssl|subprocess|multiprocessing[/\\](connection|synchronize))\.py$"
+)
+_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d|[/\\](site|dist)-packages[/\\]|^<")
 
 
@@ -45,6 +49,19 @@ class StackFrame:
         """Whether the line is the program's own: in a file, and not of Python's library or an installed package."""
         return bool(self.file) and _LIBRARY.search(self.file) is None
 
+    @property
+    def telling(self) -> int:
+        """How much the line tells of what a program does: 3 its own, 2 that of an installed package, 1 of Python's
+        library, 0 of what there all threads wait through, and a function without a file.
+        """
+        if not self.file:
+            return 0
+        if self.is_own:
+            return 3
+        if _INSTALLED.search(self.file):
+            return 2
+        return 0 if _THREADS_REST_IN.search(self.file) else 1
+
 
 @lru_cache(maxsize=8192)
 def parse_frame(text: str) -> StackFrame:
@@ -59,6 +76,9 @@ def parse_frame(text: str) -> StackFrame:
 
 
 def telling_frame(frames: Sequence[str]) -> StackFrame | None:
-    """Of a stack (innermost frame first) the innermost line of the program itself, else the innermost line of all."""
-    parsed = [frame for frame in map(parse_frame, frames) if frame.file]
-    return next((frame for frame in parsed if frame.is_own), parsed[0] if parsed else None)
+    """Of a stack (innermost frame first) the innermost of the lines that tell most; None where none has a file."""
+    return max((frame for frame in map(parse_frame, frames) if frame.file), key=_telling, default=None)
+
+
+def _telling(frame: StackFrame) -> int:
+    return frame.telling

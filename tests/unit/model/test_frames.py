@@ -49,6 +49,18 @@ def test_the_programs_own_line_tells_more_than_the_librarys() -> None:
     assert found.place == "demo.py:65"
     fallback = telling_frame(["malloc", library, installed])
     assert fallback is not None
-    assert fallback.place == "threading.py:327"
+    assert fallback.place == "nn.py:9"
     assert telling_frame(["malloc"]) is None
     assert telling_frame([]) is None
+
+
+def test_a_thread_of_the_library_waits_where_the_library_does_something() -> None:
+    folder = "/usr/lib/python3.11"
+    run = [f"Thread.run ({folder}/threading.py:982)", f"Thread._bootstrap ({folder}/threading.py:1002)"]
+    wait = f"Condition.wait ({folder}/threading.py:327)"
+    feeder = telling_frame([wait, f"Queue._feed ({folder}/multiprocessing/queues.py:231)", *run])
+    assert feeder is not None
+    assert feeder.place == "queues.py:231"
+    nothing_else = telling_frame([wait, *run])
+    assert nothing_else is not None
+    assert nothing_else.place == "threading.py:327"

@@ -34,7 +34,8 @@ class PythonStacks:
         # The last is of those that are not there, whose place is −1.
         self._stack = np.full(len(self._ids) + 1, NO_STACK, np.int64)
         self._place = np.full(len(self._ids) + 1, NO_PLACE, np.uint32)
-        self._own_place = self._place.copy()
+        self._telling_place = self._place.copy()
+        telling = [0] * len(self._stack)
         stacks, parents = (places_of(self._ids, nodes[end]).tolist() for end in ("stack", "parent"))
         # By id: a stack is defined after the one it stands on. As many as there are places in the program.
         for (code, line), stack, parent in zip(
@@ -42,16 +43,19 @@ class PythonStacks:
         ):
             if parent < stack and _OWN_FILE.search(names.get(code, ("", "", 0))[1]):
                 # What our hooks wrap is called by them, and stands where it would without them.
-                for column in (self._stack, self._place, self._own_place):
+                for column in (self._stack, self._place, self._telling_place):
                     column[stack] = column[parent]
+                telling[stack] = telling[parent]
                 continue
             text = frame_text(*names.get(code, ("?", "", 0)), line)
             frame = builder.string(text)
             above = int(self._stack[parent]) if parent < stack else NO_STACK
             self._stack[stack] = builder.stack(frame, above) if above != NO_STACK else builder.stack(frame)
             self._place[stack] = frame
-            above = self._own_place[parent] if parent < stack else NO_PLACE
-            self._own_place[stack] = frame if parse_frame(text).is_own else above
+            told = parse_frame(text).telling
+            is_telling = parent >= stack or told >= telling[parent]
+            self._telling_place[stack] = frame if is_telling else self._telling_place[parent]
+            telling[stack] = told if is_telling else telling[parent]
 
     def stacks(self, ids: npt.NDArray[np.uint32]) -> np.ma.MaskedArray[tuple[int], np.dtype[np.uint32]]:
         """Stack ids of the capture [n], masked where there is none."""
@@ -63,10 +67,8 @@ class PythonStacks:
         return self._place[places_of(self._ids, ids)]
 
     def telling_places(self, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """The same of the innermost frames that are the program's own, where a stack has one."""
-        at = places_of(self._ids, ids)
-        own = self._own_place[at]
-        return np.where(own != NO_PLACE, own, self._place[at])
+        """The same of the innermost of the frames that tell most (`StackFrame.telling`): the program's own mostly."""
+        return self._telling_place[places_of(self._ids, ids)]
 
 
 def frame_text(name: str, file: str, first_line: int, line: int) -> str:

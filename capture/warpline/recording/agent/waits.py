@@ -38,7 +38,8 @@ class Waits:
 
     ``thread`` int64 indexes of threads; ``start_ns``, ``stop_ns`` CLOCK_MONOTONIC; ``process`` uint32 pid; ``object``
     uint64 address, descriptor or child; ``function`` and ``kind`` codes of `model.waits`; ``result`` int64;
-    ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller``, ``task`` string ids; ``holder``
+    ``stack`` capture's ids, `NO_STACK` for none; ``place`` (the frame of it that tells most), ``text``, ``caller``,
+    ``task`` string ids; ``holder``
     thread index or `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the
     release that ended it, −1;
     ``is_open`` bool: cut off by the end of the thread or of the recording; ``holder_place`` string id: where the holder
@@ -95,6 +96,7 @@ def read_waits(
 ) -> tuple[Waits, Releases]:
     """All calls and releases that the agents of all processes recorded until ``stop_ns``."""
     waits, releases, samples = [_no_waits()], [_no_releases()], []
+    telling = [_no_waits().place]
     callers = CallerNames()
     for spool in spools:
         if spool.header.producer != "agent":
@@ -113,6 +115,8 @@ def read_waits(
         text = capture_strings(spool, builder, value["text"])
         caller = capture_strings(spool, builder, value["caller"], callers.text)
         stack, place = _with_callers(builder, stacks, value["stack"], caller)
+        told = stacks.telling_places(value["stack"])
+        telling.append(np.where(told != NO_PLACE, told, place))
         held = value["holder"] != 0
         holder = np.full(len(value), NOBODY, np.int64)
         holder[held] = threads.lookup(pid, value["holder"][held], start[held])
@@ -157,11 +161,13 @@ def read_waits(
         )
     joined = Waits(*(_column(waits, column.name) for column in fields(Waits)))
     freed = Releases(*(_column(releases, column.name) for column in fields(Releases)))
-    joined = joined.take(np.lexsort((-joined.stop_ns, joined.start_ns, joined.thread)))
+    order = np.lexsort((-joined.stop_ns, joined.start_ns, joined.thread))
+    joined = joined.take(order)
     by_time = np.argsort(freed.time_ns, kind="stable")
     freed = Releases(*(getattr(freed, column.name)[by_time] for column in fields(freed)))
     ended = _ended(joined, freed)
-    return _named(_conditions(ended, freed, builder), freed, Samples.join(samples)), freed
+    named = _named(_conditions(ended, freed, builder), freed, Samples.join(samples))
+    return replace(named, place=np.concatenate(telling)[order]), freed
 
 
 def _with_callers(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
 from warpline.analysis.framework.loops import medians
+from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.statistics import batch_statistics, group_statistics, group_totals
 from warpline.analysis.framework.tables import Groups, combine_keys, group_order
@@ -175,3 +176,15 @@ def test_groups_across_batches(batches: list[list[tuple[int, int | None]]]) -> N
     assert len(set(numbers)) == len(set(rows))
     back = groups.columns(np.array(numbers, np.int64), 2)
     assert list(zip(back[0].tolist(), back[1].tolist(), strict=True)) == rows
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-(2**62), 2**62)), min_size=1, max_size=40))
+@settings(max_examples=rounds(40))
+def test_groups_are_put_together_in_one_pass_as_in_numpy(found: list[tuple[int, int]]) -> None:
+    group, first = combine_keys(np.array([key for key, _ in found]))
+    column = np.array([value for _, value in found], np.int64)
+    place = np.arange(len(found))[::-1].copy()
+    for where in (None, place):
+        ways = (SUM, LEAST, MOST)
+        results = [grouped(group, first, [column] * 3, ways, where, compiled) for compiled in (True, False)]
+        assert [one.tolist() for one in results[0]] == [one.tolist() for one in results[1]]

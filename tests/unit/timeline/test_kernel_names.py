@@ -105,9 +105,12 @@ def test_names_that_share_a_short_form_say_in_what_they_differ() -> None:
 def test_thousands_of_template_arguments_are_not_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     splitting = kernel_names._split
-    monkeypatch.setattr(
-        kernel_names, "_split", lambda text, by: read.append(len(text)) or splitting(text, by)
-    )
+
+    def watched(text: str, separator: str) -> list[str]:
+        read.append(len(text))
+        return splitting(text, separator)
+
+    monkeypatch.setattr(kernel_names, "_split", watched)
     name = f"void library::reduce<Shape<4>, {', '.join(f'Argument<{i}>' for i in range(20_000))}>(int*)"
     assert short_kernel_name(name) == "library::reduce<Shape, Argument, …>"
     assert max(read) <= kernel_names._READ

@@ -27,6 +27,7 @@ def library() -> ctypes.CDLL | None:
             "warpline_levels": (None, [INTEGER, *[POINTER] * 2]),
             "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
             "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
+            "warpline_grouped": (None, [INTEGER, POINTER, POINTER, INTEGER, *[POINTER] * 3]),
             "warpline_search": (None, [INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
             "warpline_innermost": (None, [POINTER, INTEGER, *[POINTER] * 3]),
             "warpline_pair_totals": (None, [INTEGER, *[POINTER] * 5, INTEGER, POINTER]),

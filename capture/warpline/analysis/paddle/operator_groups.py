@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
 from warpline.analysis.framework.tables import combine_keys
 
 Int64Array = npt.NDArray[np.int64]
@@ -84,30 +85,24 @@ def merged_groups(groups: OperatorGroups) -> OperatorGroups:
     # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
     key, of_group = combine_keys(groups.thread, *groups.path, groups.has_cpu)
 
-    def added(values: Int64Array) -> Int64Array:
-        total = np.zeros(len(of_group), np.int64)
-        np.add.at(total, key, values)
-        return total
-
-    def extreme(how: np.ufunc, values: Int64Array) -> Int64Array:
-        found = values[of_group]
-        how.at(found, key, values)
-        return found
-
+    how = {
+        "count": SUM,
+        "cpu_total": SUM,
+        "cpu_min": LEAST,
+        "cpu_max": MOST,
+        "gpu_total": SUM,
+        "gpu_min": LEAST,
+        "gpu_max": MOST,
+        "self_cpu": SUM,
+        "self_gpu": SUM,
+    }
+    found = grouped(key, of_group, [getattr(groups, name) for name in how], list(how.values()))
     return OperatorGroups(
         groups.thread[of_group],
         tuple(column[of_group] for column in groups.path),
         groups.has_cpu[of_group],
         groups.kind[of_group],
-        added(groups.count),
-        added(groups.cpu_total),
-        extreme(np.minimum, groups.cpu_min),
-        extreme(np.maximum, groups.cpu_max),
-        added(groups.gpu_total),
-        extreme(np.minimum, groups.gpu_min),
-        extreme(np.maximum, groups.gpu_max),
-        added(groups.self_cpu),
-        added(groups.self_gpu),
+        *found,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
 from warpline.analysis.framework.nesting import levels
 from warpline.analysis.framework.tables import combine_keys
 
@@ -149,25 +150,22 @@ def _grouped(of: Int64Array, here: Int64Array, above: Int64Array, lines: Lines) 
     # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
     group, first = combine_keys(of, lines.name[here])
     one = here[first]
-
-    def added(column: Int64Array) -> Int64Array:
-        total = np.zeros(len(one), np.int64)
-        np.add.at(total, group, column[here])
-        return total
-
-    def extreme(how: np.ufunc, column: Int64Array) -> Int64Array:
-        found = column[one]
-        how.at(found, group, column[here])
-        return found
-
+    n_sums, n_lows = len(lines.sums), len(lines.lows)
+    found = grouped(
+        group,
+        first,
+        (*lines.sums, *lines.lows, *lines.highs),
+        (*[SUM] * n_sums, *[LEAST] * n_lows, *[MOST] * len(lines.highs)),
+        here,
+    )
     return _Grouped(
         Lines(
             lines.root[one],
             lines.name[one],
             above[first],
-            tuple(map(added, lines.sums)),
-            tuple(extreme(np.minimum, column) for column in lines.lows),
-            tuple(extreme(np.maximum, column) for column in lines.highs),
+            tuple(found[:n_sums]),
+            tuple(found[n_sums : n_sums + n_lows]),
+            tuple(found[n_sums + n_lows :]),
         ),
         group,
     )

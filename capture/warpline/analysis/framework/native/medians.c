@@ -118,3 +118,21 @@ EXPORT void warpline_group_ranks(int64_t count, const int64_t *first, const int6
     for (int64_t i = 0; i < count; i++)
         lower[i] = of_rank(first[i + 1] - first[i], values + first[i], rank[i], &next[i]);
 }
+
+/* Adds up `columns` by group, 0 in `how`, or keeps the smallest (1) or largest (2) value of each; of the events in `place`
+ * where it is given. `out` holds zeros, or a value of each group. */
+EXPORT void warpline_grouped(int64_t n, const int64_t *group, const int64_t *place, int64_t columns,
+                             const int64_t *const *value, const int64_t *how, int64_t *const *out) {
+    for (int64_t c = 0; c < columns; c++) {
+        const int64_t *from = value[c], way = how[c];
+        int64_t *to = out[c];
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t here = from[place ? place[i] : i];
+            int64_t *found = &to[group[i]];
+            if (!way)
+                *found = (int64_t)((uint64_t)*found + (uint64_t)here);
+            else if (way == 1 ? here < *found : here > *found)
+                *found = here;
+        }
+    }
+}

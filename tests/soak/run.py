@@ -52,8 +52,10 @@ class Watched:
 
 
 def look_at(watched: Watched, pid: int) -> None:
-    """Memory, descriptors and threads of a process."""
+    """Memory, descriptors and threads of a process. Raises SystemExit when it has ended."""
     fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    if "VmRSS" not in fields:
+        raise SystemExit(f"{watched.name} has ended")
     watched.add(
         MiB=int(fields["VmRSS"].split()[0]) / 1024,
         descriptors=len(os.listdir(f"/proc/{pid}/fd")),
@@ -74,6 +76,7 @@ def soak(folder: Path, seconds: float, ring_s: float) -> int:
     """Record, use a window, look at both, say what grew."""
     shown, output = folder / "shown.h5", folder / "run.h5"
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "TMPDIR": str(folder)}
+    environment["PYTHONFAULTHANDLER"] = "1"
     warpline = [sys.executable, "-m", "warpline"]
     script = [sys.executable, str(HERE / "program.py")]
     subprocess.run(

@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_agent.py [--events N] [--spool DIR] [--smoke]
 
 Costs are CPU time of the thread, the best of several rounds, so that other programs on the machine do not count. The
-spool is written to a disk, never to memory: the kind of file system is printed. Bars: 150 ns per NVTX record (a range
+spool is written to a disk, never to memory: the kind of file system is printed. Bars: 60 ns per NVTX record (a range
 has two) and per CUPTI record; ``warpline.annotate`` at most twice ``nvtx`` when nothing is recorded; pause, resume and
 stop within 50 ms.
 """
@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 NATIVE = native_folders(ROOT / "capture" / "warpline" / "recording")
 FAKE = ROOT / "tests" / "native" / "fake"
-BAR_NS = 150.0
+BAR_NS = 60.0
 
 PYTHON_RANGES = """
 import sys, time

@@ -44,6 +44,12 @@ class TemporaryFolder:
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
+        if self.path.exists():
+            # No descriptors were left to look into it; there is one now, which takes away what lies in it.
+            with contextlib.suppress(OSError):
+                for name in os.listdir(self.path):
+                    (self.path / name).unlink()
+                self.path.rmdir()
 
 
 def sweep(parent: Path) -> None:

@@ -14,6 +14,27 @@ from warpline.untrusted import bounded, read_json
 
 ThemeChoice = Literal["system", "light", "dark", "contrast", "contrast-light"]
 RECENT_LIMIT = 12
+_OBJECTS = (b"@Variant(", b"@DateTime(")
+
+
+def _forget_objects(file: Path) -> bool:
+    """Remove lines that hold objects; whether there were any.
+
+    Nothing of ours is stored so. Of garbage Qt makes objects that end the process, and of what says that it is one of
+    Python it reads a pickle, which may run anything.
+    """
+    try:
+        lines = file.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if not any(mark in line for mark in _OBJECTS)]
+        if len(kept) == len(lines):
+            return False
+        from warpline.interchange.export.output_files import writing
+
+        with writing(file) as out:
+            out.write(b"".join(kept))
+    except OSError:
+        return False
+    return True
 
 
 class Settings:
@@ -29,6 +50,8 @@ class Settings:
             )
         else:
             self._store = QSettings(str(path), QSettings.Format.IniFormat)
+        if _forget_objects(Path(self._store.fileName())):
+            self._store.sync()
 
     @property
     def folder(self) -> Path:
@@ -44,7 +67,7 @@ class Settings:
     @property
     def theme(self) -> ThemeChoice:
         """The name of a theme, or ``system`` for what the desktop says."""
-        value = self._store.value("appearance/theme", "system")
+        value = self._value("appearance/theme", "system")
         return next((name for name in get_args(ThemeChoice) if name == value), "system")
 
     @theme.setter
@@ -54,7 +77,7 @@ class Settings:
     @property
     def language(self) -> str:
         """The language of the window, ``system`` or one of `i18n.languages`; takes effect at the next start."""
-        value = self._store.value("appearance/language", SYSTEM)
+        value = self._value("appearance/language", SYSTEM)
         # Most have never chosen one: catalogues are read for those who did.
         return value if isinstance(value, str) and value != SYSTEM and value in languages() else SYSTEM
 
@@ -118,7 +141,7 @@ class Settings:
     @property
     def last_folder(self) -> str:
         """Where a file dialog starts; empty for the working directory."""
-        value = self._store.value("files/last_folder", "")
+        value = self._value("files/last_folder", "")
         return value if isinstance(value, str) else ""
 
     @last_folder.setter
@@ -129,7 +152,7 @@ class Settings:
 
     def bytes_of(self, key: str) -> QByteArray | None:
         """A blob Qt wrote (geometry, splitter sizes), or None."""
-        value = self._store.value(key)
+        value = self._value(key)
         return value if isinstance(value, QByteArray) and not value.isEmpty() else None
 
     def set_bytes(self, key: str, value: QByteArray) -> None:
@@ -145,9 +168,16 @@ class Settings:
         """Keep a small JSON object."""
         self._store.setValue(key, json.dumps(value))
 
+    def _value(self, key: str, default: Any = None) -> Any:
+        """What is stored, or the default where Qt cannot make sense of it."""
+        try:
+            return self._store.value(key, default)
+        except Exception:  # whatever reading a value of some type of Qt's ends in
+            return default
+
     def _flag(self, key: str, default: bool) -> bool:
         # An ini file gives text back, a QSettings that has just been written gives the bool itself.
-        value = self._store.value(key, default)
+        value = self._value(key, default)
         return value.lower() in {"true", "1"} if isinstance(value, str) else bool(value)
 
     def _strings(self, key: str) -> list[str]:
@@ -156,7 +186,7 @@ class Settings:
 
     def _json(self, key: str) -> Any:
         """The value of a JSON text, without numbers that nothing of ours holds; None when there is none."""
-        value = self._store.value(key)
+        value = self._value(key)
         try:
             return bounded(read_json(value)) if isinstance(value, str) else None
         except ValueError:

@@ -23,6 +23,9 @@ BAD_USAGE = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+_NO_THREAD = "can't start new thread"
+"""What Python says where the system gives it none."""
+
 # Top-level modules of optional packages, and the extra that brings them.
 _EXTRAS = {
     "PySide6": "gui",
@@ -171,6 +174,8 @@ def _one_line(error: Exception) -> str:
         text = _missing(error)
     elif isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    elif isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+        text = tr("no thread can be started: not enough memory, or too many processes of this user")
     elif isinstance(error, MemoryError):
         text = tr("not enough memory; try a smaller --range")
     else:

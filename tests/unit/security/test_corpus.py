@@ -11,7 +11,9 @@ import pytest
 from warpline.cli import main
 
 CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
-INPUTS = sorted(path.name for path in CORPUS.iterdir() if path.suffix in {".gz", ".json", ".spool"})
+INPUTS = sorted(
+    path.name for path in CORPUS.iterdir() if path.suffix in {".gz", ".json", ".spool", ".sqlite"}
+)
 # All are read whole and judged; what else is asked is what once failed for that input, or the next in turn.
 ASKED = (["info", "--verify"], ["check"])
 SUFFIXES = (".json", ".csv", ".html", ".h5")
@@ -32,7 +34,7 @@ def test_no_command_is_surprised(
     if source.is_dir():
         shutil.copytree(source, tmp_path / "run.h5.spool")
         commands = [["recover", "--keep", str(tmp_path / "run.h5.spool"), "-o", str(file)]]
-    elif source.suffix == ".json":
+    elif source.suffix in {".json", ".sqlite"}:
         commands = [["import", str(source), "-o", str(file)]]
     else:
         file.write_bytes(gzip.decompress(source.read_bytes()))

@@ -21,6 +21,11 @@ _SYMBOL = np.dtype(
 )
 _FUNCTION, _INDIRECT_FUNCTION = 2, 10
 _LOCAL = 0
+_DAMAGED = (
+    KeyError, IndexError, AttributeError, TypeError, AssertionError, UnicodeDecodeError, OverflowError, MemoryError,
+    RecursionError, ArithmeticError,
+)  # fmt: skip
+"""What pyelftools raises of files that are wrong, besides its own errors."""
 _DEBUG_FOLDER = Path("/usr/lib/debug")
 
 
@@ -88,7 +93,7 @@ def read_elf(path: Path) -> ElfFile:
                 _section(elf, ".eh_frame"),
                 _section(elf, ".eh_frame_hdr"),
             )
-    except (ELFError, KeyError, AssertionError, UnicodeDecodeError) as error:
+    except (*_DAMAGED, ELFError) as error:
         raise ValueError(f"{path}: {error or type(error).__name__}") from error
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import shutil
 from pathlib import Path
 
 from warpline.model import StorageError
 
 _RESERVE_BYTES = 64 << 20
+_TOLD = re.compile(r"errno = (\d+)")
+"""Where HDF5 tells of an error of the system, among much else."""
 
 
 def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:
@@ -21,6 +25,10 @@ def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:
 
 def disk_error(path: Path, error: OSError) -> StorageError:
     """An error of the operating system as one that says what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    code = error.errno
+    if code is None and (told := _TOLD.search(str(error))):
+        code = int(told[1])
+        error = OSError(code, os.strerror(code))
+    if code in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(f"{path}: the disk is full; free some space or write the capture to another disk")
     return StorageError(f"{path}: cannot be written: {error.strerror or error}")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import h5py
-
 from warpline.model import StorageError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.disk_space import disk_error, missing_space
 from warpline.storage.columns.mapped_file import MappedFile
-from warpline.storage.columns.schema import ALIGNMENT
+from warpline.storage.columns.new_file import new_file
 
 IN_MEMORY_BYTES = 64 << 20
 """Smaller archives are decoded into memory when they are opened, larger ones into the cache."""
@@ -55,15 +53,14 @@ def expand_archive(
         if missing := missing_space(target.parent, total, f"to open {source.name}"):
             raise StorageError(f"{target.parent}: {missing}")
         try:
-            with h5py.File(
-                target, "w", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT
-            ) as out:
+            with new_file(target, overwrite=True) as (out, room):
                 file.copy_attributes("", out)
                 for group in file.groups():
                     file.copy_attributes(group, out.require_group(group))
                 done = 0
                 for path, nbytes in sizes.items():
                     column = file.dataset(path)
+                    room.reserve(nbytes)
                     copy = out.create_dataset(path, column.shape, column.dtype)
                     for first in range(0, len(column), _PIECE):
                         check_cancelled(cancelled, f"{source}: opening was cancelled")

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +14,8 @@ from warpline.held_folders import TemporaryFolder
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.disk_space import disk_error
 from warpline.storage.columns.events import Lanes
-from warpline.storage.columns.schema import ALIGNMENT, EVENT_COLUMNS, FORMAT, MINOR_VERSION, VERSION
+from warpline.storage.columns.new_file import new_file
+from warpline.storage.columns.schema import EVENT_COLUMNS, FORMAT, MINOR_VERSION, VERSION
 from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.counter_writer import write_counters
@@ -58,7 +58,7 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
         raise disk_error(path, error) from error
     part = folder.path / path.name
     try:
-        with _new_file(part) as file, Datasets(file, contents.compress) as out:
+        with new_file(part) as (file, room), Datasets(file, room, contents.compress) as out:
             _write(contents, out, step)
         with part.open("rb") as done:
             os.fsync(done.fileno())
@@ -69,17 +69,6 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
         folder.close()
     step(1.0, "done")
     return path
-
-
-def _new_file(path: Path) -> h5py.File:
-    access, creation = (h5py.h5p.create(kind) for kind in (h5py.h5p.FILE_ACCESS, h5py.h5p.FILE_CREATE))
-    # The newest file format keeps checksums of its directories, so damage is noticed instead of followed.
-    access.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
-    access.set_alignment(ALIGNMENT, ALIGNMENT)
-    # `Datasets` writes values past HDF5, which must keep none of its own to write over them later.
-    access.set_sieve_buf_size(0)
-    creation.set_obj_track_times(False)
-    return h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_EXCL, creation, access))
 
 
 def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:

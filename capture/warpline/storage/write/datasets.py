@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from warpline.storage.columns.new_file import Room
 from warpline.storage.write.behind import WriteBehind
 
 Array = npt.NDArray[Any]
@@ -29,8 +30,9 @@ class Datasets:
     the ``with`` block waits for the thread.
     """
 
-    def __init__(self, file: h5py.File, compress: bool) -> None:
+    def __init__(self, file: h5py.File, room: Room, compress: bool) -> None:
         self.file = file
+        self._room = room
         self._compress = compress
         self._behind = WriteBehind("datasets")
         # What h5py gives every dataset, at a fraction of its time.
@@ -87,7 +89,8 @@ class Datasets:
             view, place = view[written:], place + written
 
     def empty(self, group: h5py.Group, name: str, dtype: str, n: int) -> h5py.Dataset:
-        """A column of ``n`` values to be filled."""
+        """A column of ``n`` values to be filled. Raises OSError where the disk has no room for it."""
+        self._room.reserve(n * np.dtype(dtype).itemsize)
         if self._compress and n:
             return group.create_dataset(
                 name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -16,10 +17,12 @@ from tests.unit.effort import rounds
 from warpline.interchange.nsys.tables.access import NULL
 from warpline.interchange.nsys.tables.sqlite_rows import INTEGER, REAL, TEXT, SqliteRows
 from warpline.interchange.nsys.tables.sqlite_tables import SqliteTables
+from warpline.model import ImportFormatError
 
 WHOLE = st.none() | st.integers(-(1 << 63) + 1, (1 << 63) - 1)
 NUMBER = st.none() | st.integers(-9, 9) | st.floats(allow_nan=False)
 WORDS = st.none() | st.sampled_from([b"", b"a", b"\xff\x00b"]) | st.text(max_size=3)
+LOST = Path(__file__).resolve().parents[3] / "data" / "corpus" / "text_that_is_lost.sqlite"
 ODD = st.sampled_from([1.5, "x", b"y", 7, None])
 
 
@@ -104,3 +107,15 @@ def test_a_text_of_many_digits_is_no_number_and_costs_the_file_nothing() -> None
         (batch,) = tables.read("T", ("a",))
         tables.close()
     assert batch["a"].tolist() == [1, NULL, 7]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_text_that_cannot_be_had_is_damage_and_no_want_of_memory(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(SqliteRows, "open", classmethod(lambda _cls, _path: None))
+    with contextlib.closing(SqliteTables(LOST)) as tables:
+        (name,) = tables.names()
+        with pytest.raises(ImportFormatError, match="a text in it"):
+            list(tables.read(name, texts=sorted(tables.columns(name))))

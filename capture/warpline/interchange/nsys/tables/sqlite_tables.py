@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.interchange.nsys.tables.access import CHUNK_ROWS, Batch
 from warpline.interchange.nsys.tables.cells import Cells, Constant, int_column, real_column, text_column
 from warpline.interchange.nsys.tables.sqlite_rows import INTEGER, REAL, TEXT, SqliteRows
@@ -17,8 +17,9 @@ SQLITE_MAGIC = b"SQLite format 3\x00"
 _FIRST_ROWS = 1024
 """Rows that are fetched in full to see which columns hold one value."""
 
-# Messages of SQLite about a damaged schema may themselves not be UTF-8; a rebuilt value may not fit.
-_UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+# Messages of SQLite about a damaged schema may themselves not be UTF-8; a rebuilt value may not fit; of a text that
+# cannot be had Python says that memory is short.
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError)
 
 
 class SqliteTables:
@@ -51,7 +52,7 @@ class SqliteTables:
             tr(
                 "{path}: the SQLite file cannot be read ({error}); export the report again with: {command}",
                 path=self.path,
-                error=error,
+                error=str(error) or english("a text in it is damaged"),
                 command="nsys export --type sqlite --force-overwrite true REPORT.nsys-rep",
             )
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from warpline.i18n import tr
+from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError
 from warpline_app.window.quick_start import imports_uncollected, spare_sources
 
@@ -25,6 +26,7 @@ def _load_reader() -> None:
     """Import what opening a capture needs before Qt: PySide looks at the source of every module that comes after it."""
     os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     with contextlib.suppress(ImportError):  # told, in one line, when a file is opened
+        load_numpy()
         import warpline.storage  # noqa: F401  # for the sake of having it imported
 
 

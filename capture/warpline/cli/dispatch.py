@@ -39,9 +39,7 @@ _EXTRAS = {
 
 
 # Commands that work on columns from the start; others begin without numpy, and some end without it.
-_COLUMNS = frozenset(
-    ("check", "compare", "export", "import", "info", "job", "recover", "render", "stats", "view")
-)
+_COLUMNS = frozenset(("check", "compare", "export", "import", "info", "job", "recover", "render", "stats"))
 
 
 class _Parser(argparse.ArgumentParser):

@@ -19,7 +19,10 @@ def replacing(out: Path) -> Iterator[Path]:
     """A path beside ``out`` to write to; renamed to ``out`` at the end, removed when anything goes wrong."""
     # Of a name nobody foresees, made by this process: no link that others put there is written through.
     part = out.with_name(f".warpline-{uuid4().hex}.part")
-    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    except OSError as error:  # nobody knows the name that was tried
+        raise OSError(error.errno, error.strerror, str(out)) from error
     try:
         yield part
         part.replace(out)

@@ -12,9 +12,9 @@ import pytest
 import warpline
 
 PROGRAM = """
-import os, socket, sys, threading
+import os, select, socket, subprocess, sys, threading
 import _posixshmem
-folder = sys.argv[1]
+folder, told = sys.argv[1], os.dup(1)
 os.chdir(folder)
 
 def talk(server, client, address):
@@ -37,7 +37,7 @@ talk(server, client, server.getsockname())
 print(server.getsockname()[1], client.getsockname()[1])
 refused = socket.socket()
 refused.bind(("127.0.0.1", 0))
-print(refused.getsockname()[1])
+print(refused.getsockname()[1], flush=True)
 socket.socket().connect_ex(refused.getsockname())
 for path in (f"{folder}/whole", "relative"):
     written = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -53,7 +53,22 @@ name = f"warpline-{os.getpid()}"
 shared = _posixshmem.shm_open(f"/{name}", os.O_RDWR | os.O_CREAT, 0o600)
 _posixshmem.shm_unlink(f"/{name}")
 os.pwrite(shared, b"text", 0)
-print(name, f"pipe:[{pipe}]")
+log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT)
+reads, writes = os.pipe()
+os.dup2(writes, 1)
+os.writev(1, [b"x"])
+subprocess.run(["/bin/true"], stdout=log)  # its child of vfork has all our memory
+os.writev(1, [b"x"])
+gone = os.open(f"{folder}/gone", os.O_RDONLY | os.O_CREAT)
+os.closerange(gone, gone + 1)  # a call that nobody tells of
+waits, ends = os.pipe()
+assert waits == gone
+for _ in range(2):
+    alone = select.poll()
+    alone.register(waits, select.POLLIN)
+    alone.poll(10)
+said = name, f"pipe:[{pipe}]", f"pipe:[{os.fstat(reads).st_ino}]", f"pipe:[{os.fstat(waits).st_ino}]"
+os.write(told, " ".join(said).encode())
 """
 
 
@@ -121,3 +136,18 @@ def test_files_say_their_path_and_numbers_that_are_given_anew_what_they_lead_to_
     assert _texts(capture, "pread")[-1] == str(folder / "whole")
     assert _texts(capture, "write").count(said[4]) == _texts(capture, "read").count(said[4]) == 1
     assert f"/dev/shm/{said[3]}" in _texts(capture, "open")
+
+
+def test_what_a_child_of_vfork_does_to_its_numbers_says_nothing_of_ours(
+    recorded: tuple[Path, list[str], warpline.CaptureReader],
+) -> None:
+    _folder, said, capture = recorded
+    assert _texts(capture, "writev") == [said[5]] * 2
+
+
+def test_a_file_that_was_closed_unseen_is_not_what_a_long_call_names(
+    recorded: tuple[Path, list[str], warpline.CaptureReader],
+) -> None:
+    folder, said, capture = recorded
+    assert str(folder / "gone") in _texts(capture, "open")
+    assert _texts(capture, "poll")[-2:] == [said[6]] * 2

@@ -23,7 +23,7 @@ _Atomic uint32_t osrt_known_texts[DESCRIPTORS];
 static struct {
     _Atomic uint8_t class;
     _Atomic uint8_t blocking_calls; /* so many more are taken to wait */
-    uint64_t device, inode;         /* 0: not looked at, of one that keeps its text */
+    uint64_t device, inode;         /* 0: not looked at, of a socket that keeps its text */
 } known[DESCRIPTORS];
 
 static bool is_in_table(int descriptor) { return descriptor >= 0 && descriptor < DESCRIPTORS; }
@@ -122,7 +122,7 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
         return 0;
     bool is_socket = S_ISSOCK(status.st_mode);
     bool is_same = known[descriptor].device == status.st_dev && known[descriptor].inode == status.st_ino;
-    bool is_unlooked = class == KEEPS_ITS_TEXT && known[descriptor].inode == 0;
+    bool is_unlooked = class == KEEPS_ITS_TEXT && known[descriptor].inode == 0 && is_socket;
     known[descriptor].device = status.st_dev;
     known[descriptor].inode = status.st_ino;
     /* Any other socket may have got a peer since. */
@@ -207,9 +207,12 @@ void osrt_note_opened(int descriptor, const char *path, uint32_t text)
     /* Others there stand for something else. */
     bool is_itself = path[0] == '/' && strncmp(path, "/proc/", 6) != 0 &&
                      (strncmp(path, "/dev/", 5) != 0 || strncmp(path, "/dev/shm/", 9) == 0);
-    if (!is_itself || !is_in_table(descriptor))
+    struct stat status;
+    /* Which file it is tells later whether the number was given anew unseen, as after `fclose`. */
+    if (!is_itself || !is_in_table(descriptor) || fstat(descriptor, &status) != 0)
         return;
-    known[descriptor].inode = 0;
+    known[descriptor].device = status.st_dev;
+    known[descriptor].inode = status.st_ino;
     set_class(descriptor, KEEPS_ITS_TEXT);
     set_text(descriptor, text);
 }
@@ -238,24 +241,30 @@ void osrt_note_connected(int descriptor, const struct sockaddr *peer)
         set_class(descriptor, KEEPS_ITS_TEXT);
 }
 
+static void copy(int from, int to)
+{
+    known[to].device = known[from].device;
+    known[to].inode = known[from].inode;
+    set_class(to, class_of(from));
+    set_blocking_calls(to, atomic_load_explicit(&known[from].blocking_calls, memory_order_relaxed));
+    set_text(to, atomic_load_explicit(&osrt_known_texts[from], memory_order_relaxed));
+}
+
 void osrt_note_accepted(int listening, int descriptor, const struct sockaddr *peer, const socklen_t *length)
 {
     bool is_nobody = peer != NULL && length != NULL && *length == sizeof peer->sa_family && peer->sa_family == AF_UNIX;
+    osrt_forget_descriptor(descriptor);
     if (is_in_table(listening) && is_in_table(descriptor) && is_nobody && class_of(listening) == KEEPS_ITS_TEXT) {
-        osrt_note_copy(listening, descriptor);
+        copy(listening, descriptor);
         known[descriptor].inode = 0;
     }
 }
 
 void osrt_note_copy(int from, int to)
 {
-    if (!is_in_table(from) || !is_in_table(to))
-        return;
-    known[to].device = known[from].device;
-    known[to].inode = known[from].inode;
-    set_class(to, class_of(from));
-    set_blocking_calls(to, atomic_load_explicit(&known[from].blocking_calls, memory_order_relaxed));
-    set_text(to, atomic_load_explicit(&osrt_known_texts[from], memory_order_relaxed));
+    /* After vfork, numbers are the child's alone and all that is known the parent's still. */
+    if (is_in_table(from) && is_in_table(to) && getpid() == wl_process)
+        copy(from, to);
 }
 
 void osrt_forget_descriptor(int descriptor)

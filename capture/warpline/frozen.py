@@ -67,7 +67,10 @@ def _comparison(cls: type[Any]) -> dict[str, Callable[..., Any]]:
 
 
 def _reader(names: list[str]) -> Callable[[Any], Any]:
-    return attrgetter(*names) if names else lambda _instance: ()
+    """The values as a tuple, which also compares what is not equal to itself."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda instance: tuple(getattr(instance, name) for name in names)
 
 
 def _refusal(cls: type[Any], method: str, what: str) -> Callable[..., None]:

@@ -85,6 +85,12 @@ def test_equality_and_hash_are_those_of_a_dataclass(a: tuple[Any, ...], b: tuple
     assert one != theirs(a[0], a[1], unseen=a[2])
 
 
+def test_one_field_alone_is_compared_as_several_are() -> None:
+    unlike = float("nan")
+    for kind in both(type("Only", (), {"__annotations__": {"value": float}})):
+        assert kind(unlike) == kind(unlike), "the same object is equal in a tuple, even what equals nothing"
+
+
 @pytest.mark.parametrize("shape", [Shape, Checked, Nothing])
 def test_it_is_called_and_told_like_a_dataclass(shape: type[Any]) -> None:
     ours, theirs = both(shape)

@@ -146,12 +146,31 @@ class Watcher:
         self.api["say"](source, is_hooked, "; ".join(reasons), "")
 
     def catch_up(self) -> None:
-        """Hook what the program has imported already; what is being imported comes by its finder or not at all."""
+        """Hook what the program has imported already, and what it is importing when that is done."""
         for name in list(self.waits):
-            module = sys.modules.get(name)
-            spec = getattr(module, "__spec__", None)
-            if module is not None and not getattr(spec, "_initializing", False):
-                self.executed(name, module)
+            self.look_for(name)
+            self.await_import(name)
+
+    def look_for(self, name: str) -> None:
+        """Hook a module that is complete, however it came."""
+        module = sys.modules.get(name)
+        spec = getattr(module, "__spec__", None)
+        if module is not None and not getattr(spec, "_initializing", False):
+            self.executed(name, module)
+
+    def await_import(self, name: str) -> None:
+        """An import that goes on now may have passed the finders before this was one: its lock tells its end."""
+        try:
+            lock = sys.modules["_frozen_importlib"]._module_locks[name]()
+            release = lock.release
+
+            def released() -> None:
+                release()
+                self.look_for(name)
+
+            lock.release = released
+        except (AttributeError, KeyError):
+            pass  # nobody imports it, or this Python has no such locks
 
 
 def start(names: Mapping[str, Any]) -> None:

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         failed,
         hook_calls,
         hook_waits,
+        let_compile,
         now,
         place_of,
         record,
         stepping,
         text,
         timed,
+        watch_compiler,
         weigh_calls,
     )
 
@@ -51,6 +53,14 @@ def hook_layers(paddle: Any) -> None:
     if os.environ.get("WARPLINE_TORCH_MEMORY") == "1":
         weigh_calls(paddle.nn.Layer, lambda: allocated(paddle))
     hook_calls(paddle.nn.Layer, paddle.is_grad_enabled)
+
+
+def hook_compiler(paddle: Any) -> None:
+    """Where Paddle compiles: `to_static` makes a function of this class, which reads the code of what it calls."""
+    try:
+        watch_compiler(paddle.jit.dy2static.program_translator.StaticFunction, lambda *_, **__: True)
+    except AttributeError:  # another version of Paddle, of which it is not known when it compiles
+        let_compile()
 
 
 def hook_loaders(paddle: Any) -> None:
@@ -199,6 +209,7 @@ def begin(paddle: Any) -> None:
     """When ``import paddle`` is done."""
     for hook in (
         hook_layers,
+        hook_compiler,
         hook_loaders,
         hook_backward,
         hook_optimizers,

@@ -22,6 +22,7 @@ def test_calls_are_recorded_in_c_until_somebody_compiles_and_are_the_same(tmp_pa
     assert told["kinds"] == ["call", "function"]
     assert told["keeps_nothing"]
     assert first == second
+    assert first["told"].count("interrupted") == 1
     with warpline.open(tmp_path / "x.h5") as capture:
         calls = capture.events("module").to_pandas().sort_values("start_ns")
         phases = capture.events("phase").to_pandas().sort_values("start_ns")

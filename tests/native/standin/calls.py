@@ -61,6 +61,23 @@ class Bare(Leaf):
         pass
 
 
+class Interrupted(Leaf):
+    """While it is asked for the flag a key is pressed."""
+
+    pressed = True
+
+    @property
+    def training(self):
+        if self.pressed:
+            self.pressed = False
+            raise KeyboardInterrupt
+        return True
+
+    @training.setter
+    def training(self, value):
+        pass
+
+
 class Broken(Leaf):
     def named_modules(self, prefix=""):
         raise ValueError("mine")
@@ -108,6 +125,12 @@ def calls():
         thread = threading.Thread(target=lambda: told.append(repr(net(10))))
         thread.start()
         thread.join()
+    pressed = Interrupted()
+    for pressed.pressed in (False, False, True, False):
+        try:
+            told.append(repr(pressed(10)))
+        except KeyboardInterrupt:
+            told.append("interrupted")
     net.training = False
     net(11)
     net.training, torch._C.GRAD[0] = True, False

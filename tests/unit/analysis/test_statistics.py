@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.statistics import batch_statistics, group_statistics, group_totals
 from warpline.analysis.framework.tables import Groups, combine_keys, group_order
+from warpline.compiled import address
 
 values = st.one_of(st.integers(0, 50), st.integers(0, 10**12), st.integers(2**53, 2**53 + 10))
 pairs = st.lists(st.tuples(st.integers(0, 6), values), max_size=60)
@@ -188,3 +191,25 @@ def test_groups_are_put_together_in_one_pass_as_in_numpy(found: list[tuple[int, 
         ways = (SUM, LEAST, MOST)
         results = [grouped(group, first, [column] * 3, ways, where, compiled) for compiled in (True, False)]
         assert [one.tolist() for one in results[0]] == [one.tolist() for one in results[1]]
+
+
+@pytest.mark.skipif(library() is None, reason="medians are not compiled here")
+def test_a_file_that_is_written_to_between_two_passes_writes_nowhere_else() -> None:
+    found = library()
+    assert found is not None
+    groups, group_of = np.zeros(2, medians._GROUP), np.zeros(2, np.int32)
+    groups["low"], groups["high"], groups["shift"] = 0, 9, 0
+    groups["place"] = 3
+    keys, column = np.array([0, 1, 7, 0, 2**32 - 1, 1], np.uint32), np.arange(6, dtype=np.int64)
+    bins, out = np.zeros(16, np.uint32), np.full(8, -1, np.int64)
+
+    def columns(*targets: npt.NDArray[Any]) -> list[int]:
+        return [address(array) for array in (keys, column, *targets)]
+
+    found.warpline_group_bins(len(keys), *columns(group_of, groups, bins), len(group_of), 0)
+    assert (bins.sum(), groups["squares"].sum()) == (4, 0)
+    found.warpline_group_values(len(keys), *columns(group_of, groups, out), len(group_of), 5)
+    assert out.tolist() == [-1, -1, -1, 0, 1, -1, -1, -1], "room for five"
+    sums = np.zeros(2, medians._GROUP)
+    found.warpline_group_sums(len(keys), *columns(sums), len(sums))
+    assert (sums["count"].tolist(), sums["total"].tolist()) == ([2, 2], [3, 6])

@@ -74,7 +74,7 @@ def _in_place(view: View, names: Int64Array) -> Int64Array | None:
             column_of,
         )
         places = [address(column) for column in columns]
-        found.warpline_pair_totals(len(name), *places, len(known), address(table))
+        found.warpline_pair_totals(len(name), *places, len(row_of), len(known), address(table))
     # Of equal ones the last: as sorting leaves them.
     last = len(known) - 1 - np.argmax(table[:, ::-1], axis=1)
     is_launched = table[np.arange(len(names)), last] >= 0

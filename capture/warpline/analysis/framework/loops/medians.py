@@ -79,7 +79,9 @@ def middle_values(batches: Batches) -> MiddleValues | None:
             more = np.zeros(max(highest + 1, 2 * len(groups)) - len(groups), _GROUP)
             groups = np.concatenate([groups, more])
         key, value = _columns(keys, values)
-        bits |= found.warpline_group_sums(len(key), address(key), address(value), address(groups))
+        bits |= found.warpline_group_sums(
+            len(key), address(key), address(value), address(groups), len(groups)
+        )
         n += len(key)
     if bits < 0:
         raise ValueError("statistics take keys and values of at least 0")
@@ -146,7 +148,7 @@ class _Search:
         for keys, values in self._batches():
             key, value = _columns(keys, values)
             columns = (key, value, self._group_of, self.groups, target)
-            each(len(key), *(address(column) for column in columns), *more)
+            each(len(key), *(address(column) for column in columns), len(self._group_of), *more)
 
     def _narrow(self, chosen: Int64Array, shift: Int64Array, with_squares: bool = False) -> None:
         """Count the values of some groups in bins, and look only at those in the bins of the middle from then on."""
@@ -200,7 +202,7 @@ class _Search:
         self._look_at(chosen)
         self.groups["place"][chosen] = first[:-1]
         values = np.empty(int(first[-1]), np.int64)
-        self._pass("warpline_group_values", values)
+        self._pass("warpline_group_values", values, len(values))
         rank = self.rank[chosen]
         lower, upper = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
         columns = (first, rank, values, lower, upper)

@@ -79,11 +79,15 @@ EXPORT void warpline_innermost(const Threads *t, int64_t n, const int64_t *threa
 }
 
 /* Adds up times by (name, owner), whose places in the table are `row_of` and `column_of`; -1 leaves one out. What has
- * nothing in the table is -1 there. */
+ * nothing in the table is -1 there, and what is `names` or more is no name. */
 EXPORT void warpline_pair_totals(int64_t n, const uint32_t *name, const uint32_t *owner, const int64_t *time,
-                                 const int32_t *row_of, const int32_t *column_of, int64_t columns, int64_t *table) {
+                                 const int32_t *row_of, const int32_t *column_of, int64_t names, int64_t columns,
+                                 int64_t *table) {
     for (int64_t i = 0; i < n; i++) {
-        const int32_t row = row_of[name[i]], column = column_of[owner[i]];
+        const uint32_t of = name[i], by = owner[i]; /* once: they may lie in a file that somebody writes to */
+        if (of >= names || by >= names)
+            continue;
+        const int32_t row = row_of[of], column = column_of[by];
         if (row < 0 || column < 0)
             continue;
         int64_t *total = &table[row * columns + column];

@@ -1,7 +1,8 @@
 /* Exact medians of many groups without sorting and without keeping values: counts in bins, then the values of one bin.
  *
  * The caller is warpline/analysis/framework/loops/medians.py, the same by sorting warpline/analysis/framework/statistics.py.
- * Keys are below the length of `group_of`, values from 0 to below 2^62.
+ * Values are from 0 to below 2^62. Keys and values may lie in a file that somebody writes to between two passes: a key of
+ * `keys` or more, and a value for which there is no room, are passed over.
  */
 #include <stdint.h>
 
@@ -20,10 +21,13 @@ typedef struct {
 } Group;
 
 /* Adds `n` values to the groups of their keys; all their bits, of which the highest tells of a negative one. */
-EXPORT int64_t warpline_group_sums(int64_t n, const uint32_t *key, const int64_t *value, Group *groups) {
+EXPORT int64_t warpline_group_sums(int64_t n, const uint32_t *key, const int64_t *value, Group *groups, int64_t keys) {
     uint64_t bits = 0;
     for (int64_t i = 0; i < n; i++) {
-        Group *group = &groups[key[i]];
+        const uint32_t at = key[i];
+        if (at >= keys)
+            continue;
+        Group *group = &groups[at];
         const int64_t here = value[i];
         bits |= (uint64_t)here;
         if (!group->count || here < group->least)
@@ -44,9 +48,12 @@ static int64_t widening(int64_t value) {
 
 /* Counts `n` values in the bins of their groups, and adds up their squares where `squares` says so. */
 EXPORT void warpline_group_bins(int64_t n, const uint32_t *key, const int64_t *value, const int32_t *group_of,
-                                Group *groups, uint32_t *bins, int64_t squares) {
+                                Group *groups, uint32_t *bins, int64_t keys, int64_t squares) {
     for (int64_t i = 0; i < n; i++) {
-        Group *group = &groups[group_of[key[i]]];
+        const uint32_t at = key[i];
+        if (at >= keys)
+            continue;
+        Group *group = &groups[group_of[at]];
         const int64_t here = value[i];
         if (squares) {
             const double apart = (double)(here - group->center);
@@ -63,11 +70,15 @@ EXPORT void warpline_group_bins(int64_t n, const uint32_t *key, const int64_t *v
 
 /* Writes those of `n` values that are looked at to the places of their groups, which it moves on. */
 EXPORT void warpline_group_values(int64_t n, const uint32_t *key, const int64_t *value, const int32_t *group_of,
-                                  Group *groups, int64_t *out) {
+                                  Group *groups, int64_t *out, int64_t keys, int64_t room) {
     for (int64_t i = 0; i < n; i++) {
-        Group *group = &groups[group_of[key[i]]];
-        if (value[i] >= group->low && value[i] <= group->high)
-            out[group->place++] = value[i];
+        const uint32_t at = key[i];
+        if (at >= keys)
+            continue;
+        Group *group = &groups[group_of[at]];
+        const int64_t here = value[i];
+        if (here >= group->low && here <= group->high && group->place < room)
+            out[group->place++] = here;
     }
 }
 

@@ -191,8 +191,12 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
             leave(0, 0)
             return original(self, *args, **kwargs)
         # Not every layer of every framework has the flag; a program must never notice that it is asked for.
-        kind = FORWARD if getattr(self, "training", True) and grad_enabled() else EVALUATION
-        path = find(id(self)) or path_of(self, sys._getframe(2))
+        try:
+            kind = FORWARD if getattr(self, "training", True) and grad_enabled() else EVALUATION
+            path = find(id(self)) or path_of(self, sys._getframe(2))
+        except BaseException:  # somebody interrupts the program just now
+            leave(0, 0)
+            raise
         try:
             return original(self, *args, **kwargs)
         finally:

@@ -1,4 +1,4 @@
-/* A type of our own, made of public functions of CPython, all of them there since 3.9. As a method descriptor with a
+/* A type of our own, made of public functions of CPython, all of them exported since 3.11. As a method descriptor with a
  * vectorcall it is called without a tuple, a dictionary or a bound method being made, and a function of Python is
  * not entered: of the microsecond that a wrapper in Python costs a module's call a tenth is left. */
 #define _GNU_SOURCE
@@ -68,6 +68,9 @@ static struct {
     void *(*item)(void *, ssize_t);
     ssize_t (*length)(void *);
     int (*is_true)(void *);
+    void *(*error)(void);
+    int (*is_error)(void *);
+    void **exception;
     void *base;
 } api;
 
@@ -94,6 +97,9 @@ static bool find_functions(void)
     FIND(item, "PyList_GetItem")
     FIND(length, "PyList_Size")
     FIND(is_true, "PyObject_IsTrue")
+    FIND(error, "PyErr_Occurred")
+    FIND(is_error, "PyErr_ExceptionMatches")
+    FIND(exception, "PyExc_Exception")
     FIND(base, "PyBaseObject_Type")
 #undef FIND
     return true;
@@ -141,6 +147,13 @@ void *steps_drop(void *self, void *id)
     return steps_none();
 }
 
+/* Forgets what asking raised, but for what is the program's: a key that interrupts it, or its end. */
+static void forgive(void)
+{
+    if (api.is_error(*api.exception))
+        py.clear_error();
+}
+
 /* 1 or 0; -1 where what was to be asked has failed. `answer` is no more needed. */
 static int is_true(void *answer)
 {
@@ -148,7 +161,7 @@ static int is_true(void *answer)
     if (answer != NULL)
         py.release(answer);
     if (found < 0)
-        py.clear_error();
+        forgive();
     return found;
 }
 
@@ -160,7 +173,7 @@ static bool is_compiling(const struct call *self)
         return api.is_true(flag) != 0;
     void *ask = api.item(self->compiling, 0);
     bool is_so = ask == NULL || is_true(api.vectorcall(ask, NULL, 0, NULL)) != 0;
-    py.clear_error();
+    forgive();
     return is_so;
 }
 
@@ -177,7 +190,7 @@ static bool is_plain(const struct call *self, void *module, uint32_t *kind, uint
     void *found = api.find(self->labels[!is_training], ((struct object *)module)->type);
     *kind = is_training ? FORWARD : EVALUATION;
     *label = found != NULL ? (uint32_t)py.to_number(found) : 0;
-    py.clear_error();
+    forgive();
     return *label != 0;
 }
 
@@ -187,7 +200,7 @@ static void *call(struct call *self, void *const *values, size_t count, void *na
     int is_outermost;
     uint64_t name = LIKELY((count & ~ARGUMENTS_OFFSET) != 0) ? name_of(self, values[0]) : 0;
     if (UNLIKELY(name == 0 || (!steps_is_inside() && !is_plain(self, values[0], &kind, &label))))
-        return api.vectorcall(self->slow, values, count, names);
+        return api.error() == NULL ? api.vectorcall(self->slow, values, count, names) : NULL;
     uint64_t start_ns = steps_enter(&is_outermost);
     void *result = api.vectorcall(self->original, values, count, names);
     steps_leave(start_ns, (uint32_t)(name >> 32), (uint32_t)name);

@@ -204,7 +204,8 @@ def test_a_file_that_is_written_to_between_two_passes_writes_nowhere_else() -> N
     bins, out = np.zeros(16, np.uint32), np.full(8, -1, np.int64)
 
     def columns(*targets: npt.NDArray[Any]) -> list[int]:
-        return [address(array) for array in (keys, column, *targets)]
+        arrays: list[npt.NDArray[Any]] = [keys, column, *targets]
+        return [address(array) for array in arrays]
 
     found.warpline_group_bins(len(keys), *columns(group_of, groups, bins), len(group_of), 0)
     assert (bins.sum(), groups["squares"].sum()) == (4, 0)

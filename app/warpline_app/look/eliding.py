@@ -25,6 +25,21 @@ def elide_apart(texts: Sequence[str], fit: Fit) -> list[str]:
     return shown
 
 
+def ends_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Names, and where several are called the same as much of the ends of their dotted paths as tells them apart."""
+    shown, parts = list(names), [path.split(".") for path in paths]
+    for places in _alike(paths, names):
+        length = 1
+        while length < max(len(parts[place]) for place in places):
+            length += 1
+            ends = {place: ".".join(parts[place][-length:]) for place in places}
+            if len(set(ends.values())) == len({paths[place] for place in places}):
+                for place in places:
+                    shown[place] = ends[place]
+                break
+    return shown
+
+
 def _alike(texts: Sequence[str], shown: Sequence[str]) -> list[list[int]]:
     """Places of different texts of which the same is shown."""
     places: dict[str, list[int]] = {}

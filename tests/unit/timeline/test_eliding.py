@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 
-from warpline_app.look.eliding import elide_apart
+from warpline_app.look.eliding import elide_apart, ends_apart
 
 _ROOM = 12
 
@@ -33,3 +33,24 @@ def test_the_middle_is_cut_of_names_that_begin_alike() -> None:
 def test_what_they_share_is_cut_of_names_that_begin_and_end_alike() -> None:
     shown = elide_apart(["Cijk_Alik_Bljk_MT64x64_common", "Cijk_Alik_Bljk_MT32x64_common"], fit)
     assert shown == ["…64x64_comm…", "…32x64_comm…"]
+
+
+def test_modules_of_one_name_say_as_much_of_their_path_as_tells_them_apart() -> None:
+    paths = [
+        "model.layers.0.attn",
+        "model.layers.1.attn",
+        "model.head",
+        "decoder.layers.1.attn",
+        "model.head",
+    ]
+    names = [path.rpartition(".")[2] for path in paths]
+    assert ends_apart(names, paths) == [
+        "model.layers.0.attn",
+        "model.layers.1.attn",
+        "head",
+        "decoder.layers.1.attn",
+        "head",
+    ]
+    assert ends_apart(["attn", "attn"], paths[:2]) == ["0.attn", "1.attn"]
+    assert ends_apart(["attn", "attn"], ["attn", "net.attn"]) == ["attn", "net.attn"]
+    assert ends_apart([], []) == []

@@ -18,6 +18,7 @@ from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.eliding import ends_apart
 from warpline_app.look.theme import Theme, mix, to_rgb
 from warpline_app.panels.charts.share_view import Part, ShareView, largest
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -187,10 +188,12 @@ class ModelPanel(ComputedPanel):
     def _parts(self, shares: npt.NDArray[np.float64]) -> list[Part]:
         shown, rest = largest(shares)
         highest = float(shares.max(initial=0.0)) or 1.0
-        parts = []
-        for item, share in zip(shown.tolist(), shares[shown].tolist(), strict=True):
-            full = self.document.capture.strings[int(self.table.target(item).name or 0)]
-            parts.append(Part(item, self.table.full_name(item), share, self._heat(share / highest), full))
+        items, paths = shown.tolist(), [self._path(item) for item in shown.tolist()]
+        names = ends_apart([self.table.full_name(item) for item in items], paths)
+        parts = [
+            Part(item, name, share, self._heat(share / highest), path)
+            for item, name, share, path in zip(items, names, shares[shown].tolist(), paths, strict=True)
+        ]
         if len(rest):
             text = tr_n("{count:,} other", "{count:,} others", len(rest))
             parts.append(Part(-1, text, float(shares[rest].sum()), self.theme.family("neutral")))

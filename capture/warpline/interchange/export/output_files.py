@@ -16,7 +16,13 @@ _GZIP_LEVEL = 4
 
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
-    """A path beside ``out`` to write to; renamed to ``out`` at the end, removed when anything goes wrong."""
+    """A path beside ``out`` to write to; renamed to ``out`` at the end, removed when anything goes wrong.
+
+    What is no file, as a pipe or ``/dev/stdout``, is written to itself and stays.
+    """
+    if _is_no_file(out):
+        yield out
+        return
     # Of a name nobody foresees, made by this process: no link that others put there is written through.
     part = out.with_name(f".warpline-{uuid4().hex}.part")
     try:
@@ -40,3 +46,8 @@ def writing(out: Path) -> Iterator[BinaryIO]:
                 yield packed  # type: ignore[misc]  # a GzipFile is written to like any file
         else:
             yield raw
+
+
+def _is_no_file(out: Path) -> bool:
+    by_descriptor = out.is_symlink() and out.absolute().parts[1:2] in (("dev",), ("proc",))
+    return out.exists() and (by_descriptor or not out.is_file())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.unit.interchange.export.export_tools import GENERIC, NSYS, TORCH, wri
 from warpline.cli import main
 from warpline.interchange.export.exporter import Exporter
 from warpline.interchange.export.exporting import export_capture
+from warpline.interchange.export.output_files import writing
 from warpline.interchange.export.preview import estimate
 from warpline.interchange.export.registry import exporter_for, exporters
 from warpline.interchange.export.selection import ExportSelection
@@ -52,6 +54,25 @@ def test_cancelling_leaves_what_was_there(made: Capture, tmp_path: Path, suffix:
         export_capture(made, out, cancelled=lambda: True)
     assert out.read_text() == "before"
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_pipe_or_a_descriptor_by_its_name_is_written_to_and_stays(tmp_path: Path) -> None:
+    reads, writes = os.pipe()
+    file = os.open(tmp_path / "redirected", os.O_WRONLY | os.O_CREAT, 0o600)
+    for descriptor in (writes, file):
+        with writing(Path(f"/dev/fd/{descriptor}")) as out:
+            out.write(b"new")
+    assert os.read(reads, 8) == (tmp_path / "redirected").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["redirected"]
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    waiting = os.open(pipe, os.O_RDWR)
+    with writing(pipe) as out:
+        out.write(b"more")
+    assert os.read(waiting, 8) == b"more"
+    assert pipe.is_fifo()
+    for descriptor in (reads, writes, file, waiting):
+        os.close(descriptor)
 
 
 def test_impossible_requests_end_in_one_clear_line(made: Capture, tmp_path: Path) -> None:

@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cupti_internal.h"
+#include "own_threads.h"
 #include "spool.h"
 
 #define POLL_NS 20000000u
@@ -181,9 +181,8 @@ static void finish(void)
     final_state();
 }
 
-static void *run(void *unused)
+static void run(void)
 {
-    (void)unused;
     uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now;
     while (!is_over) {
         struct timespec until;
@@ -199,7 +198,7 @@ static void *run(void *unused)
             finish();
             wl_mark_finished();
             cupti_deliver_signal(number);
-            return NULL;
+            return;
         }
         follow_control();
         now = wl_clock(CLOCK_MONOTONIC);
@@ -212,27 +211,11 @@ static void *run(void *unused)
             write_clock_pair();
         }
     }
-    return NULL;
 }
 
 static void wake_thread(void) { sem_post(&wake); }
 
-static bool start_thread(void)
-{
-    pthread_t thread;
-    sigset_t all, old;
-    if (sem_init(&wake, 0, 0) != 0)
-        return false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers never run on our thread */
-    int error = pthread_create(&thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error != 0)
-        return false;
-    pthread_setname_np(thread, "warpline-agent");
-    pthread_detach(thread);
-    return true;
-}
+static bool start_thread(void) { return sem_init(&wake, 0, 0) == 0 && wl_start_thread(run); }
 
 /* True when times come from our callback: CLOCK_MONOTONIC. Else they are CLOCK_REALTIME, and clock pairs convert. */
 static bool use_monotonic_clock(void)

@@ -3,11 +3,11 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "osrt.h"
+#include "own_threads.h"
 #include "python_layout.h"
 #include "python_memory.h"
 
@@ -303,26 +303,20 @@ INTERPOSED int pthread_join(pthread_t thread, void **result_of_thread)
 
 /* --- finding the GIL */
 
-static void *wait_for_gil(void *unused)
+static void wait_for_gil(void)
 {
-    (void)unused;
-    osrt_is_quiet = 1;
-    prctl(PR_SET_NAME, "warpline-agent");
     is_probing = true;
     int gil = python.ensure_gil();
     is_probing = false;
     python.release_gil(gil);
-    return NULL;
 }
 
 /* A thread that asks for the GIL, which the caller holds, waits on the GIL's condition: that is its address, in every
  * version. Taken as true only when the holder beside it is the caller. */
 void osrt_find_gil(void)
 {
-    pthread_t thread;
-    if (osrt_gil != NULL || pthread_create(&thread, NULL, wait_for_gil, NULL) != 0)
+    if (osrt_gil != NULL || !wl_start_thread(wait_for_gil))
         return;
-    pthread_detach(thread);
     const void *found = NULL;
     for (int attempt = 0; attempt < 200 && found == NULL; attempt++) {
         struct timespec pause = {0, 50000};

@@ -1,15 +1,12 @@
 #define _GNU_SOURCE
 #include "python_aside.h"
 
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-#include "osrt.h"
+#include "own_threads.h"
 #include "python_layout.h"
 
 #define MOST 4
@@ -28,11 +25,8 @@ static void do_with_gil(struct aside *aside)
     atomic_store(&aside->is_asked_in, 0);
 }
 
-static void *run(void *unused)
+static void run(void)
 {
-    (void)unused;
-    osrt_is_quiet = 1;
-    prctl(PR_SET_NAME, "warpline-agent");
     for (int process = (int)getpid();;) {
         if (sem_wait(&asked) != 0)
             continue;
@@ -40,23 +34,9 @@ static void *run(void *unused)
             if (atomic_load(&known[i]->is_asked_in) == process)
                 do_with_gil(known[i]);
     }
-    return NULL;
 }
 
-static bool start(void)
-{
-    pthread_t thread;
-    sigset_t all, before;
-    if (sem_init(&asked, 0, 0) != 0)
-        return false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool is_started = pthread_create(&thread, NULL, run, NULL) == 0;
-    if (is_started)
-        pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return is_started;
-}
+static bool start(void) { return sem_init(&asked, 0, 0) == 0 && wl_start_thread(run); }
 
 static bool is_known(const struct aside *aside)
 {

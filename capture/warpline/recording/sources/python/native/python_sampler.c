@@ -2,14 +2,13 @@
 #include "python_sampler.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "osrt.h"
+#include "own_threads.h"
 #include "python_layout.h"
 #include "python_memory.h"
 #include "python_names.h"
@@ -197,11 +196,8 @@ static void wait_for_python(void)
     }
 }
 
-static void *follow(void *unused)
+static void follow(void)
 {
-    (void)unused;
-    osrt_is_quiet = 1;
-    prctl(PR_SET_NAME, "warpline-agent");
     wait_for_python();
     bool is_readable = python_state() == PYTHON_READY;
     wl_write_source_state("python", is_readable, python_refusal(),
@@ -210,7 +206,7 @@ static void *follow(void *unused)
     struct walk *walk = calloc(1, sizeof *walk);
     if (period_ns == 0 || writer == NULL || walk == NULL || !is_readable) {
         free(walk);
-        return NULL;
+        return;
     }
     prctl(PR_SET_TIMERSLACK, 1UL);
     python_memory_read_often();
@@ -231,7 +227,6 @@ static void *follow(void *unused)
         }
     }
     free(walk);
-    return NULL;
 }
 
 void python_sampler_start(void)
@@ -244,13 +239,5 @@ void python_sampler_start(void)
     const char *rate = options ? strstr(options, "hz=") : NULL;
     unsigned long hz = rate ? strtoul(rate + 3, NULL, 10) : 0;
     period_ns = hz ? 1000000000u / hz : 0;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_t thread;
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    osrt_is_quiet++;
-    if (pthread_create(&thread, NULL, follow, NULL) == 0)
-        pthread_detach(thread);
-    osrt_is_quiet--;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    wl_start_thread(follow);
 }

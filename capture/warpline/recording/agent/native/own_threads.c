@@ -1,0 +1,140 @@
+#define _GNU_SOURCE
+#undef _FORTIFY_SOURCE
+#include "own_threads.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "osrt.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static _Atomic uint64_t counted; /* process << 32 | its threads: a child of fork begins with none of them */
+
+static uint32_t count_of(uint64_t known, uint64_t process) { return known >> 32 == process ? (uint32_t)known : 0; }
+
+static void count(int change)
+{
+    uint64_t process = (uint32_t)getpid(), before = atomic_load(&counted), after;
+    do
+        after = process << 32 | (count_of(before, process) + (uint32_t)change);
+    while (!atomic_compare_exchange_weak(&counted, &before, after));
+}
+
+static void *run(void *work)
+{
+    osrt_is_quiet = 1;
+    prctl(PR_SET_NAME, "warpline-agent");
+    ((void (*)(void))work)();
+    count(-1);
+    return NULL;
+}
+
+bool wl_start_thread(void (*work)(void))
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    osrt_is_quiet++;
+    count(1);
+    bool is_started = pthread_create(&thread, NULL, run, (void *)work) == 0;
+    if (is_started)
+        pthread_detach(thread);
+    else
+        count(-1);
+    osrt_is_quiet--;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
+}
+
+/* --- how many threads Python finds in itself
+ *
+ * From 3.12 on it warns of a fork in a process with several threads (bpo-100228), of which it reads the number in
+ * /proc/self/stat. A program with one thread, and ours, is not to be warned. Nobody else's reading is touched. */
+
+#define STAT "/proc/self/stat"
+#define LONGEST 1024
+enum { SPACES_BEFORE_THREADS = 18 }; /* from the end of the program's name on: field 20 of proc_pid_stat(5) */
+
+static bool is_python(const void *caller)
+{
+    Dl_info asks, python;
+    void *version = dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    return version != NULL && dladdr(version, &python) != 0 && dladdr(caller, &asks) != 0 &&
+           asks.dli_fbase == python.dli_fbase;
+}
+
+/* The same text, with so many threads less; what was given where that cannot be made. */
+static FILE *without_threads(FILE *file, uint32_t own, const char *mode)
+{
+    char text[LONGEST];
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    rewind(file);
+    char *at = strrchr(text, ')');
+    for (int i = 0; at != NULL && i < SPACES_BEFORE_THREADS; i++)
+        at = strchr(at + 1, ' ');
+    char *rest = NULL;
+    long threads = at != NULL ? strtol(at, &rest, 10) : 0;
+    if (threads <= (long)own)
+        return file;
+    int descriptor = memfd_create("stat", MFD_CLOEXEC);
+    if (descriptor < 0)
+        return file;
+    FILE *made = NULL;
+    if (dprintf(descriptor, "%.*s %ld%s", (int)(at - text), text, threads - (long)own, rest) > 0 &&
+        lseek(descriptor, 0, SEEK_SET) == 0)
+        made = fdopen(descriptor, mode);
+    if (made == NULL) {
+        close(descriptor);
+        return file;
+    }
+    fclose(file);
+    return made;
+}
+
+typedef FILE *(*opens)(const char *path, const char *mode);
+
+static FILE *open_file(_Atomic opens *theirs, const char *name, const char *path, const char *mode, const void *caller)
+{
+    opens open = atomic_load_explicit(theirs, memory_order_relaxed);
+    if (UNLIKELY(open == NULL)) {
+        *(void **)&open = osrt_real(name, NULL);
+        atomic_store_explicit(theirs, open, memory_order_relaxed);
+    }
+    FILE *file = open(path, mode);
+    if (LIKELY(file == NULL || strcmp(path, STAT) != 0))
+        return file;
+    uint32_t own = count_of(atomic_load(&counted), (uint32_t)getpid());
+    if (own == 0 || !is_python(caller))
+        return file;
+    osrt_is_quiet++;
+    int saved = errno;
+    file = without_threads(file, own, mode);
+    errno = saved;
+    osrt_is_quiet--;
+    return file;
+}
+
+EXPORT FILE *fopen(const char *path, const char *mode)
+{
+    static _Atomic opens theirs;
+    return open_file(&theirs, "fopen", path, mode, __builtin_return_address(0));
+}
+
+EXPORT FILE *fopen64(const char *path, const char *mode)
+{
+    static _Atomic opens theirs;
+    return open_file(&theirs, "fopen64", path, mode, __builtin_return_address(0));
+}

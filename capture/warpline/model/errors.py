@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from warpline.untrusted import one_line
 
+_BEGIN, _END = 600, 200
+"""Characters of a long message that are shown."""
+
 
 class WarplineError(Exception):
-    """Base of every error a user may see; as text it is one line, whatever paths and names are in its message."""
+    """Base of every error a user may see; as text it is one line of a readable length, whatever paths and names are in
+    its message.
+    """
 
     def __str__(self) -> str:
-        return one_line(super().__str__())
+        text = one_line(super().__str__())
+        return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN]} … {text[-_END:]}"
 
 
 class UsageError(WarplineError):

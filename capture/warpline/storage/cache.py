@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from warpline.home import home_folder
@@ -39,6 +39,21 @@ def cache_folder() -> Path:
     return home_folder() / ".cache" / "warpline"
 
 
+@contextlib.contextmanager
+def whole_or_absent(place: Path) -> Iterator[Path]:
+    """A name beside ``place``, whose folder is made: what is written there becomes ``place`` when all went well, and is
+    gone otherwise. Raises OSError.
+    """
+    making = place.with_name(f"{place.stem}.{uuid.uuid4().hex[:8]}.making")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        yield making
+        os.replace(making, place)
+    finally:
+        with contextlib.suppress(OSError):
+            making.unlink(missing_ok=True)
+
+
 class ConversionCache:
     """Working files by the content they were made from. Processes may use it at the same time.
 
@@ -64,8 +79,8 @@ class ConversionCache:
         Raises StorageError when the limit cannot be stored.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (self.folder / _LIMIT_FILE).write_text(str(max_bytes), "ascii")
+            with whole_or_absent(self.folder / _LIMIT_FILE) as making:
+                making.write_text(str(max_bytes), "ascii")
         except OSError as error:
             raise StorageError(
                 f"{self.folder}: the limit cannot be stored: {error.strerror or error}"
@@ -92,20 +107,15 @@ class ConversionCache:
                 # When it was used; the time of its change stays, by which whoever has it open knows it as it was.
                 os.utime(target, ns=(time.time_ns(), target.stat().st_mtime_ns))
             return target
-        making = self.folder / f"{target.stem}.{uuid.uuid4().hex[:8]}.making"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            convert(making, progress or unwatched, cancelled or never)
-            check_cancelled(cancelled, f"{sources[0]}: opening was cancelled")
-            os.replace(making, target)
+            with whole_or_absent(target) as making:
+                convert(making, progress or unwatched, cancelled or never)
+                check_cancelled(cancelled, f"{sources[0]}: opening was cancelled")
         except OSError as error:
             raise StorageError(
                 f"{error.filename or self.folder}: the cache of converted captures cannot be written: "
                 f"{error.strerror or error}; free some space or set XDG_CACHE_HOME to another place"
             ) from error
-        finally:
-            with contextlib.suppress(OSError):
-                making.unlink(missing_ok=True)
         self._evict(keep=target)
         return target
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -287,3 +289,25 @@ def test_indexes_of_names_can_be_counted_and_forgotten(
         assert sum(stored_indexes().values()) >= 500 * 12
         assert forget_indexes() > 0
         assert stored_indexes() == {}
+
+
+@pytest.mark.parametrize(
+    "first", ["write.builder", "columns.new_file", "columns.stored_text", "columns.hdf5_file", "read.archive"]
+)
+def test_a_file_that_somebody_locked_opens_whatever_loads_hdf5_first(tmp_path: Path, first: str) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    path = write(tmp_path / "x.h5", 2_000, compress=True)
+    program = f"""
+import warpline.storage.{first}
+from warpline.storage import open_capture
+with open_capture({str(path)!r}) as capture:
+    print(len(capture.events))
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "HDF5_USE_FILE_LOCKING"}
+    environment["XDG_CACHE_HOME"] = str(tmp_path)
+    with path.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+        )
+    assert (done.stdout, done.stderr) == ("2000\n", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -13,6 +14,8 @@ import pytest
 from tests.unit.storage.scenario import KINDS
 
 from warpline.model import Cancelled, KindSpec, StorageError
+from warpline.model.errors import WarplineError
+from warpline.recording.capture_of_session import check_output
 from warpline.storage import CaptureBuilder, open_capture, verify
 from warpline.storage.write import event_writer
 
@@ -100,6 +103,17 @@ def test_an_existing_file_is_kept_when_asked(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="is a directory"):
         CaptureBuilder(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["x.h5"]
+
+
+@pytest.mark.parametrize("write", [CaptureBuilder, check_output])
+def test_what_is_no_file_keeps_its_name(write: Callable[[Path], object], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with (tmp_path / "open").open("wb") as file:
+        for path in (pipe, Path(os.devnull), Path(f"/dev/fd/{file.fileno()}")):
+            with pytest.raises(WarplineError, match=re.escape(f"{path}") + ".* is no file that a capture"):
+                write(path)
+    assert pipe.is_fifo()
 
 
 def test_a_full_disk_is_told_before_anything_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import h5py
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -12,12 +14,14 @@ from hypothesis import strategies as st
 from tests.unit.effort import rounds
 from tests.unit.storage.storage_tools import random_lane, write_lanes
 
+from warpline.model import StorageError
 from warpline.storage import verify
 from warpline.storage.columns.schema import MAX_LEVEL
 from warpline.storage.index import build_levels as building
 from warpline.storage.index import levels_native
 from warpline.storage.index.build_levels import FIRST_SHRINK, SHORT, build_levels, levels_at
 from warpline.storage.index.level_of_detail import LodLevel
+from warpline.storage.write import assemble, level_writer
 
 needs_loops = pytest.mark.skipif(levels_native.library() is None, reason="the loops are not compiled here")
 Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
@@ -119,3 +123,32 @@ def test_times_that_change_after_they_were_counted_stay_in_their_room() -> None:
         level = levels_native.level_from_events(lib, *columns, 3, entries)
         assert len(level.start) == len(level.row) == 1
         assert level.row.max() < n
+
+
+def test_a_second_thread_writes_the_same_detail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(11)
+    lanes = [random_lane(rng, n, "bursty") for n in (3000, 10, 900)]
+    write_lanes(tmp_path / "one.h5", lanes).close()
+    monkeypatch.setattr(assemble, "_MANY", 1)
+    write_lanes(tmp_path / "two.h5", lanes).close()
+    with h5py.File(tmp_path / "one.h5") as one, h5py.File(tmp_path / "two.h5") as two:
+        found: list[str] = []
+        one.visit(found.append)
+        datasets = [name for name in found if isinstance(one[name], h5py.Dataset)]
+        assert {"lod/longest", "lod/levels/first", "utilization/value", "events/start"} <= set(datasets)
+        for name in datasets:
+            assert name == "meta/meta" or np.array_equal(one[name], two[name]), name
+
+
+@pytest.mark.parametrize("many", [1, 1 << 60])
+def test_a_capture_whose_detail_cannot_be_made_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    def fail(*_columns: object) -> Iterator[LodLevel]:
+        raise StorageError("no room")
+
+    monkeypatch.setattr(assemble, "_MANY", many)
+    monkeypatch.setattr(level_writer, "build_levels", fail)
+    with pytest.raises(StorageError, match="no room"):
+        write_lanes(tmp_path / "x.h5", [random_lane(np.random.default_rng(1), 500, "bursty")])
+    assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.model import KindSpec
 from warpline.storage.columns.attribute_types import column_type
 from warpline.storage.columns.mapped_file import MappedFile
+from warpline.storage.columns.schema import KIND_ROW_TYPES
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -27,33 +28,63 @@ class KindTable:
         self._path = f"kinds/{spec.name}"
         self._n_events = n_events
         self._rows: Array | None = None
-        self._sound_rows: Int64Array | None = None
+        self._index_rows: Array | None = None
         self._columns: dict[str, tuple[Array, npt.NDArray[np.bool_] | None]] = {}
         self._types = {attribute.name: column_type(attribute.dtype) for attribute in spec.attributes}
 
     @property
     def stored_rows(self) -> Array:
-        """Rows of the events of this kind as they are stored (uint32 or int64), ascending: costs nothing to look at."""
+        """Rows of the events of this kind as they are stored (uint32 or int64), ascending: costs nothing to look at.
+
+        Search them with `places_of`, and convert them by portions with `rows_at`: numpy would copy the column.
+        """
         if self._rows is None:
             path = f"{self._path}/row"
-            dtype = "<u4" if self._file.dtype_of(path) == np.dtype("<u4") else "<i8"
+            narrow, wide = KIND_ROW_TYPES
+            dtype = narrow if self._file.dtype_of(path) == np.dtype(narrow) else wide
             self._rows = self._file.column(path, dtype, limit=self._n_events)
         return self._rows
 
     @property
     def rows(self) -> Int64Array:
-        """Rows of the events of this kind, ascending; int64, a copy when they are stored in less.
+        """`index_rows` as int64: a copy, made by each call, when they are stored in less."""
+        return self.index_rows.astype(np.int64, copy=False)
 
-        Damaged ones are clamped to rows of the capture.
-        """
-        if self._sound_rows is None:
-            rows = self.stored_rows.astype(np.int64, copy=False)
-            if len(rows) and not (
-                bool(np.all(rows[1:] >= rows[:-1])) and rows[0] >= 0 and rows[-1] < self._n_events
-            ):
-                rows = np.clip(rows, 0, max(0, self._n_events - 1))
-            self._sound_rows = rows
-        return self._sound_rows
+    @property
+    def index_rows(self) -> Array:
+        """`stored_rows`, of which damaged ones are clamped to rows of the capture; to index columns with."""
+        if self._index_rows is None:
+            rows, last = self.stored_rows, max(self._n_events - 1, 0)
+            is_sound = not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) <= last)
+            self._index_rows = rows if is_sound else np.clip(rows, 0, last)
+        return self._index_rows
+
+    def rows_at(self, places: slice | Int64Array) -> Int64Array:
+        """`rows` at some places in the table."""
+        return np.clip(self.stored_rows[places].astype(np.int64), 0, max(self._n_events - 1, 0))
+
+    def places_of(self, rows: npt.ArrayLike) -> Int64Array:
+        """For each row (int64) the place in the table of the first event of this kind from it on."""
+        stored = self.stored_rows
+        # In the type they are stored in: a column of millions is not copied for the sake of a few.
+        limits = np.iinfo(stored.dtype)
+        places: Int64Array = np.searchsorted(
+            stored, np.clip(rows, limits.min, limits.max).astype(stored.dtype)
+        )
+        return places
+
+    def place_of(self, row: int) -> int:
+        """The place in the table of one row; −1 for a row of another kind."""
+        stored = self.stored_rows
+        if not 0 <= row < self._n_events:
+            return -1
+        place = int(stored.searchsorted(stored.dtype.type(row)))
+        return place if place < len(stored) and int(stored[place]) == row else -1
+
+    def count_between(self, first: int, stop: int) -> int:
+        """How many events of this kind lie in the rows from ``first`` to ``stop``."""
+        low, high = self.places_of((first, stop)).tolist()
+        return max(int(high) - int(low), 0)
 
     def __len__(self) -> int:
         return len(self.stored_rows)
@@ -88,14 +119,13 @@ class KindTable:
 
     def at(self, row: int) -> dict[str, Any]:
         """Attributes of the event in a row as Python values (strings as ids); None where missing."""
-        rows = self.stored_rows
-        index = int(np.searchsorted(rows, row))
-        if index >= len(rows) or int(rows[index]) != row:
+        place = self.place_of(row)
+        if place < 0:
             return {}
         result = {}
         for name in self.attributes:
             values, valid = self.column(name)
-            result[name] = values[index].item() if valid[index] else None
+            result[name] = values[place].item() if valid[place] else None
         return result
 
     def indices_of(self, rows: Int64Array) -> Int64Array:
@@ -105,9 +135,8 @@ class KindTable:
             return np.full(len(rows), -1, np.int64)
         if len(rows):
             # Rows of whole lanes mostly follow each other here as well, and looking once says so.
-            first = int(np.searchsorted(own, rows[:1].astype(own.dtype))[0])
+            first = int(self.places_of(rows[0]))
             if np.array_equal(own[first : first + len(rows)], rows):
                 return np.arange(first, first + len(rows))
-        # In the type they are stored in: a column of millions is not copied for the sake of a few.
-        index = np.minimum(np.searchsorted(own, rows.astype(own.dtype)), len(own) - 1)
+        index = np.minimum(self.places_of(rows), len(own) - 1)
         return np.where(own[index] == rows, index, -1)

@@ -1,4 +1,4 @@
-"""Opens the datasets of a capture: mapped from the file where they are contiguous, decoded where they are not.
+"""Opens the datasets of a capture: mapped from the file where they are contiguous, decoded by HDF5 where they are not.
 
 Everything here distrusts the file. Checks are bounded: types, shapes, places and sizes of datasets, never their
 values.
@@ -6,44 +6,33 @@ values.
 
 from __future__ import annotations
 
-import contextlib
-import math
 import mmap
 import os
+import weakref
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-# HDF5 locks files by default, which fails on network file systems and blocks a viewer beside a writer.
-os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
-
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from warpline.model import CaptureFormatError, CaptureVersionError
 from warpline.page_guard import GuardedMap
+from warpline.storage.columns.directory import Directory, DirectoryEntry, UnfamiliarError
 from warpline.storage.columns.file_fate import FileFate
 from warpline.storage.columns.schema import ALIGNMENT, FORMAT, READABLE_VERSIONS, VERSION
-from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.columns.why_unreadable import (
     SIGNATURE,
     why_no_capture,
     why_not_hdf5,
     why_other_version,
-    why_unreadable,
 )
 
+if TYPE_CHECKING:
+    from warpline.storage.columns.hdf5_file import Hdf5File
+
 Array = npt.NDArray[Any]
-
-MAX_ATTRIBUTE_BYTES = 1 << 20
-MAX_CHUNK_BYTES = 16 << 20
-MAX_GROUPS = 2048
-
-MAX_ARCHIVE_RATIO = 500
-"""An archive whose columns are more than this times its size (and some) is damage or a trap, not data."""
-
-_ARCHIVE_ALLOWANCE = 16 << 20
 
 
 class MappedFile:
@@ -58,25 +47,23 @@ class MappedFile:
             self._size = os.stat(path).st_size
             if path.is_dir():
                 raise self.error("it is a directory")
-            with path.open("rb") as raw:
-                if raw.read(len(SIGNATURE)) != SIGNATURE:
+            with ExitStack() as opened:
+                self._raw = opened.enter_context(path.open("rb", buffering=0))
+                if self._raw.read(len(SIGNATURE)) != SIGNATURE:
                     raise self.error(why_not_hdf5(path, self._size))
-                self._map = GuardedMap(raw.fileno(), 0, access=mmap.ACCESS_READ)
-                self._opened = os.fstat(raw.fileno())
+                self._map = GuardedMap(self._raw.fileno(), 0, access=mmap.ACCESS_READ)
+                self._opened = os.fstat(self._raw.fileno())
+                opened.pop_all()
+            # A capture that nobody closed goes with its last reader, without a word, as its map does.
+            weakref.finalize(self, self._raw.close)
         except OSError as error:
             raise CaptureFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
         self._map.watch(self._address())
+        self._hdf5: Hdf5File | None = None
         try:
-            self._file = h5py.File(path, "r")
-        except (OSError, RuntimeError, ValueError) as error:
-            self._close_map()
-            raise self.error(why_unreadable(path, self._size)) from error
-        self.mapped = True
-        self._groups: dict[str, h5py.Group] = {"": self._file}
-        self._decoded_bytes = 0
-        try:
+            self._directory = self._known_directory()
             self._check_header()
-        except CaptureFormatError:
+        except (CaptureFormatError, MemoryError):
             self.close()
             raise
 
@@ -92,6 +79,13 @@ class MappedFile:
             raise self.error(f"its minor version is {minor!r}")
         self.minor_version = minor
 
+    def _known_directory(self) -> Directory | None:
+        """None where HDF5 is to be asked, which says why when it cannot read it either."""
+        with suppress(UnfamiliarError):
+            return Directory(self._raw.fileno(), self._size)
+        _ = self.hdf5
+        return None
+
     def error(self, what: str) -> CaptureFormatError:
         return CaptureFormatError(self._refusal(what))
 
@@ -104,30 +98,18 @@ class MappedFile:
         Texts have a fixed length. Those of variable length are not followed: they lie in a heap without checksums,
         in which HDF5 can be led in circles.
         """
-        where = f"attribute {name!r} of {path or '/'}"
-        try:
-            node = self._node(path)
-            if node is None or not h5py.h5a.exists(node.id, name.encode()):
-                raise self.error(f"{where} is missing")
-            attribute = h5py.h5a.open(node.id, name.encode())
-            dtype = attribute.get_type()
-            is_text = isinstance(dtype, h5py.h5t.TypeStringID) and not dtype.is_variable_str()
-            if (not is_text and not isinstance(dtype, h5py.h5t.TypeIntegerID)) or attribute.shape != ():
-                raise self.error(f"{where} has the wrong type")
-            if dtype.get_size() > MAX_ATTRIBUTE_BYTES:
-                raise self.error(f"{where} is too large")
-            value = np.empty((), attribute.dtype)
-            attribute.read(value)
-        except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
-            raise self.error(f"{where} is damaged") from error
-        return value.item().decode("utf-8", "replace") if is_text else int(value)
+        with suppress(UnfamiliarError):
+            entry = self._find(path)
+            if entry is None or name not in entry.attributes:
+                raise self.error(f"attribute {name!r} of {path or '/'} is missing")
+            return entry.attributes[name]
+        return self.hdf5.attribute(path, name)
 
     def has_attribute(self, path: str, name: str) -> bool:
-        try:
-            node = self._node(path)
-            return node is not None and bool(h5py.h5a.exists(node.id, name.encode()))
-        except (KeyError, OSError, RuntimeError, ValueError, TypeError):
-            return False
+        with suppress(UnfamiliarError):
+            entry = self._find(path)
+            return entry is not None and name in entry.attributes
+        return self.hdf5.has_attribute(path, name)
 
     def text(self, path: str, name: str, default: str) -> str:
         """Value of an attribute that is a text, or the default where there is none."""
@@ -135,52 +117,61 @@ class MappedFile:
 
     def attribute_names(self, path: str) -> list[str]:
         """Names of the attributes of a group or dataset."""
-        try:
-            node = self._node(path)
-            return [] if node is None else list(node.attrs)
-        except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
-            raise self.error(f"the attributes of {path or '/'} are damaged") from error
+        with suppress(UnfamiliarError):
+            entry = self._find(path)
+            return [] if entry is None else sorted(entry.attributes)
+        return self.hdf5.attribute_names(path)
 
     def has(self, path: str) -> bool:
         """Whether a dataset or group of this name is stored in the file."""
         above, _, name = path.rpartition("/")
-        try:
-            group = self._node(above)
-            return isinstance(group, h5py.Group) and self._holds(group, name)
-        except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
-            raise self.error(f"{path} is damaged") from error
+        with suppress(UnfamiliarError):
+            group = self._find(above)
+            return group is not None and group.links is not None and name in group.links
+        return self.hdf5.has(path)
 
     def names(self, group: str) -> list[str]:
         """Names in a group; only what is stored in this file, no soft or external link."""
-        try:
-            node = self._node(group)
-            if not isinstance(node, h5py.Group):
-                return []
-            links = node.id.links
-            return [name for name in node if links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD]
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            what = f"group {group}" if group else "its directory"
-            raise self.error(f"{what} is damaged") from error
+        with suppress(UnfamiliarError):
+            entry = self._find(group)
+            return sorted(entry.links) if entry is not None and entry.links is not None else []
+        return self.hdf5.names(group)
 
-    def _node(self, path: str) -> h5py.Group | h5py.Dataset | None:
-        """A group or dataset stored in this file; None when there is none of this name, or only a link to it."""
-        known = self._groups.get(path)
-        if known is not None:
-            return known
-        above, _, name = path.rpartition("/")
-        group = self._node(above)
-        if not isinstance(group, h5py.Group) or not self._holds(group, name):
-            return None
-        node = group[name]
-        if isinstance(node, h5py.Group):
-            self._groups[path] = node
-        return node if isinstance(node, h5py.Group | h5py.Dataset) else None
+    def _find(self, path: str) -> DirectoryEntry | None:
+        """Raises UnfamiliarError where HDF5 is to be asked."""
+        if self._directory is None:
+            raise UnfamiliarError
+        return self._directory.find(path)
 
-    @staticmethod
-    def _holds(group: h5py.Group, name: str) -> bool:
-        """Whether something of this name is stored in a group: there, and more than a link to elsewhere."""
-        links, key = group.id.links, name.encode()
-        return bool(links.exists(key) and links.get_info(key).type == h5py.h5l.TYPE_HARD)
+    def _stored(self, path: str) -> DirectoryEntry:
+        """Where a column lies. Raises UnfamiliarError likewise."""
+        entry = self._find(path)
+        if entry is None:
+            raise self.error(f"dataset {path} is missing")
+        if entry.links is not None:
+            raise self.error(f"{path} is not a dataset")
+        return entry
+
+    @property
+    def hdf5(self) -> Hdf5File:
+        """The file as HDF5 reads it, opened when that is first needed.
+
+        Raises CaptureFormatError when it cannot be, or when another file is in its place by now.
+        """
+        if self._hdf5 is None:
+            from warpline.storage.columns.hdf5_file import Hdf5File  # heavy, and most captures do without
+
+            opened = Hdf5File(self.path, self._size)
+            if not os.path.samestat(opened.status(), self._opened):
+                opened.close()
+                raise self.error("another file has taken its place")
+            self._hdf5 = opened
+        return self._hdf5
+
+    @property
+    def mapped(self) -> bool:
+        """Whether all columns that were read are views of the file."""
+        return self._hdf5 is None or not self._hdf5.has_decoded
 
     def column(self, path: str, dtype: str, *, count: int | None = None, limit: int | None = None) -> Array:
         """A dataset as a column: a view of the mapped file, or decoded from an archive.
@@ -188,132 +179,54 @@ class MappedFile:
         Raises CaptureFormatError when it is missing, of another type or length (``count``, or longer than
         ``limit``), or lies outside the file.
         """
+        stored, n = self._shape(path)
+        if stored != np.dtype(dtype):
+            raise self.error(f"dataset {path} has type {stored}, expected {np.dtype(dtype)}")
+        if count is not None and n != count:
+            raise self.error(f"dataset {path} has {n} entries, expected {count}")
+        if limit is not None and n > limit:
+            raise self.error(f"dataset {path} has {n} entries; at most {limit} make sense")
         try:
-            dataset = self.dataset(path)
-            if dataset.ndim != 1:
-                raise self.error(f"dataset {path} has {dataset.ndim} dimensions instead of one")
-            if dataset.dtype != np.dtype(dtype):
-                raise self.error(f"dataset {path} has type {dataset.dtype}, expected {np.dtype(dtype)}")
-            n = int(dataset.shape[0])
-            if count is not None and n != count:
-                raise self.error(f"dataset {path} has {n} entries, expected {count}")
-            if limit is not None and n > limit:
-                raise self.error(f"dataset {path} has {n} entries; at most {limit} make sense")
-            return self._read(path, dataset, n)
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:
+            found = self._read(path)
+            return found if isinstance(found, np.ndarray) else np.frombuffer(self._map, stored, n, found)
+        except (MemoryError, ValueError) as error:
             raise self.error(f"dataset {path} is damaged") from error
+
+    def _shape(self, path: str) -> tuple[np.dtype[Any], int]:
+        with suppress(UnfamiliarError):
+            entry = self._stored(path)
+            return np.dtype(entry.dtype), entry.length
+        return self.hdf5.shape(path)
+
+    def _read(self, path: str) -> Array | int:
+        """All values of a column, or where in the file those of one begin that is not short and lies in one piece."""
+        with suppress(UnfamiliarError):
+            entry, stored = self._stored(path), self.dtype_of(path)
+            nbytes = entry.length * stored.itemsize
+            if nbytes >= ALIGNMENT:
+                return entry.offset
+            if self._directory is not None and nbytes:
+                return np.frombuffer(self._directory.values(entry, nbytes), stored)
+            return np.empty(0, stored)
+        return self.hdf5.read(path)
 
     def length(self, path: str) -> int:
         """Number of entries of a column."""
-        try:
-            dataset = self.dataset(path)
-            return int(dataset.shape[0]) if dataset.ndim == 1 else 0
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged") from error
+        with suppress(UnfamiliarError):
+            return self._stored(path).length
+        return self.hdf5.length(path)
 
     def dtype_of(self, path: str) -> np.dtype[Any]:
-        try:
-            dtype: np.dtype[Any] = self.dataset(path).dtype
-            return dtype
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged") from error
-
-    def dataset(self, path: str) -> h5py.Dataset:
-        """A dataset stored in this file."""
-        node = self._node(path)
-        if node is None:
-            raise self.error(f"dataset {path} is missing")
-        if not isinstance(node, h5py.Dataset):
-            raise self.error(f"{path} is not a dataset")
-        return node
-
-    def _read(self, path: str, dataset: h5py.Dataset, n: int) -> Array:
-        nbytes = n * dataset.dtype.itemsize
-        if self._checked_layout(path, dataset) == h5py.h5d.CHUNKED and n:
-            self._decoded_bytes += nbytes
-            self._check_claim(self._decoded_bytes)
-            self.mapped = False
-            return np.asarray(dataset[:])
-        if not n:
-            return np.empty(0, dataset.dtype)
-        offset = dataset.id.get_offset()
-        if offset is None:
-            if dataset.id.get_create_plist().get_layout() == h5py.h5d.COMPACT and nbytes <= 1 << 16:
-                return np.asarray(dataset[:])
-            raise self.error(f"dataset {path} claims {n} entries and was never written")
-        if offset < 0 or offset + nbytes > self._size:
-            raise self.error(f"dataset {path} leaves the file")
-        if nbytes < ALIGNMENT:
-            return np.asarray(dataset[:])
-        return np.frombuffer(self._map, dataset.dtype, n, offset)
-
-    def _checked_layout(self, path: str, dataset: h5py.Dataset) -> int:
-        """How a dataset is stored; refuses what leads to other files, foreign filters and monstrous chunks."""
-        plist = dataset.id.get_create_plist()
-        layout = int(plist.get_layout())
-        if layout == h5py.h5d.VIRTUAL or plist.get_external_count():
-            raise self.error(f"dataset {path} refers to other files, which is not followed")
-        if layout == h5py.h5d.CHUNKED:
-            filters = {plist.get_filter(index)[0] for index in range(plist.get_nfilters())}
-            if not filters <= {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE}:
-                raise self.error(f"dataset {path} uses a filter other than gzip and shuffle")
-            if math.prod(plist.get_chunk()) * dataset.dtype.itemsize > MAX_CHUNK_BYTES:
-                raise self.error(f"dataset {path} has chunks of more than {MAX_CHUNK_BYTES >> 20} MiB")
-        return layout
-
-    def _check_claim(self, nbytes: int) -> None:
-        if nbytes > MAX_ARCHIVE_RATIO * self._size + _ARCHIVE_ALLOWANCE:
-            raise self.error(f"its columns claim more than {MAX_ARCHIVE_RATIO} times the size of the file")
-
-    # What unpacks an archive needs
+        with suppress(UnfamiliarError):
+            return np.dtype(self._stored(path).dtype)
+        return self.hdf5.dtype_of(path)
 
     def is_compressed(self, path: str) -> bool:
-        """Whether a dataset is stored in chunks, as in the archive form."""
-        try:
-            return bool(self._checked_layout(path, self.dataset(path)) == h5py.h5d.CHUNKED)
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged") from error
-
-    def groups(self, above: str = "", depth: int = 4) -> list[str]:
-        """Paths of all groups, parents first; deeper than captures go is not looked at."""
-        found = []
-        for name in self.names(above) if depth else []:
-            path = f"{above}/{name}" if above else name
-            if isinstance(self._node(path), h5py.Group):
-                found += [path, *self.groups(path, depth - 1)]
-        if len(found) > MAX_GROUPS:
-            raise self.error(f"it has more than {MAX_GROUPS} groups")
-        return found
-
-    def stored_sizes(self) -> dict[str, int]:
-        """Paths of all datasets and the bytes they take decoded; refuses claims that cannot be."""
-        sizes = {}
-        try:
-            for group in ["", *self.groups()]:
-                for name in self.names(group):
-                    path = f"{group}/{name}" if group else name
-                    node = self._node(path)
-                    if isinstance(node, h5py.Dataset):
-                        if node.ndim != 1 or node.dtype.kind not in "iuf":
-                            raise self.error(f"dataset {path} is no column of numbers")
-                        self._checked_layout(path, node)
-                        sizes[path] = int(node.shape[0]) * node.dtype.itemsize
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error("its directory is damaged") from error
-        self._check_claim(sum(sizes.values()))
-        return sizes
-
-    def read_piece(self, path: str, first: int, stop: int) -> Array:
-        """A part of a dataset, decoded."""
-        try:
-            return np.asarray(self.dataset(path)[first:stop])
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged") from error
-
-    def copy_attributes(self, path: str, target: h5py.Group | h5py.Dataset) -> None:
-        """Copies the attributes of a group or dataset that captures may have."""
-        for name in self.attribute_names(path):
-            set_attribute(target, name, self.attribute(path, name))
+        """Whether a column is stored in chunks, as in the archive form."""
+        with suppress(UnfamiliarError):
+            self._stored(path)
+            return False
+        return self.hdf5.is_compressed(path)
 
     def will_need(self, ranges: list[tuple[int, int]]) -> None:
         """Tells the system which byte ranges of the file are read next, so that cold pages come in together."""
@@ -322,7 +235,7 @@ class MappedFile:
         page = mmap.PAGESIZE
         for first, stop in ranges:
             first -= first % page
-            with contextlib.suppress(OSError):  # advice; a file that was cut off has no such pages
+            with suppress(OSError):  # advice; a file that was cut off has no such pages
                 self._map.madvise(mmap.MADV_WILLNEED, first, max(1, min(stop, self._size) - first))
 
     @property
@@ -338,8 +251,8 @@ class MappedFile:
     def is_intact(self) -> bool:
         """Whether the file under the map is still as long as when it was opened, and all that was read could be."""
         try:
-            size = os.fstat(self._file.id.get_vfd_handle()).st_size
-        except (OSError, RuntimeError, ValueError):
+            size = os.fstat(self._raw.fileno()).st_size
+        except (OSError, ValueError):  # closed
             return False
         return size >= self._size and not self._map.is_lost
 
@@ -348,7 +261,7 @@ class MappedFile:
         if not self.is_intact():
             return FileFate.LOST
         try:
-            now = os.fstat(self._file.id.get_vfd_handle())
+            now = os.fstat(self._raw.fileno())
             if (now.st_mtime_ns, now.st_size) != (self._opened.st_mtime_ns, self._opened.st_size):
                 return FileFate.CHANGED
             there = os.stat(self.path)
@@ -369,13 +282,14 @@ class MappedFile:
         self.close()
 
     def close(self) -> None:
-        self._groups.clear()
-        self._file.close()
+        if self._hdf5 is not None:
+            self._hdf5.close()
+        self._raw.close()
         self._close_map()
 
     def _close_map(self) -> None:
         # The map goes when the last column that views it goes.
-        with contextlib.suppress(BufferError):
+        with suppress(BufferError):
             self._map.close()
 
 

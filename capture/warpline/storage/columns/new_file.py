@@ -17,6 +17,7 @@ from pathlib import Path
 
 import h5py
 
+from warpline.memory_room import require_memory
 from warpline.storage.columns.schema import ALIGNMENT
 
 _DIRECTORY_BYTES = 1 << 16
@@ -76,6 +77,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[tuple[h5py.File
 
 
 def _create(path: Path, flags: int) -> h5py.File:
+    require_memory()
     access, creation = (h5py.h5p.create(kind) for kind in (h5py.h5p.FILE_ACCESS, h5py.h5p.FILE_CREATE))
     # The newest file format keeps checksums of its directories, so damage is noticed instead of followed.
     access.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)

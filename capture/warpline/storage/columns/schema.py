@@ -41,6 +41,9 @@ MAX_LEVEL = 30
 """Coarsest bin is 2**MAX_LEVEL ns, so that the time in a bin beside its longest event fits 32 bits."""
 
 EVENT_COLUMNS = {"start": "<i8", "duration": "<i8", "name": "<u4", "kind": "|u1", "flags": "|u1"}
+KIND_ROW_TYPES = ("<u4", "<i8")
+"""Types of the rows of a kind: the first one that holds the number of events; readers take either."""
+
 LANE_COLUMNS = {"track": "<u4", "depth": "<u4", "first": "<i8", "count": "<i8"}
 TRACK_COLUMNS = {
     "uri": "<u4",

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.compiled import INTEGER, POINTER, address, load, usable_cores
+from warpline.memory_room import require_memory
 from warpline.model.flags import NOT_BUSY
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.events import Events, Lanes
@@ -111,6 +112,7 @@ def _sorted(
 
     threads = min(_MOST_THREADS, usable_cores())
     waiting: deque[Future[tuple[UInt32Array, Int64Array]]] = deque()
+    require_memory(threads)
     with ThreadPoolExecutor(threads, "names") as pool:
         try:
             for _, part in parts:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.compiled import INTEGER, POINTER, address, load, usable_cores
+from warpline.memory_room import require_memory
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.index.pyramid import Pyramid
@@ -127,6 +128,7 @@ class StripLoop:
             behind.append(self._draw_part(view, runs[middle:], offset_ns, part))
 
         # The loop runs without Python's lock: lanes on two cores take half as long.
+        require_memory()
         helper = threading.Thread(target=draw_behind)
         helper.start()
         try:

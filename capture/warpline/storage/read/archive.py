@@ -10,7 +10,6 @@ from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.disk_space import disk_error, missing_space
 from warpline.storage.columns.mapped_file import MappedFile
-from warpline.storage.columns.new_file import new_file
 
 IN_MEMORY_BYTES = 64 << 20
 """Smaller archives are decoded into memory when they are opened, larger ones into the cache."""
@@ -29,7 +28,10 @@ def working_file(
     Raises CaptureFormatError, StorageError when the disk is full, Cancelled.
     """
     with MappedFile(path) as file:
-        if not file.is_compressed("events/start") or sum(file.stored_sizes().values()) <= IN_MEMORY_BYTES:
+        if (
+            not file.is_compressed("events/start")
+            or sum(file.hdf5.stored_sizes().values()) <= IN_MEMORY_BYTES
+        ):
             return path
     return (cache or ConversionCache()).get(
         [path],
@@ -47,7 +49,10 @@ def expand_archive(
 
     Raises CaptureFormatError for a damaged source, StorageError when the disk is full, Cancelled.
     """
-    with MappedFile(source) as file:
+    from warpline.storage.columns.new_file import new_file  # HDF5, which those who only read may do without
+
+    with MappedFile(source) as mapped:
+        file = mapped.hdf5
         sizes = file.stored_sizes()
         total = sum(sizes.values())
         if missing := missing_space(target.parent, total, f"to open {source.name}"):

@@ -148,8 +148,12 @@ def read_tracks(
 
 def read_lanes(file: MappedFile, n_events: int, tracks: int) -> Lanes:
     """The directory of lanes, which covers all rows without a gap."""
+    # In memory: compiled loops go where it leads, and a file may be written into after it was checked.
     lanes = Lanes(
-        **{name: file.column(f"lanes/{name}", dtype, limit=MAX_LANES) for name, dtype in LANE_COLUMNS.items()}
+        **{
+            name: np.array(file.column(f"lanes/{name}", dtype, limit=MAX_LANES))
+            for name, dtype in LANE_COLUMNS.items()
+        }
     )
     n = len(lanes.first)
     if any(len(column) != n for column in (lanes.track, lanes.depth, lanes.count)):

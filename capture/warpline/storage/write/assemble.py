@@ -22,7 +22,7 @@ from warpline.storage.write.counter_writer import write_counters
 from warpline.storage.write.datasets import Datasets
 from warpline.storage.write.event_writer import EventWriter
 from warpline.storage.write.kind_writer import write_kinds
-from warpline.storage.write.level_writer import write_levels, write_utilization
+from warpline.storage.write.level_writer import DetailMaker
 from warpline.storage.write.link_writer import LinkWriter, write_links
 from warpline.storage.write.meta_writer import write_meta
 from warpline.storage.write.table_writer import (
@@ -36,6 +36,9 @@ from warpline.storage.write.track_attributes import write_track_attributes
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
+
+_MANY = 1 << 17
+"""From so many events on the level of detail is made by a second thread."""
 
 
 def assemble(contents: BuilderContents, progress: Progress | None, cancelled: IsCancelled | None) -> Path:
@@ -80,13 +83,27 @@ def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
     set_attribute(file, "writer", f"warpline {__version__}")
     events = _write_events(contents, out, step)
     lanes = events.directory()
+    with contents.spill.another() as spill, DetailMaker(out, contents.tracks, lanes, spill) as detail:
+        if contents.n_events >= _MANY:
+            detail.begin()
+        _write_rest(contents, out, events, lanes, detail, step)
+
+
+def _write_rest(
+    contents: BuilderContents,
+    out: Datasets,
+    events: EventWriter,
+    lanes: Lanes,
+    detail: DetailMaker,
+    step: Progress,
+) -> None:
     texts = TextTable(contents.strings)
     write_lanes(out, lanes)
     write_tracks(out, contents.tracks, texts)
     write_track_attributes(out, contents.tracks, texts)
     write_clocks(out, contents.clocks, texts)
     step(0.75, "attributes")
-    write_kinds(out, contents.kinds, events.kind_orders)
+    write_kinds(out, contents.kinds, events.kind_orders, contents.row_type)
     step(0.85, "links")
     starts = _CaptureStarts(contents, out, lanes)
     write_links(out, LinkWriter(contents, events.row_of_id, starts), contents.spill)
@@ -94,10 +111,9 @@ def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
     write_counters(out, contents.counters, texts, contents.spill)
     out.flush()
     step(0.9, "level of detail")
-    share = 0.07 / max(1, contents.n_events)
-    write_levels(out, lanes, contents.spill, lambda row: step(0.9 + share * row, "level of detail"))
-    step(0.98, "utilization")
-    write_utilization(out, contents.tracks, lanes, contents.spill, lambda: step(0.98, "utilization"))
+    share = 0.08 / max(1, contents.n_events)
+    detail.write(lambda row: step(0.9 + share * row, "level of detail"))
+    step(0.98, "texts")
     texts.write(out, contents.spill)
     write_meta(out, contents, contents.span or _span(contents, out, lanes))
 
@@ -111,6 +127,9 @@ def _write_events(contents: BuilderContents, out: Datasets, step: Progress) -> E
         with_ids=bool(contents.links or contents.keys),
     )
     writer.write(lambda fraction: step(0.7 * fraction, "sorting events"))
+    # Half of what is on the disk by now: the rest of the file finds room there.
+    out.flush()
+    writer.free()
     return writer
 
 

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from warpline.memory_room import require_memory
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -31,6 +33,7 @@ class WriteBehind:
             # The first frame of a window imports this module, and needs no thread.
             from concurrent.futures import ThreadPoolExecutor
 
+            require_memory()
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=self._name)
         self.finish(_AHEAD_BYTES)
         self._coming.append((nbytes, self._thread.submit(write)))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from warpline.model import StorageError
 from warpline.model.progress import IsCancelled, Progress
+from warpline.output_places import is_no_file
 from warpline.storage.columns.schema import INTERPOLATIONS
 from warpline.storage.write.builder_contents import BuilderContents, CounterBuffer, KeyBuffer
 from warpline.storage.write.event_builder import EventBuilder
@@ -42,6 +43,8 @@ class CaptureBuilder(EventBuilder):
             raise StorageError(f"{self.path}: the directory {self.path.parent} does not exist")
         if self.path.is_dir():
             raise StorageError(f"{self.path} is a directory; name a file")
+        if is_no_file(self.path):
+            raise StorageError(f"{self.path} is no file that a capture could replace; name another")
         if self.path.exists() and not overwrite:
             raise StorageError(f"{self.path} exists already; choose another name or remove it")
         self.compress = compress

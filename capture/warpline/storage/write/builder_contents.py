@@ -23,6 +23,7 @@ from warpline.model import (
     Track,
 )
 from warpline.storage.columns.attribute_types import column_type
+from warpline.storage.columns.schema import KIND_ROW_TYPES
 from warpline.storage.write.runs import Run
 from warpline.storage.write.spill import SpillColumn, SpillDirectory
 from warpline.storage.write.string_ids import StringIds
@@ -152,3 +153,8 @@ class BuilderContents:
     keys: Mapping[tuple[str, int, str], KeyBuffer]
     stacks: Sequence[tuple[int, int]]
     counters: Sequence[CounterBuffer]
+
+    @property
+    def row_type(self) -> str:
+        """The smallest type in which every row, and the number of them, can be stored."""
+        return next(dtype for dtype in KIND_ROW_TYPES if self.n_events <= np.iinfo(dtype).max)

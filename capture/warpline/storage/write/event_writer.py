@@ -81,8 +81,7 @@ class EventWriter:
         self.row_of_id: Array | None = None
         if with_ids:
             n = contents.n_events
-            dtype = "<u4" if n <= np.iinfo(np.uint32).max else "<i8"
-            self.row_of_id = contents.spill.scratch(dtype, n) if n else np.empty(0, np.int64)
+            self.row_of_id = contents.spill.scratch(contents.row_type, n) if n else np.empty(0, np.int64)
         self._columns = [column.read() for column in contents.event_columns]
         self._origins = [column.read() for column in contents.origin_columns]
         self._row = 0
@@ -112,6 +111,12 @@ class EventWriter:
             at = stop
         for buffer in self._buffers:
             buffer.flush()
+
+    def free(self) -> None:
+        """Frees the temporary columns of events, once everything that `write` wrote has reached the file."""
+        self._columns, self._origins = [], []
+        for column in (*self._contents.event_columns, *self._contents.origin_columns):
+            column.close()
 
     def directory(self) -> Lanes:
         """Where the lanes lie, once everything is written."""

@@ -19,7 +19,9 @@ from warpline.storage.write.spill import SpillColumn
 _PIECE = 1 << 17
 
 
-def write_kinds(out: Datasets, kinds: Sequence[KindBuffer], orders: Sequence[KindOrder]) -> None:
+def write_kinds(
+    out: Datasets, kinds: Sequence[KindBuffer], orders: Sequence[KindOrder], row_type: str
+) -> None:
     """Writes the kinds of which there are events, once `events` is written; ``orders`` by code."""
     group = out.file.create_group("kinds")
     rows: dict[int, h5py.Dataset] = {}
@@ -34,7 +36,7 @@ def write_kinds(out: Datasets, kinds: Sequence[KindBuffer], orders: Sequence[Kin
             ("color", buffer.spec.color),
         ):
             set_attribute(kind, key, value)
-        rows[buffer.code] = out.empty(kind, "row", "<i8", buffer.count)
+        rows[buffer.code] = out.empty(kind, "row", row_type, buffer.count)
         order = orders[buffer.code]
         attributes, valid = kind.create_group("attributes"), kind.create_group("valid")
         for spec in buffer.spec.attributes:
@@ -83,7 +85,7 @@ def _write_rows(out: Datasets, datasets: Mapping[int, h5py.Dataset]) -> None:
         for code in codes:
             rows = (np.flatnonzero(piece == code) if len(codes) > 1 else np.arange(len(piece))) + first
             buffer, at = buffers[code]
-            buffer.put(at[0], rows)
+            buffer.put(at[0], rows.astype(datasets[code].dtype))
             at[0] += len(rows)
     for buffer, _at in buffers.values():
         buffer.flush()

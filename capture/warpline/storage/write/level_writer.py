@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.memory_room import require_memory
 from warpline.model import Track
 from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.groups import Together, find_groups
@@ -25,70 +28,110 @@ from warpline.storage.write.datasets import Datasets
 from warpline.storage.write.spill import SpillDirectory
 
 Array = npt.NDArray[Any]
-Int64Array = npt.NDArray[np.int64]
+
+_STEP_S = 0.05
 
 
-def write_levels(out: Datasets, lanes: Lanes, spill: SpillDirectory, step: Callable[[int], None]) -> None:
-    """Writes `lod` once `events` is written and flushed; ``step`` is told rows done before each stretch of lanes."""
-    columns = {name: spill.column(dtype) for name, dtype in LOD_COLUMNS.items()}
-    skip_levels = spill.column("<i8")
-    directory: dict[str, list[int]] = {name: [] for name in LOD_DIRECTORY}
-    events = {name: out.view(f"events/{name}", dtype) for name, dtype in EVENT_COLUMNS.items()}
-    total = 0
-    for lane, (first, count) in enumerate(zip(lanes.first.tolist(), lanes.count.tolist(), strict=True)):
-        if lane % 256 == 0:
-            step(first)
-        if count < LEAST_EVENTS:
-            continue
-        run = slice(first, first + count)
+class DetailMaker:
+    """Makes and writes `lod` and `utilization`; in a thread of its own, while the rest is written, once it has begun.
+
+    Nothing is made any more after the block.
+    """
+
+    def __init__(self, out: Datasets, tracks: Sequence[Track], lanes: Lanes, spill: SpillDirectory) -> None:
+        self._out, self._tracks, self._lanes = out, tracks, lanes
+        self._events: dict[str, Array] = {}
+        self._columns = {name: spill.column(dtype) for name, dtype in LOD_COLUMNS.items()}
+        self._skip_levels = spill.column("<i8")
+        self._levels: dict[str, list[int]] = {name: [] for name in LOD_DIRECTORY}
+        self._curves: dict[str, list[int]] = {name: [] for name in UTILIZATION_COLUMNS}
+        self._values = spill.column("<f4")
+        self._rows_done = 0
+        self._is_wanted = True
+        self._thread = ThreadPoolExecutor(1, "detail")
+        self._made: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_wanted = False
+        self._thread.shutdown()
+
+    def begin(self) -> None:
+        """Begin, once `events` is written."""
+        self._out.flush()
+        self._events = {
+            name: self._out.view(f"events/{name}", dtype) for name, dtype in EVENT_COLUMNS.items()
+        }
+        require_memory()
+        self._made = self._thread.submit(self._make)
+
+    def write(self, step: Callable[[int], None]) -> None:
+        """Writes both as soon as they are made; ``step`` is told meanwhile for how many rows that is done."""
+        if self._made is None:
+            self.begin()
+        assert self._made is not None
+        while not self._made.done():
+            step(self._rows_done)
+            wait([self._made], _STEP_S)
+        self._made.result()
+        group, lanes = self._out.file.create_group("lod"), self._lanes
+        for name, dtype in LOD_DIRECTORY.items():
+            self._out.put(group.require_group("levels"), name, np.array(self._levels[name], np.int64), dtype)
+        for name, dtype in LOD_COLUMNS.items():
+            self._out.put(group, name, self._columns[name].read(), dtype)
+        self._out.put(group, "skip_events", self._events["start"][skip_rows(lanes.first, lanes.count)], "<i8")
+        self._out.put(group, "skip_entries", self._skip_levels.read(), "<i8")
+        group = self._out.file.create_group("utilization")
+        for name, dtype in UTILIZATION_COLUMNS.items():
+            self._out.put(group, name, np.array(self._curves[name], np.int64), dtype)
+        self._out.put(group, "value", self._values.read(), "<f4")
+
+    def _make(self) -> None:
+        for lane, (first, count) in enumerate(
+            zip(self._lanes.first.tolist(), self._lanes.count.tolist(), strict=True)
+        ):
+            if not self._is_wanted:
+                return
+            self._rows_done = first
+            if count >= LEAST_EVENTS:
+                self._make_levels(lane, slice(first, first + count))
+        self._make_curves()
+
+    def _make_levels(self, lane: int, run: slice) -> None:
         for level in build_levels(
-            events["start"][run], events["duration"][run], events["flags"][run], events["kind"][run]
+            *(self._events[name][run] for name in ("start", "duration", "flags", "kind"))
         ):
-            for name, column in columns.items():
+            entries, total = len(level.start), len(self._columns["start"])
+            for name, column in self._columns.items():
                 column.append(getattr(level, name))
-            skip_levels.append(level.start[::SKIP])
-            entries = len(level.start)
+            self._skip_levels.append(level.start[::SKIP])
             for name, value in (("lane", lane), ("level", level.level), ("first", total), ("count", entries)):
-                directory[name].append(value)
-            total += entries
-    group = out.file.create_group("lod")
-    for name, dtype in LOD_DIRECTORY.items():
-        out.put(group.require_group("levels"), name, np.array(directory[name], np.int64), dtype)
-    for name, dtype in LOD_COLUMNS.items():
-        out.put(group, name, columns[name].read(), dtype)
-    out.put(group, "skip_events", events["start"][skip_rows(lanes.first, lanes.count)], "<i8")
-    out.put(group, "skip_entries", skip_levels.read(), "<i8")
+                self._levels[name].append(value)
 
-
-def write_utilization(
-    out: Datasets, tracks: Sequence[Track], lanes: Lanes, spill: SpillDirectory, step: Callable[[], None]
-) -> None:
-    """Writes `utilization` once `events` is written and flushed; ``step`` is called before each group."""
-    lanes_of: dict[int, list[int]] = {}
-    for lane, track in enumerate(lanes.track.tolist()):
-        lanes_of.setdefault(track, []).append(lane)
-    first, count = lanes.first.tolist(), lanes.count.tolist()
-    columns = {name: out.view(f"events/{name}", dtype) for name, dtype in EVENT_COLUMNS.items()}
-    directory: dict[str, list[int]] = {name: [] for name in UTILIZATION_COLUMNS}
-    values = spill.column("<f4")
-    built: dict[tuple[tuple[int, ...], Together], BusyCurve] = {}
-    for group in find_groups(tracks, lambda track: lanes_of.get(track, [])).values():
-        step()
-        curve = built.get((group.lanes, group.together))
-        if curve is None:
-            curve = built[group.lanes, group.together] = build_curve(group, columns, first, count)
-        for name, number in (
-            ("track", group.track),
-            ("together", int(group.together)),
-            ("capacity", group.capacity),
-            ("level", curve.level),
-            ("origin", curve.origin),
-            ("first", len(values)),
-            ("count", len(curve.values)),
-        ):
-            directory[name].append(number)
-        values.append(curve.values)
-    node = out.file.create_group("utilization")
-    for name, dtype in UTILIZATION_COLUMNS.items():
-        out.put(node, name, np.array(directory[name], np.int64), dtype)
-    out.put(node, "value", values.read(), "<f4")
+    def _make_curves(self) -> None:
+        lanes_of: dict[int, list[int]] = {}
+        for lane, track in enumerate(self._lanes.track.tolist()):
+            lanes_of.setdefault(track, []).append(lane)
+        first, count = self._lanes.first.tolist(), self._lanes.count.tolist()
+        built: dict[tuple[tuple[int, ...], Together], BusyCurve] = {}
+        for group in find_groups(self._tracks, lambda track: lanes_of.get(track, [])).values():
+            if not self._is_wanted:
+                return
+            curve = built.get((group.lanes, group.together))
+            if curve is None:
+                curve = built[group.lanes, group.together] = build_curve(group, self._events, first, count)
+            for name, number in (
+                ("track", group.track),
+                ("together", int(group.together)),
+                ("capacity", group.capacity),
+                ("level", curve.level),
+                ("origin", curve.origin),
+                ("first", len(self._values)),
+                ("count", len(curve.values)),
+            ):
+                self._curves[name].append(number)
+            self._values.append(curve.values)

@@ -34,11 +34,16 @@ class SpillDirectory:
         except OSError as error:
             raise StorageError(f"{parent}: cannot make a temporary directory: {error.strerror}") from error
         self._path = self._folder.path
+        self._parent = parent
         self._made = 0
         self._hold_bytes = hold_bytes
         self.held_bytes = 0
         self.behind = WriteBehind("spill")
         self._spare: list[Array] = []
+
+    def another(self) -> SpillDirectory:
+        """One beside it for another thread, which holds a tenth."""
+        return SpillDirectory(self._parent, self._hold_bytes // 10)
 
     @property
     def is_full(self) -> bool:

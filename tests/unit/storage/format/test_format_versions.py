@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 import pytest
 from tests.unit.storage.format.format_tools import contents, layout
 from tests.unit.storage.format.sample import write
@@ -19,12 +20,16 @@ from warpline.storage.write import assemble
 
 KEPT = Path(__file__).parents[3] / "data" / "format"
 FILES = sorted(path.name for path in KEPT.glob("*.h5"))
+FORMS = ("", "_archive")
+NEWEST = "version_1_rows_u32"
+"""What is written today: version 1, which wrote the rows of kinds in 64 bits at first, and always read both."""
 HDF5_OF_KEPT = "2.0.0"
 """Written with this HDF5, the kept files are the same to the byte; another may lay its directories out differently."""
 
 
 def test_every_form_of_every_version_is_kept_and_small() -> None:
-    assert FILES == ["version_0.h5", "version_0_archive.h5", "version_1.h5", "version_1_archive.h5"]
+    stems = ("version_0", "version_1", NEWEST)
+    assert sorted(FILES) == sorted(f"{stem}{form}.h5" for stem in stems for form in FORMS)
     assert all((KEPT / name).stat().st_size < 100 * 1024 for name in FILES)
 
 
@@ -69,6 +74,24 @@ def test_all_of_them_hold_the_same(tmp_path: Path) -> None:
     assert found[0]["kinds"]["sample"][3]["stack"][0] == "stack"
 
 
+@pytest.mark.parametrize(("name", "dtype"), [("version_0", "<i8"), ("version_1", "<i8"), (NEWEST, "<u4")])
+def test_rows_of_kinds_are_found_in_either_type(name: str, dtype: str) -> None:
+    with open_capture(KEPT / f"{name}.h5") as capture:
+        beyond = [-1, len(capture.events), 1 << 32, 1 << 62]
+        rows = np.array([*range(len(capture.events)), *beyond])
+        for table in capture.kinds.values():
+            own = np.flatnonzero(capture.events.kind == table.code)
+            assert table.stored_rows.dtype == table.index_rows.dtype == np.dtype(dtype)
+            assert table.rows.dtype == np.int64
+            assert table.rows.tolist() == own.tolist()
+            assert table.rows_at(slice(1, 3)).tolist() == own[1:3].tolist()
+            assert table.places_of(rows).tolist() == np.searchsorted(own, rows).tolist()
+            places = {int(row): place for place, row in enumerate(own)}
+            assert [table.place_of(row) for row in rows.tolist()] == [places.get(row, -1) for row in rows]
+            assert table.indices_of(rows).tolist() == [places.get(row, -1) for row in rows]
+            assert table.count_between(3, 900) == np.count_nonzero((own >= 3) & (own < 900))
+
+
 def test_tracks_of_version_1_have_attributes() -> None:
     with open_capture(KEPT / "version_1.h5") as capture:
         attributes = {track.uri: dict(track.attributes) for track in capture.tracks if track.attributes}
@@ -81,7 +104,7 @@ def test_tracks_of_version_1_have_attributes() -> None:
         assert not any(track.attributes for track in capture.tracks)
 
 
-@pytest.mark.parametrize("form", ["", "_archive"])
+@pytest.mark.parametrize("form", FORMS)
 def test_an_export_of_version_0_is_of_version_1(tmp_path: Path, form: str) -> None:
     assert main(["export", str(KEPT / f"version_0{form}.h5"), str(tmp_path / "x.h5")]) == 0
     with open_capture(KEPT / f"version_0{form}.h5") as capture:
@@ -94,11 +117,11 @@ def test_an_export_of_version_0_is_of_version_1(tmp_path: Path, form: str) -> No
         assert after[key] == before[key], key
 
 
-@pytest.mark.parametrize("form", ["", "_archive"])
+@pytest.mark.parametrize("form", FORMS)
 def test_what_is_written_today_is_what_was_frozen(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = KEPT / f"version_1{form}.h5"
+    kept = KEPT / f"{NEWEST}{form}.h5"
     with h5py.File(kept) as file:
         writer = bytes(file.attrs["writer"]).decode()
     # The only thing in the file that is another tomorrow.

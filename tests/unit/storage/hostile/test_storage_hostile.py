@@ -111,7 +111,10 @@ SURVIVED: dict[str, Callable[[h5py.File], object]] = {
     "negative durations": lambda f: f["events/duration"].__setitem__(slice(0, 4500, 3), -(2**63)),
     "names": lambda f: f["events/name"].__setitem__(slice(None), 2**32 - 1),
     "kinds": lambda f: f["events/kind"].__setitem__(slice(None), 255),
-    "rows of kinds": lambda f: f["kinds/kernel/row"].__setitem__(slice(0, 99), 2**62),
+    "rows of kinds": lambda f: f["kinds/kernel/row"].__setitem__(slice(0, 99), 2**32 - 1),
+    "wide rows of kinds": lambda f: replace(
+        f, "kinds/kernel/row", data=np.where(np.arange(len(f["kinds/kernel/row"])) < 99, 2**62, -5)
+    ),
     "rows of links": lambda f: f["links/to_row"].__setitem__(slice(0, 99), 2**62),
     "index of links": lambda f: f["links/by_to"].__setitem__(slice(None), -(2**62)),
     "rows of levels": lambda f: f["lod/row"].__setitem__(slice(None), 2**32 - 1),

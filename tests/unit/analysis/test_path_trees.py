@@ -14,9 +14,15 @@ from tests.unit.effort import rounds
 
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure import flame as flames
-from warpline.analysis.structure import path_tree
 from warpline.analysis.structure.flame import Flame, Tree, flame_graph, laid_out, turned
-from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
+from warpline.analysis.structure.nested import path_tree
+from warpline.analysis.structure.nested.path_tree import (
+    Lines,
+    PathTree,
+    depth_first,
+    joined_tree,
+    thread_tree,
+)
 from warpline.model.track_factory import TrackFactory
 from warpline.model.track_style import TRACE
 from warpline.storage import Capture
@@ -93,7 +99,7 @@ def test_a_cut_tree_keeps_outer_levels_and_the_heaviest_of_the_last_one(
     found: list[list[tuple[int, int, int]]], limit: int, of_thread: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(path_tree, "_THREAD_PATHS", of_thread)
+        patch.setattr(path_tree, "THREAD_PATHS", of_thread)
         tree = built(found, limit)
     kept, every = named(tree), expected(found)
     assert len(kept) <= limit
@@ -144,7 +150,7 @@ def test_boxes_lie_on_their_parents_the_widest_first(found: list[list[tuple[int,
 def test_a_level_that_one_thread_lost_is_not_shown_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = [(-1, 0, 9), *[(0, name, 1) for name in (0, 1, 2)]]
     deep = [(-1, 0, 9), (0, 0, 5), (1, 0, 4), (2, 0, 3)]
-    monkeypatch.setattr(path_tree, "_THREAD_PATHS", 3)
+    monkeypatch.setattr(path_tree, "THREAD_PATHS", 3)
     tree = built([wide, deep], 1_000)
     # The first thread keeps one level and the second three: deeper sums would be the second thread's alone.
     assert named(tree) == {(0,): (18, 2, 9, 9)}

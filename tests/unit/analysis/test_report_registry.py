@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.unit.analysis.analysis_tools import Program, rows_of
 
+from warpline import plugins
 from warpline.analysis.framework.registry import SUBJECTS, compute_report, find_report, reports
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.report_spec import ReportSpec
@@ -82,8 +83,10 @@ def test_without_the_kinds_it_needs_a_report_says_what_is_missing(tmp_path: Path
 @pytest.fixture
 def fresh_registry() -> Iterator[None]:
     reports.cache_clear()
+    plugins.forget()
     yield
     reports.cache_clear()
+    plugins.forget()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tests.unit.effort import rounds
 from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.report import NotRecorded, sort_table
 from warpline.analysis.framework.selection import Selection, View
+from warpline.analysis.structure.launches import last_of_each
 from warpline.model import UsageError
 from warpline.model.track_patterns import match_tracks
 from warpline.storage import Capture
@@ -123,3 +125,46 @@ def test_sums_of_a_range_equal_brute_force(
                 for row in rows_of(capture, "overlap", Selection(start, stop))
             }
             assert overlap["busy"] == busy
+
+
+@pytest.mark.fuzz
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400), st.integers(0, 3)), min_size=1, max_size=40),
+    st.tuples(st.integers(0, 400), st.integers(0, 200)) | st.none(),
+    st.frozensets(st.integers(0, 3)),
+    st.frozensets(st.integers(0, 3)) | st.none(),
+)
+@settings(max_examples=rounds(7))
+def test_events_that_are_read_by_name_are_those_of_all_that_are_so_called(
+    tmp_path_factory: pytest.TempPathFactory,
+    found: list[tuple[int, int, int]],
+    part: tuple[int, int] | None,
+    wanted: frozenset[int],
+    chosen: frozenset[int] | None,
+) -> None:
+    program = Program(tmp_path_factory.mktemp("named") / "named.h5")
+    for number, (stream, at, name) in enumerate(found):
+        program.gpu("kernel" if number % 3 else "memset", stream, at, at + 9, f"work {name}")
+    with program.finish() as capture:
+        ids = {name: i for name in range(4) if (i := capture.strings.id(f"work {name}")) is not None}
+        named = np.zeros(len(capture.strings), bool)
+        named[[i for name, i in ids.items() if name in wanted]] = True
+        start, stop = (None, None) if part is None else (part[0], part[0] + part[1])
+        names = None if chosen is None else frozenset(i for name, i in ids.items() if name in chosen)
+        view = View(capture, Selection(start, stop, names=names))
+        for kind in ("kernel", "memset"):
+            slow = view.events(kind)
+            slow = slow.take(named[slow.name])
+            fast = view.events(kind, named=named)
+            for column in ("row", "index", "start", "duration", "inside", "name"):
+                assert getattr(fast, column).tolist() == getattr(slow, column).tolist()
+            of_all = View(capture, Selection(start, stop)).events(kind)
+            kept = len(of_all) if names is None else int(np.isin(of_all.name, list(names)).sum())
+            assert len(view.events(kind)) == kept
+
+
+@given(st.lists(st.integers(0, 9)), st.sampled_from([0, 1 << 40]))
+def test_where_each_row_occurs_last(rows: list[int], far: int) -> None:
+    spread = np.array(rows, np.int64) * (1 + far)
+    last = {row: place for place, row in enumerate(rows)}
+    assert last_of_each(spread).tolist() == sorted(last.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_portions_change_nothing(found: list[tuple[int, int]], size: int, limit:
     keys = np.array([key for key, _ in found], np.uint32)
     column = np.array([value for _, value in found], np.int64)
 
-    def batches():  # type: ignore[no-untyped-def]
+    def batches() -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
         return ((keys[i : i + size], column[i : i + size]) for i in range(0, len(keys), size))
 
     check(batch_statistics(batches, limit, compiled=False), brute(found))
@@ -92,7 +93,7 @@ def test_bins_find_what_sorting_finds(
     column = shapes[seed % len(shapes)]()
     size = int(random.integers(1, n))
 
-    def batches():  # type: ignore[no-untyped-def]
+    def batches() -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
         return ((keys[i : i + size], column[i : i + size]) for i in range(0, n, size))
 
     with pytest.MonkeyPatch.context() as patch:

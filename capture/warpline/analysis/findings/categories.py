@@ -273,8 +273,7 @@ def _named_events(
         and (target.gpu is None or target.gpu.rank is None or t.rank in (None, target.gpu.rank))
     )
     kinds = [kind for kind in _LOADING_KINDS if kind in view.capture.kinds] if wanted.any() else []
-    found = [view.events(kind, tracks) for kind in kinds]
-    events = join_events([part.take(wanted[part.name]) for part in found])
+    events = join_events([view.events(kind, tracks, wanted) for kind in kinds])
     of_track = np.array([-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64)
     thread = of_track[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     return thread, np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns)

@@ -20,11 +20,12 @@ from warpline.analysis.findings.segments import (
     overlay,
 )
 from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.nesting import search
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.structure.gpu_gaps import LATENCY_NS, SYNCHRONIZATION
+from warpline.analysis.structure.gpu_gaps import LATENCY_NS, SYNCHRONIZATION, times_in_order
 from warpline.analysis.structure.gpus import Gpu
 from warpline.analysis.structure.kernels import communication_ids
-from warpline.analysis.structure.launches import launch_of_rows, threads_of_tracks
+from warpline.analysis.structure.launches import calls_of_rows, threads_of_tracks
 from warpline.analysis.structure.overlap import gaps
 from warpline.model.intervals import (
     clip_intervals,
@@ -114,7 +115,7 @@ def _work(view: View, gpu: Gpu) -> _Work:
     work = _Work(*(np.concatenate(columns.pop(0)) for _ in fields(_Work)))
     if (work.start[1:] >= work.start[:-1]).all():
         return work
-    return work.take(np.argsort(work.start, kind="stable"))
+    return work.take(times_in_order(work.start)[0])
 
 
 def _behind(view: View, gpu: Gpu) -> list[_Work]:
@@ -169,22 +170,20 @@ def _idle(
         return join_segments(parts), frozenset()
     following = work.row[place[before]]
     by_row = np.argsort(following, kind="stable")
-    launches, of_event = launch_of_rows(view, following[by_row].astype(np.int64))
-    launch = np.empty(len(before), np.int64)
-    launch[by_row] = of_event
-    known = launch >= 0
+    rows = following[by_row].astype(np.int64)
+    launched, of_thread, call_start, of_call = calls_of_rows(view, rows)
+    own = by_row[search(rows, launched)]
+    call, thread, done = np.full((3, len(before)), -1, np.int64)
+    call[own], thread[own] = of_call, of_thread
+    # Until the launching call is done the host has not done its part; some work starts even before.
+    done[own] = call_start + view.durations(of_call)
+    known = call >= 0
     start, stop = start[before], stop[before]
-    call, thread = np.full(len(before), 0, np.int64), np.full(len(before), -1, np.int64)
-    if len(launches):
-        # Until the launching call is done the host has not done its part; some work starts even before.
-        call[known] = launches.call_stop[launch[known]]
-        thread[known] = launches.thread[launch[known]]
-    middle = np.where(known, np.clip(call, start, stop), start)
+    middle = np.where(known, np.clip(done, start, stop), start)
     waits = np.flatnonzero(middle > start)
     followed = (thread >= 0) & tracked[np.clip(thread, 0, len(tracked) - 1)]
     by = np.where(followed, thread, -1)
-    calls = launches.call[launch[waits]] if len(launches) else -1
-    parts.append(make_segments(actor, start[waits], middle[waits], Cause.LAUNCH, by[waits], row=calls))
+    parts.append(make_segments(actor, start[waits], middle[waits], Cause.LAUNCH, by[waits], row=call[waits]))
     rest = np.flatnonzero(stop > middle)
     is_latency = known & ((middle > start) | (stop - start <= LATENCY_NS))
     cause = np.where(known, np.int8(Cause.STREAM), np.int8(Cause.NO_LAUNCH))
@@ -211,8 +210,7 @@ def with_calls(view: View, host: Segments) -> Segments:
         wanted = matching_names(view.capture, pattern)
         if not wanted.any():
             continue
-        events = view.events("cuda_api")
-        events = events.take(wanted[events.name])
+        events = view.events("cuda_api", named=wanted)
         thread = threads_of_tracks(view)[view.track_of(events.row)] if len(events) else events.row
         start, stop = np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns)
         kept = np.flatnonzero((stop > start) & np.isin(thread, host.actor))
@@ -238,8 +236,7 @@ def with_synchronization(view: View, host: Segments, found: list[GpuTime]) -> Se
     wanted = matching_names(view.capture, SYNCHRONIZATION)
     if not found or not wanted.any() or not view.has("cuda_api"):
         return host
-    events = view.events("cuda_api")
-    events = events.take(wanted[events.name])
+    events = view.events("cuda_api", named=wanted)
     thread = threads_of_tracks(view)[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     events, thread = events.take(thread >= 0), thread[thread >= 0]
     by = _gpu_of_threads(view, found)[thread]

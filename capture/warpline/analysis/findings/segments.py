@@ -55,7 +55,7 @@ def narrow(values: npt.NDArray[np.integer[Any]]) -> IntArray:
     return values.astype(np.int32 if fits else np.int64, copy=False)
 
 
-def distinct(values: IntArray) -> tuple[Int64Array, Int64Array]:
+def distinct(values: npt.NDArray[np.integer[Any]]) -> tuple[Int64Array, Int64Array]:
     """Sorted distinct values, and for each value its place among them; not sorted where they are close together."""
     if not len(values):
         none = np.empty(0, np.int64)

@@ -21,6 +21,7 @@ from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics
 from warpline.compiled import address, usable_cores
+from warpline.memory_room import require_memory
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -176,6 +177,7 @@ def _built(found: ctypes.CDLL, view: View, kind: str, keys: Keys) -> _Blocks | N
     fine: list[tuple[UInt32Array, Sums]] = []
     coarse: list[tuple[UInt32Array, Sums]] = []
     entries = 0
+    require_memory(threads)
     with ThreadPoolExecutor(threads, "sums") as pool:
         try:
             for begin in range(0, len(runs), 4 * threads):

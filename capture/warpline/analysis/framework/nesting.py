@@ -31,6 +31,8 @@ def library() -> ctypes.CDLL | None:
             "warpline_search": (None, [INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
             "warpline_innermost": (None, [POINTER, INTEGER, *[POINTER] * 3]),
             "warpline_pair_totals": (None, [INTEGER, *[POINTER] * 5, INTEGER, INTEGER, POINTER]),
+            "warpline_nested": (INTEGER, [POINTER, POINTER]),
+            "warpline_nested_free": (None, [POINTER]),
             "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 4]),
             "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
             "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpline import plugins
 from warpline.analysis.framework.not_recorded import of_import
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Report, Table
@@ -23,8 +24,6 @@ from warpline.model import UsageError
 from warpline.model.progress import IsCancelled
 
 if TYPE_CHECKING:
-    from importlib import metadata
-
     from warpline.storage import Capture
 
 SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "cpu", "findings.reports")
@@ -40,7 +39,7 @@ def reports() -> tuple[ReportSpec, ...]:
     when it is asked for.
     """
     found = {spec.name: spec for name, module in _modules().items() if (spec := _of_module(name, module))}
-    for point in _entry_points():
+    for point in plugins.entry_points(ENTRY_POINT_GROUP):
         if point.name not in found:
             found[point.name] = _of_entry_point(point)
     return tuple(sorted(found.values(), key=lambda spec: (spec.place, spec.name)))
@@ -54,7 +53,8 @@ def find_report(name: str) -> ReportSpec:
     module = _modules().get(name)
     spec = _of_module(name, module) if module else None
     if spec is None:
-        spec = next((_of_entry_point(point) for point in _entry_points() if point.name == name), None)
+        points = plugins.entry_points(ENTRY_POINT_GROUP)
+        spec = next((_of_entry_point(point) for point in points if point.name == name), None)
     if spec is not None:
         return spec
     near = get_close_matches(name, [spec.name for spec in reports()], n=3)
@@ -80,14 +80,7 @@ def _of_module(name: str, module: str) -> ReportSpec | None:
     return spec if isinstance(spec, ReportSpec) and spec.name == name else None
 
 
-def _entry_points() -> list[metadata.EntryPoint]:
-    # Takes as long as importing all reports: only for who wants more than a built-in one.
-    from importlib import metadata
-
-    return list(metadata.entry_points(group=ENTRY_POINT_GROUP))
-
-
-def _of_entry_point(point: metadata.EntryPoint) -> ReportSpec:
+def _of_entry_point(point: plugins.EntryPoint) -> ReportSpec:
     """What a distribution registered, or a report that says why there is none."""
     try:
         spec = point.load()
@@ -101,15 +94,14 @@ def _of_entry_point(point: metadata.EntryPoint) -> ReportSpec:
     return spec
 
 
-def _broken(point: metadata.EntryPoint, reason: str) -> ReportSpec:
-    source = point.dist.name if point.dist is not None else point.value
+def _broken(point: plugins.EntryPoint, reason: str) -> ReportSpec:
     said = english(
         "report {name} cannot be loaded from {value}: {reason}",
         name=point.name,
         value=point.value,
         reason=reason,
     )
-    answer = NotRecorded(said, english("update or uninstall {source}", source=source))
+    answer = NotRecorded(said, english("update or uninstall {source}", source=point.distribution))
 
     def compute(_view: View, _options: Options) -> Table | NotRecorded:
         return answer

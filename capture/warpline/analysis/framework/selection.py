@@ -18,8 +18,10 @@ from warpline.model.progress import IsCancelled, check_cancelled
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
+    from warpline.storage.columns.kind_table import KindTable
 
 Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 GPU_KINDS = ("kernel", "memcpy", "memset", "graph", "gpu_event")
 """Kinds whose events occupy a GPU."""
 BATCH_EVENTS = 1 << 20
@@ -30,12 +32,10 @@ _FARTHEST_NS = 1 << 61
 class Selection:
     """What is selected. None (or an empty tuple) leaves a side open.
 
-    ``start_ns``/``stop_ns`` are capture times, half open. ``tracks`` are track indices; a track selects
-    everything below
-    it. ``threads`` are indices into the capture's threads, ``processes`` likewise, ``streams`` track
-    indices of streams,
-    ``ranks`` rank numbers, ``names`` string ids. ``threads`` limits host tracks and the GPU work they launched,
-    ``streams`` limits GPU tracks.
+    ``start_ns``/``stop_ns`` are capture times, half open. ``tracks`` are track indices; a track selects everything
+    below it. ``threads`` are indices into the capture's threads, ``processes`` likewise, ``streams`` track indices of
+    streams, ``ranks`` rank numbers, ``names`` string ids. ``threads`` limits host tracks and the GPU work they
+    launched, ``streams`` limits GPU tracks.
     """
 
     start_ns: int | None = None
@@ -96,6 +96,14 @@ def join_events(parts: Sequence[SelectedEvents]) -> SelectedEvents:
     return SelectedEvents(
         *(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(SelectedEvents))
     )
+
+
+def _places(table: KindTable, spans: Sequence[Span]) -> Iterator[tuple[int, int, int]]:
+    """Parts of a kind's table that lie in spans of rows: (first, stop, clock offset); none is empty."""
+    borders = np.array([(span.first, span.stop) for span in spans], np.int64).reshape(-1, 2)
+    for (first, stop), span in zip(table.places_of(borders).tolist(), spans, strict=True):
+        if stop > first:
+            yield first, stop, span.offset_ns
 
 
 class View:
@@ -201,26 +209,21 @@ class View:
 
     def lane_spans(self, tracks: frozenset[int]) -> Iterator[tuple[int, Span]]:
         """(track, rows that overlap the range) of each lane of some tracks, in the order of lanes; none is empty."""
-        lanes = self.capture.lanes
-        for track, first, count in zip(
-            lanes.track.tolist(), lanes.first.tolist(), lanes.count.tolist(), strict=True
-        ):
-            if track in tracks and count:
-                offset = self.capture.clock_offset_of_track(track)
-                span = (
-                    Span(first, first + count, offset) if self.is_whole else self._cut(first, count, offset)
-                )
+        for lane, track in enumerate(self.capture.lanes.track.tolist()):
+            if track in tracks:
+                span = self._span_of_lane(lane)
                 if span.stop > span.first:
                     yield track, span
 
-    def _cut(self, first: int, count: int, offset: int) -> Span:
-        start = self.capture.events.start[first : first + count]
-        low, high = self.start_ns + offset, self.stop_ns + offset
-        begin = int(np.searchsorted(start, low, "left"))
-        end = int(np.searchsorted(start, high, "left"))
-        if begin and int(start[begin - 1]) + int(self.capture.events.duration[first + begin - 1]) > low:
-            begin -= 1
-        return Span(first + begin, first + max(end, begin), offset)
+    def _span_of_lane(self, lane: int) -> Span:
+        """Rows of a lane that overlap the range, of which there may be none."""
+        capture = self.capture
+        rows = (
+            capture.lanes.rows(lane)
+            if self.is_whole
+            else capture.lane_slice(lane, self.start_ns, self.stop_ns)
+        )
+        return Span(rows.start, rows.stop, int(capture.lane_offset_ns[lane]))
 
     def has(self, *kinds: str) -> bool:
         """Whether the capture holds any event of these kinds, selected or not."""
@@ -235,12 +238,7 @@ class View:
         table = self.capture.kinds.get(kind)
         if table is None:
             return
-        rows = table.stored_rows
-        for span in self.spans(tracks):
-            first = int(np.searchsorted(rows, span.first, "left"))
-            stop = int(np.searchsorted(rows, span.stop, "left"))
-            if stop > first:
-                yield first, stop, span.offset_ns
+        yield from _places(table, self.spans(tracks))
 
     def lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
         """As `kind_ranges`, lane by lane: only the first and the last event of each can reach out of the range."""
@@ -250,23 +248,24 @@ class View:
         return iter(found)
 
     def _find_lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
-        table = self.capture.kinds[kind].stored_rows
         spans = [span for _, span in self.lane_spans(self.tracks)]
-        borders = np.array([(span.first, span.stop) for span in spans], np.int64).reshape(-1, 2)
-        places = np.searchsorted(table, borders.astype(table.dtype))
-        for (first, stop), span in zip(places.tolist(), spans, strict=True):
-            if stop > first:
-                yield first, stop, span.offset_ns
+        return _places(self.capture.kinds[kind], spans)
 
     def batches(
-        self, kind: str, tracks: frozenset[int] | None = None, size: int = BATCH_EVENTS
+        self,
+        kind: str,
+        tracks: frozenset[int] | None = None,
+        size: int = BATCH_EVENTS,
+        named: BoolArray | None = None,
     ) -> Iterator[SelectedEvents]:
-        """The selected events of a kind, at most ``size`` at a time; small neighbours are put together."""
+        """The selected events of a kind, at most ``size`` at a time; small neighbours are put together. With ``named``,
+        flags of string ids, only those so called: nothing but the names is read of others.
+        """
         waiting: list[SelectedEvents] = []
         filled = 0
         for first, stop, offset in self.kind_ranges(kind, tracks):
             for begin in range(first, stop, size):
-                part = self._read(kind, begin, min(begin + size, stop), offset)
+                part = self._read(kind, begin, min(begin + size, stop), offset, named)
                 if filled + len(part) > size and waiting:
                     yield join_events(waiting)
                     waiting, filled = [], 0
@@ -277,13 +276,11 @@ class View:
 
     def places(self, kind: str, first: int, stop: int) -> slice | Int64Array:
         """Event rows of a part of a kind's table as an index into columns: a slice where they follow each other."""
-        stored = self.capture.kinds[kind].stored_rows
-        last = max(len(self.capture.events) - 1, 0)
-        low, high = int(stored[first]), int(stored[stop - 1])
-        if high - low == stop - first - 1 and low >= 0 and high <= last:
+        table = self.capture.kinds[kind]
+        low, high = int(table.stored_rows[first]), int(table.stored_rows[stop - 1])
+        if high - low == stop - first - 1 and low >= 0 and high < len(self.capture.events):
             return slice(low, high + 1)
-        rows: Int64Array = np.clip(stored[first:stop], 0, last).astype(np.int64)
-        return rows
+        return table.rows_at(slice(first, stop))
 
     def names(self, place: slice | Int64Array) -> npt.NDArray[np.uint32]:
         """String ids of events; never beyond the capture's strings, whatever stands in the file."""
@@ -302,26 +299,34 @@ class View:
         is_sound = not len(found) or (int(found.min()) >= 0 and int(found.max()) <= _FARTHEST_NS)
         return found if is_sound else np.clip(found, 0, _FARTHEST_NS)
 
-    def events(self, kind: str, tracks: frozenset[int] | None = None) -> SelectedEvents:
-        """All selected events of a kind, ordered by row."""
-        return join_events(list(self.batches(kind, tracks)))
+    def events(
+        self, kind: str, tracks: frozenset[int] | None = None, named: BoolArray | None = None
+    ) -> SelectedEvents:
+        """All selected events of a kind, or those so called (see `batches`), ordered by row."""
+        return join_events(list(self.batches(kind, tracks, named=named)))
 
-    def _read(self, kind: str, first: int, stop: int, offset: int) -> SelectedEvents:
+    def _read(
+        self, kind: str, first: int, stop: int, offset: int, named: BoolArray | None = None
+    ) -> SelectedEvents:
         self.check_cancelled()
         place = self.places(kind, first, stop)
+        name, index = self.names(place), np.arange(first, stop)
+        wanted = self.selection.names
+        if named is not None or wanted is not None:
+            keep = np.True_ if named is None else named[name]
+            if wanted is not None:
+                keep = keep & np.isin(name, np.fromiter(wanted, np.uint32, len(wanted)))
+            kept = np.flatnonzero(keep)
+            name, index = name[kept], index[kept]
+            place = kept + place.start if isinstance(place, slice) else place[kept]
         row = np.arange(place.start, place.stop) if isinstance(place, slice) else place
         start = self.starts(place, offset)
         duration = self.durations(place)
-        name = self.names(place)
         inside = duration
         if not self.is_whole:
             end = np.minimum(start + duration, self.stop_ns)
             inside = np.maximum(end - np.maximum(start, self.start_ns), 0)
-        events = SelectedEvents(row, np.arange(first, stop), start, duration, inside, name)
-        wanted = self.selection.names
-        if wanted is not None:
-            events = events.take(np.isin(name, np.fromiter(wanted, np.uint32, len(wanted))))
-        return events
+        return SelectedEvents(row, index, start, duration, inside, name)
 
     def column(self, kind: str, name: str, index: Int64Array) -> npt.NDArray[Any]:
         """An attribute at places of the kind's table: a masked array; fully masked when the kind has no
@@ -348,28 +353,26 @@ class View:
         order, first = self._lane_order
         return order[np.maximum(search(first, rows, behind=True) - 1, 0)]
 
-    def lane_events(self, tracks: Iterable[int], kinds: Sequence[str] | None = None) -> list[LaneEvents]:
-        """Whole lanes of some tracks from the outermost depth inwards, cut to what overlaps the range.
-
-        ``kinds`` leaves out events of other kinds.
-        """
+    def nested_spans(self, tracks: Iterable[int]) -> Iterator[Span]:
+        """Rows that overlap the range of each lane of some tracks, from the outermost depth inwards; none is empty."""
         lanes = self.capture.lanes
-        wanted = frozenset(tracks)
         track_column, depth = np.asarray(lanes.track), np.asarray(lanes.depth)
-        numbers = [int(n) for n in np.flatnonzero(np.isin(track_column, list(wanted)))]
+        numbers = np.flatnonzero(np.isin(track_column, list(tracks))).tolist()
+        for number in sorted(numbers, key=lambda n: (int(depth[n]), n)):
+            self.check_cancelled()
+            span = self._span_of_lane(number)
+            if span.stop > span.first:
+                yield span
+
+    def lane_events(self, tracks: Iterable[int], kinds: Sequence[str] | None = None) -> list[LaneEvents]:
+        """The events of `nested_spans`, lane by lane. ``kinds`` leaves out events of other kinds."""
         codes = None
         if kinds is not None:
             codes = [self.capture.kinds[kind].code for kind in kinds if kind in self.capture.kinds]
         result = []
-        for number in sorted(numbers, key=lambda n: (int(depth[n]), n)):
-            self.check_cancelled()
-            first, count = int(lanes.first[number]), int(lanes.count[number])
-            offset = self.capture.clock_offset_of_track(int(track_column[number]))
-            span = Span(first, first + count, offset) if self.is_whole else self._cut(first, count, offset)
-            if span.stop <= span.first:
-                continue
+        for span in self.nested_spans(tracks):
             row = np.arange(span.first, span.stop)
-            start = self.starts(slice(span.first, span.stop), offset)
+            start = self.starts(slice(span.first, span.stop), span.offset_ns)
             stop = start + self.durations(slice(span.first, span.stop))
             if codes is not None:
                 keep = np.isin(self.capture.events.kind[span.first : span.stop], codes)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
@@ -15,7 +18,8 @@ from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics, side_columns, side_data
 from warpline.analysis.paddle.framework_overhead import framework_overhead
 from warpline.analysis.structure.host_events import TREE_KINDS, ThreadEvents, threads_with_events
-from warpline.analysis.structure.path_tree import (
+from warpline.analysis.structure.nested.nested_sums import path_trees
+from warpline.analysis.structure.nested.path_tree import (
     MAX_PATHS,
     Lines,
     PathTree,
@@ -25,12 +29,17 @@ from warpline.analysis.structure.path_tree import (
 )
 from warpline.i18n import english
 
+Int64Array = npt.NDArray[np.int64]
+
 
 def events(view: View, options: Options) -> Table | NotRecorded:
     """The tree of host events: paths of names, with CPU and GPU time."""
     if not view.has(*TREE_KINDS):
         return missing("operator")
-    tree = joined_tree([_thread_tree(found, options) for found in threads_with_events(view)])
+    trees = path_trees(view, TREE_KINDS, MAX_PATHS, True, _columns, options.by_thread)
+    if trees is None:
+        trees = [_thread_tree(found, options) for found in threads_with_events(view)]
+    tree = joined_tree(trees)
     order = depth_first(tree)
     texts = view.capture.strings.get(tree.lines.name[order].tolist())
     titles = thread_titles(view)
@@ -65,6 +74,16 @@ def events(view: View, options: Options) -> Table | NotRecorded:
         targets=Targets(names=tree.lines.name[order].astype(np.uint32)),
         scope=scope_text(view, english("Host events")),
         notes=(*_cut_note(tree), *_head_notes(view)),
+    )
+
+
+def _columns(entries: npt.NDArray[Any]) -> tuple[tuple[Int64Array, ...], ...]:
+    """The columns of `_thread_tree` from sums by path."""
+    count, cpu, gpu = entries["count"], entries["cpu"], entries["gpu"]
+    return (
+        (cpu + gpu, count, cpu, gpu),
+        (entries["cpu_min"], entries["gpu_min"]),
+        (entries["cpu_max"], entries["gpu_max"]),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero
 from warpline.analysis.framework.thread_columns import pid_tid
 from warpline.analysis.structure.launches import has_launches
+from warpline.analysis.structure.nested.nested_sums import felt_events
 from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_thread, project
 
 Int64Array = npt.NDArray[np.int64]
@@ -92,6 +95,26 @@ def all_ranges(view: View) -> NestedRanges:
     return NestedRanges(index=index, **joined)
 
 
+def felt_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDArray[Any]]:
+    """The ranges of each thread inside of which GPU work was launched: columns of `FELT` as far as `NestedRanges` has
+    them, in the order of `all_ranges`.
+    """
+    done = 0
+    for felt in felt_events(view, "range"):
+        if felt is None:
+            break
+        done += 1
+        yield felt
+    else:
+        return
+    for found in islice(lanes_by_thread(view, ("range",)), done, None):
+        columns = _nested(found)
+        columns["works"] = columns["work"]
+        columns["index"] = view.capture.kinds["range"].indices_of(columns["row"])
+        is_felt = columns["works"] > 0
+        yield {name: values[is_felt] for name, values in columns.items()}
+
+
 THREAD_COLUMNS = (Column("pid", "PID", Role.ID), Column("tid", "TID", Role.ID))
 NESTING_COLUMNS = (
     Column("level", "Lvl", Role.NUMBER),
@@ -130,8 +153,10 @@ def stack_of(ranges: NestedRanges) -> Callable[[int], str]:
 
 
 def projected_ranges(view: View) -> NestedRanges | NotRecorded:
+    return why_not_projected(view) or all_ranges(view)
+
+
+def why_not_projected(view: View) -> NotRecorded | None:
     if not view.has("range"):
         return missing("range")
-    if not has_launches(view):
-        return missing("launch")
-    return all_ranges(view)
+    return None if has_launches(view) else missing("launch")

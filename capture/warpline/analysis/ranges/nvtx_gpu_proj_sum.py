@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.statistics import group_statistics
-from warpline.analysis.framework.tables import combine_keys, scope_text, stat_columns, stat_data
-from warpline.analysis.ranges.nested_ranges import projected_ranges
+from warpline.analysis.framework.statistics import batch_statistics
+from warpline.analysis.framework.tables import Groups, scope_text, stat_columns, stat_data
+from warpline.analysis.ranges.nested_ranges import felt_ranges, why_not_projected
 from warpline.analysis.ranges.range_names import RangeNames, range_targets, style_texts, styles
 from warpline.i18n import english
+
+Int64Array = npt.NDArray[np.int64]
 
 
 def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
     """Ranges by name: from the first to the last GPU operation they launched."""
-    ranges = projected_ranges(view)
-    if isinstance(ranges, NotRecorded):
-        return ranges
-    names = RangeNames(view)
-    used = np.flatnonzero(ranges.work > 0)
-    code = names.codes(ranges.index, view.names(ranges.row))[used]
-    style = styles(view, ranges.index, ranges.row)[used]
-    key, first = combine_keys(code, style)
-    stats = group_statistics(key, (ranges.work_stop - ranges.work_start)[used])
-    operations = np.bincount(key, weights=ranges.work[used], minlength=len(first)).astype(np.int64)
-    levels = np.bincount(key, weights=ranges.level[used], minlength=len(first))
-    children = np.bincount(key, weights=ranges.children[used], minlength=len(first))
+    if (why := why_not_projected(view)) is not None:
+        return why
+    names, groups = RangeNames(view), Groups()
+    numbers: list[npt.NDArray[np.uint32]] = []
+    spans: list[Int64Array] = []
+    sums = np.zeros((3, 0), np.int64)
+    for felt in felt_ranges(view):
+        name = view.names(felt["row"])
+        number = groups.codes(names.domains(felt["index"]), name, styles(view, felt["index"], felt["row"]))
+        added = np.zeros((3, max(sums.shape[1], int(number.max(initial=-1)) + 1)), np.int64)
+        added[:, : sums.shape[1]] = sums
+        for total, column in zip(added, ("works", "level", "children"), strict=True):
+            total += np.bincount(number, weights=felt[column], minlength=len(total)).astype(np.int64)
+        sums = added
+        numbers.append(number.astype(np.uint32))
+        spans.append(felt["work_stop"] - felt["work_start"])
+    domain, name, style = (np.ma.getdata(c) for c in groups.columns(np.arange(sums.shape[1]), 3))
+    code = (domain << 32) | name
+    # Of equal totals that with the lower code comes first.
+    first = np.lexsort((style, code))
+    place = np.empty(len(first), np.int64)
+    place[first] = np.arange(len(first))
+    stats = batch_statistics(lambda: ((place[n], span) for n, span in zip(numbers, spans, strict=True)))
+    operations, levels, children = sums[:, first]
     order = np.argsort(-stats.total, kind="stable")
     stats = stats.take(order)
     of_group = first[stats.key]

@@ -51,7 +51,7 @@ def operators_around(view: View, rows: Int64Array) -> npt.NDArray[np.uint32]:
     the capture where there is none.
     """
     found = np.full(len(rows), len(view.capture.strings), np.uint32)
-    work, thread, start = calls_of_rows(view, rows)
+    work, thread, start, _ = calls_of_rows(view, rows)
     operators = enclosing_of_calls(view, thread, start, ("operator",))
     is_known = operators >= 0
     found[search(rows, work[is_known])] = view.names(operators[is_known])

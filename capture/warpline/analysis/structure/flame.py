@@ -5,7 +5,7 @@ bottom up.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,9 @@ from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys
 from warpline.analysis.framework.thread_columns import thread_titles
-from warpline.analysis.structure.host_events import host_tracks
-from warpline.analysis.structure.path_tree import Lines, PathTree, joined_tree, thread_tree
+from warpline.analysis.structure.host_events import tracks_by_thread
+from warpline.analysis.structure.nested.nested_sums import path_trees
+from warpline.analysis.structure.nested.path_tree import Lines, PathTree, joined_tree, thread_tree
 from warpline.i18n import translated
 
 if TYPE_CHECKING:
@@ -114,8 +115,23 @@ class Tree:
 
 
 def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
+    trees = path_trees(view, kinds, MAX_BOXES, False, _columns)
+    joined = joined_tree(_thread_trees(view, kinds) if trees is None else trees, MAX_BOXES)
+    value, own, count = joined.lines.sums or (np.empty(0, np.int64),) * 3
+    tree = Tree()
+    tree.name, tree.parent = joined.lines.name.tolist(), joined.lines.parent.tolist()
+    tree.own, tree.count, tree.value = own.tolist(), count.tolist(), value.tolist()
+    return tree
+
+
+def _columns(entries: npt.NDArray[Any]) -> tuple[tuple[Int64Array, ...], ...]:
+    """The columns of `_thread_trees` from sums by path."""
+    return ((entries["cpu"], entries["self_cpu"], entries["count"]),)
+
+
+def _thread_trees(view: View, kinds: tuple[str, ...]) -> list[PathTree]:
     found: list[PathTree] = []
-    for tracks in _tracks_by_thread(view):
+    for tracks in tracks_by_thread(view).values():
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
             continue
@@ -128,20 +144,7 @@ def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
         names = view.names(row).astype(np.int64)
         zeros = np.zeros(len(row), np.int64)
         found.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1)), MAX_BOXES))
-    joined = joined_tree(found, MAX_BOXES)
-    value, own, count = joined.lines.sums or (np.empty(0, np.int64),) * 3
-    tree = Tree()
-    tree.name, tree.parent = joined.lines.name.tolist(), joined.lines.parent.tolist()
-    tree.own, tree.count, tree.value = own.tolist(), count.tolist(), value.tolist()
-    return tree
-
-
-def _tracks_by_thread(view: View) -> list[list[int]]:
-    found: dict[tuple[int | None, int], list[int]] = {}
-    for track in host_tracks(view):
-        key = (track.thread, -1 if track.thread is not None else track.index)
-        found.setdefault(key, []).append(track.index)
-    return list(found.values())
+    return found
 
 
 def turned(tree: Tree) -> Tree:
@@ -217,7 +220,7 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
     ground, filled = 1, 0
     captions: list[tuple[int, str]] = []
     title = thread_titles(view)
-    for tracks in _tracks_by_thread(view):
+    for tracks in tracks_by_thread(view).values():
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
             continue

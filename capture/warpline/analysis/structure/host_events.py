@@ -85,15 +85,20 @@ def _is_of_profiler(track: Track) -> bool:
     return track.process is None and track.thread is None and track.uri.rpartition("/")[2] == "profiler"
 
 
-def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iterator[ThreadEvents]:
-    """The host events thread by thread."""
-    capture = view.capture
+def tracks_by_thread(view: View) -> dict[int, list[int]]:
+    """`host_tracks` by their thread, as `threads_of_tracks` numbers it."""
     threads = threads_of_tracks(view)
     of_thread: dict[int, list[int]] = {}
     for track in host_tracks(view):
         of_thread.setdefault(int(threads[track.index]), []).append(track.index)
+    return of_thread
+
+
+def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iterator[ThreadEvents]:
+    """The host events thread by thread."""
+    capture = view.capture
     launches = launches_of_host(view)
-    for thread, tracks in of_thread.items():
+    for thread, tracks in tracks_by_thread(view).items():
         chosen = frozenset(tracks)
         if not any(view.count(kind, chosen) for kind in kinds if kind in capture.kinds):
             continue

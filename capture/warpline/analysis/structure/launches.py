@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.nesting import search
-from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, View
+from warpline.analysis.framework.selection import BATCH_EVENTS, GPU_KINDS, SelectedEvents, View
 from warpline.model.links import LAUNCH
 
 Int64Array = npt.NDArray[np.int64]
@@ -60,6 +60,22 @@ def has_launches(view: View) -> bool:
     return LAUNCH in view.capture.links.kinds and view.capture.links.counts().get(LAUNCH, 0) > 0
 
 
+def is_work_launched_once(view: View) -> bool:
+    """Whether no two links say what launched the same work; looks at all of the capture, in portions."""
+    links = view.capture.links
+    code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
+    is_launched = np.zeros(len(view.capture.events) + 1, bool)
+    count = 0
+    for first in range(0, len(links), BATCH_EVENTS):
+        view.check_cancelled()
+        part = slice(first, first + BATCH_EVENTS)
+        work = links.to_row[part][links.kind[part] == code]
+        work = work[work >= 0]
+        is_launched[work] = True
+        count += len(work)
+    return int(np.count_nonzero(is_launched)) == count
+
+
 def launches_from(view: View, tracks: frozenset[int] | None = None) -> Launches:
     """GPU work launched by host calls that begin in the selected range on the selected (or given) tracks.
 
@@ -103,8 +119,8 @@ def launch_of_rows(view: View, rows: Int64Array) -> tuple[Launches, Int64Array]:
     return launches, place
 
 
-def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """(row, thread and start of its launching call) of those GPU events of ascending rows that have one.
+def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    """(row; thread, start and row of its launching call) of those GPU events of ascending rows that have one.
 
     As `launch_of_rows`, in the order of rows, for who needs no more of the launches.
     """
@@ -132,8 +148,8 @@ def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array,
         order = np.lexsort((start, work))
         is_last = np.append(work[order][1:] != work[order][:-1], True)
         order = order[is_last[: len(order)]]
-        work, thread, start = work[order], thread[order], start[order]
-    return work, thread, start
+        work, thread, start, call = work[order], thread[order], start[order], call[order]
+    return work, thread, start, call
 
 
 def gpu_events(view: View, kind: str) -> SelectedEvents:
@@ -183,9 +199,20 @@ def _columns(view: View, index: Int64Array) -> Launches:
     if not (call_start[1:] >= call_start[:-1]).all():
         launches = launches.take(np.argsort(call_start, kind="stable"))
     # Where two calls claim the same work (a runtime call around its driver call), the one that began last did it.
-    if (launches.work[1:] > launches.work[:-1]).all():
-        return launches
-    _, last = np.unique(launches.work[::-1], return_index=True)
-    if len(last) == len(launches):
-        return launches
-    return launches.take(np.sort(len(launches) - 1 - last))
+    last = last_of_each(launches.work)
+    return launches if len(last) == len(launches) else launches.take(last)
+
+
+def last_of_each(rows: Int64Array) -> Int64Array:
+    """Where each distinct row occurs last, ascending; by a table where rows are close together, else sorted."""
+    if not len(rows):
+        return rows
+    low = int(rows.min())
+    span = int(rows.max()) - low + 1
+    if span > 8 * len(rows) + 65_536:
+        _, last = np.unique(rows[::-1], return_index=True)
+        return np.sort(len(rows) - 1 - last)
+    # Of several entries for one place the last one stays.
+    place = np.full(span, -1, np.int64)
+    place[rows - low] = np.arange(len(rows))
+    return np.flatnonzero(place[rows - low] == np.arange(len(rows)))

@@ -13,8 +13,14 @@ from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.nesting import LaneEvents, flat_parents, self_times, window_sums, windows
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.launches import threads_of_tracks
+from warpline.analysis.structure.nested.path_tree import (
+    Lines,
+    PathTree,
+    depth_first,
+    joined_tree,
+    thread_tree,
+)
 from warpline.analysis.structure.operator_sums import OperatorSums, derivatives, operator_flops
-from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
 from warpline.analysis.structure.projection import launches_of_host
 
 Int64Array = npt.NDArray[np.int64]

@@ -18,6 +18,7 @@ from warpline.analysis.framework.nesting import (
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.launches import (
     Launches,
+    is_work_launched_once,
     launch_of_rows,
     launches_from,
     threads_of_tracks,
@@ -71,20 +72,27 @@ class ThreadLanes:
     launches: Launches
 
 
+def tracks_holding(view: View, kinds: Sequence[str]) -> dict[int, list[int]]:
+    """The selected tracks that hold these kinds, by their thread, as `threads_of_tracks` numbers it."""
+    capture = view.capture
+    tables = [capture.kinds[kind] for kind in kinds if kind in capture.kinds]
+    threads = threads_of_tracks(view)
+    tracks_of: dict[int, list[int]] = {}
+    for track in capture.tracks:
+        rows = capture.rows_of_track(track.index)
+        is_theirs = any(table.count_between(rows.start, rows.stop) for table in tables)
+        if is_theirs and track.index in view.tracks:
+            tracks_of.setdefault(int(threads[track.index]), []).append(track.index)
+    return tracks_of
+
+
 def lanes_by_thread(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
     """The lanes that hold these kinds, thread by thread, with the GPU work the threads launched.
 
     Work belongs to a range even when it ran after the selected range; the calls lie where the ranges lie.
     """
-    capture = view.capture
-    tables = [capture.kinds[kind].stored_rows for kind in kinds if kind in capture.kinds]
-    threads = threads_of_tracks(view)
-    tracks_of: dict[int, list[int]] = {}
-    for track in capture.tracks:
-        if track.index in view.tracks and _holds(view, track.index, tables):
-            tracks_of.setdefault(int(threads[track.index]), []).append(track.index)
     everything: Launches | None = None
-    for thread, tracks in tracks_of.items():
+    for thread, tracks in tracks_holding(view, kinds).items():
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
             continue
@@ -93,25 +101,38 @@ def lanes_by_thread(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
         yield ThreadLanes(thread, lanes, everything.of_thread(thread))
 
 
-def _holds(view: View, track: int, tables: list[npt.NDArray[np.integer]]) -> bool:
-    rows = view.capture.rows_of_track(track)
-    return any(
-        int(np.searchsorted(table, rows.start, "left")) < int(np.searchsorted(table, rows.stop, "left"))
-        for table in tables
-    )
-
-
 def launches_of_host(view: View) -> Launches:
     """GPU work launched from the selected threads in the selected range, on whichever of their tracks the calls lie.
 
     Selected tracks of ranges do not exclude the calls: those lie on a neighbouring track of the thread.
     """
+    return launches_from(_with_neighbours(view))
+
+
+def _with_neighbours(view: View) -> View:
     if view.selection.tracks is None:
-        return launches_from(view)
+        return view
     threads = threads_of_tracks(view)
     wanted = {int(threads[index]) for index in view.tracks}
     neighbours = frozenset(t.index for t in view.capture.tracks if int(threads[t.index]) in wanted)
-    return launches_from(view.other(replace(view.selection, tracks=neighbours)))
+    return view.other(replace(view.selection, tracks=neighbours))
+
+
+class LaunchesByThread:
+    """`launches_of_host` thread by thread, of which only those that are asked for are in memory."""
+
+    def __init__(self, view: View) -> None:
+        self._view = _with_neighbours(view)
+        self._threads = threads_of_tracks(view)
+        # Of two calls that claim the same work one did it, and that is found among all threads.
+        self._all = None if is_work_launched_once(view) else launches_from(self._view)
+
+    def of_thread(self, thread: int) -> Launches:
+        """The launches of one thread, ordered by time."""
+        if self._all is not None:
+            return self._all.of_thread(thread)
+        tracks = np.flatnonzero(self._threads == thread).tolist()
+        return launches_from(self._view, frozenset(tracks))
 
 
 def ranges_on_stream(view: View, stream: int, kind: str = "range") -> list[LaneEvents]:

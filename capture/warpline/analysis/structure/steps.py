@@ -67,7 +67,7 @@ def find_steps(view: View, options: Options) -> Steps:
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
     found: list[SelectedEvents] = []
     for kind in STEP_KINDS if wanted.any() else ():
-        found += [events.take(wanted[events.name]) for events in open_view.batches(kind, tracks)]
+        found += open_view.batches(kind, tracks, named=wanted)
     events = join_events(found)
     track = view.track_of(events.row) if len(events) else np.empty(0, np.int64)
     process = _of_tracks(view, "process")[track]

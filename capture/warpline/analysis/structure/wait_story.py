@@ -240,7 +240,7 @@ def _again(
     """The same wait on this thread, and in the whole capture: of this kind and from this stack, else this place."""
     table = capture.kinds[kind]
     own = capture.rows_of_track(capture.track_of_row(row))
-    first, stop = np.searchsorted(table.stored_rows, (own.start, own.stop)).tolist()
+    first, stop = table.places_of((own.start, own.stop)).tolist()
     everywhere = slice(0, len(table)) if len(table) <= counted_up_to else None
     return (
         _counted(capture, table, values, slice(first, stop)),

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 from warpline.model import Packing
 from warpline.storage import Capture, CaptureBuilder, open_capture
+
+
+def stretched(path: Path, write: Callable[[Path, int], Capture]) -> Iterator[tuple[int, Capture]]:
+    """Captures whose events overlap in their lanes, as only damaged ones do, and the seed of each."""
+    for seed in range(8):
+        write(path, seed).close()
+        with h5py.File(path, "r+") as file:
+            durations = file["events/duration"]
+            durations[...] = np.asarray(durations[...]) * 5
+        with open_capture(path) as capture:
+            yield seed, capture
 
 
 def write_launches(path: Path, seed: int) -> Capture:
@@ -17,12 +30,17 @@ def write_launches(path: Path, seed: int) -> Capture:
         names = builder.strings(
             ("aten::add", "add compute", "MemcpyAsync", "memset compute", "forward", "nccl")
         )
+        types = builder.strings(("Operator", "Forward", "mine"))
         process = builder.add_process(7, name="python")
         calls, kernels = [], []
         for number in range(int(random.integers(1, 4))):
             thread = builder.add_thread(process, 10 + number)
             clock = builder.add_clock(f"c{number}", int(random.integers(-40, 40)))
-            for part, kinds in (("operators", ("operator", "range")), ("api", ("cuda_api",))):
+            for part, kinds in (
+                ("operators", ("operator", "range")),
+                ("ranges", ("range", "phase", "operator")),
+                ("api", ("cuda_api",)),
+            ):
                 track = builder.track(
                     f"process/7/thread/{number}/{part}",
                     role=part,
@@ -34,8 +52,14 @@ def write_launches(path: Path, seed: int) -> Capture:
                 for kind in kinds:
                     n = int(random.integers(0, 20))
                     start = random.integers(0, 300, n)
+                    told = {"category": random.choice(types, n)} if seed % 2 and kind == "range" else {}
                     first = builder.add_events(
-                        track, kind, start, random.integers(0, 60, n), random.choice(names, n)
+                        track,
+                        kind,
+                        start,
+                        random.integers(0, 60, n),
+                        random.choice(names, n),
+                        attributes=told,
                     )
                     if kind == "cuda_api":
                         calls.append(first + np.arange(n))

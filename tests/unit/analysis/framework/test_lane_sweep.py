@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import h5py
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.analysis.framework.gpu_work import KINDS, selections, write_work
-from tests.unit.analysis.framework.host_work import write_launches
+from tests.unit.analysis.framework.host_work import stretched, write_launches
 from tests.unit.effort import rounds
 
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.gpus import active_span, activity_combinations, gpu_work, gpus
-from warpline.storage import Capture, open_capture
+from warpline.storage import Capture
 
 
 def span_of_work(view: View) -> list[tuple[int, int]]:
@@ -75,15 +73,9 @@ def test_a_sweep_of_threads_agrees_with_sorted_borders(tmp_path: Path, seed: int
 
 
 def test_damaged_lanes_whose_events_overlap_are_sorted(tmp_path: Path) -> None:
-    path = tmp_path / "x.h5"
-    for seed in range(8):
-        write_work(path, seed).close()
-        with h5py.File(path, "r+") as file:
-            durations = file["events/duration"]
-            durations[...] = np.asarray(durations[...]) * 5
-        with open_capture(path) as capture:
-            for selection in selections(capture, seed):
-                assert_swept_as_sorted(capture, selection)
+    for seed, capture in stretched(tmp_path / "x.h5", write_work):
+        for selection in selections(capture, seed):
+            assert_swept_as_sorted(capture, selection)
 
 
 def assert_swept_as_sorted(capture: Capture, selection: Selection) -> None:

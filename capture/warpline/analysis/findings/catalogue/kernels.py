@@ -14,6 +14,7 @@ from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.draft import NOTE, cost, shortened
 from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import distinct
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import SelectedEvents
 from warpline.analysis.structure.kernels import communication_ids, tensor_cores_of
@@ -63,11 +64,11 @@ def of_kernels(case: Case) -> Iterator[Finding]:
     computed = int(case.pieces.length[case.category == NUMBER["computation"]].sum())
     if computed > 0.8 * case.whole_ns:
         left = events.take(rest)
-        names, inverse = np.unique(left.name, return_inverse=True)
-        total = np.bincount(inverse.reshape(-1), left.inside, len(names)) if len(names) else np.zeros(1)
+        names, inverse = distinct(left.name)
+        total = np.bincount(inverse, left.inside, len(names)) if len(names) else np.zeros(1)
         largest = _Kind(
             "gpu_kernels", english("The {device} is busy: its largest kernel", device=case.device),
-            inverse.reshape(-1) == int(np.argmax(total)),
+            inverse == int(np.argmax(total)),
             english("Only less work, or better kernels, help: fuse, lower the precision, choose larger tiles."),
         )  # fmt: skip
         yield from _told(case, largest, left.take(largest.which))
@@ -161,11 +162,9 @@ def _occupancy(case: Case, events: SelectedEvents) -> tuple[BoolArray, str]:
 
 
 def _on_plain_cores(case: Case, events: SelectedEvents) -> npt.NDArray[np.bool_]:
-    distinct, inverse = np.unique(events.name, return_inverse=True)
-    texts = case.view.capture.strings.get(distinct.tolist())
-    found: npt.NDArray[np.bool_] = np.array([tensor_cores_of(text) is False for text in texts], bool)[
-        inverse.reshape(-1)
-    ]
+    names, inverse = distinct(events.name)
+    texts = case.view.capture.strings.get(names.tolist())
+    found: BoolArray = np.array([tensor_cores_of(text) is False for text in texts], bool)[inverse]
     return found
 
 
@@ -176,8 +175,8 @@ def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
     time = int((stop - start).sum())
     if not time or time < kind.least * case.whole_ns:
         return
-    distinct, inverse = np.unique(events.name, return_inverse=True)
-    most = int(distinct[int(np.argmax(np.bincount(inverse.reshape(-1), events.inside)))])
+    names, inverse = distinct(events.name)
+    most = int(names[int(np.argmax(np.bincount(inverse, events.inside)))])
     kernel = view.capture.strings[most]
     text = english_n(
         "{title}: {count:,} kernel takes {time} of {whole} ({percent:.0f} %): {kernel}.",

@@ -236,8 +236,7 @@ def _fetches(case: Case) -> list[tuple[int, int]]:
     capture = case.view.capture
     wanted = matching_names(capture, _FETCH)
     found: dict[int, int] = {}
-    for events in case.view.other(Selection()).batches("phase") if wanted.any() else ():
-        own = events.take(wanted[events.name])
+    for own in case.view.other(Selection()).batches("phase", named=wanted) if wanted.any() else ():
         tracks = case.view.track_of(own.row)
         for track in np.unique(tracks).tolist():
             thread, start = capture.tracks[track].thread, int(own.start[tracks == track].min())

@@ -70,11 +70,6 @@ def innermost_rows(
 def _holds(view: View, lane: int, kinds: Sequence[str]) -> bool:
     """Whether a lane has events of these kinds at all."""
     first = int(view.capture.lanes.first[lane])
-    borders = np.array([first, first + int(view.capture.lanes.count[lane])], np.int64)
-    for kind in kinds:
-        table = view.capture.kinds.get(kind)
-        if table is not None:
-            low, high = np.searchsorted(table.stored_rows, borders.astype(table.stored_rows.dtype)).tolist()
-            if low < high:
-                return True
-    return False
+    stop = first + int(view.capture.lanes.count[lane])
+    tables = view.capture.kinds
+    return any(kind in tables and tables[kind].count_between(first, stop) > 0 for kind in kinds)

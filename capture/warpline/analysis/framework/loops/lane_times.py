@@ -56,8 +56,7 @@ def event_rows(view: View, kind: str, places: Places) -> Places:
     """Event rows of places of the table of a kind, as an index into columns."""
     if isinstance(places, slice):
         return view.places(kind, places.start, places.stop)
-    last = max(len(view.capture.events) - 1, 0)
-    return np.clip(view.capture.kinds[kind].stored_rows[places], 0, last).astype(np.int64)
+    return view.capture.kinds[kind].rows_at(places)
 
 
 def _parts(view: View, kind: str, keys: Keys) -> Iterator[Part]:

@@ -4,6 +4,7 @@
  * Values are from 0 to below 2^62. Keys and values may lie in a file that somebody writes to between two passes: a key of
  * `keys` or more, and a value for which there is no room, are passed over.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -46,14 +47,18 @@ static int64_t widening(int64_t value) {
     return ((int64_t)more << 5) + (value >> more);
 }
 
+/* The group of a key; none where the key is beyond those that were counted, as the file may have changed since. */
+static inline Group *group_at(uint32_t key, const int32_t *group_of, Group *groups, int64_t keys) {
+    return key < keys ? &groups[group_of[key]] : NULL;
+}
+
 /* Counts `n` values in the bins of their groups, and adds up their squares where `squares` says so. */
 EXPORT void warpline_group_bins(int64_t n, const uint32_t *key, const int64_t *value, const int32_t *group_of,
                                 Group *groups, uint32_t *bins, int64_t keys, int64_t squares) {
     for (int64_t i = 0; i < n; i++) {
-        const uint32_t at = key[i];
-        if (at >= keys)
+        Group *group = group_at(key[i], group_of, groups, keys);
+        if (group == NULL)
             continue;
-        Group *group = &groups[group_of[at]];
         const int64_t here = value[i];
         if (squares) {
             const double apart = (double)(here - group->center);
@@ -72,10 +77,9 @@ EXPORT void warpline_group_bins(int64_t n, const uint32_t *key, const int64_t *v
 EXPORT void warpline_group_values(int64_t n, const uint32_t *key, const int64_t *value, const int32_t *group_of,
                                   Group *groups, int64_t *out, int64_t keys, int64_t room) {
     for (int64_t i = 0; i < n; i++) {
-        const uint32_t at = key[i];
-        if (at >= keys)
+        Group *group = group_at(key[i], group_of, groups, keys);
+        if (group == NULL)
             continue;
-        Group *group = &groups[group_of[at]];
         const int64_t here = value[i];
         if (here >= group->low && here <= group->high && group->place < room)
             out[group->place++] = here;

@@ -41,8 +41,8 @@ static int64_t bounded(int64_t value, int64_t low, int64_t high) {
 
 enum { END, FOUND, OVERLAP };
 
-/* Moves to the next event that fills time in the range. */
-static int next_event(const Sweep *s, Lane *lane) {
+/* Moves to the next event that fills time in the range in which its class does not run anyway, `until` a time for each. */
+static int next_event(const Sweep *s, Lane *lane, const int64_t *until) {
     const int64_t stop = s->stop[lane->lane], offset = s->offset[lane->lane];
     for (int64_t row = lane->row; row < stop; row++) {
         const uint8_t table = s->table_of_kind[s->kind[row]];
@@ -59,9 +59,11 @@ static int next_event(const Sweep *s, Lane *lane) {
             continue;
         if (from < lane->end)
             return OVERLAP;
-        lane->time = from;
         lane->end = to;
         lane->class = s->lane_class ? s->lane_class[lane->lane] : class;
+        if (to <= until[lane->class])
+            continue;
+        lane->time = from;
         lane->row = row + 1;
         return FOUND;
     }
@@ -104,15 +106,18 @@ EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, const Cuts *cuts,
     Lane *lanes = malloc((size_t)(s->lanes + 1) * sizeof *lanes);
     Lane **heap = malloc((size_t)(s->lanes + 1) * sizeof *heap);
     int64_t *running = calloc((size_t)classes + 1, sizeof *running), *since = calloc((size_t)classes + 1, sizeof *since);
+    int64_t *until = malloc((size_t)(classes + 1) * sizeof *until);
     int64_t size = 0, now = s->low, active = 0, set = 0, cut = 0;
     int next = END;
-    if (!lanes || !heap || !running || !since) {
-        free(lanes), free(heap), free(running), free(since);
+    if (!lanes || !heap || !running || !since || !until) {
+        free(lanes), free(heap), free(running), free(since), free(until);
         return 0;
     }
+    for (int64_t i = 0; i <= classes; i++)
+        until[i] = INT64_MIN;
     for (int64_t i = 0; i < s->lanes; i++) {
         lanes[size] = (Lane){.row = s->first[i], .lane = (int32_t)i, .end = INT64_MIN};
-        if (next_event(s, &lanes[size]) == FOUND) {
+        if (next_event(s, &lanes[size], until) == FOUND) {
             heap[size] = &lanes[size];
             size++;
         }
@@ -126,20 +131,20 @@ EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, const Cuts *cuts,
         if (sets)
             sets = add_time(sets, (int64_t)1 << classes, set, now, time, cuts, &cut);
         now = time;
-        if (time < lane->end) {
+        if (time < lane->end && lane->end > until[lane->class]) {
             if (!running[lane->class]++) {
                 since[lane->class] = time;
                 set |= (int64_t)1 << (lane->class & 63);
                 active++;
             }
-            lane->time = lane->end;
+            lane->time = until[lane->class] = lane->end;
         } else {
-            if (!--running[lane->class]) {
+            if (time == lane->end && !--running[lane->class]) {
                 busy[lane->class] += time - since[lane->class];
                 set &= ~((int64_t)1 << (lane->class & 63));
                 active--;
             }
-            next = next_event(s, lane);
+            next = next_event(s, lane, until);
             if (next == OVERLAP)
                 break;
             if (next == END) {
@@ -153,6 +158,6 @@ EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, const Cuts *cuts,
     numbers[0] += s->high - now;
     if (sets)
         add_time(sets, (int64_t)1 << classes, 0, now, s->high, cuts, &cut);
-    free(lanes), free(heap), free(running), free(since);
+    free(lanes), free(heap), free(running), free(since), free(until);
     return next != OVERLAP;
 }

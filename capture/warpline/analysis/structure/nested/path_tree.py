@@ -15,7 +15,7 @@ from warpline.analysis.framework.tables import combine_keys
 Int64Array = npt.NDArray[np.int64]
 MAX_PATHS = 50_000
 """Paths of a finished tree: nobody reads more, and names without repetition would make one of every event."""
-_THREAD_PATHS = 1 << 20
+THREAD_PATHS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def thread_tree(lines: Lines, enough: int | None = None) -> PathTree:
     """The paths of one thread: as many whole levels as memory should hold, the outermost in any case; none behind the
     one with which they are more than ``enough``, to which the tree of all threads is limited.
     """
-    return _merged(lines, _THREAD_PATHS, whole_levels=True, enough=enough)
+    return _merged(lines, THREAD_PATHS, whole_levels=True, enough=enough)
 
 
 def joined_tree(trees: Sequence[PathTree], limit: int = MAX_PATHS) -> PathTree:

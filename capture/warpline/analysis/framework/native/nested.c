@@ -1,0 +1,368 @@
+/* Sums over events that nest on a thread, in one pass in the order of time that keeps the open event of each lane.
+ *
+ * The caller is warpline/analysis/framework/loops/nested.py; the same in numpy, from the parent of every event, is
+ * warpline/analysis/structure/host_events.py with operator_groups.py and path_tree.py. Lanes whose events overlap or are
+ * not sorted, in a damaged file, are left to it: the pass gives up at the first of them.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "entries.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { NONE = 255, BY_PATH = -1, BY_ITSELF = -2 };
+
+/* Columns of all events; the lanes of a thread, the outermost first; what the thread called and launched, by time. */
+typedef struct {
+    const int64_t *start, *duration;
+    const uint32_t *name;
+    const uint8_t *kind;
+    const int64_t *first, *stop, *offset; /* of each lane: rows, clock */
+    int64_t lanes, ids, farthest, low, high;
+    const uint8_t *table_of_kind; /* 256: number of a table, NONE leaves a kind out */
+    const uint8_t *const *tables; /* types of events, by name or by their place among those of the kind */
+    const int64_t *sizes;         /* of the tables */
+    int64_t *place;               /* of the next event of each lane (row) for each table, -1 where the name tells */
+    int64_t count_of_tables;
+    int64_t call, call_stop, call_offset, call_kind; /* rows of calls, which lie in one lane */
+    int64_t launches;
+    const int64_t *launch_time, *work_ns, *work_start, *work;
+    int64_t type;          /* of operators: by operator, part and kernel; or BY_PATH, or BY_ITSELF */
+    int64_t enough, limit; /* paths that are enough, and that there may be */
+    int64_t *most_levels;  /* of the tree of all threads, which has none that one thread lacks: they tell each other */
+} Nest;
+
+/* An event in which GPU work was launched. */
+typedef struct {
+    int64_t row, index, place, start, level, children;
+    int64_t works, work_start, work_stop; /* how many, from the first to the last */
+} Felt;
+
+typedef struct {
+    Entry *entries;
+    int64_t count, levels, complete;
+    Felt *felt;
+    int64_t felt_count;
+} Found;
+
+typedef struct {
+    int64_t lane, row, time; /* of the next event; INT64_MAX behind the last one */
+    int64_t start, stop;     /* of the open event, as all that follows */
+    int64_t cpu, self_cpu, gpu, self_gpu;
+    int64_t entry, part;
+    Felt felt;
+    int64_t top; /* lane of the outermost of events of its name that contain each other */
+    uint32_t name;
+    uint8_t type, kind;
+} Lane;
+
+typedef struct {
+    const Nest *nest;
+    Lane *lanes;
+    int64_t *due;
+    Lane *empty; /* events that others of their lane follow at the same moment */
+    int64_t empty_room;
+    Table table;
+    Felt *felt;
+    int64_t felt_count, felt_room;
+    int64_t *of_level; /* entries of each level */
+    int64_t levels, cut, deepest; /* levels behind `cut` are left out */
+} Pass;
+
+static int64_t bounded(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Levels behind the one with which there are enough paths are left out, and that one too where it has too many. */
+static void cut_levels(Pass *p) {
+    int64_t kept = 0;
+    for (int64_t level = 0; level < p->levels && level <= p->cut; level++) {
+        kept += p->of_level[level];
+        if (kept > p->nest->enough)
+            p->cut = kept > p->nest->limit && level ? level - 1 : level;
+    }
+}
+
+static int count_level(Pass *p, int64_t level) {
+    if (level >= p->levels) {
+        int64_t *of_level = realloc(p->of_level, (size_t)(level + 1) * sizeof *of_level);
+        if (of_level == NULL)
+            return 0;
+        p->of_level = of_level;
+        while (p->levels <= level)
+            of_level[p->levels++] = 0;
+    }
+    p->of_level[level]++;
+    if (p->table.count > p->nest->enough)
+        cut_levels(p);
+    return 1;
+}
+
+/* Adds what is known of an event that nothing lies in any more; 0 without memory. */
+static int close_event(Pass *p, const Lane *of) {
+    if (of->entry >= 0)
+        add(&p->table.entries[of->entry], of->cpu, of->gpu, of->self_cpu, of->self_gpu, of->felt.place, of->kind);
+    if (of->part >= 0)
+        add(&p->table.entries[of->part], of->cpu, of->gpu, of->self_cpu, of->self_gpu, of->felt.place, of->kind);
+    if (p->nest->type != BY_ITSELF || !of->felt.works)
+        return 1;
+    if (p->felt_count == p->felt_room) {
+        const int64_t room = 2 * p->felt_room + 1024;
+        Felt *felt = realloc(p->felt, (size_t)room * sizeof *felt);
+        if (felt == NULL)
+            return 0;
+        p->felt = felt;
+        p->felt_room = room;
+    }
+    p->felt[p->felt_count++] = of->felt;
+    return 1;
+}
+
+/* Moves to the next event that counts, from a row on. */
+static void look_for(const Nest *n, Lane *of, int64_t row) {
+    const int64_t stop = n->stop[of->lane];
+    while (row < stop && n->table_of_kind[n->kind[row]] == NONE)
+        row++;
+    of->row = row;
+    of->time = row < stop ? bounded(n->start[row], -n->farthest, n->farthest) - n->offset[of->lane] : INT64_MAX;
+}
+
+static int64_t inside(const Nest *n, int64_t start, int64_t stop) {
+    const int64_t from = start < n->low ? n->low : start, to = stop > n->high ? n->high : stop;
+    return to > from ? to - from : 0;
+}
+
+/* Opens the next event of a lane; 0 where it begins before the one before it ends. */
+static int open_next(const Nest *n, Lane *of) {
+    const int64_t row = of->row, time = of->time;
+    if (time < of->stop)
+        return 0;
+    const uint8_t kind = n->kind[row], table = n->table_of_kind[kind];
+    const uint32_t name = n->name[row];
+    of->start = time;
+    of->stop = time + bounded(n->duration[row], 0, n->farthest);
+    of->cpu = of->self_cpu = inside(n, of->start, of->stop);
+    of->gpu = of->self_gpu = 0;
+    of->entry = of->part = -1;
+    of->felt = (Felt){.row = row, .index = -1, .place = (of->lane << 48) + (row - n->first[of->lane]), .start = time};
+    of->kind = kind;
+    of->name = name < n->ids ? name : (uint32_t)(n->ids - 1);
+    of->type = NONE;
+    if (table < n->count_of_tables) {
+        int64_t *next = &n->place[of->lane * n->count_of_tables + table];
+        of->felt.index = *next < 0 ? -1 : (*next)++;
+        const int64_t at = of->felt.index < 0 ? (int64_t)of->name : of->felt.index;
+        if (at < n->sizes[table])
+            of->type = n->tables[table][at];
+    }
+    look_for(n, of, row + 1);
+    return 1;
+}
+
+/* The innermost open event of another lane that contains this one wholly, by the rules of nesting.c; NULL for none. */
+static Lane *parent_of(const Pass *p, const Lane *of) {
+    Lane *best = NULL;
+    for (int64_t lane = 0; lane < p->nest->lanes; lane++) {
+        Lane *outer = &p->lanes[lane];
+        const int64_t begin = outer->start, end = outer->stop;
+        if (lane == of->lane || end < of->stop || end <= begin ||
+            (lane > of->lane && begin >= of->start && end <= of->stop))
+            continue;
+        if (!best || begin > best->start || (begin == best->start && end <= best->stop))
+            best = outer;
+    }
+    return best;
+}
+
+/* Whether a level is not left out, here or by another thread; the first that is has the others know. */
+static int is_kept(Pass *p, int64_t level) {
+    int64_t most = __atomic_load_n(p->nest->most_levels, __ATOMIC_RELAXED);
+    if (level <= p->cut)
+        return level < most;
+    while (p->cut + 1 < most && !__atomic_compare_exchange_n(p->nest->most_levels, &most, p->cut + 1, 1,
+                                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    return 0;
+}
+
+/* Gives an opened event its place in the tree and its entries; 0 without memory. */
+static int place_event(Pass *p, Lane *of) {
+    const int64_t type = p->nest->type;
+    Lane *parent = parent_of(p, of);
+    const int is_repeated = type >= 0 && parent && parent->name == of->name && parent->type == of->type;
+    of->felt.level = parent ? parent->felt.level + 1 : 0;
+    of->top = is_repeated ? parent->top : of->lane;
+    if (of->felt.level >= p->deepest)
+        p->deepest = of->felt.level + 1;
+    if (is_repeated)
+        return 1;
+    if (parent) {
+        change(&p->lanes[parent->top].self_cpu, -of->cpu);
+        parent->felt.children++;
+    }
+    if (type >= 0) {
+        if (of->type == type)
+            of->entry = entry_of(&p->table, of->name, -1, -1);
+        if (parent && parent->type == type)
+            of->part = entry_of(&p->table, parent->name, of->name, -1);
+    } else if (type == BY_PATH && is_kept(p, of->felt.level) && (!parent || parent->entry >= 0)) {
+        const int64_t before = p->table.count;
+        of->entry = entry_of(&p->table, parent ? parent->entry : -1, of->name, of->felt.level);
+        if (p->table.count > before && !count_level(p, of->felt.level))
+            return 0;
+    }
+    return of->entry > -2 && of->part > -2;
+}
+
+static int keep_empty(Pass *p, const Lane *of, int64_t count) {
+    if (count >= p->empty_room) {
+        const int64_t room = 2 * p->empty_room + 16;
+        Lane *empty = realloc(p->empty, (size_t)room * sizeof *empty);
+        if (empty == NULL)
+            return 0;
+        p->empty = empty;
+        p->empty_room = room;
+    }
+    p->empty[count] = *of;
+    return 1;
+}
+
+/* Opens what begins at a moment. What contains others comes first: longer events, and last those that another of their lane
+ * follows at the same moment, which are empty. 0 where events overlap, and without memory. */
+static int open_at(Pass *p, int64_t time) {
+    int64_t due = 0, empty = 0;
+    for (int64_t lane = 0; lane < p->nest->lanes; lane++) {
+        Lane *of = &p->lanes[lane];
+        if (of->time != time)
+            continue;
+        if (!close_event(p, of) || !open_next(p->nest, of))
+            return 0;
+        while (of->time <= time)
+            if (!keep_empty(p, of, empty++) || !open_next(p->nest, of))
+                return 0;
+        int64_t at = due++;
+        for (; at && p->lanes[p->due[at - 1]].stop < of->stop; at--)
+            p->due[at] = p->due[at - 1];
+        p->due[at] = lane;
+    }
+    for (int64_t i = 0; i < due; i++)
+        if (!place_event(p, &p->lanes[p->due[i]]))
+            return 0;
+    for (int64_t i = 0; i < empty; i++)
+        if (!place_event(p, &p->empty[i]) || !close_event(p, &p->empty[i]))
+            return 0;
+    return 1;
+}
+
+/* The innermost open event around a moment: the one that began last, of those that began together that of the last lane. */
+static Lane *around(const Pass *p, int64_t time) {
+    Lane *best = NULL;
+    for (int64_t lane = 0; lane < p->nest->lanes; lane++) {
+        Lane *of = &p->lanes[lane];
+        if (of->start <= time && time < of->stop && (!best || of->start >= best->start))
+            best = of;
+    }
+    return best;
+}
+
+static void feel(Felt *felt, int64_t start, int64_t work) {
+    const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)work);
+    felt->work_start = felt->works && felt->work_start < start ? felt->work_start : start;
+    felt->work_stop = felt->works && felt->work_stop > stop ? felt->work_stop : stop;
+    felt->works++;
+}
+
+/* Counts GPU work for all events around its launch, as that of the innermost one, and as a kernel of operators. */
+static int launch(Pass *p, int64_t number) {
+    const Nest *n = p->nest;
+    const int64_t time = n->launch_time[number], work = n->work_ns[number], row = n->work[number];
+    const Lane *owner = around(p, time);
+    if (!owner)
+        return 1;
+    for (int64_t lane = 0; lane < n->lanes; lane++) {
+        Lane *of = &p->lanes[lane];
+        if (of->start > time || time >= of->stop)
+            continue;
+        change(&of->gpu, work);
+        if (n->type == BY_ITSELF)
+            feel(&of->felt, n->work_start[number], work);
+        if (of->part < 0)
+            continue;
+        const int64_t *part = p->table.entries[of->part].key;
+        const int64_t found = entry_of(&p->table, part[0], part[1], n->name[row]);
+        if (found < 0)
+            return 0;
+        add(&p->table.entries[found], 0, work, 0, 0, of->felt.place, n->kind[row]);
+    }
+    change(&p->lanes[owner->top].self_gpu, work);
+    if (n->type < 0 || owner->type != n->type)
+        return 1;
+    const int64_t found = entry_of(&p->table, owner->name, n->name[row], -2);
+    if (found >= 0)
+        add(&p->table.entries[found], 0, work, 0, 0, 0, n->kind[row]);
+    return found >= 0;
+}
+
+/* Takes the calls that begin before a moment off the events around them. */
+static int64_t take_calls(Pass *p, int64_t row, int64_t before) {
+    const Nest *n = p->nest;
+    for (; row < n->call_stop; row++) {
+        if (n->kind[row] != n->call_kind)
+            continue;
+        const int64_t time = bounded(n->start[row], -n->farthest, n->farthest) - n->call_offset;
+        if (time >= before)
+            break;
+        const Lane *owner = around(p, time);
+        if (owner)
+            change(&p->lanes[owner->top].self_cpu, -inside(n, time, time + bounded(n->duration[row], 0, n->farthest)));
+    }
+    return row;
+}
+
+static int pass_over(Pass *p) {
+    const Nest *n = p->nest;
+    int64_t number = 0, call = n->call;
+    for (;;) {
+        int64_t next = INT64_MAX;
+        for (int64_t lane = 0; lane < n->lanes; lane++)
+            next = p->lanes[lane].time < next ? p->lanes[lane].time : next;
+        for (; number < n->launches && n->launch_time[number] < next; number++)
+            if (!launch(p, number))
+                return 0;
+        call = take_calls(p, call, next);
+        if (next == INT64_MAX)
+            break;
+        if (!open_at(p, next))
+            return 0;
+    }
+    for (int64_t lane = 0; lane < n->lanes; lane++)
+        if (!close_event(p, &p->lanes[lane]))
+            return 0;
+    return 1;
+}
+
+EXPORT void warpline_nested_free(Found *found) {
+    free(found->entries), free(found->felt);
+}
+
+/* The entries of a thread, which the caller gives back; 0 where events of a lane overlap, and without memory. */
+EXPORT int64_t warpline_nested(const Nest *nest, Found *found) {
+    Pass p = {.nest = nest, .cut = INT64_MAX};
+    p.lanes = calloc((size_t)nest->lanes + 1, sizeof *p.lanes);
+    p.due = calloc((size_t)nest->lanes + 1, sizeof *p.due);
+    int64_t is_done = p.lanes && p.due && grow(&p.table);
+    for (int64_t lane = 0; is_done && lane < nest->lanes; lane++) {
+        p.lanes[lane] = (Lane){.lane = lane, .start = INT64_MIN, .stop = INT64_MIN, .entry = -1, .part = -1};
+        look_for(nest, &p.lanes[lane], nest->first[lane]);
+    }
+    is_done = is_done && pass_over(&p);
+    free(p.lanes), free(p.due), free(p.empty), free(p.table.slots), free(p.of_level);
+    if (p.deepest)
+        is_kept(&p, p.deepest - 1);
+    const int64_t complete = p.cut < p.deepest ? p.cut + 1 : p.deepest;
+    *found = (Found){p.table.entries, p.table.count, p.deepest, complete, p.felt, p.felt_count};
+    if (!is_done)
+        warpline_nested_free(found);
+    return is_done;
+}

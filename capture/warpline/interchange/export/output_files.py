@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from warpline.output_places import is_no_file
+
 _GZIP_LEVEL = 4
 """Twice as fast as the default and a few per cent larger."""
 
@@ -20,7 +22,7 @@ def replacing(out: Path) -> Iterator[Path]:
 
     What is no file, as a pipe or ``/dev/stdout``, is written to itself and stays.
     """
-    if _is_no_file(out):
+    if is_no_file(out):
         yield out
         return
     # Of a name nobody foresees, made by this process: no link that others put there is written through.
@@ -46,8 +48,3 @@ def writing(out: Path) -> Iterator[BinaryIO]:
                 yield packed  # type: ignore[misc]  # a GzipFile is written to like any file
         else:
             yield raw
-
-
-def _is_no_file(out: Path) -> bool:
-    by_descriptor = out.is_symlink() and out.absolute().parts[1:2] in (("dev",), ("proc",))
-    return out.exists() and (by_descriptor or not out.is_file())

@@ -42,7 +42,7 @@ def is_bundle(path: Path) -> bool:
         if is_zip:
             with zipfile.ZipFile(path) as archive:
                 return sum(not member.filename.endswith("/") for member in archive.infolist()) > 1
-    except (OSError, *UNPACKING_ERRORS):
+    except UNPACKING_ERRORS:
         return False
     try:
         return read_head(path, 512)[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
@@ -123,9 +123,10 @@ def _unpack(archive: Path, folder: Path, cancelled: IsCancelled) -> None:
                                 tr("{path}: unpacked it takes more than half of the free space", path=archive)
                             )
                         out.write(part)
-    except (tarfile.TarError, *UNPACKING_ERRORS) as error:
+    except (tarfile.TarError, MemoryError, *UNPACKING_ERRORS) as error:
+        # What packs by a dictionary says itself how large that is: more than the system may give.
         raise ImportFormatError(
-            tr("{path}: the archive cannot be read: {error}", path=archive, error=error)
+            tr("{path}: the archive cannot be read: {error}", path=archive, error=str(error) or repr(error))
         ) from error
 
 

@@ -34,7 +34,7 @@ def read_head(path: Path, size: int = HEAD_BYTES) -> bytes:
             while left and (part := stream.read(min(left, 1 << 16))):
                 parts.append(part)
                 left -= len(part)
-        except UNPACKING_ERRORS:
+        except (MemoryError, *UNPACKING_ERRORS):
             pass  # a cut archive: its beginning is enough to know the format
     head = b"".join(parts)
     if not head:

@@ -23,6 +23,6 @@ def slot_count(count: int) -> int:
     return max(16, 1 << (2 * count).bit_length())
 
 
-def pieces(text: bytes, spans: npt.NDArray[np.int64]) -> list[bytes]:
+def pieces(text: bytes | memoryview, spans: npt.NDArray[np.int64]) -> list[bytes]:
     """Pieces of a text by begin and length, int64 [n, 2]."""
-    return [text[begin : begin + length] for begin, length in spans.tolist()]
+    return [bytes(text[begin : begin + length]) for begin, length in spans.tolist()]

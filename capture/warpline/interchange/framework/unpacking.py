@@ -6,8 +6,9 @@ import lzma
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from warpline.i18n import tr
 from warpline.model import ImportFormatError
@@ -32,9 +33,12 @@ _PLAIN_DEFLATED = 0x2 | 0x4 | 0x8 | 0x800
 """Flag bits of zip members that change nothing in how the data is read: strength, sizes behind it, names in UTF-8."""
 
 UNPACKING_ERRORS = (
-    EOFError, OSError, zlib.error, inflate.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError,
+    EOFError, OSError, RuntimeError, ValueError, LookupError, struct.error, zlib.error, inflate.error, lzma.LZMAError,
+    zipfile.BadZipFile,
 )  # fmt: skip
-"""What reading a damaged archive raises."""
+"""What reading a damaged archive raises: ValueError for names in no code and numbers in texts, LookupError where a name
+is empty.
+"""
 
 
 class Readable(Protocol):
@@ -42,6 +46,10 @@ class Readable(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """Up to ``size`` bytes, b"" at the end."""
+        ...
+
+    def readinto(self, room: memoryview, /) -> int | None:
+        """Fills memory from its beginning on: how many bytes, 0 or None at the end."""
         ...
 
 
@@ -55,14 +63,14 @@ def unpacked(raw: BinaryIO, path: Path) -> Readable:
     if magic[:2] == GZIP_MAGIC:
         return InflateReader(raw)
     if magic != ZIP_MAGIC:
-        return raw
+        return cast("Readable", raw)  # so are open files; their type does not say it
     try:
         archive = zipfile.ZipFile(raw)
         members = [member for member in archive.infolist() if not member.filename.endswith("/")]
         if not members:
             raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
         return _member(raw, archive, max(members, key=lambda member: member.file_size))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+    except UNPACKING_ERRORS as error:
         raise ImportFormatError(
             tr("{path}: the zip archive cannot be read: {error}", path=path, error=error)
         ) from error
@@ -70,7 +78,7 @@ def unpacked(raw: BinaryIO, path: Path) -> Readable:
 
 def _member(raw: BinaryIO, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Readable:
     if member.compress_type != zipfile.ZIP_DEFLATED or member.flag_bits & ~_PLAIN_DEFLATED:
-        return archive.open(member)
+        return cast("Readable", archive.open(member))
     raw.seek(member.header_offset)
     header = raw.read(_LOCAL_HEADER.size)
     if len(header) < _LOCAL_HEADER.size or header[:4] != ZIP_MAGIC:
@@ -99,15 +107,25 @@ class InflateReader:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes, fewer only at the end; b"" at the end."""
-        parts: list[bytes] = []
+        return b"".join(self._parts(size))
+
+    def readinto(self, room: memoryview) -> int:
+        """Fills memory from its beginning on, fully except at the end: how many bytes."""
+        filled = 0
+        for part in self._parts(len(room)):
+            room[filled : filled + len(part)] = part
+            filled += len(part)
+        return filled
+
+    def _parts(self, size: int) -> Iterator[bytes]:
         left = size
         while left > 0 and not self._at_end and self._problem is None:
             part = self._part(min(left, _UNPACKED_BYTES))
-            parts.append(part)
             left -= len(part)
+            yield part
         if left == size and self._problem is not None:
-            raise self._problem
-        return b"".join(parts)
+            # Another one each time: one that was raised refers to whoever read, who kept this reader in a circle.
+            raise type(self._problem)(*self._problem.args)
 
     def _part(self, size: int) -> bytes:
         if self._unpacker.eof and not self._is_next_member():
@@ -121,7 +139,7 @@ class InflateReader:
         try:
             part: bytes = self._unpacker.decompress(self._pending, size)
         except (zlib.error, inflate.error) as error:
-            self._problem = error
+            self._problem = error.with_traceback(None)
             return b""
         self._pending = self._unpacker.unconsumed_tail
         if self._member is not None:

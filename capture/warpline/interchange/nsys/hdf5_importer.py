@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
-from warpline.interchange.nsys.convert import convert_tables, is_export
-from warpline.interchange.nsys.tables.hdf5_tables import HDF5_MAGIC, Hdf5Tables
 from warpline.model import ImportFormatError
 from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
+
+_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 class NsysHdf5Importer:
@@ -29,8 +29,12 @@ class NsysHdf5Importer:
         return english("Nsight Systems export (HDF5)")
 
     def recognise(self, head: bytes, path: Path) -> float:
-        if not head.startswith(HDF5_MAGIC):
+        if not head.startswith(_MAGIC):
             return NO
+        # What reads exports is loaded for a file that looks like one: traces are read without it.
+        from warpline.interchange.nsys.convert import is_export
+        from warpline.interchange.nsys.tables.hdf5_tables import Hdf5Tables
+
         try:
             with closing(Hdf5Tables(path)) as tables:
                 return CERTAIN if is_export(tables) else NO
@@ -45,6 +49,9 @@ class NsysHdf5Importer:
         progress: Progress,
         cancelled: IsCancelled,
     ) -> ImportSummary:
+        from warpline.interchange.nsys.convert import convert_tables
+        from warpline.interchange.nsys.tables.hdf5_tables import Hdf5Tables
+
         with closing(Hdf5Tables(path)) as tables:
             return convert_tables(tables, builder, options, progress, cancelled)
 

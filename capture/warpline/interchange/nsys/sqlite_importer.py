@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
-from warpline.interchange.nsys.convert import convert_tables, is_export
-from warpline.interchange.nsys.tables.sqlite_tables import SQLITE_MAGIC, SqliteTables
 from warpline.model import ImportFormatError
 from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
+
+_MAGIC = b"SQLite format 3\x00"
 
 
 class NsysSqliteImporter:
@@ -29,8 +29,12 @@ class NsysSqliteImporter:
         return english("Nsight Systems export (SQLite)")
 
     def recognise(self, head: bytes, path: Path) -> float:
-        if not head.startswith(SQLITE_MAGIC):
+        if not head.startswith(_MAGIC):
             return NO
+        # What reads exports is loaded for a file that looks like one: traces are read without it.
+        from warpline.interchange.nsys.convert import is_export
+        from warpline.interchange.nsys.tables.sqlite_tables import SqliteTables
+
         try:
             with closing(SqliteTables(path)) as tables:
                 return CERTAIN if is_export(tables) else NO
@@ -46,6 +50,9 @@ class NsysSqliteImporter:
         progress: Progress,
         cancelled: IsCancelled,
     ) -> ImportSummary:
+        from warpline.interchange.nsys.convert import convert_tables
+        from warpline.interchange.nsys.tables.sqlite_tables import SqliteTables
+
         with closing(SqliteTables(path)) as tables:
             return convert_tables(tables, builder, options, progress, cancelled)
 

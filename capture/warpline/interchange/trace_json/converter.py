@@ -98,10 +98,8 @@ class TraceConverter(TraceTarget):
         elif name == COUNTERS:
             add_counters(self, group)
         elif name == BORDERS:
-            for thread, index in self.by_thread(group):
-                self.saw(group.start[index], group.start[index])
-                self.borders.add(thread, group, index, self.builder)
-                self.slices.reach(thread.index, int(group.start[index].max()))
+            self.saw(group.start, group.start)
+            self.borders.add(group, self.threads_of(group), self.builder, self.slices)
         elif name == ASYNC:
             self.saw(group.start, group.start)
             self.asyncs.add(group, self.builder)
@@ -113,34 +111,41 @@ class TraceConverter(TraceTarget):
     def _add_instants(self, group: Group) -> None:
         self.saw(group.start, group.start)
         names = name_ids(self.builder, group.name)
-        scope = np.array([text or "t" for text in group.texts["scope"].table])[group.texts["scope"].codes]
-        sample = np.array(group.phases) == "P"
+        sample = group.of_phase("P")
         if sample.any():
             self._samples.append(group)
         columns = {
             "category": optional_ids(self.builder, group.category),
             "payload": optional_ids(self.builder, group.texts["payload"]),
         }
-        for thread_key, index in self.groups_by_thread(group):
-            positions = np.arange(len(group))[index]
-            positions = positions[~sample[positions]]
-            for wide in np.unique(scope[positions]):
-                chosen = positions[scope[positions] == wide]
-                track, owner = self._instant_track(thread_key, str(wide))
-                first = self.builder.add_events(
-                    track,
-                    "range",
-                    group.start[chosen],
-                    0,
-                    names[chosen],
-                    flags=int(Flag.INSTANT),
-                    attributes={key: values[chosen] for key, values in columns.items()},
-                )
-                if owner is not None:
-                    self.slices.reach(owner, int(group.start[chosen].max()))
-                    self.slices.add(
-                        owner, group.start[chosen], group.start[chosen], np.arange(first, first + len(chosen))
-                    )
+        texts = [text or "t" for text in group.texts["scope"].table]
+        letters, letter = np.unique(texts, return_inverse=True)
+        places = group.thread.astype(np.int64) * len(letters) + letter[group.texts["scope"].codes]
+        order = np.flatnonzero(~sample)
+        if not len(order):
+            return
+        order = order[np.argsort(places[order], kind="stable")]
+        found, counts = np.unique(places[order], return_counts=True)
+        tracks = [
+            self._instant_track(group.threads[place // len(letters)], str(letters[place % len(letters)]))
+            for place in found.tolist()
+        ]
+        start = group.start[order]
+        first = self.builder.add_events(
+            np.repeat([track for track, _owner in tracks], counts),
+            "range",
+            start,
+            0,
+            names[order],
+            flags=int(Flag.INSTANT),
+            attributes={key: values[order] for key, values in columns.items()},
+        )
+        own, at = np.arange(first, first + len(order)), 0
+        for (_track, owner), count in zip(tracks, counts.tolist(), strict=True):
+            if owner is not None:
+                mine = slice(at, at + count)
+                self.slices.add(owner, start[mine], start[mine], own[mine])
+            at += count
 
     def _instant_track(self, key: ThreadKey, scope: str) -> tuple[int, int | None]:
         if scope == "g" or (key[0] is None and key[1] is None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from warpline.i18n import english
@@ -14,7 +13,7 @@ from warpline.interchange.trace_json.trace_format import TraceFormat
 
 DECODED_BYTES = 4 << 20
 """How much is decoded in one go: some ten thousand events."""
-SCANNED_BYTES = 4 << 20
+SCANNED_BYTES = 6 << 20
 """How much is scanned in one go. What it costs to make columns hardly depends on how many events are in them."""
 
 
@@ -27,11 +26,8 @@ class Decoder(Protocol):
         ...
 
     @property
-    def scan(self) -> Callable[[bytes], Scan | None] | None:
-        """Takes apart the events at the front of an unfinished array, as far as it can; None to be given whole events.
-
-        A scan is valid until the next but one.
-        """
+    def scanner(self) -> Scanner | None:
+        """Takes apart events of an unfinished array, as far as it can; None to be given whole events."""
         ...
 
     def piece(self, part: bytes | Scan) -> Piece:
@@ -49,7 +45,7 @@ class TextDecoder:
     """Makes an object of every event."""
 
     chunk_bytes = DECODED_BYTES
-    scan = None
+    scanner = None
 
     def __init__(self, form: TraceFormat) -> None:
         self._form = form
@@ -79,7 +75,7 @@ class CompiledDecoder:
     def __init__(self, form: TraceFormat, scanner: Scanner) -> None:
         self._form = form
         self._text = TextDecoder(form)
-        self.scan = scanner.scan
+        self.scanner = scanner
 
     def piece(self, part: bytes | Scan) -> Piece:
         """See `Decoder.piece`."""

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,7 +27,7 @@ from warpline.interchange.trace_json.json_repair import (
     until_damaged,
     value_end,
 )
-from warpline.interchange.trace_json.scanner import Scan
+from warpline.interchange.trace_json.scanner import Scan, Scanner
 from warpline.model import ImportFormatError
 
 MAX_VALUE_BYTES = 64 << 20
@@ -59,18 +59,16 @@ class StreamState:
 class EventStream:
     """The events of one file as parts, each with whole events; :attr:`state` tells the rest.
 
-    With ``scan`` (see `Decoder.scan`), a part is a `Scan`, valid until the next one is taken. Without, or where it
-    cannot go on, it is the text of an array, which may hold damaged events: the decoder saves what it can of it. About
-    ``chunk_bytes`` of text are looked at in one go. Iterate once; iterating raises ImportFormatError when the file
+    With a ``scanner``, a part is a `Scan`, valid until the next but one is taken. Without, or where it cannot go on, it
+    is the text of an array, which may hold damaged events: the decoder saves what it can of it. About ``chunk_bytes``
+    of text are looked at in one go. Iterate once; iterating raises ImportFormatError when the file
     holds no array of events at all.
     """
 
-    def __init__(
-        self, path: Path, chunk_bytes: int, scan: Callable[[bytes], Scan | None] | None = None
-    ) -> None:
+    def __init__(self, path: Path, chunk_bytes: int, scanner: Scanner | None = None) -> None:
         self.path = path
         self.state = StreamState()
-        self._scan = scan
+        self._scanner = scanner
         self._position = 0
         self._chunk_bytes = chunk_bytes
         self._buffer = b""
@@ -108,19 +106,24 @@ class EventStream:
         """Append one chunk to the buffer; False at the end of the file."""
         if self._at_end or self._stream is None:
             return False
-        try:
-            part = self._stream.read(self._chunk_bytes)
-        except UNPACKING_ERRORS as error:
-            self._cut(english("the compressed file is damaged or ends early ({error})", error=error))
-            part = b""
-        if not part:
-            self._at_end = True
-            return False
-        self.state.bytes_read += len(part)
-        self._buffer = self._buffer + part if self._buffer else part
+        room = bytearray(self._chunk_bytes)
+        count = self._read(memoryview(room))
+        self._buffer += memoryview(room)[:count]
+        return count > 0
+
+    def _read(self, room: memoryview) -> int:
+        """Put what follows in the file into memory; 0 at the end of the file."""
+        count = 0
+        if self._stream is not None and not self._at_end:
+            try:
+                count = self._stream.readinto(room) or 0
+            except UNPACKING_ERRORS as error:
+                self._cut(english("the compressed file is damaged or ends early ({error})", error=error))
+        self._at_end = not count
+        self.state.bytes_read += count
         if self._raw is not None:
             self._position = self._raw.tell()
-        return True
+        return count
 
     def _skip(self, what: bytes) -> None:
         while True:
@@ -186,13 +189,14 @@ class EventStream:
         wanted = self._chunk_bytes
         reach = _SHORT
         while True:
-            while len(self._buffer) < wanted and self._fill():
-                pass
-            if self._scan is not None:
-                found = self._scan(self._buffer)
+            if self._scanner is None:
+                while len(self._buffer) < wanted and self._fill():
+                    pass
+            else:
+                found = self._scan(self._scanner, wanted)
                 if found is not None:
                     yield found
-                    self._buffer = self._buffer[found.stop :]
+                    self._buffer = bytes(found.text[found.stop :])
                     if found.ended:
                         return
                     reach = _SHORT if found.stop > reach else reach
@@ -228,6 +232,21 @@ class EventStream:
                 else:
                     self.state.damaged += 1
                     self._buffer = b""
+
+    def _scan(self, scanner: Scanner, wanted: int) -> Scan | None:
+        """The events at the front of the buffer and of what follows; without any the buffer holds all that was read.
+
+        What is read goes where the scanner has it: further copies of it would cost as much as reading.
+        """
+        size, filled = max(wanted, len(self._buffer)), len(self._buffer)
+        room = scanner.memory(size)
+        room[:filled] = self._buffer
+        while filled < size and (count := self._read(room[filled:])):
+            filled += count
+        found = scanner.scan_memory(filled)
+        if found is None:
+            self._buffer = bytes(room[:filled])
+        return found
 
     def _take(self, border: int) -> bytes:
         piece = b"[" + self._buffer[:border] + b"]"

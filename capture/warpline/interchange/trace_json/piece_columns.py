@@ -51,12 +51,18 @@ class Group:
     texts: dict[str, TextColumn] = field(default_factory=dict)
     ids: list[Any] = field(default_factory=list)
     """Ids of flows and asynchronous events, hashable, one per event; empty where there are none."""
-    phases: list[str] = field(default_factory=list)
+    phases: TextColumn | None = None
+    """Their letters, where a group has events of several phases."""
     places: list[tuple[int | None, int | None, int | None]] = field(default_factory=list)
     """Device, context and stream; what ``thread`` numbers where events belong to a GPU."""
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def of_phase(self, letters: str) -> npt.NDArray[np.bool_]:
+        """Which events are of one of these phases."""
+        assert self.phases is not None, "a group of several phases"
+        return np.array([letter in letters for letter in self.phases.table], bool)[self.phases.codes]
 
     def take(self, index: Int64Array) -> Group:
         """The events at these places only."""
@@ -71,7 +77,7 @@ class Group:
             {name: column[index] for name, column in self.numbers.items()},
             {name: TextColumn(column.codes[index], column.table) for name, column in self.texts.items()},
             [self.ids[row] for row in rows] if self.ids else [],
-            [self.phases[row] for row in rows] if self.phases else [],
+            None if self.phases is None else TextColumn(self.phases.codes[index], self.phases.table),
             self.places,
         )
 
@@ -307,7 +313,7 @@ def extract_points(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Events of a moment: instants, and both borders of B/E pairs."""
     rows, group = points(rows, losses)
     group.texts["payload"] = payloads(rows)
-    group.phases = [row.ph for row in rows]
+    group.phases = texts([row.ph for row in rows])
     group.texts["scope"] = texts([row.s for row in rows])
     group.texts["frame"] = texts([row.sf for row in rows])
     return group
@@ -316,7 +322,7 @@ def extract_points(rows: list[Any], losses: Counter[Loss]) -> Group:
 def extract_identified(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Events that an id holds together: flows and asynchronous events."""
     rows, group = points(rows, losses)
-    group.phases = [row.ph for row in rows]
+    group.phases = texts([row.ph for row in rows])
     group.texts["payload"] = payloads(rows)
     group.texts["bind"] = texts([row.bp for row in rows])
     group.ids = [_identity(row) for row in rows]

@@ -14,6 +14,7 @@ from warpline.interchange.trace_json.decoding import decoder_for
 from warpline.interchange.trace_json.json_stream import EventStream, StreamState
 from warpline.interchange.trace_json.scanner import Scan
 from warpline.interchange.trace_json.trace_format import TraceFormat
+from warpline.memory_room import require_memory
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 _Part = TypeVar("_Part")
@@ -27,7 +28,7 @@ def read_trace(
     Raises ImportFormatError when the file holds no list of events, Cancelled.
     """
     decoder = decoder_for(form)
-    stream = EventStream(path, decoder.chunk_bytes, decoder.scan)
+    stream = EventStream(path, decoder.chunk_bytes, decoder.scanner)
     size = max(1, path.stat().st_size)
     before: list[dict[str, Any]] = []
 
@@ -60,6 +61,7 @@ def one_ahead(parts: Iterator[_Part]) -> Generator[_Part, None, None]:
 
     Unpacking and scanning work without the interpreter's lock. What making a part raises is raised here.
     """
+    require_memory()
     with ThreadPoolExecutor(1, thread_name_prefix="trace") as thread:
         coming = thread.submit(next, parts, None)
         while (part := coming.result()) is not None:

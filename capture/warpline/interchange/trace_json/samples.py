@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.framework.columns import clean_text
-from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.target import TraceTarget
 from warpline.model import Flag
 
@@ -25,31 +25,42 @@ def add_samples(target: TraceTarget, groups: Sequence[Group], frames: Any) -> No
     known = frames if isinstance(frames, dict) else {}
     stacks: dict[str, int] = {}
     for group in groups:
-        sample = np.flatnonzero(np.array(group.phases) == "P")
+        sample = np.flatnonzero(group.of_phase("P"))
         names = target.builder.strings(group.name.table)[group.name.codes]
-        refs = [group.texts["frame"].table[code] for code in group.texts["frame"].codes[sample].tolist()]
-        values = np.array([_stack_of(target, ref, known, stacks) for ref in refs], np.int64)
+        refs, ref = np.unique(group.texts["frame"].codes[sample], return_inverse=True)
+        table = [group.texts["frame"].table[code] for code in refs.tolist()]
+        values = np.array([_stack_of(target, text, known, stacks) for text in table], np.int64)[ref]
         columns = {"stack": np.ma.MaskedArray(np.maximum(values, 0).astype(np.uint32), values < 0)}
         is_on_core = np.array([text == _ON_A_CORE for text in group.category.table])
         on_core = is_on_core[group.category.codes[sample]]
         if on_core.any():
             columns |= _numbers(group, sample)
-        for code, key in enumerate(group.threads):
-            for kind, row in _ROWS.items():
-                chosen = np.flatnonzero((group.thread[sample] == code) & (on_core == (kind == _ON_A_CORE)))
-                if not len(chosen):
-                    continue
-                thread = target.tracks.thread(*target.thread_of(key))
-                told = columns if kind == _ON_A_CORE else {"stack": columns["stack"]}
-                target.builder.add_events(
-                    target.tracks.sub_track(thread, row),
-                    kind,
-                    group.start[sample[chosen]],
-                    0,
-                    names[sample[chosen]],
-                    flags=int(Flag.INSTANT),
-                    attributes={name: column[chosen] for name, column in told.items()},
-                )
+        places = group.thread[sample].astype(np.int64) * 2 + on_core
+        tracks = {
+            place: _track(target, group.threads[place // 2], place % 2)
+            for place in np.unique(places).tolist()
+        }
+        for kind in _ROWS:
+            chosen = np.flatnonzero(on_core == (kind == _ON_A_CORE))
+            if not len(chosen):
+                continue
+            chosen = chosen[np.argsort(places[chosen], kind="stable")]
+            found, counts = np.unique(places[chosen], return_counts=True)
+            told = columns if kind == _ON_A_CORE else {"stack": columns["stack"]}
+            target.builder.add_events(
+                np.repeat([tracks[place] for place in found.tolist()], counts),
+                kind,
+                group.start[sample[chosen]],
+                0,
+                names[sample[chosen]],
+                flags=int(Flag.INSTANT),
+                attributes={name: column[chosen] for name, column in told.items()},
+            )
+
+
+def _track(target: TraceTarget, key: ThreadKey, on_core: int) -> int:
+    thread = target.tracks.thread(*target.thread_of(key))
+    return target.tracks.sub_track(thread, _ROWS[_ON_A_CORE] if on_core else _ROWS["sample"])
 
 
 def _numbers(group: Group, sample: npt.NDArray[np.intp]) -> dict[str, np.ma.MaskedArray[Any, Any]]:

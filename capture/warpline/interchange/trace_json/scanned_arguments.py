@@ -65,7 +65,7 @@ class ScannedArguments:
         hits = np.zeros(len(fields), np.int64)
         rest = _Rest.room_for(count, slots, len(scan.text))
         odd = scan.lib.warpline_scan_members(
-            ctypes.c_char_p(scan.text), at(scan.tokens), ctypes.c_int64(len(scan.tokens)), ctypes.c_int64(count),
+            scan.address, at(scan.tokens), ctypes.c_int64(len(scan.tokens)), ctypes.c_int64(count),
             at(objects), ctypes.c_int64(len(fields)), ctypes.c_char_p(b"".join(field.key for field in fields)),
             at(key_ends), at(types), at(columns), at(out), at(reals), at(spans), at(table), ctypes.c_int64(slots),
             at(counts), at(hits), at(rest.text), ctypes.c_int64(len(rest.text)), at(rest.codes), at(rest.spans),

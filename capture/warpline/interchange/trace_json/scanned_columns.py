@@ -80,7 +80,9 @@ def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], 
     if rest.any():
         columns = scan.columns
         begins, lengths = columns[ScanColumn.BEGIN, rest].tolist(), columns[ScanColumn.LENGTH, rest].tolist()
-        parts = [scan.text[begin : begin + length] for begin, length in zip(begins, lengths, strict=True)]
+        parts = [
+            bytes(scan.text[begin : begin + length]) for begin, length in zip(begins, lengths, strict=True)
+        ]
         piece.also = decode_rest(b"[" + b",".join(parts) + b"]")
         piece.events -= len(parts)
     return piece
@@ -190,20 +192,30 @@ def _with_marks(scan: Scan, index: Int64Array, route: str, group: Group, tables:
     """What events without a duration have besides: their phase, an id, how they bind."""
     if route == SLICES:
         return group
-    group.phases = [tables.phases[code] or "" for code in _codes(scan, ScanColumn.PHASE, index).tolist()]
+    group.phases = _texts(_codes(scan, ScanColumn.PHASE, index), tables.phases)
     if route in (ASYNC, FLOWS):
         ids = [*_scalars(scan.tables[ScanColumn.ID]), None]
         if any(isinstance(value, bytes) for value in ids):
             return None
         identities = [(value, None) for value in ids]
         group.ids = [identities[code] for code in _codes(scan, ScanColumn.ID, index).tolist()]
-        binds = [*map(text_of, scan.tables[ScanColumn.BIND]), ""]
-        group.texts["bind"] = _texts(_codes(scan, ScanColumn.BIND, index), binds)
+        binds = _marks(scan, ScanColumn.BIND, index)
+        if binds is None:
+            return None
+        group.texts["bind"] = binds
     else:
-        scopes = [*map(text_of, scan.tables[ScanColumn.SCOPE]), ""]
-        group.texts["scope"] = _texts(_codes(scan, ScanColumn.SCOPE, index), scopes)
+        scopes = _marks(scan, ScanColumn.SCOPE, index)
+        if scopes is None:
+            return None
+        group.texts["scope"] = scopes
         group.texts["frame"] = repeated_text("", len(index))
     return group
+
+
+def _marks(scan: Scan, column: ScanColumn, index: Int64Array) -> TextColumn | None:
+    """The texts of a column that few events have; None where one is damaged, so that it can be mended."""
+    table = [*map(text_of, scan.tables[column]), ""]
+    return None if None in table else _texts(_codes(scan, column, index), table)
 
 
 def _texts(codes: Codes, table: Sequence[str | None]) -> TextColumn:

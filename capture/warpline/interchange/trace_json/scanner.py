@@ -59,7 +59,7 @@ def library() -> ctypes.CDLL | None:
 class TokenTables:
     """The distinct tokens of columns, by the number of the column; made when they are first wanted."""
 
-    def __init__(self, text: bytes, spans: list[Int64Array]) -> None:
+    def __init__(self, text: bytes | memoryview, spans: list[Int64Array]) -> None:
         self._text = text
         self._spans = spans
         self._made: dict[int, list[bytes]] = {}
@@ -76,14 +76,14 @@ class TokenTables:
 
 @dataclass(frozen=True)
 class Scan:
-    """Events in a piece of text. Valid until its `Scanner` has scanned twice more.
+    """Events in a piece of text, which may be memory of its `Scanner`. Valid until that has scanned twice more.
 
     ``columns`` is int64, one row per `ScanColumn`; ``tables`` holds the distinct tokens (JSON) of the first columns;
     ``tokens`` where the tokens of the text begin. ``stop`` is where to go on, ``ended`` whether the array ends there.
     """
 
     lib: ctypes.CDLL
-    text: bytes
+    text: bytes | memoryview
     columns: Int64Array
     tables: TokenTables
     tokens: npt.NDArray[np.uint32]
@@ -93,6 +93,11 @@ class Scan:
     def __len__(self) -> int:
         return int(self.columns.shape[1])
 
+    @property
+    def address(self) -> ctypes.c_void_p:
+        """Where the text lies; valid while the scan lives."""
+        return _address(self.text)
+
 
 class _Room:
     """The arrays that one scan fills."""
@@ -100,6 +105,7 @@ class _Room:
     def __init__(self, size: int) -> None:
         # An event has at least 16 bytes: {"ph":"e","ts":0}
         self.capacity = min(_MOST_EVENTS, size // 16 + 1)
+        self.text = np.empty(size, np.uint8)
         self.tokens = np.empty(size, np.uint32)
         self.columns = np.empty((len(ScanColumn), self.capacity), np.int64)
         self.spans = np.empty((_TABLES, self.capacity, 2), np.int64)
@@ -118,17 +124,35 @@ class Scanner:
 
         Stops before the first event that is cut, or not of the form.
         """
+        self._next_room(len(text) - begin)
+        return self._scanned(text, begin)
+
+    def memory(self, size: int) -> memoryview:
+        """Memory for a text of so many bytes and one more, which stays where it is: what `scan_memory` scans next."""
+        room = self._next_room(size + 1)
+        return room.text.data[:size]
+
+    def scan_memory(self, size: int) -> Scan | None:
+        """Likewise the events of the first ``size`` bytes of the memory given last."""
+        room = self._rooms[0]
+        room.text[size] = 0  # part of no number that is cut off
+        return self._scanned(room.text.data[:size], 0)
+
+    def _next_room(self, size: int) -> _Room:
+        self._rooms.reverse()
+        if len(self._rooms[0].tokens) < size:
+            # The next piece may be a little longer.
+            self._rooms[0] = _Room(size * 5 // 4)
+        return self._rooms[0]
+
+    def _scanned(self, text: bytes | memoryview, begin: int) -> Scan | None:
         size = len(text)
         if size >= 1 << 31:
             return None
-        self._rooms.reverse()
-        if len(self._rooms[0].tokens) < size - begin:
-            # The next piece may be a little longer.
-            self._rooms[0] = _Room((size - begin) * 5 // 4)
         room = self._rooms[0]
         counts, progress = np.zeros(_TABLES, np.int64), np.zeros(3, np.int64)
         count = self._lib.warpline_scan_events(
-            ctypes.c_char_p(text), ctypes.c_int64(begin), ctypes.c_int64(size), at(room.tokens),
+            _address(text), ctypes.c_int64(begin), ctypes.c_int64(size), at(room.tokens),
             ctypes.c_int64(room.capacity), at(room.columns), at(room.spans), at(room.slots),
             ctypes.c_int64(room.slots.shape[1]), at(counts), at(progress),
         )  # fmt: skip
@@ -141,6 +165,12 @@ class Scanner:
         )
 
 
+def _address(text: bytes | memoryview) -> ctypes.c_void_p:
+    if isinstance(text, bytes):
+        return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p)
+    return at(np.frombuffer(text, np.uint8))
+
+
 def distinct(scan: Scan, begins: Int64Array, lengths: Int64Array) -> tuple[Int64Array, list[bytes]] | None:
     """Number pieces of a scan's text: (code of each, distinct pieces); None when a piece lies outside."""
     lib, text = scan.lib, scan.text
@@ -151,7 +181,7 @@ def distinct(scan: Scan, begins: Int64Array, lengths: Int64Array) -> tuple[Int64
     table = np.empty(slots, np.int32)
     begins, lengths = np.ascontiguousarray(begins), np.ascontiguousarray(lengths)
     found = lib.warpline_intern(
-        ctypes.c_char_p(text), ctypes.c_int64(len(text)), ctypes.c_int64(count), at(begins), at(lengths), at(codes),
+        scan.address, ctypes.c_int64(len(text)), ctypes.c_int64(count), at(begins), at(lengths), at(codes),
         at(spans), at(table), ctypes.c_int64(slots),
     )  # fmt: skip
     return None if found < 0 else (codes, pieces(text, spans[:found]))

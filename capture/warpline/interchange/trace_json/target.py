@@ -68,10 +68,10 @@ class TraceTarget:
         self.stop_ns: int | None = None
         builder.add_kind(_RANGE_EXTRA)
 
-    def by_thread(self, group: Group) -> Iterator[tuple[ThreadEntry, Any]]:
-        """Each thread of a group with the index (an array or a slice) of its events."""
-        for key, index in self.groups_by_thread(group):
-            yield self.tracks.thread(*self.thread_of(key)), index
+    def threads_of(self, group: Group) -> dict[int, ThreadEntry]:
+        """The threads of a group's events by their codes."""
+        codes = np.unique(group.thread).tolist()
+        return {code: self.tracks.thread(*self.thread_of(group.threads[code])) for code in codes}
 
     def thread_of(self, key: ThreadKey) -> ThreadKey:
         """The thread that events with these recorded ids belong to; formats may know better than the file."""

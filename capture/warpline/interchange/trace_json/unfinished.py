@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,19 +61,26 @@ class PendingBorders:
         self._parts: list[tuple[npt.NDArray[Any], ...]] = []
         self._threads: dict[int, ThreadEntry] = {}
 
-    def add(self, thread: ThreadEntry, group: Group, index: Any, builder: CaptureBuilder) -> None:
-        """Keep the borders of one thread."""
-        start = group.start[index]
-        self._threads[thread.index] = thread
-        begins = np.array(group.phases)[index] == "B"
+    def add(
+        self, group: Group, threads: Mapping[int, ThreadEntry], builder: CaptureBuilder, slices: SliceRegistry
+    ) -> None:
+        """Keep the borders of a group, whose threads are given by their codes."""
+        indexes = np.full(len(group.threads), -1)
+        last = np.full(len(group.threads), np.iinfo(np.int64).min)
+        np.maximum.at(last, group.thread, group.start)
+        for code, thread in threads.items():
+            indexes[code] = thread.index
+            self._threads[thread.index] = thread
+            slices.reach(thread.index, int(last[code]))
+        payload = group.texts["payload"]
         self._parts.append(
             (
-                np.full(len(start), thread.index, np.int64),
-                start,
-                begins,
-                builder.strings(group.name.table)[group.name.codes[index]],
-                builder.strings(group.category.table)[group.category.codes[index]],
-                builder.strings(group.texts["payload"].table)[group.texts["payload"].codes[index]],
+                indexes[group.thread],
+                group.start,
+                group.of_phase("B"),
+                builder.strings(group.name.table)[group.name.codes],
+                builder.strings(group.category.table)[group.category.codes],
+                builder.strings(payload.table)[payload.codes],
             )
         )
 
@@ -91,29 +98,31 @@ class PendingBorders:
         order = np.argsort(thread[pairs.begin], kind="stable")
         opens, closes = pairs.begin[order], pairs.end[order]
         unclosed = closes < 0
-        for index in np.unique(thread[opens]).tolist():
-            mine = np.flatnonzero(thread[opens] == index)
-            first, last = opens[mine], closes[mine]
-            start = time[first]
-            stop = np.where(unclosed[mine], slices.last_ns(index), time[np.maximum(last, 0)])
-            flags = np.where(unclosed[mine], np.uint8(Flag.CUT_END), np.uint8(0)).astype(np.uint8)
-            texts = payload[first].copy()
-            both = np.flatnonzero(~unclosed[mine] & (payload[np.maximum(last, 0)] != 0))
-            for at in both.tolist():
-                texts[at] = _merged(builder, int(texts[at]), int(payload[last[at]]))
+        if len(opens):
+            # One batch, as in `TraceTarget.add_slices`.
+            threads, counts = np.unique(thread[opens], return_counts=True)
+            until = np.repeat([slices.last_ns(index) for index in threads.tolist()], counts)
+            start = time[opens]
+            stop = np.where(unclosed, until, time[np.maximum(closes, 0)])
+            texts = _merged(builder, payload[opens], np.where(unclosed, 0, payload[np.maximum(closes, 0)]))
+            rows = [tracks.sub_track(self._threads[index], "ranges") for index in threads.tolist()]
             id_of_first = builder.add_events(
-                tracks.sub_track(self._threads[index], "ranges"),
+                np.repeat(rows, counts),
                 "range",
                 start,
                 stop - start,
-                name[first],
-                flags=flags,
+                name[opens],
+                flags=np.where(unclosed, np.uint8(Flag.CUT_END), np.uint8(0)).astype(np.uint8),
                 attributes={
-                    "category": np.ma.MaskedArray(category[first], category[first] == 0),
+                    "category": np.ma.MaskedArray(category[opens], category[opens] == 0),
                     "payload": np.ma.MaskedArray(texts, texts == 0),
                 },
             )
-            slices.add(index, start, stop, np.arange(id_of_first, id_of_first + len(start)))
+            ids, at = np.arange(id_of_first, id_of_first + len(start)), 0
+            for index, count in zip(threads.tolist(), counts.tolist(), strict=True):
+                mine = slice(at, at + count)
+                slices.add(index, start[mine], stop[mine], ids[mine])
+                at += count
         open_until_the_end = forms(
             "{count:,} event without an end (B without E) lasts until the end of its thread",
             "{count:,} events without an end (B without E) last until the end of their thread",
@@ -130,10 +139,19 @@ class PendingBorders:
         return notes
 
 
-def _merged(builder: CaptureBuilder, begin: int, end: int) -> int:
-    """The arguments of a begin and of its end as one object."""
-    if not begin or begin == end:
-        return end
+def _merged(
+    builder: CaptureBuilder, begins: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint32]:
+    """The arguments of begins and of their ends (0 for none), as one object each; equal ones are put together once."""
+    both = begins.astype(np.int64) << 32 | ends
+    distinct, codes = np.unique(both, return_inverse=True)
+    texts = [_merged_text(builder, pair >> 32, pair & 0xFFFFFFFF) for pair in distinct.tolist()]
+    return np.array(texts, np.uint32)[codes]
+
+
+def _merged_text(builder: CaptureBuilder, begin: int, end: int) -> int:
+    if not begin or not end or begin == end:
+        return begin or end
     first, second = builder.text(begin), builder.text(end)
     if first.endswith("}") and second.startswith("{"):
         return builder.string(first[:-1].rstrip() + ", " + second[1:].lstrip())
@@ -150,7 +168,8 @@ class PendingAsync:
 
     def add(self, group: Group, builder: CaptureBuilder) -> None:
         """Keep a group of asynchronous events."""
-        phases = group.phases
+        assert group.phases is not None, "a group of several phases"
+        phases = [group.phases.table[code] for code in group.phases.codes.tolist()]
         names = [group.name.table[code] for code in group.name.codes.tolist()]
         categories = [group.category.table[code] for code in group.category.codes.tolist()]
         # Legacy events belong together by category, name and id, nestable ones by category and id.
@@ -167,7 +186,7 @@ class PendingAsync:
             (
                 np.fromiter(map(self._keys.__getitem__, keys), np.int64, n),
                 group.start,
-                np.array([{"b": 0, "S": 0, "e": 1, "F": 1}.get(phase, 2) for phase in phases], np.int64),
+                np.where(group.of_phase("bS"), 0, np.where(group.of_phase("eF"), 1, 2)),
                 builder.strings(group.name.table)[group.name.codes],
                 builder.strings(group.texts["payload"].table)[group.texts["payload"].codes],
                 np.fromiter(map(self._places.__getitem__, places), np.int64, n),
@@ -193,8 +212,9 @@ class PendingAsync:
         last_of_key = np.full(len(self._keys), np.iinfo(np.int64).min)
         np.maximum.at(last_of_key, key, time)
         stop = np.where(unclosed, last_of_key[key[opens]], time[np.maximum(closes, 0)])
-        for at in np.flatnonzero(~unclosed & (payload[np.maximum(closes, 0)] != 0)).tolist():
-            payload[opens[at]] = _merged(builder, int(payload[opens[at]]), int(payload[closes[at]]))
+        payload[opens] = _merged(
+            builder, payload[opens], np.where(unclosed, 0, payload[np.maximum(closes, 0)])
+        )
         moments = np.flatnonzero(phase == 2)
         rows = np.r_[opens, moments]
         durations = np.r_[stop - time[opens], np.zeros(len(moments), np.int64)]
@@ -254,7 +274,7 @@ class PendingFlows:
         keys = list(zip(categories, names, group.ids, strict=True))
         n = len(group)
         codes = np.fromiter(map(self._keys.__getitem__, keys), np.int64, n)
-        phases = np.array(["stf".index(phase) for phase in group.phases], np.int64)
+        phases = np.where(group.of_phase("s"), 0, np.where(group.of_phase("t"), 1, 2))
         table = np.fromiter(map(self._threads.__getitem__, group.threads), np.int64, len(group.threads))
         bind = np.array([text == "e" for text in group.texts["bind"].table])[group.texts["bind"].codes]
         # An end binds to the next event unless it says that it lies inside one.

@@ -161,12 +161,7 @@ def test_names_of_processes_may_come_last(tmp_path: Path) -> None:
         x("Odd", 40, 5, pid=9, tid=3, args={"Task Type": 7}),
     ]
     for events_in_order in (named + work, work + named):
-        capture = imported(tmp_path, trace_file(tmp_path, events_in_order))
-        assert [count(capture, kind) for kind in ("kernel", "sync", "memcpy", "other", "cuda_api")] == [
-            1,
-            1,
-            1,
-            1,
-            1,
-        ]
-        assert [thread.tid for thread in capture.threads] == [41]
+        with imported(tmp_path, trace_file(tmp_path, events_in_order)) as capture:
+            found = [count(capture, kind) for kind in ("kernel", "sync", "memcpy", "other", "cuda_api")]
+            assert found == [1, 1, 1, 1, 1]
+            assert [thread.tid for thread in capture.threads] == [41]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import random
 import struct
+import weakref
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -95,6 +98,21 @@ def test_a_damaged_file_gives_nearly_everything_before_the_damage(share: float) 
     found, error = read_all(bytes(packed))
     assert error is not None
     assert len(found) >= before_the_damage(bytes(packed)) - LOST
+
+
+def test_a_reader_that_met_an_error_is_let_go_of_at_once(request: pytest.FixtureRequest) -> None:
+    packed = bytearray(gzip.compress(content(1 << 20)))
+    packed[len(packed) // 2 :] = random.Random(1).randbytes(len(packed) - len(packed) // 2)
+    request.addfinalizer(gc.enable)
+    gc.disable()
+    for data in (packed, packed[: len(packed) // 2]):
+        stream = unpacked(io.BytesIO(data), Path("trace.json.gz"))
+        alive = weakref.ref(stream)
+        for _again in range(2):
+            with pytest.raises(UNPACKING_ERRORS):
+                list(iter(partial(stream.read, 1 << 16), b""))
+        del stream
+        assert alive() is None
 
 
 def test_a_wrong_checksum_is_told_behind_the_content() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 import resource
 import time
 from pathlib import Path
 
+from tests.fuzz.campaign.mutate_json import by_bytes, by_value
 from tests.unit.interchange.import_tools import text_file
 
 from warpline.interchange import import_files
@@ -22,11 +22,6 @@ ROCM = "torch/AMD-AGI+TraceLens/tests/traces/mi210/gpu_only_trace/gpu_only_trace
 PADDLE = "paddle/paddle_lenet_cpu_b8s4.paddle_trace.json"
 PROTOBUF = "paddle/paddle_lenet_cpu_b8s4.pb"
 SEEDS = (TORCH, ASYNC, SIMPLE, ROCM, PADDLE, PROTOBUF)
-_TOKENS = (
-    b"NaN", b"null", b"-1", b"1e999", b"18446744073709551616", b'""', b"{}", b"[]", b"}", b"{", b"]", b"[", b",",
-    b'"', b"\\", b"\x00", b"\xff\xfe", b'"\\ud800"', b'"ph":"E"', b'"ph":"f"', b"true", b'"ts":', b'"dur":-5',
-    b"9" * 400, b"[" * 300,
-)  # fmt: skip
 
 
 def seed(data_dir: Path, name: str, limit: int = 60_000) -> bytes:
@@ -36,30 +31,6 @@ def seed(data_dir: Path, name: str, limit: int = 60_000) -> bytes:
     return content[:limit]
 
 
-def mutated(content: bytes, rng: random.Random) -> bytes:
-    """A few of: bytes flipped, pieces cut, doubled or moved, tokens put in, the end cut off."""
-    data = bytearray(content)
-    for _ in range(rng.randint(1, 6)):
-        if not data:
-            break
-        at = rng.randrange(len(data))
-        action = rng.randrange(6)
-        if action == 0:
-            data[at] ^= 1 << rng.randrange(8)
-        elif action == 1:
-            del data[at : at + rng.randint(1, 200)]
-        elif action == 2:
-            data[at:at] = data[at : at + rng.randint(1, 200)]
-        elif action == 3:
-            data[at:at] = rng.choice(_TOKENS)
-        elif action == 4:
-            token = rng.choice(_TOKENS)
-            data[at : at + len(token)] = token
-        else:
-            del data[at:]
-    return bytes(data)
-
-
 def run(tmp_path: Path, data_dir: Path, name: str, count: int, first: int = 0) -> None:
     content = seed(data_dir, name)
     whole = None if name == PROTOBUF else seed(data_dir, name, 1 << 30)
@@ -67,9 +38,9 @@ def run(tmp_path: Path, data_dir: Path, name: str, count: int, first: int = 0) -
     for number in range(first, first + count):
         rng = random.Random(f"{name} {number}")
         if whole is not None and len(whole) < 200_000 and number % 3 == 0:
-            check(tmp_path, mutated_values(whole, rng))
+            check(tmp_path, by_value(whole, rng))
         else:
-            check(tmp_path, mutated(content, rng))
+            check(tmp_path, by_bytes(content, rng))
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown_kib < 400 << 10, "small files took much memory"
 
@@ -88,37 +59,6 @@ def check(tmp_path: Path, content: bytes) -> None:
         assert "\n" not in problem
     assert time.monotonic() - begin < 60, "an import of a small file hangs"
     assert [entry.name for entry in tmp_path.iterdir()] == ["mutated.bin"], "temporary files are left behind"
-
-
-def mutated_values(content: bytes, rng: random.Random) -> bytes:
-    """Valid JSON in which values are swapped for others of any type."""
-    document = json.loads(content)
-    events = document if isinstance(document, list) else document["traceEvents"]
-    values = [
-        None,
-        -1,
-        2**63,
-        2**70,
-        1e308,
-        "text",
-        "",
-        [],
-        {},
-        [1],
-        {"a": [1]},
-        True,
-        "stream 7",
-        -0.5,
-        "0x10",
-    ]
-    for _ in range(rng.randint(1, 40)):
-        event = rng.choice(events)
-        if isinstance(event, dict) and event:
-            target = event
-            if isinstance(event.get("args"), dict) and event["args"] and rng.random() < 0.6:
-                target = event["args"]
-            target[rng.choice(list(target))] = rng.choice(values)
-    return json.dumps(document).encode()
 
 
 def import_problem(path: Path, out: Path) -> str | None:

@@ -43,7 +43,9 @@ def table(name: str, group: Group) -> list[tuple[Any, ...]]:
             if not mask[row]:
                 known[row].append((key, float(value)))
     columns.append(known)
-    columns += [column for column in (group.phases, group.ids) if column]
+    if group.phases is not None:
+        columns.append([group.phases.table[code] for code in group.phases.codes])
+    columns += [group.ids] if group.ids else []
     for key, column in sorted(group.texts.items()):
         # What had to be mended is written anew.
         table = [
@@ -92,6 +94,6 @@ def both_ways(text: bytes, form: str) -> tuple[dict[str, Any], dict[str, Any], b
 
 
 def whole_file(path: Path, decoder: Decoder, chunk: int) -> dict[str, Any]:
-    stream = EventStream(path, chunk, decoder.scan)
+    stream = EventStream(path, chunk, decoder.scanner)
     found = content(*[decoder.piece(part) for part in stream])
     return {**found, "header": stream.state.header, "cut": stream.state.truncated}

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.fuzz.campaign.mutate_json import by_bytes
 from tests.unit.effort import rounds
 from tests.unit.interchange.import_tools import x
-from tests.unit.interchange.trace_json.mutations import ASYNC, ROCM, SIMPLE, TORCH, mutated, seed
+from tests.unit.interchange.trace_json.mutations import ASYNC, ROCM, SIMPLE, TORCH, seed
 from tests.unit.interchange.trace_json.scanned_tools import (
     FORMATS,
     both_ways,
@@ -68,7 +69,7 @@ def test_mutated_traces_read_the_same(data_dir: Path) -> None:
         begin = rng.randrange(0, len(text) - 20_000)
         begin = text.index(b"{\n", begin)
         end = text.rindex(b"},", begin, begin + 20_000) + 1
-        damaged = b"[" + mutated(text[begin:end], rng) + b"]"
+        damaged = b"[" + by_bytes(text[begin:end], rng) + b"]"
         scanned, decoded, native = both_ways(damaged, "torch")
         taken += native
         if scanned["losses"] or decoded["losses"]:
@@ -88,7 +89,7 @@ def test_damaged_files_read_the_same_in_parts(data_dir: Path, tmp_path: Path, na
     compared = 0
     for number in range(rounds(12, 1_000)):
         rng = random.Random(f"{name} {number}")
-        path.write_bytes(mutated(seed(data_dir, name, 30_000), rng))
+        path.write_bytes(by_bytes(seed(data_dir, name, 30_000), rng))
         chunk = rng.choice((64, 1_000, 7_777, 1 << 20))
         try:
             decoded = whole_file(path, TextDecoder(form), chunk)
@@ -285,6 +286,17 @@ def test_fractions_are_read_as_python_reads_them(fractions: list[str]) -> None:
     ]
     scanned, decoded, _taken = both_ways(f"[{','.join(events)}]".encode(), "torch")
     assert decoded["losses"] or scanned == decoded
+
+
+@pytest.mark.parametrize(
+    "mark", [b'"M\xff\xfft"', b'"\xc3"', b'"a\x01b"', b'"\xed\xa0\x80"', b'"\\ud800"', b"5"]
+)
+@pytest.mark.parametrize("phase", [b'"i", "s"', b'"C", "s"', b'"f", "bp"'])
+def test_marks_that_are_no_text_are_read_as_the_decoder_mends_them(phase: bytes, mark: bytes) -> None:
+    event = b'{"name": "n", "id": 1, "pid": 1, "tid": 1, "ts": 3, "ph": %s: %s}'
+    sound = event % (b'"i", "s"', b'"t"')
+    scanned, decoded, _taken = both_ways(b"[%s, %s]" % (event % (phase, mark), sound), "chrome")
+    assert scanned == decoded
 
 
 def test_members_are_numbered_as_texts_of_objects() -> None:

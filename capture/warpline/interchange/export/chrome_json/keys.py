@@ -30,7 +30,7 @@ def correlation_offsets(capture: Capture) -> dict[int, int] | None:
         )
         for first in range(0, len(table), CHUNK_EVENTS):
             part = slice(first, first + CHUNK_EVENTS)
-            rows = table.stored_rows[part].astype(np.int64)
+            rows = table.rows_at(part)
             owner = process[capture.tracks_of_rows(rows)][valid[part]]
             for index in np.unique(owner).tolist():
                 top = int(values[part][valid[part]][owner == index].max())

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.nsys.tables.access import CHUNK_ROWS, NULL, Batch
+from warpline.memory_room import require_memory
 from warpline.model import ImportFormatError
 from warpline.storage.columns.why_unreadable import why_unreadable
-
-HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 class Hdf5Tables:
@@ -26,6 +25,7 @@ class Hdf5Tables:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        require_memory()
         try:
             self._file = h5py.File(path, "r")
             self._tables = self._find_tables()

@@ -12,8 +12,6 @@ from warpline.interchange.nsys.tables.cells import Cells, Constant, int_column, 
 from warpline.interchange.nsys.tables.sqlite_rows import INTEGER, REAL, TEXT, SqliteRows
 from warpline.model import ImportFormatError
 
-SQLITE_MAGIC = b"SQLite format 3\x00"
-
 _FIRST_ROWS = 1024
 """Rows that are fetched in full to see which columns hold one value."""
 

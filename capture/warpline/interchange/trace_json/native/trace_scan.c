@@ -63,7 +63,7 @@ static Outcome skip_brackets(Cursor *c) {
 }
 
 /* The next member of an object, and whether a comma (more members) or a brace (the end) follows it. */
-static Outcome next_member(Cursor *c, Member *member, bool *more) {
+static inline Outcome next_member(Cursor *c, Member *member, bool *more) {
     if (c->at + 3 >= c->count) return CUT;
     if (byte_at(c, c->at) != '"' || byte_at(c, c->at + 1) != ':') return BAD;
     int64_t length = string_length(c, c->at);
@@ -101,9 +101,8 @@ static int64_t word_length(const uint8_t *at) {
     return at - first;
 }
 
-static bool key_is(const Cursor *c, const Member *member, const char *name) {
-    return memcmp(c->text + member->key, name, (size_t)member->key_length) == 0;
-}
+/* Whether a key of as many bytes is this literal; of a known length, which is compared without a call. */
+#define KEY_IS(c, member, name) (memcmp((c)->text + (member)->key, name, sizeof name - 1) == 0)
 
 /* Columns of scan_events, each `capacity` long. */
 enum {
@@ -119,13 +118,13 @@ enum { UNUSUAL = 1, OTHER_CLOCK = 2, FURTHER = 4 };
 static int column_of(const Cursor *c, const Member *m) {
     switch (m->key_length) {
     case 1:
-        return key_is(c, m, "s") ? SCOPE : -1;
+        return KEY_IS(c, m, "s") ? SCOPE : -1;
     case 2:
-        return key_is(c, m, "ph") ? PHASE : key_is(c, m, "ts") ? START : key_is(c, m, "id") ? ID : key_is(c, m, "bp") ? BIND : -1;
+        return KEY_IS(c, m, "ph") ? PHASE : KEY_IS(c, m, "ts") ? START : KEY_IS(c, m, "id") ? ID : KEY_IS(c, m, "bp") ? BIND : -1;
     case 3:
-        return key_is(c, m, "pid") ? PID : key_is(c, m, "tid") ? TID : key_is(c, m, "cat") ? CATEGORY : key_is(c, m, "dur") ? DURATION : -1;
+        return KEY_IS(c, m, "pid") ? PID : KEY_IS(c, m, "tid") ? TID : KEY_IS(c, m, "cat") ? CATEGORY : KEY_IS(c, m, "dur") ? DURATION : -1;
     case 4:
-        return key_is(c, m, "name") ? NAME : key_is(c, m, "args") ? ARGS_BEGIN : -1;
+        return KEY_IS(c, m, "name") ? NAME : KEY_IS(c, m, "args") ? ARGS_BEGIN : -1;
     default:
         return -1;
     }
@@ -134,13 +133,13 @@ static int column_of(const Cursor *c, const Member *m) {
 static int64_t further_of(const Cursor *c, const Member *m) {
     switch (m->key_length) {
     case 2:
-        return key_is(c, m, "sf") ? FURTHER : 0;
+        return KEY_IS(c, m, "sf") ? FURTHER : 0;
     case 3:
-        return key_is(c, m, "id2") ? FURTHER : 0;
+        return KEY_IS(c, m, "id2") ? FURTHER : 0;
     case 4:
-        return key_is(c, m, "tdur") ? OTHER_CLOCK : 0;
+        return KEY_IS(c, m, "tdur") ? OTHER_CLOCK : 0;
     case 5:
-        return key_is(c, m, "scope") ? FURTHER : 0;
+        return KEY_IS(c, m, "scope") ? FURTHER : 0;
     default:
         return 0;
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import struct
 import subprocess
@@ -38,12 +39,20 @@ RECORDING, PAUSED, STOPPING = 0, 1, 2
 
 
 def compile_c(output: Path, sources: Sequence[Path], *options: str) -> Path:
-    """Compile C; warnings are errors."""
+    """Compile C; warnings are errors. What CFLAGS asks for, as sanitizers, goes with it."""
     if COMPILER is None:
         pytest.skip("needs a C compiler")
     command = [COMPILER, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
     done = subprocess.run(
-        [*command, *options, "-o", str(output), *map(str, sources), "-ldl"],
+        [
+            *command,
+            *options,
+            *shlex.split(os.environ.get("CFLAGS", "")),
+            "-o",
+            str(output),
+            *map(str, sources),
+            "-ldl",
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.held_folders import TemporaryFolder
 from warpline.i18n import english, translated
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
+from warpline.output_places import is_no_file
 from warpline.recording.session import Session
 from warpline.recording.spool.directory import recovering, remove_spool
 
@@ -148,6 +149,8 @@ def check_output(output: Path) -> None:
         raise RecordingError(f"{output}: the folder {folder} does not exist")
     if output.is_dir():
         raise RecordingError(f"{output}: is a folder; name a file")
+    if is_no_file(output):
+        raise RecordingError(f"{output}: is no file that a capture could replace; name another")
     if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
         raise RecordingError(f"{output}: no permission to write there")
     if not output.exists():

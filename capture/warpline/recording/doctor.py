@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from warpline.memory_room import require_memory
 from warpline.recording.agent.trials import PythonTrial, told, try_pythons
 from warpline.recording.platforms import is_linux, linux_only
 from warpline.recording.sources.registry import recording_sources
@@ -45,6 +46,7 @@ def check_source(source: RecordingSource) -> SourceCheck:
 def _check_all(sources: Sequence[RecordingSource], every_python: bool) -> list[SourceCheck]:
     if not is_linux():
         return [_refused(source, Unavailable(linux_only())) for source in sources]
+    require_memory(_SIDE_BY_SIDE)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         probed = list(pool.map(_probe, sources))
     trials = [trial for _source_check, trial in probed if trial is not None]

@@ -232,4 +232,7 @@ def _check_types(values: dict[str, Any]) -> None:
 
 def readable(text: str) -> str:
     """Text for a capture: arguments and paths may hold bytes that are no UTF-8, which a capture cannot."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # half of a pair, as JSON may hold it
+        return text.encode("utf-8", "replace").decode()

@@ -123,7 +123,7 @@ EXPORT void fake_kernel(const char *name, uint32_t stream, uint64_t duration, ui
     PUT(r, 80, int32_t, 1024);
     PUT(r, 84, uint32_t, 16);
     PUT(r, 92, uint32_t, correlation);
-    PUT(r, 104, const char *, name);
+    PUT(r, 104, const char *, strdup(name)); /* stays, as those of the real one do */
     PUT(r, 120, uint64_t, 0);
     PUT(r, 128, uint64_t, 0);
     r[136] = 0;

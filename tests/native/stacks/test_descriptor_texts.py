@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.native.conftest import HERE, compile_c
 
 import warpline
 
 PROGRAM = """
-import os, select, socket, subprocess, sys, threading
+import ctypes, os, select, socket, subprocess, sys, threading
 import _posixshmem
+libc = ctypes.CDLL(None)
+libc.fdopen.restype, libc.fclose.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
 folder, told = sys.argv[1], os.dup(1)
 os.chdir(folder)
 
@@ -60,7 +63,7 @@ os.writev(1, [b"x"])
 subprocess.run(["/bin/true"], stdout=log)  # its child of vfork has all our memory
 os.writev(1, [b"x"])
 gone = os.open(f"{folder}/gone", os.O_RDONLY | os.O_CREAT)
-os.closerange(gone, gone + 1)  # a call that nobody tells of
+libc.fclose(libc.fdopen(gone, b"r"))  # a call that nobody tells of
 waits, ends = os.pipe()
 assert waits == gone
 for _ in range(2):
@@ -77,17 +80,22 @@ def recorded(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Path, list[str], warpline.CaptureReader]]:
     folder = tmp_path_factory.mktemp("texts")
-    output = folder / "run.h5"
+    said = _record(folder / "run.h5", sys.executable, "-c", PROGRAM, str(folder))
+    with warpline.open(folder / "run.h5") as capture:
+        yield folder, said, capture
+
+
+def _record(output: Path, *program: str) -> list[str]:
+    """The words that the program prints."""
     command = [sys.executable, "-m", "warpline", "record", "-q", "--no-check", "--osrt-threshold", "0"]
     done = subprocess.run(
-        [*command, "-o", str(output), "--", sys.executable, "-c", PROGRAM, str(folder)],
+        [*command, "-o", str(output), "--", *program],
         capture_output=True,
         text=True,
         timeout=100,
         check=True,
     )
-    with warpline.open(output) as capture:
-        yield folder, done.stdout.split(), capture
+    return done.stdout.split()
 
 
 def _texts(capture: warpline.CaptureReader, *names: str) -> list[str]:
@@ -151,3 +159,14 @@ def test_a_file_that_was_closed_unseen_is_not_what_a_long_call_names(
     folder, said, capture = recorded
     assert str(folder / "gone") in _texts(capture, "open")
     assert _texts(capture, "poll")[-2:] == [said[6]] * 2
+
+
+def test_numbers_that_were_closed_by_the_range_or_given_by_dup_keep_no_name(tmp_path: Path) -> None:
+    program = compile_c(tmp_path / "numbers", [HERE / "programs" / "numbers.c"])
+    said = _record(tmp_path / "run.h5", str(program), str(tmp_path / "file"))
+    with warpline.open(tmp_path / "run.h5") as capture:
+        assert _texts(capture, "pwrite") == [str(tmp_path / "file")] * 3
+        assert _texts(capture, "readv") == [pipe for pipe in said for _ in range(2)]
+        (sent,) = _texts(capture, "send")
+        (received,) = _texts(capture, "recv")
+    assert sent.partition(" paired with ")[::2] == received.partition(" paired with ")[::-2]

@@ -245,6 +245,7 @@ for _ in range(3000): os.write(there[1], b"x"); os.read(back[0], 1)
 usage = os.wait4(child, 0)[2]
 own = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps(own.ru_nvcsw + own.ru_nivcsw + usage.ru_nvcsw + usage.ru_nivcsw), flush=True)
+os._exit(0)  # what a busy machine does to an interpreter that ends is in the recording alone
 """
 
 

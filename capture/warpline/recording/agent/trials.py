@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from warpline.home import home_folder
 from warpline.i18n import english
+from warpline.memory_room import require_memory
 from warpline.recording.agent.probing import recorded, require_agent
 from warpline.recording.unavailable import Unavailable
 
@@ -94,6 +95,7 @@ def try_pythons(trials: Iterable[PythonTrial], every_python: bool) -> list[Tried
     library, wanted = require_agent(), list(dict.fromkeys(trials))
     this = os.path.realpath(sys.executable)
     others = [path for path in interpreters() if path != this] if every_python else []
+    require_memory(_SIDE_BY_SIDE)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         return list(pool.map(lambda path: _try_python(path, wanted, library), [sys.executable, *others]))
 

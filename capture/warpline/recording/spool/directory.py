@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import stat
+import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,9 @@ _OUR_SPOOLS = re.compile(r"(recorder|perf|wakeups|procfs|nvml|python|native|agen
 """Of a damaged one nothing but its name tells whose it is; plug-ins have names of their own (docs/spool.md)."""
 _PATIENCE_S = 1.0
 _MAGIC = b"WLSPOOL1"
+_FLAGS = struct.Struct("@l")
+_GET_FLAGS, _SET_FLAGS, _NO_COPIES = 0x80086601, 0x40086602, 0x00800000
+"""FS_IOC_GETFLAGS, FS_IOC_SETFLAGS (of 64 bits) and FS_NOCOW_FL of linux/fs.h."""
 
 
 def default_spool(output: Path) -> Path:
@@ -54,6 +58,7 @@ def new_spool(directory: Path) -> Iterator[None]:
             _make_empty(directory)
             if held >= 0:
                 _make_private(directory, held)
+                _write_in_place(held)
         except FileNotFoundError as error:
             raise RecordingError(f"{directory}: its folder does not exist") from error
         except OSError as error:
@@ -61,6 +66,19 @@ def new_spool(directory: Path) -> Iterator[None]:
                 f"{directory}: cannot be used for the recording: {error.strerror}"
             ) from error
         yield
+
+
+def _write_in_place(directory: int) -> None:
+    """Have files of a folder written where they lie (``chattr +C``), on a file system that copies (btrfs).
+
+    Spool files are mapped, and their room is reserved. One that copies a page looks for room anew whenever it is
+    written, and where there is none, SIGBUS ends the program. Others do not know the flag.
+    """
+    import fcntl  # not on Windows, where captures are read
+
+    with contextlib.suppress(OSError):
+        (flags,) = _FLAGS.unpack(fcntl.ioctl(directory, _GET_FLAGS, bytes(_FLAGS.size)))
+        fcntl.ioctl(directory, _SET_FLAGS, _FLAGS.pack(flags | _NO_COPIES))
 
 
 @contextlib.contextmanager

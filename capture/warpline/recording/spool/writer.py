@@ -40,12 +40,30 @@ _LARGEST_CHUNK = 1 << 20
 _U64 = struct.Struct("<Q")
 _U32 = struct.Struct("<I")
 
+_MADV_POPULATE_WRITE = 23
+"""Linux 5.14; older kernels answer EINVAL."""
+
 
 @dataclass
 class _OpenChunk:
     memory: mmap.mmap
     size: int
     used: int
+
+
+def _mapped(descriptor: int, size: int, offset: int) -> mmap.mmap:
+    """Pages that can be written. Raises OSError where they cannot be.
+
+    Room that was reserved may be none: a file system that copies what is written (btrfs) looks for more then.
+    """
+    memory = mmap.mmap(descriptor, size, offset=offset)
+    try:
+        memory.madvise(_MADV_POPULATE_WRITE)
+    except OSError as error:
+        if error.errno == errno.EFAULT:
+            memory.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+    return memory
 
 
 class SpoolWriter:
@@ -56,7 +74,7 @@ class SpoolWriter:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.posix_fallocate(self._descriptor, 0, HEADER_BYTES)
-            self._header = mmap.mmap(self._descriptor, HEADER_BYTES)
+            self._header = _mapped(self._descriptor, HEADER_BYTES, 0)
         except OSError:
             os.close(self._descriptor)
             path.unlink()
@@ -174,7 +192,7 @@ class SpoolWriter:
             return None
         try:
             os.posix_fallocate(self._descriptor, self._next, size)
-            memory = mmap.mmap(self._descriptor, size, offset=self._next)
+            memory = _mapped(self._descriptor, size, self._next)
         except OSError as error:
             self._note_error(error.errno or errno.EIO)
             return None

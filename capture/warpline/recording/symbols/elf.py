@@ -26,6 +26,8 @@ _DAMAGED = (
     RecursionError, ArithmeticError,
 )  # fmt: skip
 """What pyelftools raises of files that are wrong, besides its own errors."""
+_NO_ADDRESS = 1 << 62
+"""No program is loaded there; differences to what lies below it fit 64 bits."""
 _DEBUG_FOLDER = Path("/usr/lib/debug")
 
 
@@ -108,7 +110,8 @@ def _section(elf: ELFFile, name: str) -> ElfSection | None:
     section = elf.get_section_by_name(name)
     if section is None or section["sh_type"] == "SHT_NOBITS":
         return None
-    return ElfSection(section["sh_addr"], section["sh_offset"], section["sh_size"])
+    found = ElfSection(section["sh_addr"], section["sh_offset"], section["sh_size"])
+    return None if found.address >= _NO_ADDRESS or found.offset + found.size > elf.stream_len else found
 
 
 def _build_id(elf: ELFFile) -> str:

@@ -97,7 +97,7 @@ class FrameRules:
             return None
         try:
             return self._rule(int(self._entries[at]), address)
-        except (IndexError, struct.error, ValueError):
+        except (IndexError, OverflowError, struct.error, ValueError):
             return None
 
     def _rule(self, entry: int, address: int) -> FrameRule | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from pathlib import Path
 
 import numpy as np
 
 from warpline.recording.symbols.elf import ElfFile, FunctionTable, function_table
-from warpline.storage.cache import cache_folder
+from warpline.storage.cache import cache_folder, whole_or_absent
 
 _VERSION = 1
 _MOST_BYTES = 256 << 20
@@ -39,20 +38,14 @@ def cached_table(elf: ElfFile) -> FunctionTable:
 
 
 def _keep(folder: Path, place: Path, table: FunctionTable) -> None:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    making = folder / f"{place.stem}.{uuid.uuid4().hex[:8]}.making"
-    try:
-        with making.open("wb") as file:
-            np.savez(
-                file,
-                start=table.start,
-                stop=table.stop,
-                name=table.name,
-                texts=np.frombuffer(table.texts, np.uint8),
-            )
-        os.replace(making, place)
-    finally:
-        making.unlink(missing_ok=True)
+    with whole_or_absent(place) as making, making.open("wb") as file:
+        np.savez(
+            file,
+            start=table.start,
+            stop=table.stop,
+            name=table.name,
+            texts=np.frombuffer(table.texts, np.uint8),
+        )
     entries = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
     total = 0
     for entry in entries:

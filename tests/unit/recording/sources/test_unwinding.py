@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import warpline
 from warpline.recording.symbols.address_spaces import AddressSpaces, Mapping
-from warpline.recording.symbols.frame_rules import FrameRule
+from warpline.recording.symbols.elf import read_elf
+from warpline.recording.symbols.frame_rules import FrameRule, FrameRules
 from warpline.recording.symbols.unwinding import checked, unwind
 
 BY_STACK, BY_FRAME, OUTERMOST = FrameRule(7, 16, None), FrameRule(6, 16, -16), FrameRule(-2, 8, None)
@@ -69,3 +75,22 @@ def test_memory_of_a_process_is_that_of_its_time() -> None:
     assert path(2, 35, 0x1080) == "/third"
     assert path(2, 35, 0x1900) is None
     assert path(3, 35, 0x1900) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(16, 1 << 63), (16, (1 << 62) - 1), (24, (1 << 64) - 9), (32, 1 << 60)]
+)
+def test_frames_that_are_said_to_lie_elsewhere_have_no_rules(tmp_path: Path, field: int, value: int) -> None:
+    library = next(Path(warpline.__file__).parent.glob("**/*.so"))
+    sound = FrameRules(read_elf(library))
+    starts = sound._starts.tolist()
+    assert any(map(sound.find, starts))
+
+    with library.open("rb") as stream:
+        elf = ELFFile(stream)
+        header = elf["e_shoff"] + elf.get_section_index(".eh_frame") * elf["e_shentsize"]
+    data = bytearray(library.read_bytes())
+    data[header + field : header + field + 8] = value.to_bytes(8, "little")
+    path = tmp_path / "x.so"
+    path.write_bytes(data)
+    assert not any(map(FrameRules(read_elf(path)).find, starts))

@@ -27,7 +27,7 @@ bool spool_map_control(const char *folder)
         return false;
     void *memory = MAP_FAILED;
     if (fstat(fd, &status) == 0 && status.st_size >= (off_t)PAGE)
-        memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        memory = spool_map_pages(fd, 0, PAGE);
     close(fd);
     if (memory == MAP_FAILED)
         return false;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "osrt_measure.h"
+#include "spool_internal.h"
 
 #define RING_BYTES 65536u
 #define LINE_BYTES 4096u
@@ -48,7 +49,7 @@ static struct ring *ring(void)
         return NULL;
     void *memory = MAP_FAILED;
     if (fstat(fd, &status) == 0 && status.st_size == (off_t)sizeof(struct ring))
-        memory = mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        memory = spool_map_pages(fd, 0, sizeof(struct ring));
     close(fd);
     if (memory == MAP_FAILED)
         return NULL;

@@ -1,9 +1,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "spool_internal.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL and fault page by page */
+#endif
 
 static char zeros[256u << 10]; /* takes no memory: nobody writes here */
 
@@ -23,4 +28,16 @@ int spool_reserve_pages(int fd, uint64_t offset, size_t size)
         done += (uint64_t)written;
     }
     return error;
+}
+
+/* Room that was reserved may be none: a file system that copies what is written (btrfs) looks for more then, also under a
+ * quota. What would be a SIGBUS in the program is told here. */
+void *spool_map_pages(int fd, uint64_t offset, size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    if (memory == MAP_FAILED || madvise(memory, size, MADV_POPULATE_WRITE) == 0 || errno != EFAULT)
+        return memory;
+    munmap(memory, size);
+    errno = ENOSPC;
+    return MAP_FAILED;
 }

@@ -24,10 +24,6 @@
 #define LARGEST_CUPTI_CHUNK (1u << 20)
 #define CHUNK_MAGIC 0x4b4e4843u
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL and fault page by page */
-#endif
-
 static const uint32_t slot_type[SLOT_COUNT] = {
 #define SLOT(name) [SLOT_##name] = RECORD_##name,
     SLOTS(SLOT)
@@ -99,7 +95,7 @@ static void *map_locked(uint64_t offset, size_t size, int flags)
     void *memory = MAP_FAILED;
     int error = spool_reserve_pages(fd, offset, size);
     if (error == 0) {
-        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+        memory = spool_map_pages(fd, offset, size);
         error = memory == MAP_FAILED ? errno : 0;
     }
     close(fd);
@@ -107,7 +103,6 @@ static void *map_locked(uint64_t offset, size_t size, int flags)
         fail_locked(error);
         return NULL;
     }
-    madvise(memory, size, MADV_POPULATE_WRITE);
     return memory;
 }
 

@@ -20,6 +20,8 @@ struct file_header {
 bool spool_is_open_locked(void);
 /* Makes sure that so many bytes of a file are there and can be written; errno, or 0. */
 int spool_reserve_pages(int fd, uint64_t offset, size_t size);
+/* MAP_FAILED, and errno, where they cannot be mapped or not be written. */
+void *spool_map_pages(int fd, uint64_t offset, size_t size);
 /* Appends a record of variable size to the string chunk; false when there is no room (counted as lost). */
 bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length);
 /* Writes a record to a chunk that whoever holds the lock may write to; where it lies, or NULL when it was lost. */

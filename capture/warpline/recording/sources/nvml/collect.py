@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from warpline.i18n import english
+from warpline.memory_room import require_memory
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.nvml import records
@@ -160,6 +161,7 @@ class NvmlCollector(Collector):
         """Sample from now on."""
         if not paused:
             self._running.set()
+        require_memory()
         self._thread = threading.Thread(target=self._sample_until_stopped, name="warpline-nvml", daemon=True)
         self._thread.start()
 

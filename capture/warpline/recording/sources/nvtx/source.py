@@ -33,7 +33,7 @@ class NvtxSource(RecordingSource):
         is_default=True,
         control_bit=2,
     )
-    title = english("NVTX ranges and warpline.annotate (agent)")
+    title = english("NVTX ranges and warpline.annotate (from inside the program)")
     position = 50
     capture_range = "nvtx:NAME"
     needs_start = english(

@@ -44,7 +44,7 @@ class OsrtSource(RecordingSource):
         is_default=True,
         control_bit=8,
     )
-    title = english("Calls that block, locks and the GIL, with their lines (agent)")
+    title = english("Calls that block, locks and the GIL, with their lines (from inside the program)")
     # Before perf is translated its waits are known; it adds rows after.
     position = 70
     needs_start = english("calls can only be watched from the start of a program")

@@ -22,7 +22,7 @@ class PaddleSource(HookedSource):
     choice = Choice(
         "paddle", english("Operators of Paddle"), english("Every operator of Paddle"), control_bit=512
     )
-    title = english("Operators of Paddle (agent)")
+    title = english("Operators of Paddle (from inside the program)")
     position = 92
     needs_start = english("Paddle is followed from when a program imports it")
     record_types = frozenset((704,))

@@ -37,7 +37,7 @@ class PythonSource(RecordingSource):
         is_default=True,
         control_bit=16,
     )
-    title = english("Stacks of Python 3.11 to 3.14, sampled (agent)")
+    title = english("Stacks of Python 3.11 to 3.14, sampled (from inside the program)")
     position = 80
     record_types = frozenset(range(500, 600))
     timed_records = ((502, 0),)

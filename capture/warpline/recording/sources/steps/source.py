@@ -30,7 +30,7 @@ class StepsSource(HookedSource):
         is_default=True,
         control_bit=128,
     )
-    title = english("Steps, phases and modules of PyTorch and Paddle (agent)")
+    title = english("Steps, phases and modules of PyTorch and Paddle (from inside the program)")
     position = 85
     needs_start = english("hooks are put into a program when it starts")
     record_types = frozenset((700, 701))

@@ -54,6 +54,8 @@ bool osrt_may_never_come(int descriptor);
  * fcntl, ioctl or the bare call. */
 bool osrt_never_waits(int descriptor);
 void osrt_forget_descriptor(int descriptor);
+/* From `first` to `last`, both included. */
+void osrt_forget_descriptors(unsigned int first, unsigned int last);
 /* The ends of a pair of sockets, just made. */
 void osrt_note_pair(const int ends[2]);
 /* What was just opened by a path, which is that text. */

@@ -246,6 +246,8 @@ static int copied(int from, int to)
     return to;
 }
 
+INTERPOSED int dup(int from) { return copied(from, REAL(dup)(from)); }
+
 INTERPOSED int dup2(int from, int to)
 {
     osrt_forget_descriptor(to);

@@ -262,8 +262,10 @@ void osrt_note_accepted(int listening, int descriptor, const struct sockaddr *pe
 
 void osrt_note_copy(int from, int to)
 {
+    if (!is_in_table(from) || !is_in_table(to) || (class_of(from) == NOT_LOOKED_AT && class_of(to) == NOT_LOOKED_AT))
+        return;
     /* After vfork, numbers are the child's alone and all that is known the parent's still. */
-    if (is_in_table(from) && is_in_table(to) && getpid() == wl_process)
+    if (getpid() == wl_process)
         copy(from, to);
 }
 
@@ -274,4 +276,16 @@ void osrt_forget_descriptor(int descriptor)
     set_text(descriptor, 0);
     set_class(descriptor, NOT_LOOKED_AT);
     set_blocking_calls(descriptor, 0);
+}
+
+void osrt_forget_descriptors(unsigned int first, unsigned int last)
+{
+    for (unsigned int each = first; each <= last && each < DESCRIPTORS; each++) {
+        if (LIKELY(class_of((int)each) == NOT_LOOKED_AT))
+            continue;
+        /* A child of vfork mostly closes all of them, and would have the parent forget which sockets are a pair. */
+        if (getpid() != wl_process)
+            return;
+        osrt_forget_descriptor((int)each);
+    }
 }

@@ -1,9 +1,10 @@
-/* Less common ways to read, write and wait: vectors at a place, from descriptor to descriptor, many messages at once,
- * locks of files, semaphores of System V. */
+/* Less common ways to read, write, close and wait: vectors at a place, from descriptor to descriptor, many messages or
+ * descriptors at once, locks of files, semaphores of System V. */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 32 /* the plain names, not their 64-bit twins */
 #undef _FORTIFY_SOURCE
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,6 +26,11 @@ ssize_t pwritev64v2(int, const struct iovec *, int, off64_t, int);
 ssize_t copy_file_range(int, off64_t *, int, off64_t *, size_t, unsigned int);
 int epoll_pwait2(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
 int fcntl64(int, int, ...);
+int close_range(unsigned int, unsigned int, int);
+void closefrom(int);
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
 
 /* A program that asks whether there is one finds ours. */
 #define WHERE_THERE_IS(name)                                                                                        \
@@ -152,6 +158,26 @@ INTERPOSED int epoll_pwait2(int fd, struct epoll_event *events, int count, const
     if (timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
         return REAL(epoll_pwait2)(fd, events, count, timeout, mask);
     ON_DESCRIPTOR(OSRT_EPOLL_WAIT, fd, REAL(epoll_pwait2)(fd, events, count, timeout, mask));
+}
+
+INTERPOSED int close_range(unsigned int first, unsigned int last, int flags)
+{
+    WHERE_THERE_IS(close_range);
+    if (!(flags & CLOSE_RANGE_CLOEXEC))
+        osrt_forget_descriptors(first, last);
+    return REAL(close_range)(first, last, flags);
+}
+
+INTERPOSED void closefrom(int first)
+{
+    unsigned int from = first < 0 ? 0 : (unsigned int)first;
+    osrt_forget_descriptors(from, UINT_MAX);
+    if (LIKELY(REAL(closefrom) != NULL)) {
+        REAL(closefrom)(first);
+        return;
+    }
+    for (long most = sysconf(_SC_OPEN_MAX); from < most; from++)
+        close((int)from);
 }
 
 INTERPOSED int socketpair(int domain, int type, int protocol, int ends[2])

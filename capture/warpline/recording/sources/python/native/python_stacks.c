@@ -263,22 +263,9 @@ static inline uintptr_t load(uintptr_t from)
     return value;
 }
 
-uint32_t stack_of_this_thread(void) { return stack_and_task(NULL); }
-
-uint32_t stack_and_task(uint32_t *task)
+/* Apart from its callers, which may run on the small stack of a handler of signals: threads of Python alone need as much. */
+static __attribute__((noinline)) uint32_t stack_from(uintptr_t frame, uint32_t *task)
 {
-    if (!python_is_readable())
-        return 0;
-    uintptr_t thread = (uintptr_t)python.this_thread_state();
-    if (thread == 0)
-        return 0;
-    uintptr_t frame;
-    if (python_layout.thread_frame != 0) {
-        frame = load(thread + python_layout.thread_frame);
-    } else {
-        uintptr_t cframe = load(thread + python_layout.thread_cframe);
-        frame = cframe ? load(cframe + python_layout.cframe_frame) : 0;
-    }
     struct stack_frame frames[STACK_DEPTH];
     struct identity identities[STACK_DEPTH];
     int depth = 0;
@@ -304,4 +291,19 @@ uint32_t stack_and_task(uint32_t *task)
         *task = task_of_frame(coroutine);
     errno = saved_errno;
     return stack;
+}
+
+uint32_t stack_of_this_thread(void) { return stack_and_task(NULL); }
+
+uint32_t stack_and_task(uint32_t *task)
+{
+    if (!python_is_readable())
+        return 0;
+    uintptr_t thread = (uintptr_t)python.this_thread_state();
+    if (thread == 0)
+        return 0;
+    if (python_layout.thread_frame != 0)
+        return stack_from(load(thread + python_layout.thread_frame), task);
+    uintptr_t cframe = load(thread + python_layout.thread_cframe);
+    return cframe ? stack_from(load(cframe + python_layout.cframe_frame), task) : 0;
 }

@@ -78,30 +78,25 @@ static void *training, *compiling_flag; /* names */
 
 static bool find_functions(void)
 {
-#define FIND(field, name) \
-    *(void **)&api.field = dlsym(RTLD_DEFAULT, name); \
-    if (api.field == NULL) \
-        return false;
-    FIND(new_type, "PyType_FromSpec")
-    FIND(new_object, "PyType_GenericAlloc")
-    FIND(new_method, "PyMethod_New")
-    FIND(vectorcall, "PyObject_Vectorcall")
-    FIND(call, "PyVectorcall_Call")
-    FIND(generic_attribute, "PyObject_GenericGetAttr")
-    FIND(attribute, "PyObject_GetAttr")
-    FIND(attribute_named, "PyObject_GetAttrString")
-    FIND(set_attribute, "PyObject_SetAttr")
-    FIND(represent, "PyObject_Repr")
-    FIND(new_name, "PyUnicode_InternFromString")
-    FIND(find, "PyDict_GetItemWithError")
-    FIND(item, "PyList_GetItem")
-    FIND(length, "PyList_Size")
-    FIND(is_true, "PyObject_IsTrue")
-    FIND(error, "PyErr_Occurred")
-    FIND(is_error, "PyErr_ExceptionMatches")
-    FIND(exception, "PyExc_Exception")
-    FIND(base, "PyBaseObject_Type")
-#undef FIND
+    STEPS_FIND(api.new_type, "PyType_FromSpec")
+    STEPS_FIND(api.new_object, "PyType_GenericAlloc")
+    STEPS_FIND(api.new_method, "PyMethod_New")
+    STEPS_FIND(api.vectorcall, "PyObject_Vectorcall")
+    STEPS_FIND(api.call, "PyVectorcall_Call")
+    STEPS_FIND(api.generic_attribute, "PyObject_GenericGetAttr")
+    STEPS_FIND(api.attribute, "PyObject_GetAttr")
+    STEPS_FIND(api.attribute_named, "PyObject_GetAttrString")
+    STEPS_FIND(api.set_attribute, "PyObject_SetAttr")
+    STEPS_FIND(api.represent, "PyObject_Repr")
+    STEPS_FIND(api.new_name, "PyUnicode_InternFromString")
+    STEPS_FIND(api.find, "PyDict_GetItemWithError")
+    STEPS_FIND(api.item, "PyList_GetItem")
+    STEPS_FIND(api.length, "PyList_Size")
+    STEPS_FIND(api.is_true, "PyObject_IsTrue")
+    STEPS_FIND(api.error, "PyErr_Occurred")
+    STEPS_FIND(api.is_error, "PyErr_ExceptionMatches")
+    STEPS_FIND(api.exception, "PyExc_Exception")
+    STEPS_FIND(api.base, "PyBaseObject_Type")
     return true;
 }
 

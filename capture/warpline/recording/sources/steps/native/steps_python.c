@@ -8,28 +8,23 @@ struct steps_python py;
 
 bool steps_find_python(void)
 {
-#define FIND(field, name) \
-    *(void **)&py.field = dlsym(RTLD_DEFAULT, name); \
-    if (py.field == NULL) \
-        return false;
-    FIND(new_function, "PyCFunction_NewEx")
-    FIND(new_dict, "PyDict_New")
-    FIND(set_item, "PyDict_SetItemString")
-    FIND(compile, "Py_CompileString")
-    FIND(evaluate, "PyEval_EvalCode")
-    FIND(builtins, "PyEval_GetBuiltins")
-    FIND(from_long, "PyLong_FromLongLong")
-    FIND(to_number, "PyLong_AsUnsignedLongLong")
-    FIND(to_long, "PyLong_AsLongLong")
-    FIND(new_text, "PyUnicode_FromString")
-    FIND(text, "PyUnicode_AsUTF8AndSize")
-    FIND(retain, "Py_IncRef")
-    FIND(release, "Py_DecRef")
-    FIND(clear_error, "PyErr_Clear")
-    FIND(call, "PyObject_CallObject")
-    FIND(call_soon, "Py_AddPendingCall")
-    FIND(none, "_Py_NoneStruct")
-#undef FIND
+    STEPS_FIND(py.new_function, "PyCFunction_NewEx")
+    STEPS_FIND(py.new_dict, "PyDict_New")
+    STEPS_FIND(py.set_item, "PyDict_SetItemString")
+    STEPS_FIND(py.compile, "Py_CompileString")
+    STEPS_FIND(py.evaluate, "PyEval_EvalCode")
+    STEPS_FIND(py.builtins, "PyEval_GetBuiltins")
+    STEPS_FIND(py.from_long, "PyLong_FromLongLong")
+    STEPS_FIND(py.to_number, "PyLong_AsUnsignedLongLong")
+    STEPS_FIND(py.to_long, "PyLong_AsLongLong")
+    STEPS_FIND(py.new_text, "PyUnicode_FromString")
+    STEPS_FIND(py.text, "PyUnicode_AsUTF8AndSize")
+    STEPS_FIND(py.retain, "Py_IncRef")
+    STEPS_FIND(py.release, "Py_DecRef")
+    STEPS_FIND(py.clear_error, "PyErr_Clear")
+    STEPS_FIND(py.call, "PyObject_CallObject")
+    STEPS_FIND(py.call_soon, "Py_AddPendingCall")
+    STEPS_FIND(py.none, "_Py_NoneStruct")
     return true;
 }
 

@@ -39,6 +39,11 @@ struct steps_python {
 
 extern struct steps_python py;
 
+/* Sets a pointer to what Python calls so; the function it stands in ends with false where there is none. */
+#define STEPS_FIND(pointer, name) \
+    if ((*(void **)&(pointer) = dlsym(RTLD_DEFAULT, name)) == NULL) \
+        return false;
+
 /* Fills `py`; false where this process has no Python that can be used. */
 bool steps_find_python(void);
 /* None, as a function returns it. */

@@ -26,7 +26,7 @@ def usable_cores() -> int:
 
 def address(array: npt.NDArray[Any]) -> int:
     """Where the values of a contiguous array begin."""
-    return int(array.ctypes.data)
+    return int(array.__array_interface__["data"][0])
 
 
 def load(library: Path, signatures: Signatures, *shared: Path) -> ctypes.CDLL | None:

@@ -72,7 +72,10 @@ class AttachCommand:
             "--status-fd",
             type=int,
             metavar="N",
-            help=tr("write the state of the recording there as JSON lines"),
+            help=tr(
+                "for programs that start this one: write the state of the recording to "
+                "the open file descriptor N, one JSON object a line"
+            ),
         )
 
     def run(self, args: argparse.Namespace) -> int:

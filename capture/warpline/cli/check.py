@@ -35,7 +35,8 @@ class CheckCommand:
             "--of",
             metavar="URI",
             help=tr(
-                "whose time: the track of a thread, a GPU, a stream or a rank (default: what matters most)"
+                "whose time it tells: the URI of a thread's, GPU's, stream's or rank's "
+                "track, as warpline info --json lists them (default: what matters most)"
             ),
         )
         parser.add_argument("--step", metavar="NAME", help=tr("the range that is a step, or /PATTERN/"))

@@ -25,6 +25,8 @@ BROKEN_PIPE = 141
 
 _NO_THREAD = "can't start new thread"
 """What Python says where the system gives it none."""
+_UNMAPPED = "failed to map segment from shared object"
+"""What the system's loader says of a library for which there is no memory."""
 
 # Top-level modules of optional packages, and the extra that brings them.
 _EXTRAS = {
@@ -144,9 +146,7 @@ def _help(arguments: list[str]) -> int:
         return _dispatch([arguments[0], "--help"], _StatusOfFailures())
     entries = {entry.name: entry.help for entry in registry.BUILTIN}
     for name, point in registry.entry_points().items():
-        entries.setdefault(
-            name, tr("provided by {origin}", origin=point.dist.name if point.dist else point.value)
-        )
+        entries.setdefault(name, tr("provided by {origin}", origin=point.distribution))
     width = max(len(name) for name in entries)
     print(tr("usage: warpline COMMAND ...      warpline [FILE ...]"))
     print()
@@ -168,14 +168,14 @@ def _help(arguments: list[str]) -> int:
 def _one_line(error: Exception) -> str:
     if isinstance(error, WarplineError):
         text = str(error)
+    elif isinstance(error, MemoryError) or (isinstance(error, ImportError) and _UNMAPPED in str(error)):
+        text = tr("not enough memory; try a smaller --range")
     elif isinstance(error, ImportError):
         text = _missing(error)
     elif isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     elif isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
         text = tr("no thread can be started: not enough memory, or too many processes of this user")
-    elif isinstance(error, MemoryError):
-        text = tr("not enough memory; try a smaller --range")
     else:
         text = tr(
             "internal error, please report it: {kind}: {error} (WARPLINE_DEBUG=1 shows where)",

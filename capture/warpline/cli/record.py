@@ -171,7 +171,10 @@ class RecordCommand:
             "--status-fd",
             type=int,
             metavar="N",
-            help=tr("write the state of the recording there as JSON lines"),
+            help=tr(
+                "for programs that start this one: write the state of the recording to "
+                "the open file descriptor N, one JSON object a line"
+            ),
         )
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=argparse.SUPPRESS)
 

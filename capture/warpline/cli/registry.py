@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from warpline import plugins
 from warpline.cli.command import Command
 from warpline.i18n import english, tr
 from warpline.model.errors import UsageError, WarplineError
-
-if TYPE_CHECKING:
-    from importlib import metadata
 
 ENTRY_POINT_GROUP = "warpline.commands"
 
@@ -52,7 +48,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
 """In the order in which ``warpline --help`` shows them."""
 
 
-def entry_points() -> dict[str, metadata.EntryPoint]:
+def entry_points() -> dict[str, plugins.EntryPoint]:
     """Commands that installed distributions register, by name. They never replace a command of ``BUILTIN``."""
     return {point.name: point for point in plugins.entry_points(ENTRY_POINT_GROUP)}
 
@@ -96,7 +92,7 @@ def _from_module(name: str, module_name: str) -> Command:
     return _checked(name, getattr(module, "command", None), module_name)
 
 
-def _from_entry_point(point: metadata.EntryPoint) -> Command:
+def _from_entry_point(point: plugins.EntryPoint) -> Command:
     try:
         loaded = point.load()
     except (ModuleNotFoundError, AttributeError) as error:

@@ -146,11 +146,8 @@ def _rows_of_kind(capture: Capture, kind: str, first: Int64Array, stop: Int64Arr
     table = capture.kinds.get(kind)
     if table is None:
         return np.empty(0, np.int64)
-    rows = table.rows
-    low, high = np.searchsorted(rows, first, "left"), np.searchsorted(rows, stop, "left")
-    if len(low) == 1:
-        return rows[int(low[0]) : int(high[0])]
-    return rows[_ranges(low, high)]
+    low, high = table.places_of(first), table.places_of(stop)
+    return table.rows_at(slice(int(low[0]), int(high[0])) if len(low) == 1 else _ranges(low, high))
 
 
 def _ranges(first: Int64Array, stop: Int64Array) -> Int64Array:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from warpline.i18n import tr, tr_n
 
 _HARDLY, _SOME = 0.01, 0.1
+LEAST_SHARE = 0.001
+"""Less is told where it is asked for; nobody is stopped for it."""
 
 
 def lost_ratio(lost: int, events: int) -> float:
@@ -14,7 +16,13 @@ def lost_ratio(lost: int, events: int) -> float:
 
 def share_text(ratio: float) -> str:
     """A share of losses: never 0 % of what there is."""
-    return "< 0.1 %" if ratio < 0.001 else f"{100 * ratio:.1f} %" if ratio < _SOME else f"{100 * ratio:.0f} %"
+    return (
+        "< 0.1 %"
+        if ratio < LEAST_SHARE
+        else f"{100 * ratio:.1f} %"
+        if ratio < _SOME
+        else f"{100 * ratio:.0f} %"
+    )
 
 
 def meaning_of(ratio: float) -> str:

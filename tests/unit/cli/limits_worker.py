@@ -1,6 +1,7 @@
 """Runs commands in forks with limits: ``python limits_worker.py FOLDER`` takes jobs as lines of JSON, answers likewise.
 
-A fork has imported everything, so it takes a tenth of a start of Python; what it is limited to counts from then on.
+A fork has imported what commands use, so it takes a tenth of a start of Python; what it is limited to counts from then
+on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from warpline.analysis import compare  # noqa: F401 - imported for the forks
 from warpline.cli import main
+from warpline.interchange.export.registry import exporters
+from warpline.interchange.framework.registry import importers
 
 
 def _mapped_bytes() -> int:
@@ -61,6 +65,7 @@ def _run(job: dict[str, Any], said: Path) -> int:
 
 def serve(folder: Path) -> None:
     """Answer jobs until there are no more."""
+    importers(), exporters()
     for number, line in enumerate(sys.stdin):
         said = folder / f"said.{number}"
         status = _run(json.loads(line), said)

@@ -12,7 +12,7 @@ from warpline.cli import main
 
 CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
 INPUTS = sorted(
-    path.name for path in CORPUS.iterdir() if path.suffix in {".gz", ".json", ".spool", ".sqlite"}
+    path.name for path in CORPUS.iterdir() if path.suffix in {".gz", ".json", ".spool", ".sqlite", ".zip"}
 )
 # All are read whole and judged; what else is asked is what once failed for that input, or the next in turn.
 ASKED = (["info", "--verify"], ["check"])
@@ -34,7 +34,7 @@ def test_no_command_is_surprised(
     if source.is_dir():
         shutil.copytree(source, tmp_path / "run.h5.spool")
         commands = [["recover", "--keep", str(tmp_path / "run.h5.spool"), "-o", str(file)]]
-    elif source.suffix in {".json", ".sqlite"}:
+    elif source.suffix in {".json", ".sqlite", ".zip"}:
         commands = [["import", str(source), "-o", str(file)]]
     else:
         file.write_bytes(gzip.decompress(source.read_bytes()))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
 from tests.fuzz.campaign import fork_server
@@ -13,6 +15,9 @@ from tests.fuzz.guided.registry import targets
 
 TARGETS = targets()
 COUNT = 12
+CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
+KEPT = sorted(path for name in TARGETS for path in CORPUS.glob(f"{name}/*"))
+"""What once ended badly, in a folder for each target."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where the campaign runs")
@@ -23,5 +28,12 @@ def test_inputs_nobody_has_seen_end_well(name: str) -> None:
     target.preload()
     seeds = target.seeds(None)
     for data in (*seeds[:3], *(blind(target, seeds, number) for number in range(first, first + COUNT))):
-        outcome = fork_server.judged(lambda data=data: target.run(data))  # type: ignore[misc]
+        outcome = fork_server.judged(partial(target.run, data))
         assert outcome["state"] in GOOD, f"{name} from number {first} on: {data!r} {outcome['message']}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where the campaign runs")
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
+def test_inputs_that_once_ended_badly_end_well(path: Path) -> None:
+    outcome = fork_server.judged(partial(TARGETS[path.parent.name][1].run, path.read_bytes()))
+    assert outcome["state"] in GOOD, outcome["message"]

@@ -119,3 +119,10 @@ def test_progress_is_drawn_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> N
     with visible_streams(), ProgressLine() as line:
         line.show(0.5, "reading \x1b[2J")
     assert error.getvalue() == "\r\x1b[K 50% reading \\u001b[2J\r\x1b[K"
+
+
+def test_an_error_is_of_a_readable_length_whatever_names_are_in_it() -> None:
+    text = str(WarplineError("/a.zip: " + "x" * 60_000 + ": try again"))
+    assert text.startswith("/a.zip: xx")
+    assert text.endswith("x: try again")
+    assert len(text) < 900

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from warpline.library.opening import open_path
 from warpline.model import Cancelled, WarplineError
 from warpline.model.progress import IsCancelled, never, unwatched
 from warpline.storage import ConversionCache, cache_folder
+from warpline.storage.cache import whole_or_absent
 
 _KEPT_SECONDS = 30 * 24 * 3600
 
@@ -139,12 +139,8 @@ class _KeptTables:
 
     def keep(self, name: str, packed: bytes) -> None:
         """Keep a report. That is a service: a full disk is no reason to lose what was computed."""
-        target = self._place(name)
-        with contextlib.suppress(OSError):
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            making = target.with_suffix(f".{uuid.uuid4().hex[:8]}.part")
+        with contextlib.suppress(OSError), whole_or_absent(self._place(name)) as making:
             making.write_bytes(packed)
-            os.replace(making, target)
 
     def _place(self, name: str) -> Path:
         digest = blake2b(f"{self._key}\0{name}".encode(), digest_size=16).hexdigest()

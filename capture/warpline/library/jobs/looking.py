@@ -12,6 +12,7 @@ from warpline.interchange.framework.bundles import is_bundle
 from warpline.interchange.framework.detection import detect_head, read_head
 from warpline.interchange.framework.ranks import RankFound, rank_of
 from warpline.library.jobs.remote import fetched
+from warpline.memory_room import require_memory
 from warpline.model import CaptureFormatError, CaptureVersionError, UsageError, WarplineError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage import capture_ranks
@@ -50,6 +51,7 @@ def look_into(
     candidates: Sequence[Candidate], progress: Progress, cancelled: IsCancelled
 ) -> Iterator[Looked]:
     """What each file tells, in their order. Raises Cancelled."""
+    require_memory(_AT_ONCE)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for number, one in enumerate(pool.map(_look, candidates), 1):
             check_cancelled(cancelled)

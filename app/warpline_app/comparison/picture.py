@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from PySide6.QtGui import QImage
@@ -29,7 +28,7 @@ def write_picture(found: Comparison, path: Path) -> None:
         prepare_offscreen(SCALE)
     a, b = (Opened(side.run.capture, Path(side.run.path)) for side in (found.a, found.b))
     pair = ComparedPair(ComparedFiles(a, b, found))
-    page = ComparisonPage(pair, Workspace(Settings(Path(os.devnull))))
+    page = ComparisonPage(pair, Workspace(Settings.kept_nowhere()))
     page.resize(*SIZE)
     page.show()
     wait_until(lambda: page.is_idle)

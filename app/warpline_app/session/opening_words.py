@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpline.frozen import frozen
 from warpline.i18n import tr, tr_n, translated
-from warpline.library.losses import lost_ratio, meaning_of, share_text
+from warpline.library.losses import LEAST_SHARE, lost_ratio, meaning_of, share_text
 from warpline.library.program_end import how_it_failed, last_words
 from warpline_app.session.source_titles import source_title
 
@@ -58,8 +58,14 @@ def _of_what_is_missing(capture: Capture, title: str) -> list[OpeningWords]:
 
 
 def _losses(capture: Capture) -> list[str]:
-    """Of each source that lost records, how many of all that is, and what they mean."""
+    """Of each source that lost records, how many of all that is, and what they mean; nothing while all that was lost is
+    less than the least share and no source was lost as a whole: the status line and *About This Capture* tell that.
+    """
     events = len(capture.events)
+    losing = [source for source in capture.sources if source.lost]
+    ratio = lost_ratio(sum(source.lost for source in losing), events)
+    if ratio < LEAST_SHARE:
+        losing = [source for source in losing if not source.enabled]
     found = [
         tr_n(
             "{source}: {count:,} record of {events:,} was lost ({share})",
@@ -69,9 +75,8 @@ def _losses(capture: Capture) -> list[str]:
             events=source.lost + events,
             share=share_text(lost_ratio(source.lost, events)),
         )
-        for source in capture.sources
-        if source.lost
+        for source in losing
     ]
     if found:
-        found[-1] += ", " + meaning_of(lost_ratio(sum(source.lost for source in capture.sources), events))
+        found[-1] += ", " + meaning_of(ratio)
     return found

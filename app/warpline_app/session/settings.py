@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
+from uuid import uuid4
 
 from PySide6.QtCore import QByteArray, QSettings
 
@@ -15,17 +18,21 @@ from warpline.untrusted import bounded, read_json
 ThemeChoice = Literal["system", "light", "dark", "contrast", "contrast-light"]
 RECENT_LIMIT = 12
 _OBJECTS = (b"@Variant(", b"@DateTime(")
+_ESCAPE = re.compile(rb'\\(?:[0abfnrtv"\\]|x([0-9a-f]{1,4})(?![0-9A-Fa-f]))')
+"""What Qt writes for characters that cannot stand as they are."""
+_DIGITS = frozenset("0123456789abcdefABCDEF")
+"""Those which it writes so behind another escape."""
 
 
 def _forget_objects(file: Path) -> bool:
-    """Remove lines that hold objects; whether there were any.
+    """Remove lines that hold objects, or hide what they hold; whether there were any.
 
     Nothing of ours is stored so. Of garbage Qt makes objects that end the process, and of what says that it is one of
     Python it reads a pickle, which may run anything.
     """
     try:
-        lines = file.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if not any(mark in line for mark in _OBJECTS)]
+        lines = re.findall(rb"[^\r\n]*[\r\n]*", file.read_bytes())
+        kept = [line for line in lines if not _may_hold_object(line)]
         if len(kept) == len(lines):
             return False
         from warpline.interchange.export.output_files import writing
@@ -35,6 +42,27 @@ def _forget_objects(file: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def _may_hold_object(line: bytes) -> bool:
+    """Whether Qt might read an object of a line.
+
+    Quotes and what is blank behind them vanish when it reads, characters may be written as numbers, and a backslash
+    joins lines: what nobody needs to write so is taken for an object that is hidden.
+    """
+    plain = _ESCAPE.sub(_meaning, line)
+    if b"\\" in plain or plain.count(b'"') % 2:
+        return True
+    plain = plain.translate(None, b'" \t\r\n\v\f')
+    return any(mark in plain for mark in _OBJECTS)
+
+
+def _meaning(escape: re.Match[bytes]) -> bytes:
+    """The character where it could be one of a mark; a backslash where nobody escapes it."""
+    one = chr(int(escape[1], 16)) if escape[1] else "\0"
+    if one in _DIGITS:
+        return one.encode()
+    return b"\\" if " " <= one <= "~" else b"\0"
 
 
 class Settings:
@@ -50,8 +78,16 @@ class Settings:
             )
         else:
             self._store = QSettings(str(path), QSettings.Format.IniFormat)
+        # Other files of the system's are read otherwise, too.
+        self._store.setFallbacksEnabled(False)
         if _forget_objects(Path(self._store.fileName())):
             self._store.sync()
+
+    @classmethod
+    def kept_nowhere(cls) -> Self:
+        """Defaults, and what is set while they live."""
+        # No file can be made below a device. In the place of the device itself Qt would put one, where root draws.
+        return cls(Path(os.devnull, f"{uuid4().hex}.ini"))
 
     @property
     def folder(self) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QKeySequence
 
@@ -20,9 +19,6 @@ from warpline_app.verbs.panels import panel_commands
 from warpline_app.verbs.rows import ROW_COMMANDS
 from warpline_app.verbs.view import VIEW_COMMANDS
 from warpline_app.verbs.window import WINDOW_COMMANDS
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "warpline.verbs"
 TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
@@ -76,7 +72,7 @@ def _installed() -> Iterator[WindowCommand]:
             yield from commands
 
 
-def _broken(point: EntryPoint, error: Exception) -> WindowCommand:
+def _broken(point: plugins.EntryPoint, error: Exception) -> WindowCommand:
     """Listed all the same, so that it is not missed in silence; it says why when it is asked for."""
     reason = tr("cannot be loaded from {value}: {error}", value=point.value, error=error)
     return WindowCommand(

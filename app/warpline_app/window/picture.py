@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QImage
@@ -21,7 +19,7 @@ def render_window(capture: Capture, picture: Picture, title: str = "") -> QImage
     """Draws the window of a new user on a capture; otherwise as `warpline_app.pictures.rendering.render`."""
     document = document_of(capture, picture, title)
     appearance().choose(picture.theme)
-    window = MainWindow(Settings(Path(os.devnull)))
+    window = MainWindow(Settings.kept_nowhere())
     window.resize(*picture.size)
     window.show()
     window.workspace.show(document)

@@ -24,7 +24,6 @@ def has_display() -> bool:
 
 def _load_reader() -> None:
     """Import what opening a capture needs before Qt: PySide looks at the source of every module that comes after it."""
-    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     with contextlib.suppress(ImportError):  # told, in one line, when a file is opened
         load_numpy()
         import warpline.storage  # noqa: F401  # for the sake of having it imported
@@ -67,12 +66,14 @@ def run_window(paths: list[Path]) -> int:
         spare_sources()
         from warpline_app.look.appearance import appearance
         from warpline_app.look.application import make_application
+        from warpline_app.look.collecting import CycleCollector
         from warpline_app.look.files_there import is_there
         from warpline_app.session.settings import Settings
         from warpline_app.window import main_window
 
     settings = Settings()
     application = make_application(settings.theme, settings.language, is_themed=False)
+    CycleCollector(application)
     # Ctrl-C in the terminal ends the window at once: Qt's loop would never look at Python's own handler.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     window = main_window.MainWindow(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -38,7 +39,8 @@ def _odd_record(text: str, random: Random) -> str:
         places = _places(value)
         if places:
             node, key = random.choice(places)
-            node[key] = random.choice(VALUES)
+            # A copy: else they are put into each other, in a circle at last.
+            node[key] = copy.deepcopy(random.choice(VALUES))
     return json.dumps(value)
 
 

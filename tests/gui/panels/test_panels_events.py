@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,6 +142,23 @@ def test_rows_are_copied_as_tsv_and_exported(
     assert [int(line["Start"]) for line in table] == capture.events.start[
         capture.kinds["memcpy"].rows
     ].tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32])
+def test_an_item_among_ascending_ones_is_found_as_among_any(dtype: npt.DTypeLike) -> None:
+    from warpline_app.panels.table.content import TableContent
+    from warpline_app.panels.table.item_model import TableModel
+
+    rng = np.random.default_rng(4)
+    for count in (0, 1, 2, 30):
+        items: npt.NDArray[np.integer] = np.unique(rng.integers(0, 40, count)).astype(dtype)
+        found = []
+        for is_ascending in (True, False):
+            model = TableModel()
+            model.set_content(TableContent((), 40, items, is_ascending))
+            found.append([model.row_of(item) for item in range(-1, 42)])
+        assert found[0] == found[1]
+        assert [row for row in found[0] if row >= 0] == list(range(len(items)))
 
 
 def test_ten_million_rows_are_shown_at_once(qtbot: QtBot) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from PySide6.QtWidgets import QWidget
 
 from warpline_app.commands.context import CommandContext
@@ -37,6 +34,6 @@ class LoneShell:
 
 
 def context_of(view: TimelineView, settings: Settings | None = None) -> CommandContext:
-    workspace = Workspace(settings or Settings(Path(os.devnull)))
+    workspace = Workspace(settings or Settings.kept_nowhere())
     workspace.show(view.document)
     return CommandContext(workspace, LoneShell(TimelineNavigator(view, workspace)))

@@ -21,7 +21,6 @@ from tests.gui.timeline_sample import MS, US
 
 from warpline_app.timeline.model import curves
 from warpline_app.timeline.model.row import Content
-from warpline_app.timeline.widgets import details
 from warpline_app.timeline.widgets.titles import titles_of
 from warpline_app.timeline.widgets.view import TimelineView
 
@@ -50,8 +49,6 @@ def test_a_figure_that_is_added_up_in_parts_is_shown_when_it_is_there(
     view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait_idle(qtbot, view)
-    for module in (curves, details):
-        monkeypatch.setattr(module, "LANES_AT_ONCE", 1)
     shown: list[dict[str, str]] = []
     monkeypatch.setattr(view.header, "set_figures", lambda figures: shown.append(dict(figures)))
     view.state.set_view(0, 50 * MS)

@@ -22,6 +22,9 @@ from tests.gui.timeline.timeline_tools import (
 from tests.gui.timeline_sample import MS, US
 
 from warpline_app.look.theme import CONTRAST, DARK, LIGHT, Theme
+from warpline_app.timeline.draw.compositor import Frame
+from warpline_app.timeline.draw.renderer import Drawn, Renderer, Viewport
+from warpline_app.timeline.model.layout import Layout
 from warpline_app.timeline.widgets.view import TimelineView
 
 
@@ -76,6 +79,28 @@ def test_density_rises_with_the_busy_fraction(view: TimelineView) -> None:
 
 def test_two_grabs_of_an_idle_timeline_are_the_same(view: TimelineView) -> None:
     assert np.array_equal(pixels(view), pixels(view))
+
+
+def test_a_coarse_frame_looks_alike_where_it_is_seen_and_in_memory_of_its_own(
+    view: TimelineView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view.canvas.slow_frame_s = 0.0
+    drawn: list[tuple[bool, int]] = []
+    draw = Renderer.draw
+
+    def noted(renderer: Renderer, frame: Frame, layout: Layout, viewport: Viewport) -> Drawn:
+        drawn.append((frame.is_own, viewport.bin_px))
+        return draw(renderer, frame, layout, viewport)
+
+    monkeypatch.setattr(Renderer, "draw", noted)
+    view.scene.zoom(0.8, 300)
+    below = pixels(view)
+    assert drawn == [(False, 2)]
+    monkeypatch.setattr(Frame, "below", lambda *_where: None)
+    own = pixels(view)
+    assert drawn[-1] == (True, 2)
+    assert np.array_equal(below, own)
+    assert len(np.unique(below[:, 300:])) > 20
 
 
 def test_a_pause_has_a_texture(view: TimelineView) -> None:

@@ -76,13 +76,13 @@ SOURCES = (
     ("cuda", "CUDA calls and GPU work (CUPTI)", "no NVIDIA driver: libcuda.so.1 was not found", NO_GPU),
     (
         "osrt",
-        "Calls that block, locks and the GIL, with their lines (agent)",
+        "Calls that block, locks and the GIL, with their lines (from inside the program)",
         "lines and the GIL: tried with Python 3.11.7",
         "",
     ),
     (
         "steps",
-        "Steps, phases and modules of PyTorch and Paddle (agent)",
+        "Steps, phases and modules of PyTorch and Paddle (from inside the program)",
         "tried with Python 3.11.7; PyTorch and Paddle are hooked, JAX and TensorFlow are not",
         "",
     ),

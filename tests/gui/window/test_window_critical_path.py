@@ -143,3 +143,8 @@ def test_what_is_drawn_is_what_lies_in_the_middle_of_each_pixel(width: int) -> N
     for column in range(width):
         moment = int(500 + (column + 0.5) * 9_000 / width)
         assert drawn[column] == segments.at(moment)
+
+
+def test_a_path_without_segments_draws_nothing() -> None:
+    none = np.empty(0, np.int64)
+    assert PathSegments("", none, none, none, str, (), (), ()).runs(TimeScale(0, 100, 50)).shape == (0, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,14 +32,19 @@ def kept() -> list[str]:
     return [type(found).__name__ for found in gc.get_objects() if type(found) in (MappedFile, Document)]
 
 
-def test_a_closed_tab_leaves_no_file_open(
-    request: pytest.FixtureRequest, qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
-) -> None:
+@pytest.fixture
+def before(window: MainWindow) -> Iterator[int]:
+    """How much was alive. Nothing but the window itself is to let go of what it closes then."""
     gc.collect()
-    before = len(kept())
-    # Nothing but the window itself is to let go of what it closed.
+    count = len(kept())
     gc.disable()
-    request.addfinalizer(gc.enable)
+    yield count
+    gc.enable()
+
+
+def test_a_closed_tab_leaves_no_file_open(
+    before: int, qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
     path = write_sample(tmp_path / "mine.h5")
     for _round in range(2):
         page = open_page(path)
@@ -52,12 +57,8 @@ def test_a_closed_tab_leaves_no_file_open(
 
 
 def test_a_comparison_that_is_closed_leaves_no_file_open(
-    request: pytest.FixtureRequest, qtbot: QtBot, window: MainWindow, sample: Path, tmp_path: Path
+    before: int, qtbot: QtBot, window: MainWindow, sample: Path, tmp_path: Path
 ) -> None:
-    gc.collect()
-    before = len(kept())
-    gc.disable()
-    request.addfinalizer(gc.enable)
     window.workspace.compare(sample, write_sample(tmp_path / "other.h5"))
     qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=60_000)
     assert window.workspace.front is not None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import write_sample
 
@@ -97,17 +97,42 @@ def test_a_trace_that_was_cut_off_says_what_is_missing(
     assert only_bar(window).text.endswith("what came before is kept")
 
 
-def test_lost_records_are_told_with_whose_how_many_of_all_and_what_it_means(
-    window: MainWindow, open_page: OpenPage, tmp_path: Path
-) -> None:
-    with CaptureBuilder(tmp_path / "lossy.h5") as builder:
-        builder.add_source("python", True, lost=2)
+def lossy(path: Path, lost: int, enabled: bool = True) -> Path:
+    """A capture of 9,999 events and a source that lost so many records."""
+    with CaptureBuilder(path) as builder:
+        builder.add_source("python", enabled, lost=lost)
         builder.add_source("perf", True)
         track = builder.track("process/1/thread/1", title="main")
-        builder.add_events(track, "range", range(0, 9_980, 10), 5, [builder.string("work")] * 998)
+        builder.add_events(track, "range", range(0, 99_990, 10), 5, [builder.string("work")] * 9_999)
         builder.finish()
-    open_page(tmp_path / "lossy.h5")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("lost", "enabled", "words"),
+    [
+        (20, True, "20 records of 10,019 were lost (0.2 %)"),
+        (1, False, "1 record of 10,000 was lost (< 0.1 %)"),
+    ],
+)
+def test_lost_records_are_told_with_whose_how_many_of_all_and_what_it_means(
+    window: MainWindow, open_page: OpenPage, tmp_path: Path, lost: int, enabled: bool, words: str
+) -> None:
+    open_page(lossy(tmp_path / "lossy.h5", lost, enabled))
     assert only_bar(window).text == (
-        "lossy.h5: Python stacks: 2 records of 1,000 were lost (0.2 %), "
-        "too few to change what is told of the whole"
+        f"lossy.h5: Python stacks: {words}, too few to change what is told of the whole"
     )
+
+
+def test_a_loss_of_less_than_a_thousandth_stands_in_the_status_line_and_about_the_capture(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    open_page(lossy(tmp_path / "lossy.h5", 1))
+    assert not window.message_bars.bars
+    assert window.status_line.missing_text == "1 record lost"
+    window.panels.show_panel("sources")
+    qtbot.waitUntil(lambda: window.panels.is_settled)
+    panel = window.panels.panel("sources")
+    assert panel is not None
+    about = [label.text() for label in panel.findChildren(QLabel)]
+    assert "1 record lost (< 0.1 % of all): too few to change what is told of the whole" in about

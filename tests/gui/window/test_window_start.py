@@ -126,14 +126,14 @@ def test_the_demo_is_recorded_and_shown(
 
 
 ROOMS_OF_THE_FIRST_FRAME = {
-    "warpline": {"", "analysis", "analysis.framework", "i18n", "library", "model", "storage", "storage.columns",
+    "warpline": {"", "analysis", "analysis.framework", "cli", "i18n", "library", "model", "storage", "storage.columns",
                  "storage.index", "storage.read"},
-    "warpline_app": {"", "commands", "look", "panels", "panels.frame", "session", "session.evidence", "session.job",
-                     "timeline", "timeline.draw", "timeline.draw.texts", "timeline.model", "timeline.model.why",
-                     "timeline.widgets", "verbs", "window", "window.start"},
+    "warpline_app": {"", "cli", "commands", "look", "panels", "panels.frame", "session", "session.evidence",
+                     "session.job", "timeline", "timeline.draw", "timeline.draw.texts", "timeline.model",
+                     "timeline.model.why", "timeline.widgets", "verbs", "window", "window.start"},
 }  # fmt: skip
 """What may be imported before a capture is seen, folder by folder: each costs everybody at every start."""
-LIBRARIES_OF_THE_FIRST_FRAME = {"numpy", "h5py", "orjson", "PySide6", "shiboken6"}
+LIBRARIES_OF_THE_FIRST_FRAME = {"numpy", "orjson", "PySide6", "shiboken6"}
 LATER = {
     "hashlib",
     "sqlite3",
@@ -147,7 +147,6 @@ LATER = {
 """Modules of Python that are large, and that others have dragged in before."""
 FIRST_FRAME = """
 import json, os, sys
-from pathlib import Path
 import warpline_app.window.run_window as start
 
 def watch():
@@ -163,13 +162,17 @@ def watch():
 
 def tell():
     import gc, linecache
+    from PySide6.QtCore import QCoreApplication
+    from warpline_app.look.collecting import CycleCollector
     files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
-    print(json.dumps({"files": files, "read": list(linecache.cache), "collects": gc.isenabled()}))
+    collects = bool(QCoreApplication.instance().findChildren(CycleCollector)) and not gc.isenabled()
+    print(json.dumps({"files": files, "read": list(linecache.cache), "collects": collects}))
     sys.stdout.flush()
     os._exit(0)
 
 spared, start.spare_sources = start.spare_sources, watch
-start.run_window([Path(sys.argv[1])])
+from warpline.cli import main
+main(["view", sys.argv[1]])
 """
 
 

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PySide6.QtGui import QImage
 from tests.unit.effort import rounds
 
+from warpline_app.look.painting import painting
 from warpline_app.look.theme import DARK
 from warpline_app.timeline.draw import codes, compiled, compositor
 from warpline_app.timeline.draw import lane_codes as lines
 from warpline_app.timeline.draw.codes import ColorTable
-from warpline_app.timeline.draw.compositor import Bars, Frame, empty_codes, make_bars
+from warpline_app.timeline.draw.compositor import Bars, Frame, Place, empty_codes, make_bars
 from warpline_app.timeline.draw.lane_codes import Boxes
 from warpline_app.timeline.model.group_columns import GroupColumns
 from warpline_app.timeline.model.time_model import TimeScale
@@ -157,7 +159,11 @@ class Bar(SimpleNamespace):
 
 
 def random_frame(rng: np.random.Generator) -> Frame:
-    frame = Frame(int(rng.integers(1, 300)), int(rng.integers(1, 90)), 1.0)
+    """In memory of its own, or in a wider picture of somebody's."""
+    width, height, origin = (int(rng.integers(1, most)) for most in (300, 90, 40))
+    stride = width + origin
+    place = Place(np.empty(stride * height, np.uint32), origin, stride) if rng.integers(2) else None
+    frame = Frame(width, height, 1.0, place)
     frame.pixels[:] = rng.integers(0, 2**32, frame.pixels.shape)
     first = int(rng.integers(0, frame.width))
     frame.limit(first, int(rng.integers(first, frame.width)) + 1)
@@ -251,6 +257,50 @@ def test_a_frame_pans_through_its_memory_and_back() -> None:
     assert frame.image.devicePixelRatio() == 2.0
     seen = np.frombuffer(frame.image.constBits(), np.uint32).reshape(7, 50)
     assert np.array_equal(seen, frame.pixels)
+
+
+def test_a_frame_below_a_painter_is_drawn_on_its_very_pixels() -> None:
+    image = QImage(41, 23, QImage.Format.Format_RGB32)
+    image.fill(0xFF123456)
+    expected = np.full((23, 41), 0xFF123456, np.uint32)
+    values = np.array([np.nan, 0.2, 1.0, 0.5, 0.0])
+    with painting(image) as painter:
+        painter.translate(7, 5)
+        frame = Frame.below(painter, 30, 18, 1.0)
+        assert frame is not None
+        assert not frame.is_own
+        frame.limit(10, 14)
+        frame.area(values, 2, 9, 0xFF00FF00, 0xFFFF0000, 0)
+    own = Frame(30, 18, 1.0)
+    own.fill(0, 18, 0xFF123456)
+    own.limit(10, 14)
+    own.area(values, 2, 9, 0xFF00FF00, 0xFFFF0000, 0)
+    expected[5:, 7:37] = own.pixels
+    assert np.array_equal(np.frombuffer(image.constBits(), np.uint32).reshape(23, 41), expected)
+
+
+@pytest.mark.parametrize(
+    ("format_", "left", "scale", "turn"),
+    [
+        (QImage.Format.Format_ARGB32, 0, 2, 0),
+        (QImage.Format.Format_RGB16, 0, 2, 0),
+        (QImage.Format.Format_RGB32, 0.5, 2, 0),
+        (QImage.Format.Format_RGB32, 6, 2, 0),
+        (QImage.Format.Format_RGB32, -1, 2, 0),
+        (QImage.Format.Format_RGB32, 0, 1, 0),
+        (QImage.Format.Format_RGB32, 0, 2, 90),
+    ],
+)
+def test_pixels_that_are_not_a_frames_are_left_alone(
+    format_: QImage.Format, left: float, scale: float, turn: float
+) -> None:
+    """Of another format, between two of the picture's, beyond its border, larger or turned."""
+    image = QImage(40, 20, format_)
+    with painting(image) as painter:
+        painter.translate(left, 0)
+        painter.scale(scale, scale)
+        painter.rotate(turn)
+        assert Frame.below(painter, 36, 10, 2.0) is None
 
 
 def test_tables_of_other_colours_are_not_used_any_more() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from tests.gui.timeline_sample import MS, SPAN_NS, US
 from tests.unit.timeline.timeline_tools import MAIN, STREAM, lane_of
 
@@ -74,15 +73,12 @@ def test_shares_of_the_visible_range_are_exact(capture: Capture) -> None:
     assert figure(tree.get("system/load"), 10 * MS, 30 * MS) == "75 %"
 
 
-def test_a_process_of_many_lanes_is_added_up_in_parts(
-    capture: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(curves, "LANES_AT_ONCE", 2)
+def test_a_process_is_added_up_lane_by_lane(capture: Capture) -> None:
     row = RowTree(capture).get("process/71.1")
     assert row is not None
     assert len(row.lanes) > 2
     parts: list[int] = []
-    while (part := curves.process_busy_ns(capture, row, 0, 100 * MS, 2 * len(parts))) is not None:
+    while (part := curves.process_busy_ns(capture, row, 0, 100 * MS, len(parts))) is not None:
         parts.append(part)
     assert sum(parts) == sum(capture.busy_ns(lane, 0, 100 * MS) for lane in row.lanes) > 0
 

@@ -48,7 +48,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
     def names() -> tuple[npt.NDArray[Any], list[str]]:
         texts = list(capture.strings.all())
         if state >= 0:
-            for code in np.unique(events.name[capture.kinds["thread_state"].rows]).tolist():
+            for code in np.unique(events.name[capture.kinds["thread_state"].index_rows]).tolist():
                 texts[code] = translated(texts[code])
         return events.name, texts
 
@@ -144,8 +144,8 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
         is_number = spec.dtype != "string" and not spec.enum
 
         def value_of(row: int, values: Any = values, valid: Any = valid) -> Any:
-            index = int(np.searchsorted(table.stored_rows, row))
-            return values[index].item() if index < len(valid) and valid[index] else None
+            place = table.place_of(row)
+            return values[place].item() if place >= 0 and valid[place] else None
 
         def text(row: int, spec: Any = spec, value_of: Any = value_of) -> str:
             value = value_of(row)
@@ -161,7 +161,7 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
             spec: Any = spec, values: Any = values, valid: Any = valid
         ) -> tuple[npt.NDArray[Any], list[str]]:
             whole = np.full(len(capture.events), -1, np.int64)
-            whole[table.rows] = np.where(valid, values, -1)
+            whole[table.index_rows] = np.where(valid, values, -1)
             if spec.dtype == "string":
                 return whole, capture.strings.all()
             highest = max((int(code) for code in spec.enum), default=-1)
@@ -173,7 +173,7 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
                 ranks = text_ranks(capture.strings.all())
                 known = ranks[np.minimum(values, max(0, len(capture.strings) - 1))]
             whole = np.full(len(capture.events), np.nan)
-            whole[table.rows] = np.where(valid, known, np.nan)
+            whole[table.index_rows] = np.where(valid, known, np.nan)
             return whole
 
         unit = (

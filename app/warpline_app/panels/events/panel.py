@@ -25,12 +25,12 @@ from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
 from warpline_app.look.theme import Theme
 from warpline_app.panels.events.columns import event_columns
-from warpline_app.panels.events.query import EventQuery, Int64Array, capture_starts, rows_of
+from warpline_app.panels.events.query import EventQuery, capture_starts, rows_of
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.row_target import RowTarget
 from warpline_app.panels.frame.scope import scope_suffix, selected_name, selected_tracks
 from warpline_app.panels.table.column_filter import ColumnFilter, can_filter
-from warpline_app.panels.table.content import TableColumn, TableContent, sorted_order
+from warpline_app.panels.table.content import Items, TableColumn, TableContent, sorted_order
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.table import PanelTable
 from warpline_app.session.document import Document
@@ -43,8 +43,8 @@ _TYPING_MS = 120
 @dataclass(frozen=True)
 class _Answer:
     columns: list[TableColumn]
-    items: Int64Array | None
-    order: Int64Array | None
+    items: Items | None
+    order: Items | None
     by_time: bool
 
 
@@ -167,7 +167,7 @@ class EventsPanel(ComputedPanel):
         count = len(capture.events) if answer.items is None else len(answer.items)
         keeps_sorting = self.table.model_.sort_column > 0 and not kind_changed
         self.table.set_content(
-            TableContent(answer.columns, len(capture.events), answer.items),
+            TableContent(answer.columns, len(capture.events), answer.items, is_ascending=True),
             None if keeps_sorting else answer.order,
         )
         if not keeps_sorting:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.selection import Selection, View
 from warpline.model.progress import IsCancelled
 from warpline_app.panels.table.column_filter import ColumnFilter, passing
-from warpline_app.panels.table.content import TableColumn
+from warpline_app.panels.table.content import Items, TableColumn
 from warpline_app.session.name_filter import passing_names
 from warpline_app.session.timeline_state import Filter
 
@@ -59,15 +59,17 @@ def rows_of(
     query: EventQuery,
     columns: Sequence[TableColumn] = (),
     is_cancelled: IsCancelled = lambda: False,
-) -> Int64Array | None:
+) -> Items | None:
     """Rows of the events that pass, in the order of the file; None for all of them.
+
+    All events of a kind are told by the column of the file itself, which takes no memory.
 
     An event counts as inside a range when it overlaps it; an event without duration when it lies in it. ``columns``
     are those that the filters of the query name.
 
     Raises ValueError when a filter on a column cannot be understood.
     """
-    rows: Int64Array | None = capture.kinds[query.kind].rows if query.kind in capture.kinds else None
+    rows: Items | None = capture.kinds[query.kind].index_rows if query.kind in capture.kinds else None
     if query.range_ns is not None or query.tracks is not None:
         inside = capture.rows_in(
             _lanes_of(capture, query.tracks), *(query.range_ns or (capture.span[0], capture.span[1] + 1))
@@ -112,10 +114,10 @@ def _lanes_of(capture: Capture, tracks: frozenset[int] | None) -> Int64Array:
     return np.flatnonzero(np.isin(capture.lanes.track, list(chosen))).astype(np.int64)
 
 
-def capture_starts(capture: Capture, rows: Int64Array | None = None) -> Int64Array:
+def capture_starts(capture: Capture, rows: Items | None = None) -> Int64Array:
     """Starts of events in capture time."""
     if rows is not None:
-        return capture.event_times(rows)[0]
+        return capture.event_times(rows.astype(np.int64, copy=False))[0]
     if not np.any(capture.lane_offset_ns):
         return capture.events.start
     return capture.events.start - np.repeat(capture.lane_offset_ns, capture.lanes.count)

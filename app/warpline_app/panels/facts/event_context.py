@@ -83,13 +83,12 @@ class EventContext:
     def _tracks_of(self, thread: int, kind: str) -> list[int]:
         known = self._tracks.get((thread, kind))
         if known is None:
-            rows = self._capture.kinds[kind].stored_rows
+            table = self._capture.kinds[kind]
             known = []
             for track in self._capture.tracks:
                 if track.thread == thread:
                     part = self._capture.rows_of_track(track.index)
-                    first, last = np.searchsorted(rows, [part.start, part.stop]).tolist()
-                    if last > first:
+                    if table.count_between(part.start, part.stop):
                         known.append(track.index)
             self._tracks[thread, kind] = known
         return known
@@ -127,7 +126,7 @@ class KindContext:
         capture = self._capture
         names = np.full(len(capture.events), -1, np.int64)
         known = found >= 0
-        names[capture.kinds[self._kind].rows[known]] = capture.events.name[found[known]]
+        names[capture.kinds[self._kind].index_rows[known]] = capture.events.name[found[known]]
         return names
 
 

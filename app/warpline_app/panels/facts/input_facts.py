@@ -47,7 +47,8 @@ def _input_fact(place: int, shape: Any, kind: Any, value: Any, strides: Any) -> 
     if value is not None and value != "":
         parts.append(f"= {value}")
     text = "  ".join(part for part in parts if part)
-    note = tr("strides {strides}", strides=", ".join(map(str, strides))) if strides else ""
+    several = strides if isinstance(strides, list) else [strides]
+    note = tr("strides {strides}", strides=", ".join(map(str, several))) if strides else ""
     return Fact(str(place), text or (dtype.lower() if dtype else tr("nothing")), note=note)
 
 

@@ -7,7 +7,6 @@ import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from warpline import plugins
 from warpline.i18n import tr
@@ -15,9 +14,6 @@ from warpline.model.errors import WarplineError
 from warpline_app import panels
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "warpline.panels"
 
@@ -59,7 +55,7 @@ def _checked(found: object) -> PanelSpec:
     return found
 
 
-def _broken(point: EntryPoint, error: Exception) -> PanelSpec:
+def _broken(point: plugins.EntryPoint, error: Exception) -> PanelSpec:
     """Listed all the same, so that it is not missed in silence; it says why when it is shown."""
 
     def load() -> type[Panel]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.model.times import parse_time
-from warpline_app.panels.table.content import TableColumn
+from warpline_app.panels.table.content import Items, TableColumn
 
 _COMPARISON = re.compile(r"\s*(>=|<=|>|<|=)\s*(.+?)\s*$")
 _BETWEEN = re.compile(r"\s*(.+?)\s*\.\.\s*(.+?)\s*$")
@@ -44,7 +44,7 @@ def can_filter(column: TableColumn) -> bool:
     return column.choices is not None or (column.is_number and column.sort_values is not None)
 
 
-def passing(column: TableColumn, text: str, items: npt.NDArray[np.int64] | None) -> npt.NDArray[np.bool_]:
+def passing(column: TableColumn, text: str, items: Items | None) -> npt.NDArray[np.bool_]:
     """For each item (None: all) whether its value in a column passes.
 
     Raises ValueError, with a sentence for people, when the filter cannot be understood.

@@ -17,6 +17,8 @@ from warpline.model.frames import StackFrame, parse_frame
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 Int64Array = npt.NDArray[np.int64]
+Items = npt.NDArray[np.integer]
+"""Numbers of items; those of a column of a file keep its type, which saves a copy of millions."""
 _ROWS_AT_ONCE = 10_000
 
 
@@ -61,11 +63,15 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableContent:
-    """Columns, how many items there are, and which of them are shown in which order (None: all, as they come)."""
+    """Columns, how many items there are, and which of them are shown in which order (None: all, as they come).
+
+    ``is_ascending``: they are shown by ascending number, so that one among millions is found without looking at all.
+    """
 
     columns: Sequence[TableColumn] = ()
     count: int = 0
-    items: Int64Array | None = None
+    items: Items | None = None
+    is_ascending: bool = False
 
 
 def frame_of(text: Callable[[int], str]) -> Callable[[int], StackFrame | None]:
@@ -86,7 +92,7 @@ def text_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
     return ranks
 
 
-def sorted_order(values: npt.NDArray[Any], items: Int64Array | None, descending: bool) -> Int64Array:
+def sorted_order(values: npt.NDArray[Any], items: Items | None, descending: bool) -> Items:
     """Items by their value, ties in the order they had; ``items`` None for all. Missing values (NaN) come last."""
     chosen = values if items is None else values[items]
     if descending:
@@ -114,7 +120,7 @@ def _flat(text: str) -> str:
 def write_table(
     path: Path,
     columns: Sequence[TableColumn],
-    items: Int64Array,
+    items: Items,
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from warpline_app.panels.table.content import Int64Array, TableColumn, TableContent
+from warpline_app.panels.table.content import Items, TableColumn, TableContent
 
 Index = QModelIndex | QPersistentModelIndex
 MOST_ROWS = 90_000_000
@@ -21,7 +21,7 @@ class TableModel(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._content = TableContent()
-        self._order: Int64Array | None = None
+        self._order: Items | None = None
         self.sort_column = -1
         self.sort_descending = False
 
@@ -35,7 +35,7 @@ class TableModel(QAbstractTableModel):
         """What is shown, before sorting."""
         return self._content
 
-    def set_content(self, content: TableContent, order: Int64Array | None = None) -> None:
+    def set_content(self, content: TableContent, order: Items | None = None) -> None:
         """Show something else; ``order`` are the items as they shall stand, where that is known already.
 
         Columns that are the same stay: only rows come and go, which leaves header and geometry alone.
@@ -64,7 +64,7 @@ class TableModel(QAbstractTableModel):
         if rows:
             self.dataChanged.emit(self.index(0, 0), self.index(rows - 1, self.columnCount() - 1))
 
-    def set_order(self, order: Int64Array | None) -> None:
+    def set_order(self, order: Items | None) -> None:
         """Show the same items in another order."""
         self.layoutAboutToBeChanged.emit()
         self._order = order
@@ -78,10 +78,13 @@ class TableModel(QAbstractTableModel):
         """The row that shows an item, −1 when none does."""
         if self._order is None:
             return item if 0 <= item < self._content.count else -1
+        if self._order is self._content.items and self._content.is_ascending:
+            place = int(self._order.searchsorted(self._order.dtype.type(max(item, 0))))
+            return place if place < len(self._order) and int(self._order[place]) == item else -1
         found = np.flatnonzero(self._order == item)
         return int(found[0]) if len(found) else -1
 
-    def items_shown(self) -> Int64Array:
+    def items_shown(self) -> Items:
         """All items in the order shown."""
         return np.arange(self._content.count) if self._order is None else self._order
 

@@ -23,7 +23,7 @@ from warpline.model.frames import StackFrame
 from warpline_app.look.appearance import appearance
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.painting import contained
-from warpline_app.panels.table.content import Int64Array, TableContent, sorted_order, tsv, write_table
+from warpline_app.panels.table.content import Items, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table.item_model import Index, TableModel
 from warpline_app.panels.table.painter import CellPainter
 from warpline_app.session.background import Job
@@ -91,7 +91,7 @@ class PanelTable(QTableView):
 
     # -- content --------------------------------------------------------------------------------------------
 
-    def set_content(self, content: TableContent, order: Int64Array | None = None) -> None:
+    def set_content(self, content: TableContent, order: Items | None = None) -> None:
         """Show something else. Sorting and widths stay when the columns are the same; nothing is chosen any more."""
         identities = tuple(column.identity for column in content.columns)
         same = identities == self._identities
@@ -193,7 +193,7 @@ class PanelTable(QTableView):
         job.succeeded.connect(self._show_order)
         job.launch()
 
-    def _show_order(self, order: Int64Array) -> None:
+    def _show_order(self, order: Items) -> None:
         self._job = None
         chosen = self.current_item()
         self.model_.set_order(order)

@@ -82,7 +82,7 @@ class CFrame(ctypes.Structure):
 
     _fields_ = [
         ("pixels", _Pointer),
-        *((name, _Integer) for name in ("width", "height", "first", "stop")),
+        *((name, _Integer) for name in ("stride", "height", "first", "stop")),
     ]
 
 
@@ -106,11 +106,6 @@ _SIGNATURES: Signatures = {
 def library() -> ctypes.CDLL | None:
     """The compiled loops, None where they are not compiled."""
     return load(LIBRARY, _SIGNATURES)
-
-
-def at(array: Array) -> int:
-    """The address of an array's first value."""
-    return int(array.__array_interface__["data"][0])
 
 
 def fits(array: Array, dtype: npt.DTypeLike) -> bool:

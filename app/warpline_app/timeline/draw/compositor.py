@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QImage, QPainter
 
+from warpline.compiled import address
 from warpline.frozen import frozen
 from warpline_app.timeline.draw import codes, compiled
 from warpline_app.timeline.draw.codes import ColorTable
@@ -24,28 +25,66 @@ Float64Array = npt.NDArray[np.float64]
 
 SLACK_PX = 1 << 14
 """Room before and behind a picture in memory, in pixels: so far it pans without being moved."""
+_PLAIN = frozenset((QImage.Format.Format_RGB32, QImage.Format.Format_ARGB32_Premultiplied))
+"""Pictures in which an opaque pixel is 0xffrrggbb."""
+
+
+class Place(NamedTuple):
+    """Where a picture is in memory: pixels, the number of its first one, and how many there are from row to row."""
+
+    memory: UInt32Array
+    origin: int
+    stride: int
 
 
 class Frame:
     """The pixels of a frame: ``pixels`` uint32 0xffrrggbb of shape (height, width), and a QImage on the same memory.
 
     Drawing is limited to the columns ``first`` to ``stop`` (see `limit`), so that a pan draws only what came into view.
+    The memory is its own, or else at a ``place`` that is somebody's (see `below`): there it does not pan.
     """
 
-    def __init__(self, width: int, height: int, ratio: float) -> None:
+    def __init__(self, width: int, height: int, ratio: float, place: Place | None = None) -> None:
         self.width, self.height, self.ratio = max(1, width), max(1, height), ratio
         self.first, self.stop = 0, self.width
-        self._memory: UInt32Array = np.zeros(self.width * self.height + 2 * SLACK_PX, np.uint32)
-        self._origin = SLACK_PX
+        self.is_own = place is None
+        if place is None:
+            memory = np.zeros(self.width * self.height + 2 * SLACK_PX, np.uint32)
+            place = Place(memory, SLACK_PX, self.width)
+        self._memory, self._origin, self._stride = place
         self._scratch = np.empty((2, self.width), np.uint32)
         self.pixels, self.image = self._placed(1.0)
 
+    @classmethod
+    def below(cls, painter: QPainter, width: int, height: int, ratio: float) -> Frame | None:
+        """A frame on the very pixels that a painter paints on, from its origin on; None where these are not at hand.
+
+        What is drawn there needs no copy, which would cost as much as drawing it. Worth nothing without the painter.
+        """
+        image, at = painter.paintEngine().paintDevice(), painter.deviceTransform()
+        if not isinstance(image, QImage) or image.format() not in _PLAIN:
+            return None
+        left, top, stride = round(at.dx()), round(at.dy()), image.bytesPerLine() // 4
+        is_whole = (at.dx(), at.dy(), at.m11(), at.m22()) == (left, top, ratio, ratio) and not at.isRotating()
+        if (
+            not is_whole
+            or min(left, top) < 0
+            or left + width > image.width()
+            or top + height > image.height()
+        ):
+            return None
+        return cls(
+            width, height, ratio, Place(np.frombuffer(image.bits(), np.uint32), top * stride + left, stride)
+        )
+
     def _placed(self, image_ratio: float) -> tuple[UInt32Array, QImage]:
         """The pixels and their image where they are in memory now."""
-        size = self.width * self.height
-        pixels = self._memory[self._origin : self._origin + size].reshape(self.height, self.width)
-        buffer: Any = pixels.data
-        image = QImage(buffer, self.width, self.height, 4 * self.width, QImage.Format.Format_RGB32)
+        row = 4 * self._stride
+        pixels: UInt32Array = np.ndarray(
+            (self.height, self.width), np.uint32, self._memory, 4 * self._origin, (row, 4)
+        )
+        buffer: Any = self._memory[self._origin :].data
+        image = QImage(buffer, self.width, self.height, row, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(image_ratio)
         return pixels, image
 
@@ -82,7 +121,7 @@ class Frame:
         lib = compiled.library()
         if lib is not None:
             lib.warpline_bands(
-                self._described(), compiled.at(bands), len(bands), compiled.at(grid), len(grid), grid_rgb
+                self._described(), address(bands), len(bands), address(grid), len(grid), grid_rgb
             )
             return
         columns = grid[(grid >= self.first) & (grid < self.stop)]
@@ -97,13 +136,13 @@ class Frame:
             self._bars_with_numpy(bars, lines, empty)
         elif len(bars.described):
             lib.warpline_bars(
-                self._described(), compiled.at(bars.described), len(bars.described), compiled.at(lines),
-                lines.strides[0] // 2, compiled.at(empty), compiled.at(self._scratch[0]), compiled.at(self._scratch[1]),
+                self._described(), address(bars.described), len(bars.described), address(lines),
+                lines.strides[0] // 2, address(empty), address(self._scratch[0]), address(self._scratch[1]),
             )  # fmt: skip
 
     def _described(self) -> Any:
         return ctypes.byref(
-            compiled.CFrame(compiled.at(self.pixels), self.width, self.height, self.first, self.stop)
+            compiled.CFrame(address(self.pixels), self._stride, self.height, self.first, self.stop)
         )
 
     def _bars_with_numpy(self, bars: Bars, lines: UInt16Array, empty: UInt16Array) -> None:
@@ -143,7 +182,7 @@ class Frame:
             return
         values = np.ascontiguousarray(values, np.float64)
         area = compiled.Area(
-            compiled.at(values), top, height, clip_top, step,
+            address(values), top, height, clip_top, step,
             -1 if fill is None else fill, -1 if outline is None else outline,
         )  # fmt: skip
         lib.warpline_area(self._described(), ctypes.byref(area))
@@ -191,7 +230,7 @@ def make_bars(table: ColorTable, bars: Sequence[Bar]) -> Bars:
     looks = tuple(table.looks(bar.height, bar.background) for bar in bars)
     described = np.zeros(len(bars), compiled.BAR)
     for index, (bar, columns) in enumerate(zip(bars, looks, strict=True)):
-        described[index] = (bar.top, bar.height, bar.clip, compiled.at(columns), *columns.shape)
+        described[index] = (bar.top, bar.height, bar.clip, address(columns), *columns.shape)
     return Bars(described, looks, tables)
 
 

@@ -114,8 +114,7 @@ class EventColors:
     def _table_shift(self, lane: int) -> int:
         """What to add to a row of a lane for its place among thread states; `_MIXED` where it has other kinds, too."""
         first, count = int(self.capture.lanes.first[lane]), int(self.capture.lanes.count[lane])
-        rows = self.capture.kinds["thread_state"].stored_rows
-        low, high = np.searchsorted(rows, np.array((first, first + count), rows.dtype)).tolist()
+        low, high = self.capture.kinds["thread_state"].places_of((first, first + count)).tolist()
         return low - first if high - low == count else _MIXED
 
     @cached_property

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.compiled import address
 from warpline.frozen import frozen
 from warpline.model import Flag
 from warpline_app.timeline.draw import codes, compiled
@@ -87,15 +88,15 @@ def draw_density(
     lib.warpline_density(
         lanes,
         columns,
-        compiled.at(strip.busy),
-        compiled.at(strip.mark_row),
-        compiled.at(strip.mark_kind),
-        compiled.at(strip.mark_flags),
-        compiled.at(code_of),
-        None if dim is None else compiled.at(dim),
+        address(strip.busy),
+        address(strip.mark_row),
+        address(strip.mark_kind),
+        address(strip.mark_flags),
+        address(code_of),
+        None if dim is None else address(dim),
         bin_px,
         out.shape[1],
-        compiled.at(out),
+        address(out),
     )
 
 
@@ -155,15 +156,15 @@ def draw_boxes(out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeSca
         for column in (boxes.line, boxes.start, boxes.stop, boxes.color, boxes.dim, flags)
     ]
     described = compiled.CBoxes(
-        *(compiled.at(column) for column in columns),
+        *(address(column) for column in columns),
         len(boxes.row),
-        compiled.at(_HATCHED),
+        address(_HATCHED),
         scale.start_ns,
         scale.width_px / scale.length_ns,
         HAIR_PX,
         phase,
     )
-    lib.warpline_boxes(ctypes.byref(described), compiled.at(out), scale.width_px)
+    lib.warpline_boxes(ctypes.byref(described), address(out), scale.width_px)
 
 
 def _boxes_with_numpy(
@@ -215,16 +216,16 @@ def draw_groups(
         return _groups_with_numpy(out, groups, below, scale)
     described = np.zeros(len(groups), compiled.GROUP)
     for number, group in enumerate(groups):
-        places = map(compiled.at, columns_of[number])
+        places = map(address, columns_of[number])
         described[number] = (*places, len(group.start), group.longest, below[number])
     busy, count = np.empty(scale.width_px), np.empty(scale.width_px, np.int64)
     capacity = len(groups) * (scale.width_px + 2)
     while True:
         columns = np.empty((4, capacity), np.int64)
-        found = compiled.CFound(*(compiled.at(column) for column in columns), capacity, 0)
+        found = compiled.CFound(*(address(column) for column in columns), capacity, 0)
         lib.warpline_groups(
-            compiled.at(described), len(groups), scale.start_ns, scale.stop_ns, scale.ns_per_px, scale.width_px,
-            compiled.at(busy), compiled.at(count), compiled.at(out), ctypes.byref(found),
+            address(described), len(groups), scale.start_ns, scale.stop_ns, scale.ns_per_px, scale.width_px,
+            address(busy), address(count), address(out), ctypes.byref(found),
         )  # fmt: skip
         n = int(found.count)
         if n <= capacity:

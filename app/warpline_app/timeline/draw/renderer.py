@@ -88,12 +88,12 @@ class Renderer:
         """Draws all visible rows; a row that fails is left out and named in `failed`."""
         lines, plan = self._lines(layout, view)
         shift = self.cache.shift_px
-        same = (id(frame), id(plan), _grid_of(view), self.curves.version)
+        same = (frame, id(plan), _grid_of(view), self.curves.version)
         if shift and same == self._drawn and not self.failed:
             frame.shift(shift)
         else:
             frame.limit(0, frame.width)
-        self._drawn = same
+        self._drawn = same if frame.is_own else ()
         grid = np.floor(view.scale.to_px_array(view.ticks_ns)).astype(np.int64)
         grid = grid[(grid >= 0) & (grid < frame.width)]
         frame.bands(plan.bands, grid, self._grid)

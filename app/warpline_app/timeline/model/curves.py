@@ -218,10 +218,7 @@ def row_figure(
         busy = max(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes)
         return f"≥ {share_text(busy / length)}"
     if row.role == "process":
-        parts = (
-            process_busy_ns(capture, row, start_ns, stop_ns, done)
-            for done in range(0, len(row.lanes), LANES_AT_ONCE)
-        )
+        parts = (process_busy_ns(capture, row, start_ns, stop_ns, lane) for lane in range(len(row.lanes)))
         return share_text(sum(part or 0 for part in parts) / length)
     if capture.count_in(row.lanes, start_ns, stop_ns, UNION_LIMIT) <= UNION_LIMIT:
         return share_text(capture.union_busy_ns(row.lanes, start_ns, stop_ns) / length)
@@ -234,11 +231,13 @@ def row_figure(
 
 
 def process_busy_ns(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, done: int) -> int | None:
-    """Busy time of the next `LANES_AT_ONCE` lanes of a process, of which ``done`` are known; None behind the last one
-    that counts.
+    """Busy time of the next lane of a process, of which ``done`` are known; None behind the last one that counts.
+
+    One at a time: where pages of a large file have to come in, a lane alone takes milliseconds.
     """
-    lanes = row.lanes[done : min(done + LANES_AT_ONCE, _PROCESS_LANES)]
-    return sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in lanes) if lanes else None
+    if done >= min(len(row.lanes), _PROCESS_LANES):
+        return None
+    return capture.busy_ns(row.lanes[done], start_ns, stop_ns)
 
 
 def sum_help(row: TimelineRow, figure: str) -> list[str]:

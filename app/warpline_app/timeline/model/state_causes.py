@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from warpline.i18n import translated
 from warpline.model.frames import parse_frame, telling_frame
 from warpline.model.waits import WAIT_KINDS
@@ -33,15 +31,15 @@ class StateCauses:
         self._columns = {
             name: table.column(name) for name in names if table is not None and name in table.attributes
         }
-        self._rows = np.empty(0, np.int64) if table is None else table.stored_rows
+        self._table = table
         self.code = table.code if table is not None and self._columns else -1
         """The kind whose events have causes; −1 where none do."""
         self._told = lru_cache(_REMEMBERED)(self._tell)
 
     def text(self, row: int) -> str:
         """``lock · worker.py:42``, or the state's name with a reason that is told; empty when none is."""
-        index = int(np.searchsorted(self._rows, row))
-        if index >= len(self._rows) or int(self._rows[index]) != row:
+        index = -1 if self._table is None else self._table.place_of(row)
+        if index < 0:
             return ""
         wait, place, stack, reason = (
             self._value(name, index) for name in ("wait", "place", "stack", "reason")

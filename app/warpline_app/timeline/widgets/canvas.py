@@ -12,13 +12,14 @@ from PySide6.QtGui import (
     QNativeGestureEvent,
     QPainter,
     QPaintEvent,
+    QRegion,
     QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
-from warpline_app.look.painting import contained, tell_once
+from warpline_app.look.painting import contained, painting, tell_once
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis
@@ -59,6 +60,8 @@ class Canvas(QWidget):
         self._emphasis: Emphasis = EVERYTHING
         self._renderer: Renderer | None = None
         self._frame: Frame | None = None
+        self._view: Viewport | None = None
+        self._is_kept = False
         self._dirty = True
         self._labels_left = False
         self._exact = False
@@ -180,24 +183,43 @@ class Canvas(QWidget):
 
     def render_frame(self) -> Frame:
         """The frame of the present view, drawn if it is not there yet."""
+        frame, size, view = self._frame, self._size_px(), self._next_view()
+        if frame is None or (frame.width, frame.height) != size:
+            frame = self._frame = Frame(*size, view.ratio)
+            frame.image.setDevicePixelRatio(view.ratio)
+            self._is_kept = False
+        if not self._is_kept:
+            self._render(frame, view)
+        elif self._labels_left:
+            self._label_later(self.renderer.label_again())
+        return frame
+
+    def _render_below(self, event: QPaintEvent) -> bool:
+        """Draws a coarse frame of a zoom, which is seen once, where it is seen, if that can be and all is painted."""
+        view = self._next_view()
+        if self._is_kept or view.bin_px == 1 or event.region() != QRegion(self.rect()):
+            return False
+        with painting(self) as painter:
+            frame = Frame.below(painter, *self._size_px(), view.ratio)
+            if frame is not None:
+                self._render(frame, view)
+        return frame is not None
+
+    def _size_px(self) -> tuple[int, int]:
         ratio = self.scene.ratio_of(self)
-        width, height = max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
-        if self._frame is None or (self._frame.width, self._frame.height) != (width, height):
-            self._frame = Frame(width, height, ratio)
-            self._frame.image.setDevicePixelRatio(ratio)
-            self._dirty = True
-        if not self._dirty:
-            if self._labels_left:
-                self._label_later(self.renderer.label_again())
-            return self._frame
-        renderer = self.renderer
-        scene = self.scene
+        return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
+
+    def _next_view(self) -> Viewport:
+        """What to show: something else than before if something changed."""
+        scene, ratio = self.scene, self.scene.ratio_of(self)
+        if self._view is not None and self._view.ratio == ratio and not self._dirty:
+            return self._view
         if (scene.width_px, scene.height_px) != (self.width(), self.height()):
             scene.resize(self.width(), self.height())
         length = scene.state.view[1] - scene.state.view[0]
         zooming = length != self._last_length and not self._exact
         self._last_length = length
-        view = Viewport(
+        self._view = Viewport(
             scene.device_scale(ratio),
             scene.scroll_px,
             scene.height_px,
@@ -206,16 +228,19 @@ class Canvas(QWidget):
             bin_px=2 if zooming and self._slow_full > self.slow_frame_s else 1,
             exact=self._exact,
         )
+        self._dirty = self._exact = self._is_kept = False
+        return self._view
+
+    def _render(self, frame: Frame, view: Viewport) -> None:
+        renderer = self.renderer
         begin = time.perf_counter()
-        drawn = renderer.draw(self._frame, scene.layout, view)
+        drawn = renderer.draw(frame, self.scene.layout, view)
         self.last_frame_s = time.perf_counter() - begin
         if renderer.cache.shift_px is None and view.bin_px == 1:
             self._slow_full = self.last_frame_s
         self.curves_wanted = drawn.curves_wanted
-        self._dirty = False
-        self._exact = False
+        self._is_kept = frame is self._frame
         self._label_later(drawn.labels_left)
-        return self._frame
 
     def _label_later(self, some_left: bool) -> None:
         """Names that are new to the atlas come a few at a time, so that no frame is late."""
@@ -226,9 +251,10 @@ class Canvas(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draws the frame and the overlay."""
         try:
-            self.render_frame()
+            if not self._render_below(event):
+                self.render_frame()
         except Exception as error:  # none may leave a virtual function of Qt: told, and the old frame stays
-            self._dirty = False
+            self._is_kept = True
             tell_once(self, error)
             return
         self._paint(event)
@@ -236,7 +262,7 @@ class Canvas(QWidget):
 
     @contained
     def _paint(self, painter: QPainter, event: QPaintEvent) -> None:
-        if self._frame is not None:
+        if self._frame is not None and self._is_kept:
             paint_frame(painter, self._frame)
         self.renderer.paint_labels(painter)
         self.overlay.paint(painter)

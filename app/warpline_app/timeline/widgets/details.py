@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from warpline_app.timeline.model.curves import (
-    LANES_AT_ONCE,
     CurveTask,
     GroupTask,
     process_busy_ns,
@@ -82,13 +81,13 @@ class Details:
         return (*scene.layout.pinned, *scene.layout.between(scene.scroll_px, scene.scroll_px + area))
 
     def _submit_figure(self, row: TimelineRow, start_ns: int, stop_ns: int) -> None:
-        if row.role == "process" and len(row.lanes) > LANES_AT_ONCE:
+        if row.role == "process":
             self._add_up(row, start_ns, stop_ns, 0, 0)
             return
         self._work.submit(f"figure:{row.key}", lambda: self._find_figure(row, start_ns, stop_ns))
 
     def _add_up(self, row: TimelineRow, start_ns: int, stop_ns: int, done: int, busy_ns: int) -> None:
-        """Finds the figure of a process some lanes at a time: ``done`` of them are busy for ``busy_ns`` together."""
+        """Finds the figure of a process lane by lane: ``done`` of them are busy for ``busy_ns`` together."""
 
         def step() -> None:
             try:
@@ -100,7 +99,7 @@ class Details:
                 self._figures[row.key] = share_text(busy_ns / max(1, stop_ns - start_ns))
                 self._work.submit("figures", self._show_figures)
             else:
-                self._add_up(row, start_ns, stop_ns, done + LANES_AT_ONCE, busy_ns + more)
+                self._add_up(row, start_ns, stop_ns, done + 1, busy_ns + more)
 
         self._work.submit(f"figure:{row.key}", step)
 

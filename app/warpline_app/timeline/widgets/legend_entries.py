@@ -165,7 +165,7 @@ def _gpu(capture: Capture) -> tuple[LegendEntry, ...]:
 
 
 def _names(capture: Capture, kind: str) -> list[int]:
-    rows = capture.kinds[kind].stored_rows[:_PIECE]
+    rows = capture.kinds[kind].rows_at(slice(_PIECE))
     names_of = capture.events.name
     is_run = (
         len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1 and 0 <= rows[0] <= len(names_of) - len(rows)

@@ -242,7 +242,8 @@ EXPORT void warpline_groups(
 
 typedef struct {
     uint32_t *pixels;
-    int64_t width, height, first, stop; /* columns that are drawn */
+    int64_t stride, height; /* pixels from row to row, rows */
+    int64_t first, stop; /* columns that are drawn */
 } Frame;
 
 typedef struct {
@@ -302,7 +303,7 @@ EXPORT void warpline_bars(
             const uint32_t *looks = bar->looks + (y - bar->top);
             uint32_t *rows[ROWS];
             for (int64_t row = 0; row < ROWS; row++)
-                rows[row] = y + row >= top && y + row < bottom ? f->pixels + (y + row) * f->width + f->first : spare;
+                rows[row] = y + row >= top && y + row < bottom ? f->pixels + (y + row) * f->stride + f->first : spare;
             int64_t x = 0;
             for (; x + ROWS <= n; x += ROWS) turn(looks, scratch + x, rows, x);
             for (; x < n; x++)
@@ -322,9 +323,9 @@ EXPORT void warpline_bands(
     for (int64_t i = 0; i < count; i++) {
         int64_t top = clip(bands[i].first, 0, f->height), bottom = clip(bands[i].last, 0, f->height);
         for (int64_t y = top; y < bottom; y++) {
-            uint32_t *row = f->pixels + y * f->width;
+            uint32_t *row = f->pixels + y * f->stride;
             if (y > top) {
-                memcpy(row + f->first, row - f->width + f->first, (size_t)(f->stop - f->first) * sizeof *row);
+                memcpy(row + f->first, row - f->stride + f->first, (size_t)(f->stop - f->first) * sizeof *row);
                 continue;
             }
             for (int64_t x = f->first; x < f->stop; x++) row[x] = (uint32_t)bands[i].rgb;
@@ -364,14 +365,14 @@ EXPORT void warpline_area(const Frame *f, const Area *a) {
     for (int64_t x = f->first; x < f->stop; x++) {
         int64_t tip = tip_of(a, a->values[x - f->first + 1]);
         if (tip >= 0) {
-            uint32_t *column = f->pixels + a->top * f->width + x;
+            uint32_t *column = f->pixels + a->top * f->stride + x;
             int64_t other = before < 0 ? tip : before;
             if (a->fill >= 0)
-                for (int64_t y = clip(tip, first, last); y < last; y++) column[y * f->width] = (uint32_t)a->fill;
+                for (int64_t y = clip(tip, first, last); y < last; y++) column[y * f->stride] = (uint32_t)a->fill;
             int64_t low = clip(tip < other ? tip : other, first, last);
             int64_t high = clip((tip > other ? tip : other) + a->step, first, last);
             if (a->outline >= 0)
-                for (int64_t y = low; y < high; y++) column[y * f->width] = (uint32_t)a->outline;
+                for (int64_t y = low; y < high; y++) column[y * f->stride] = (uint32_t)a->outline;
         }
         before = tip;
     }

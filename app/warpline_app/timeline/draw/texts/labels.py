@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import shiboken6
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QFont, QPainter
 
 from warpline.i18n import translated
@@ -41,6 +41,7 @@ _SILENT = np.zeros(codes.MAX_COLORS, bool)
 _SILENT[[codes.INDEX["running"], codes.INDEX["runnable"]]] = True
 _HATCHED = np.zeros(codes.MAX_COLORS, bool)
 _HATCHED[list(codes.HATCHED_COLORS)] = True
+_NO_GROUNDS = np.empty((0, 4), np.int32)
 
 
 def is_template(text: str) -> bool:
@@ -69,7 +70,7 @@ class Labels:
         self._state_kind = state.code if state is not None else -1
         self._causes = StateCauses(capture)
         self._fragments: Float64Array = np.empty((0, 10))
-        self._grounds: list[QRectF] = []
+        self._grounds = _NO_GROUNDS
         self._budget = 0
         self._complete = True
 
@@ -87,7 +88,7 @@ class Labels:
         At most ``budget`` texts are new to the atlas in one frame; returns whether some were left for the next.
         """
         self._fragments = np.empty((0, 10))
-        self._grounds = []
+        self._grounds = _NO_GROUNDS
         ratio, atlas = self._ratio, self._atlas
         self._budget, self._complete = budget, True
         zoom = scale.ns_per_px, tops.tobytes()
@@ -125,16 +126,20 @@ class Labels:
         own = (mine.stop - mine.start) / scale.ns_per_px - (INSET_PX + 3) * ratio
         pieces = self._lay_out(mine, wanted, own)
         self._fragments, reach = pieces.rows(), pieces.reach
-        for index in np.flatnonzero(_HATCHED[mine.color] & (reach > 0)).tolist():
-            line, x = mine.line[index], left[index] - 3 * ratio
-            width = reach[index] - x + 3 * ratio
-            self._grounds.append(QRectF(x, tops[line] + 1, width, heights[line] - 2))
+        ground = np.flatnonzero(_HATCHED[mine.color] & (reach > 0))
+        line = mine.line[ground]
+        air, top = 3 * ratio, tops[line] + 1
+        bottom = top + heights[line] - 2
+        edges = np.column_stack((left[ground] - air, top, reach[ground] + air - 1, bottom - 1))
+        self._grounds = np.floor(edges + 0.5).astype(np.int32)
         return not self._complete
 
     def paint(self, painter: QPainter, ground: QColor) -> None:
         """Draws what was laid out last, in device pixels; text on a hatched box gets the plain ``ground`` behind it."""
-        for rectangle in self._grounds:
-            painter.fillRect(rectangle, ground)
+        if len(self._grounds):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(ground)
+            painter.drawRects(shiboken6.wrapInstance(self._grounds.ctypes.data, QRect), len(self._grounds))
         if is_drawing(painter):
             self._atlas.write(painter, self._fragments)
         elif len(self._fragments):
@@ -191,7 +196,7 @@ class Labels:
         table = self._capture.kinds["kernel"]
         if len(table) > _MOST_KERNELS:
             return {}
-        names = np.asarray(self._capture.events.name[np.asarray(table.rows)], np.int64)
+        names = np.asarray(self._capture.events.name[table.index_rows], np.int64)
         is_there = np.zeros(len(self._capture.strings), bool)
         is_there[names[names < len(is_there)]] = True
         ids = np.flatnonzero(is_there)

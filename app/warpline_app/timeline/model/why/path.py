@@ -51,6 +51,8 @@ class PathSegments:
         """What is drawn: [first column, last column), segment; int64 of shape [n, 3]. What is shorter than a pixel is
         seen where it is in a pixel's middle, so that this costs pixels.
         """
+        if not len(self):
+            return np.empty((0, 3), np.int64)
         width = scale.width_px
         middle = scale.start_ns + ((np.arange(width) + 0.5) * (scale.length_ns / width)).astype(np.int64)
         found = np.searchsorted(self.start, middle, "right") - 1

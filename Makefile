@@ -26,11 +26,8 @@ frameworks: setup ## untouched scripts of PyTorch, Lightning, Transformers, Padd
 bench: setup ## benchmarks, with tables; ARGS as above
 	@$(PYTEST) tests/benchmarks -o 'python_files=bench_*.py' --timeout=0 -q -s -p no:cacheprovider $(ARGS)
 
-fuzz: setup ## hostile inputs in forks, guided by coverage, in the window (SECONDS=600 each, DATA=folder of traces), property tests, sanitized C
-	@.venv/bin/python -m tests.fuzz.campaign.campaign --work build/fuzz --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA))
-	@.venv/bin/python -m tests.fuzz.guided.run --work build/fuzz/guided --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA))
-	@.venv/bin/python -m tests.fuzz.campaign.window --work build/fuzz --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA))
-	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz -o 'python_files=test_*.py fuzz_*.py' --timeout=0 $(ARGS)
+fuzz: setup ## hostile inputs in forks, guided by coverage, in the window, property tests, sanitized C (SECONDS=600 each, DATA=folder of traces)
+	@.venv/bin/python -m tests.fuzz.whole --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA)) -- $(ARGS)
 
 kills: setup ## recorder, program, finaliser, recoverer killed at random moments; ARGS="--count 1000" says how often
 	@.venv/bin/python -m tests.kills.run $(ARGS)

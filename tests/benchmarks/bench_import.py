@@ -3,10 +3,10 @@
     python tests/benchmarks/bench_import.py [--events N] [--stages] [--smoke]
 
 The 216 k-event trace of the test data as it is (gzip), unpacked, and repeated, each time later (a made-up trace without
-the data); then the largest Nsight SQLite export there. Every row is a process of its own; memory is its peak together
-with that of its decoding processes. The bars: at least 250 MB of JSON a second, at most 300 MB + 60 B
-per event. Loading Python's modules is not counted, which takes about half a second. ``--stages`` prints for each trace
-what every part of its import takes (`importing/stages.py`), which costs a little itself.
+the data); then the largest Nsight SQLite export there. Every row is the command in a process of its own, its start
+included; memory is its peak without that of decoding processes, which only odd traces begin. The bars: at least 250 MB
+of JSON a second, at most 0.4 s for the trace as it is, at most 300 MB + 60 B per event. ``--stages`` prints for each
+trace what every part of its import takes (`importing/stages.py`), which costs a little itself.
 """
 
 from __future__ import annotations
@@ -16,23 +16,17 @@ import gzip
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
-
-from tests.benchmarks.importing.stages import measured_parts, table  # noqa: E402  # found through the path above
-
 TRACE = "torch/facebookresearch+HolisticTraceAnalysis/tests/data/df_index_resolver/df_index_resolver.json.gz"
+COMMAND = Path(__file__).with_name("importing") / "command.py"
 _NUMBER = re.compile(rb'"(ts|correlation|id|External id)": (\d+)')
 
 
@@ -48,11 +42,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=5_000_000)
     parser.add_argument("--stages", action="store_true")
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--measure", nargs=2, metavar=("IN", "OUT"), help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.measure:
-        print(json.dumps(measure(*map(Path, args.measure), stages=args.stages)))
-        return
     print("".join(f"{title:>{width}}" for title, width in COLUMNS))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -71,58 +61,24 @@ def main() -> None:
 
 
 def print_row(path: Path, folder: Path, *, stages: bool = False) -> None:
-    """Import one file in a process of its own and print what it took."""
-    command = [sys.executable, __file__, "--measure", str(path), str(folder / "out.h5")]
+    """Import one file by the command, in a process of its own, and print what it took."""
+    command = [sys.executable, "-P", str(COMMAND), str(path), str(folder / "out.h5")]
     command += ["--stages"] if stages else []
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    began = time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    wall = time.perf_counter() - began
+    found = json.loads(done.stdout.splitlines()[-1])
     events = found["events"]
     yardstick = numpy_yardstick(events)
     print(
-        f"{path.name[-29:]:>30}{events:>12,}{path.stat().st_size / 1e6:>7.1f} MB{found['wall']:>8.2f} s"
-        f"{found['cpu']:>8.2f} s{path.stat().st_size / 1e6 / found['wall']:>5.0f} MB/s"
-        f"{events / found['wall'] / 1e3:>7.0f} k ev/s{events / found['cpu'] / 1e3:>7.0f} k ev/s"
-        f"{yardstick:>8.2f} s{found['wall'] / yardstick:>8.1f}"
+        f"{path.name[-29:]:>30}{events:>12,}{path.stat().st_size / 1e6:>7.1f} MB{wall:>8.2f} s"
+        f"{found['cpu']:>8.2f} s{path.stat().st_size / 1e6 / wall:>5.0f} MB/s"
+        f"{events / wall / 1e3:>7.0f} k ev/s{events / found['cpu'] / 1e3:>7.0f} k ev/s"
+        f"{yardstick:>8.2f} s{wall / yardstick:>8.1f}"
         f"{found['peak_mb']:>7.0f} MB{300 + 60 * events / 1e6:>7.0f} MB"
     )
     if found["stages"]:
         print(found["stages"])
-
-
-def measure(trace: Path, output: Path, *, stages: bool) -> dict[str, Any]:
-    """Import one trace in this process: events read, wall and CPU seconds, peak memory in MB."""
-    from warpline.interchange import import_files
-
-    tiny = output.with_name("tiny.json")
-    tiny.write_text(json.dumps({"deviceProperties": [], "traceEvents": list(made_up(1))}))
-    import_files([tiny], output)  # loads the modules that every import loads
-    with measured_parts() if stages else nullcontext() as parts:
-        began, used = time.perf_counter(), cpu_seconds()
-        import_files([trace], output)
-        wall, used = time.perf_counter() - began, cpu_seconds() - used
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cores = len(os.sched_getaffinity(0))
-    # Not ru_maxrss, which a process inherits from the one that started it.
-    status = Path("/proc/self/status").read_text()
-    own_kib = int(re.search(r"^VmHWM:\s*(\d+)", status, re.MULTILINE)[1])  # type: ignore[index]  # Linux has it
-    from warpline.storage import open_capture
-
-    with open_capture(output) as capture:
-        # Metadata and the points of arrows are events of the trace, but not of the capture.
-        told = [re.search(r"([\d,]+) events", source.reason) for source in capture.sources]
-    events = sum(int(match[1].replace(",", "")) for match in told if match)
-    return {
-        "events": events,
-        "stages": table(parts, events) if parts else "",
-        "wall": wall,
-        "cpu": used,
-        # The children's figure is that of the largest one.
-        "peak_mb": (own_kib + children.ru_maxrss * min(cores, 6)) * 1024 / 1e6,
-    }
-
-
-def cpu_seconds() -> float:
-    """Of this process, all threads, and of its children that have ended."""
-    return sum(os.times()[:4])
 
 
 def write_trace(path: Path, events: int) -> int:

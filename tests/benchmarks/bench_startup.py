@@ -28,19 +28,8 @@ from tests.benchmarks.generate import generate
 CHILD = """
 import json, os, sys, time
 started = float(sys.argv[1])
-import warpline_app.window.run_window as main
-with main.imports_uncollected():  # as run_window does, before anything of Qt
-    main._load_reader()
-    main.spare_sources()
-    import warpline_app.window.main_window as window_module
-from PySide6.QtCore import QEvent, QObject, QTimer
+import warpline_app.window.run_window as start
 times = {}
-
-class Watch(QObject):
-    def eventFilter(self, watched, event):
-        if event.type() == QEvent.Type.UpdateRequest and "window" not in times:
-            QTimer.singleShot(0, lambda: times.setdefault("window", time.monotonic() - started))
-        return False
 
 def memory():
     fields = {}
@@ -61,16 +50,29 @@ def follow(page):
         os._exit(0)
     page.view.canvas.frame_drawn.connect(drawn)
 
-shown = window_module.MainWindow.show
-def show(window):
-    window.watch = Watch(window)
-    window.installEventFilter(window.watch)
-    window.windowHandle()
-    window.tabs.page_opened.connect(follow)
-    shown(window)
-window_module.MainWindow.show = show
-from pathlib import Path
-sys.exit(main.run_window([Path(sys.argv[2])]))
+def watch():
+    spared()  # as run_window does, before anything of Qt
+    import warpline_app.window.main_window as window_module
+    from PySide6.QtCore import QEvent, QObject, QTimer
+
+    class Watch(QObject):
+        def eventFilter(self, watched, event):
+            if event.type() == QEvent.Type.UpdateRequest and "window" not in times:
+                QTimer.singleShot(0, lambda: times.setdefault("window", time.monotonic() - started))
+            return False
+
+    shown = window_module.MainWindow.show
+    def show(window):
+        window.watch = Watch(window)
+        window.installEventFilter(window.watch)
+        window.windowHandle()
+        window.tabs.page_opened.connect(follow)
+        shown(window)
+    window_module.MainWindow.show = show
+
+spared, start.spare_sources = start.spare_sources, watch
+from warpline.cli import main
+sys.exit(main(["view", sys.argv[2]]))
 """
 
 YARDSTICK = """

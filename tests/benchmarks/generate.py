@@ -79,7 +79,7 @@ def generate(
             _add(builder, track, "cpu_slice", start, duration, rng.choice(names, per_lane))
 
         owner = builder.track("process/71.1", title="python train.py [71]", role="process", process=process)
-        launches: list[Int64Array] = []
+        launches: list[int] = []
         for thread in range(thread_lanes):
             index = builder.add_thread(process, 71 + thread, name=f"worker {thread}")
             uri = f"process/71.1/thread/{71 + thread}.1"
@@ -101,7 +101,7 @@ def generate(
             first = _add(
                 builder, api, "cuda_api", start, duration, rng.choice(calls, per_lane, p=[0.9, 0.07, 0.03])
             )
-            launches.append(np.arange(first, first + per_lane))
+            launches.append(first)
             if not thread:
                 _steps(builder, parent, clockwork)
             levels = nested_lanes // thread_lanes or 1
@@ -125,8 +125,8 @@ def generate(
             start, duration = clockwork.lane(per_lane, 0.7 if stream < 2 else 0.15)
             picks = kernels[np.minimum(rng.zipf(1.4, per_lane) - 1, len(kernels) - 1)]
             first = _add(builder, track, "kernel", start, duration, picks)
-            source = launches[stream % len(launches)]
-            builder.add_links("launch", source[: per_lane // 4], np.arange(first, first + per_lane // 4))
+            launched = np.arange(per_lane // 4)
+            builder.add_links("launch", launches[stream % len(launches)] + launched, first + launched)
         times = np.linspace(0, clockwork.span_ns, min(events // 50 + 2, 200_000)).astype(np.int64)
         builder.add_counter(cores, "Utilization", "ratio", times, rng.random(len(times)))
         builder.add_source("synthetic", True, "made up by tests/benchmarks/generate.py")

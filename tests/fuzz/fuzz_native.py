@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -18,9 +19,13 @@ TWINS = (
     "interchange/trace_json/test_scanner.py",
     "analysis/test_intervals.py",
     "analysis/findings/test_engine.py",
+    "analysis/framework/test_lane_sweep.py",
+    "analysis/framework/test_nested.py",
     "test_compiled.py",
 )
 
+AGENT = ("test_agent_nvtx.py", "test_agent_itt.py", "test_agent_cupti.py", "calls", "operators", "stacks")
+"""Programs that the agent is loaded into, whose records are compared with what they did."""
 
 HOSTILE = (
     "traces json-readers",
@@ -31,8 +36,35 @@ HOSTILE = (
 )
 """Rooms and targets of `guided` whose inputs end in C."""
 _BLIND = 300
+_FLAGS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 _KEPT = REPOSITORY / "build" / "fuzz" / "guided" / "corpus"
 """What guidance has found to reach new places, where it has been looking."""
+
+
+_PROGRAM = """
+import os, socket, subprocess, sys, threading, time
+import warpline
+lock, (one, other) = threading.Lock(), socket.socketpair()
+def work():
+    for _ in range(100):
+        with warpline.annotate("step"):
+            sum(range(500)); time.sleep(0.0005)
+def wait():
+    for _ in range(300):
+        with lock: sum(range(300))
+def talk():
+    for _ in range(200):
+        one.send(b"x" * 10); other.recv(10)
+threads = [threading.Thread(target=target) for target in (work, work, wait, wait, talk)]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]
+child = os.fork()
+if not child:
+    os._exit(0)
+os.waitpid(child, 0)
+subprocess.run([sys.executable, "-c", "pass"], check=True)
+os.execv(sys.executable, [sys.executable, "-c", "print('done')"])
+"""
+"""Threads, locks, waits and ranges; a fork, a child, and another program in its place."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +82,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env={
             **os.environ,
             "CC": "gcc",
-            "CFLAGS": "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all",
+            "CFLAGS": _FLAGS,
         },
         capture_output=True,
         text=True,
@@ -63,9 +95,9 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.fuzz
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("name", TWINS)
-def test_twins_under_sanitizers(sanitized: Path, data_dir: Path, name: str) -> None:
-    words = ("pytest", "-q", "-n0", "--timeout=0", "-pno:cacheprovider", f"tests/unit/{name}")
+@pytest.mark.parametrize("name", [*(f"unit/{name}" for name in TWINS), *(f"native/{name}" for name in AGENT)])
+def test_twins_and_the_agent_under_sanitizers(sanitized: Path, data_dir: Path, name: str) -> None:
+    words = ("pytest", "-q", "-n0", "--timeout=0", "-pno:cacheprovider", f"tests/{name}")
     done = _run(sanitized, data_dir, *words)
     assert done.returncode == 0, (done.stderr + done.stdout)[-6000:]
 
@@ -86,6 +118,22 @@ def test_hostile_inputs_under_sanitizers(sanitized: Path, data_dir: Path, tmp_pa
         assert done.returncode == 0, (done.stderr + done.stdout)[-6000:]
 
 
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)
+def test_a_recorded_program_under_sanitizers(sanitized: Path, data_dir: Path, tmp_path: Path) -> None:
+    """The agent in it, and everything between its records and a capture."""
+    words = ("warpline", "record", "-o", str(tmp_path / "run.h5"), "--", sys.executable, "-c", _PROGRAM)
+    done = _run(sanitized, data_dir, *words)
+    assert done.returncode == 0, (done.stderr + done.stdout)[-6000:]
+    assert done.stdout == "done\n"
+    assert "Sanitizer" not in done.stderr, done.stderr[-6000:]
+    told = json.loads(
+        _run(sanitized, data_dir, "warpline", "info", "--json", str(tmp_path / "run.h5")).stdout
+    )
+    assert told["kinds"]["range"] == 200
+    assert {"osrt", "sample"} <= {kind for kind, count in told["kinds"].items() if count}
+
+
 def _run(sanitized: Path, data_dir: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A module with the helpers of the copy, whose sanitizers must be loaded before everything else."""
     rooms = (sanitized, *(sanitized / room for room in ("capture", "app")))
@@ -95,7 +143,9 @@ def _run(sanitized: Path, data_dir: Path, *words: str) -> subprocess.CompletedPr
         env={
             **os.environ,
             "LD_PRELOAD": runtime(),
-            "ASAN_OPTIONS": "detect_leaks=0",
+            # The agent is loaded for a trial by itself, too.
+            "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
+            "CFLAGS": _FLAGS,
             # The interpreter's own allocator hides where a block ends.
             "PYTHONMALLOC": "malloc",
             "OPENBLAS_NUM_THREADS": "1",

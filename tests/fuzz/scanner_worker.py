@@ -19,7 +19,7 @@ from warpline.interchange.trace_json.scanned_arguments import ScannedArguments
 from warpline.interchange.trace_json.trace_format import CHROME
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
-from tests.unit.interchange.trace_json.mutations import mutated  # noqa: E402  # the path is known only now
+from tests.fuzz.campaign.mutate_json import by_bytes  # noqa: E402  # the path is known only now
 
 
 def exercise(text: bytes, rng: random.Random) -> None:
@@ -58,7 +58,7 @@ def main() -> None:
         rng = random.Random(number)
         content = rng.choice(seeds)
         at = rng.randrange(0, max(1, len(content) - 1000))
-        text = mutated(content[at : at + rng.choice((64, 1_000, 20_000))], rng)
+        text = by_bytes(content[at : at + rng.choice((64, 1_000, 20_000))], rng)
         exercise(text[text.find(b"{") :] if rng.random() < 0.8 else text, rng)
     print(f"{count} texts")
 

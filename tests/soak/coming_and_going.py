@@ -26,6 +26,7 @@ from tests.gui.hostile.traces import write_trace
 from tests.gui.sample import write_sample
 
 from warpline_app.look.application import make_application
+from warpline_app.look.collecting import CycleCollector
 from warpline_app.session.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
@@ -118,6 +119,7 @@ def main() -> int:
         os.environ["XDG_CACHE_HOME"] = os.environ["TMPDIR"] = name
         tempfile.tempdir = name
         application = make_application("dark", "en")
+        CycleCollector(application)
         scenes = Scenes(folder)
         wrong: list[str] = []
         for scene in (scenes.cancelled_import, scenes.tab, scenes.two_windows, scenes.odd_settings):

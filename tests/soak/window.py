@@ -15,6 +15,7 @@ from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
 from warpline_app.look.application import make_application
+from warpline_app.look.collecting import CycleCollector
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.settings import Settings
 from warpline_app.window.main_window import MainWindow
@@ -73,6 +74,7 @@ def main() -> int:
     """Until standard input ends."""
     settings = Settings(Path(sys.argv[2]))
     application = make_application("dark", "en")
+    CycleCollector(application)
     window = MainWindow(settings)
     window.resize(1280, 800)
     window.show()

@@ -149,7 +149,7 @@ def pair(paths: tuple[Path, Path], lines: int, width_px: int) -> tuple[Hand, Cal
     found = compare([runs[0]], [runs[1]], Choices(Align.RANGE))
     a, b = (Opened(capture, path) for capture, path in zip(captures, paths, strict=True))
     shown = ComparedPair(ComparedFiles(a, b, found))
-    page = ComparisonPage(shown, Workspace(Settings(Path(os.devnull))))
+    page = ComparisonPage(shown, Workspace(Settings.kept_nowhere()))
     hand = Hand(page, page.views, lines, width_px)
     around = page.height() - sum(view.height() for view in page.views)
     page.resize(page.width(), around + sum(hand.heights))

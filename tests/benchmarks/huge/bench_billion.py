@@ -2,9 +2,10 @@
 
     python tests/benchmarks/huge/bench_billion.py [--events 1000000000] [--folder DIR] [--cgroup GROUP] [--smoke]
 
-Makes the capture where it is not there (35 GB for a billion events, and as much again while it is made). ``--cgroup``
+Makes the capture where it is not there (29 GB for a billion events, and 25 GB more while it is made). ``--cgroup``
 names a memory control group of yours (version 1 or 2): each step runs in it with 4 GB, which the pages of the file that
-it looked at are part of. Every step is a process of its own: the frames of `timeline_worker`, and the command line.
+it looked at are part of. Every step is a process of its own: the frames of `timeline_worker`, a hand that drags a range
+(`dragging`), and the command line.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 
 from tests.benchmarks.measuring import REPOSITORY, capture_of, table  # noqa: E402  # the path is known only now
 
+from warpline.analysis.framework.options import Options  # noqa: E402  # likewise
+from warpline.analysis.framework.registry import compute_report  # noqa: E402  # likewise
+from warpline.analysis.framework.selection import Selection  # noqa: E402  # likewise
+from warpline.storage import open_capture  # noqa: E402  # likewise
+
 WORKER = REPOSITORY / "tests" / "benchmarks" / "timeline_worker.py"
+MOVES = 40
 LIMIT_BYTES = 4 << 30
 STATS = (sys.executable, "-m", "warpline", "stats", "--format", "json", "--report")
 
@@ -58,6 +65,30 @@ def step(title: str, command: Sequence[str | Path], cgroup: Path | None) -> tupl
     return [title, f"{clock:.1f} s", f"{spent:.1f} s", told], done.stdout
 
 
+def dragging(path: Path) -> None:
+    """Prints what a hand that drags the stop of a range costs: kernels by name without medians, then with them."""
+    with open_capture(path) as capture:
+        start, stop = capture.span
+        first = start + (stop - start) // 10
+
+        def timed(end: int, options: Options) -> tuple[float, float]:
+            wall, cpu = time.perf_counter(), time.process_time()
+            compute_report(capture, "kernel", Selection(first, end), options)
+            return (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
+
+        quick = Options(quick=True)
+        made = timed(stop, quick)
+        moves = [
+            timed(first + (stop - first) * (move + MOVES) // (3 * MOVES), quick) for move in range(MOVES)
+        ]
+        rests = timed(first + (stop - start) // 10, Options())
+    print(f"blocks made: {made[0]:.0f} ms (processor {made[1]:.0f})")
+    for name, column in zip(("clock", "processor"), zip(*moves, strict=True), strict=True):
+        ordered = sorted(column)
+        print(f"a move, {name}: median {ordered[MOVES // 2]:.1f} ms, p95 {ordered[MOVES * 95 // 100]:.1f} ms")
+    print(f"medians of a tenth: {rests[0]:.0f} ms (processor {rests[1]:.0f})")
+
+
 def main() -> None:
     """Prints the size of the file, the frames and a line for each step."""
     parser = argparse.ArgumentParser(
@@ -69,11 +100,18 @@ def main() -> None:
     parser.add_argument("--cgroup", type=Path)
     parser.add_argument("--frames", type=int, default=60)
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--drag", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.drag:
+        dragging(options.drag)
+        return
     events, frames = (20_000, 3) if options.smoke else (options.events, options.frames)
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.file or capture_of(options.folder, events)
-    print(f"{path.name}: {path.stat().st_size / 1e9:.1f} GB, {path.stat().st_size / events:.1f} B an event")
+    with open_capture(path) as capture:
+        count = len(capture.events)
+    size = path.stat().st_size
+    print(f"{path.name}: {count:,} events, {size / 1e9:.1f} GB, {size / count:.1f} B an event", flush=True)
     rows = []
     row, told = step(
         "open, pan and zoom", [sys.executable, WORKER, path, "--frames", str(frames)], options.cgroup
@@ -92,6 +130,9 @@ def main() -> None:
             f"first frame {found['first_s']:.2f} s after opening began; anonymous memory "
             f"{found['memory_first'][0] >> 20} MB then, {found['memory_end'][0] >> 20} MB at the end"
         )
+    row, told = step("drag a range", [sys.executable, __file__, "--drag", path], options.cgroup)
+    rows.append(row)
+    print(told, end="")
     # Generated captures last 0.2 us for each event.
     part = ("--range", f"0:{events // 50}us")
     for title, command in (

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+_DETAIL = "storage.write.level_writer:DetailMaker"
 PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("recognise, begin", ("interchange.framework.importing:detect", "interchange.framework.importing:_import")),
     ("read, unpack", ("interchange.trace_json.json_stream:EventStream._fill",)),
@@ -29,8 +30,7 @@ PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lanes, events", ("storage.write.assemble:_write_events",)),
     ("attributes", ("storage.write.assemble:write_kinds",)),
     ("links", ("storage.write.assemble:write_links",)),
-    ("level of detail", ("storage.write.assemble:write_levels",)),
-    ("utilization", ("storage.write.assemble:write_utilization",)),
+    ("level of detail", (f"{_DETAIL}._make", f"{_DETAIL}.write")),
     ("rest of the file", ("storage.write.assemble:assemble",)),
 )  # fmt: skip
 

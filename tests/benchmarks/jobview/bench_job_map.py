@@ -48,7 +48,7 @@ def run(ranks: int, steps: int, frames: int) -> bool:
     from warpline_app.session.settings import Settings
 
     application = QApplication.instance() or QApplication([])
-    board = JobBoard(made_job(ranks, steps), [Path("job")], Settings(Path(os.devnull)))
+    board = JobBoard(made_job(ranks, steps), [Path("job")], Settings.kept_nowhere())
     canvas = JobMapCanvas(board)
     canvas.resize(1600, 800)
     canvas.fit()

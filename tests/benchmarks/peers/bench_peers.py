@@ -4,8 +4,9 @@
 
 Two tables. *Kernels by name* (count, total, mean, median, least, most): Warpline's `cuda_gpu_kern_sum` over a capture,
 polars and duckdb over the same columns as a Parquet file. *A trace until it can be asked*: `warpline import` of a
-Chrome or Kineto trace, Perfetto's trace processor, Holistic Trace Analysis. ``--peers`` names a Python that has them
-(`pip install polars duckdb pyarrow perfetto HolisticTraceAnalysis`), this one otherwise. Each runs in a process of its
+Chrome or Kineto trace, Perfetto's trace processor, Holistic Trace Analysis, the loader of PyTorch's plugin for
+TensorBoard. ``--peers`` names a Python that has them (`pip install polars duckdb pyarrow perfetto HolisticTraceAnalysis
+torch-tb-profiler`), this one otherwise. Each runs in a process of its
 own, start included; runs take turns. Peak memory is that of the process and its children.
 """
 
@@ -107,6 +108,27 @@ try:
 except Exception as error:  # whatever it stumbles over is told
     missing(f"it cannot read this trace: {type(error).__name__}")
 print(len(found.t.get_trace(0)))
+"""
+)
+
+
+TORCH_TB = (
+    GUARD
+    + """
+try:
+    from torch_tb_profiler import io
+    from torch_tb_profiler.profiler.loader import RunLoader
+except ImportError:
+    missing("torch-tb-profiler is not installed")
+import pathlib, tempfile
+trace = pathlib.Path(sys.argv[1]).resolve()
+with tempfile.TemporaryDirectory() as folder, io.Cache() as cache:
+    ending = ".gz" if trace.suffix == ".gz" else ""
+    pathlib.Path(folder, f"host_1.pt.trace.json{ending}").symlink_to(trace)
+    profiles = list(RunLoader("run", folder, cache).load().profiles.values())
+if not profiles:
+    missing("it cannot read this trace")
+print(len((profiles[0].operation_table_by_name or {"data": []})["data"]))
 """
 )
 
@@ -241,6 +263,7 @@ def main() -> None:
                 Contender("Warpline", (*own, "import", str(trace), "-o", made)),
                 Contender("Perfetto", (options.peers, "-c", PERFETTO, str(trace))),
                 Contender("HTA", (options.peers, "-c", HTA, str(trace))),
+                Contender("torch_tb_profiler", (options.peers, "-c", TORCH_TB, str(trace))),
             ],
             runs,
         )

@@ -28,6 +28,11 @@ _TEXTS = (
 )
 
 
+_DIRECTORIES = ("clocks/", "lanes/", "lod/levels/", "meta", "tracks/")
+"""What is checked when a capture is opened: with another value in these nearly all are refused."""
+_VALUES_SHARE = 0.8
+
+
 class Column(NamedTuple):
     """Where the values of a column lie in its file."""
 
@@ -53,10 +58,17 @@ def laid_out(seed: Path) -> tuple[bytes, tuple[Column, ...]]:
     return seed.read_bytes(), tuple(found)
 
 
-def mutate(seed: Path, target: Path, rng: random.Random) -> str:
-    """Write a hostile copy; returns what was done to it."""
+def mostly_values(columns: tuple[Column, ...], rng: random.Random) -> tuple[Column, ...]:
+    """Those in which another value leaves a capture that can mostly be opened, or seldom all."""
+    if rng.random() > _VALUES_SHARE:
+        return columns
+    return tuple(column for column in columns if not column.name.startswith(_DIRECTORIES))
+
+
+def mutate(seed: Path, target: Path, rng: random.Random, opens: bool = False) -> str:
+    """Write a hostile copy, which can mostly be opened where ``opens``; returns what was done to it."""
     content, columns = laid_out(seed)
-    data, done = changed(content, columns, rng)
+    data, done = changed(content, mostly_values(columns, rng) if opens else columns, rng)
     target.write_bytes(data)
     return done
 

@@ -40,7 +40,10 @@ def seeds_of(kind: str, data: Path | None, work: Path) -> list[Any]:
         if not ranks.exists():
             write_job(ranks, _PLAN)
         return [ranks]
-    return campaign.seeds_of("h5" if kind == "pair" else kind, data, work)
+    if kind == "pair":
+        # Of GPUs and of samples alone nothing can be compared.
+        return [seed for seed in campaign.seeds_of("h5", data, work) if seed.stem not in ("gpu", "stacks")]
+    return campaign.seeds_of(kind, data, work)
 
 
 def make(kind: str, seeds: list[Any], folder: Path, rng: random.Random) -> tuple[Path, str]:
@@ -72,7 +75,7 @@ def make(kind: str, seeds: list[Any], folder: Path, rng: random.Random) -> tuple
 
 def _capture(seed: Path, path: Path, rng: random.Random) -> str:
     if rng.random() < 0.6:
-        return values_in_place.mutate(seed, path, rng)
+        return values_in_place.mutate(seed, path, rng, opens=True)
     return mutate_h5.mutate(seed, path, rng, _OPENED)
 
 

@@ -24,6 +24,7 @@ from tests.gui.hostile.random_user import RandomUser, surprises, until
 from warpline.model.errors import WarplineError
 from warpline.recording.recover import recover
 from warpline_app.look.application import make_application
+from warpline_app.look.collecting import CycleCollector
 from warpline_app.session.document import Document
 from warpline_app.session.opening import OpenProblem
 from warpline_app.session.settings import Settings
@@ -107,6 +108,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.filterwarnings("error", module="warpline")
     application = make_application("dark", "en")
+    CycleCollector(application)
     window = MainWindow(Settings(Path(sys.argv[1]) / "settings.ini"))
     window.resize(1000, 640)
     window.show()

@@ -138,6 +138,7 @@ def _seeds(_data: Path | None) -> list[bytes]:
 def _mutate(data: bytes, rng: random.Random) -> bytes:
     """Other values in place; what is as long as a seed is laid out like it, more or less."""
     columns = next((columns for content, columns in _made() if len(content) == len(data)), ())
+    columns = values_in_place.mostly_values(columns, rng)
     try:
         return values_in_place.changed(data, columns, rng)[0]
     except (ValueError, TypeError):  # what is no document any more has no values

@@ -10,6 +10,7 @@ import struct
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ def replay(target: Target, paths: list[Path]) -> int:
     files = [file for path in paths for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     for file in files:
         data = file.read_bytes()
-        outcome = fork_server.judged(lambda data=data: target.run(data))  # type: ignore[misc]
+        outcome = fork_server.judged(partial(target.run, data))
         if outcome["state"] not in GOOD:
             bad += 1
             print(f"{file}: {outcome['state']}\n{outcome['message']}")

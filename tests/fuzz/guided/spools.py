@@ -1,75 +1,26 @@
-"""What a recording leaves: its session, the files of its spool, and records of every source."""
+"""What a recording leaves: the files of its spool, and records of every source; its session is in `sessions`."""
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import numpy as np
 from tests.fuzz.campaign import mutate_spool, small_seeds
-from tests.fuzz.guided.target import Target, in_memory, memory_builder, memory_file, scratch, settle
+from tests.fuzz.guided.sessions import chosen, finalised, run_session, session_seeds, sound_session
+from tests.fuzz.guided.target import Target, scratch
 
-from warpline.model.errors import RecordingError
-from warpline.recording import finalise as finalise_module
-from warpline.recording.session import RecordingOptions, Session, load_session, output_in
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import Chunk, SpoolFile, SpoolHeader
-from warpline.storage import CaptureBuilder
 
 _SECOND = 1_000_000_000
 _ENTRY = struct.Struct("<HBHHB")
 """Place in the list of types, thread, bytes of a record, bytes in all, ``free`` of the chunk."""
-
-
-def run_session(data: bytes) -> None:
-    """``session.json``, and what a stranger's looks like."""
-    folder = memory_file(data, "run.h5.spool")
-    output_in(folder)
-    try:
-        session = load_session(folder)
-    except UnicodeDecodeError as error:  # the stand-in decodes where a file would be read
-        raise RecordingError("no text") from error
-    with (
-        memory_builder() as builder,
-        mock.patch.object(finalise_module, "read_error_tail", return_value=None),
-    ):
-        finalise_module._describe(session, builder)
-
-
-def _session() -> Session:
-    names = tuple(source.choice.name for source in recording_sources())
-    return Session(
-        Path("/x.spool"),
-        Path("/x.h5"),
-        ("x", "y"),
-        "/",
-        _SECOND,
-        100 * _SECOND,
-        1,
-        7,
-        RecordingOptions(names),
-    )
-
-
-def _session_seeds(_data: Path | None) -> list[bytes]:
-    folder = scratch() / "session"
-    folder.mkdir(exist_ok=True)
-    replace(_session(), directory=folder, host={"cpus": 2, "name": "a"}).save()
-    return [(folder / "session.json").read_bytes()]
-
-
-def _mutate_session(data: bytes, rng: random.Random) -> bytes:
-    path = scratch() / "session" / "mutated.json"
-    path.write_bytes(data)
-    mutate_spool._session(path, rng)
-    return path.read_bytes()
 
 
 def run_file(data: bytes) -> None:
@@ -132,30 +83,13 @@ def _spool_of(data: bytes) -> SpoolFile:
 
 
 def run_records(data: bytes) -> None:
-    """Records of any source as events."""
-    session = _session()
-    if data[:1] >= b"\xc0":
-        session = replace(
-            session, options=replace(session.options, ring_ns=_SECOND), stop_monotonic_ns=4 * _SECOND
-        )
-    spool = _spool_of(data[1:])
-
-    def unwritten(builder: CaptureBuilder, *_unused: Any) -> Path:
-        settle(builder)
-        return builder.path
-
+    """Records of any source as events, of a recording of any options: a number, so many choices, and the records."""
+    choices = 2 * (data[0] & 7) if data else 0
+    spool = _spool_of(data[1 + choices :])
     # The others have nothing to read, and take most of the time.
     present = {chunk.record_type for chunk in spool.chunks}
     wanted = [source for source in recording_sources() if source.record_types & present]
-    with (
-        in_memory(),
-        mock.patch.object(finalise_module, "recording_sources", return_value=wanted),
-        mock.patch.object(finalise_module, "load_session", return_value=session),
-        mock.patch.object(finalise_module, "read_spools", return_value=([spool], [])),
-        mock.patch.object(finalise_module, "read_error_tail", return_value=None),
-        mock.patch.object(CaptureBuilder, "finish", unwritten),
-    ):
-        finalise_module.finalise(Path("/x.spool"), scratch() / "none.h5")
+    finalised(json.dumps(chosen(data[1 : 1 + choices], sound_session())).encode(), spool, wanted)
 
 
 def _record_seeds(_data: Path | None) -> list[bytes]:
@@ -188,10 +122,17 @@ _NUMBERS = (0, 1, 2, 7, 255, 2**31, 2**32 - 1, 2**61, 2**63, 2**64 - 1, _SECOND,
 
 
 def _mutate_records(data: bytes, rng: random.Random) -> bytes:
-    out = bytearray(data)
+    out = bytearray(data or b"\0")
+    first = 1 + 2 * (out[0] & 7)
+    if rng.random() < 0.3:  # other choices, or one more
+        at = rng.randrange(1, first + 1)
+        more = out[0] & 7 < 7 and (at == first or rng.random() < 0.3)
+        out[0] += more
+        out[at : at if more else at + 1] = rng.randbytes(2 if more else 1)
+        return bytes(out)
     for _ in range(rng.choice((1, 2, 5))):
         places = []
-        at = 1
+        at = first
         while at + _ENTRY.size <= len(out):
             places.append(at)
             at += _ENTRY.size + _ENTRY.unpack_from(out, at)[3]
@@ -219,13 +160,7 @@ def _mutate_records(data: bytes, rng: random.Random) -> bytes:
 
 
 TARGETS = (
-    Target(
-        "session",
-        run_session,
-        _session_seeds,
-        _mutate_session,
-        (b"null", b"1e999", b"\\ud800", b"-1", b"[]", b"{}"),
-    ),
+    Target("session", run_session, session_seeds),
     Target("spool-file", run_file, _file_seeds, _mutate_file, (b"CHNK", b"WLSPOOL1"), most_bytes=20480),
     Target("records", run_records, _record_seeds, _mutate_records),
 )

@@ -63,9 +63,9 @@ class MemoryTables:
         have = self._tables.get(table, {})
         if not have or (only is not None and only[0] not in have):
             return
-        rows = range(self.count(table))
+        rows: Sequence[int] = range(self.count(table))
         if only is not None:
-            rows = [row for row in rows if self._cell(have[only[0]], row) in only[1]]  # type: ignore[assignment]
+            rows = [row for row in rows if self._cell(have[only[0]], row) in only[1]]
         for first in range(0, len(rows), chunk_rows):
             chosen = rows[first : first + chunk_rows]
             cells = {name: tuple(self._cell(column, row) for row in chosen) for name, column in have.items()}
@@ -171,17 +171,33 @@ def _mutate_tables(data: bytes, rng: random.Random) -> bytes:
     return json.dumps(document).encode()
 
 
+_PAGE = 512
+
+
 def _own_database() -> bytes:
     """Cells of every type in pages as small as can be."""
     path = scratch() / "seed.sqlite"
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA page_size = 512")
+        db.execute(f"PRAGMA page_size = {_PAGE}")
         db.execute("CREATE TABLE T (a INTEGER, b REAL, c TEXT)")
         rows = [(1, 0.5, "one"), (2**40, 1, b"one"), (3, None, None), (None, -1e300, "x" * 60), (-5, 2.5, "")]
         db.executemany("INSERT INTO T VALUES (?, ?, ?)", rows * 2)
         db.commit()
     return path.read_bytes()
+
+
+def _mutate_database(data: bytes, rng: random.Random) -> bytes:
+    """Cells of other types and lengths: bytes behind the first page, without which there is no table."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        at = rng.randrange(_PAGE, max(_PAGE + 1, len(out)))
+        piece = bytes(
+            rng.choice((*range(16), 127, 128, 129, 255, rng.randrange(256)))
+            for _ in range(rng.choice((1, 1, 2, 8)))
+        )
+        out[at : at + len(piece)] = piece
+    return bytes(out)
 
 
 def _all_rows(path: Path) -> list[Any]:
@@ -222,5 +238,5 @@ def _joined(rows: list[Any]) -> dict[Any, list[Any]]:
 
 TARGETS = (
     Target("nsys-tables", run_nsys, _nsys_seeds, _mutate_tables, most_bytes=16384),
-    Target("sqlite-rows", run_sqlite, lambda _data: [_own_database()]),
+    Target("sqlite-rows", run_sqlite, lambda _data: [_own_database()], _mutate_database),
 )

@@ -86,7 +86,9 @@ class MemoryFile(PurePosixPath):
 
     def __truediv__(self, name: object) -> MemoryFile:
         """A file of this content in it, where it is a folder."""
-        return memory_file(self.content, f"{self}.{name}")  # type: ignore[no-any-return]
+        made = MemoryFile(f"{self}.{name}")
+        made.content = self.content
+        return made
 
     def is_dir(self) -> bool:
         """It is none."""

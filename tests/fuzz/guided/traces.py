@@ -43,7 +43,7 @@ def _untold(fraction: float, text: str) -> None:
 
 
 def _read(file: Any, decoder: Decoder, chunk: int) -> dict[str, Any]:
-    stream = EventStream(file, chunk, decoder.scan)
+    stream = EventStream(file, chunk, decoder.scanner)
     found = content(*[decoder.piece(part) for part in stream])
     return {**found, "header": repr(stream.state.header), "cut": stream.state.truncated}
 

@@ -120,9 +120,9 @@ def parse_core_times(raw: bytes) -> list[tuple[int, int, int]]:
 
 
 def process_cpu_ns(pid: int) -> tuple[int, int, int] | None:
-    """The CPU time of all threads a process ever had, exact, and when: CLOCK_MONOTONIC, give or take, CPU time.
+    """The CPU time of all threads a process ever had, and when: CLOCK_MONOTONIC, give or take, CPU time in ns.
 
-    None when it is gone.
+    What a thread that runs on another core had since the kernel's last tick is not in it. None when it is gone.
     """
     # The clock of another process: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of the kernel's posix-timers.h.
     clock = (~pid << 3) | 2

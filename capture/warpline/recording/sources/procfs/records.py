@@ -32,7 +32,7 @@ core_times = np.dtype(
 process_sample = np.dtype(
     [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("within_ns", "<u4")]
 )
-"""CPU time of all threads a process ever had, at a moment of which is known that it is ``time_ns`` ± ``within_ns``."""
+"""CPU time of all threads a process ever had, told by the kernel at ``time_ns`` ± ``within_ns``, up to a tick old."""
 standstill = np.dtype(
     [
         ("since_ns", "<u8"),

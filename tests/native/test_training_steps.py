@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from tests.native.conftest import Session
+from tests.unit.recording.recording_tools import UNTIL_HOOKED
 
 import warpline
 from warpline.recording.doctor import check_source
@@ -257,7 +258,7 @@ def test_a_framework_that_is_not_hooked_is_named(tmp_path: Path, others: str) ->
     (tmp_path / "jax").mkdir()
     (tmp_path / "jax" / "__init__.py").write_text("")
     program = tmp_path / "program.py"
-    program.write_text(f"import jax\n{others}\n")
+    program.write_text(f"import jax\n{others}\n{UNTIL_HOOKED}")
     done = record(tmp_path / "x.h5", sys.executable, str(program))
     assert (done.returncode, done.stderr) == (0, "")
     with warpline.open(tmp_path / "x.h5") as capture:

@@ -77,7 +77,10 @@ def locks() -> None:
 
 
 def gil() -> None:
-    """A thread that never gives the GIL up by itself, and one that gives it up, to sleep, and wants it back."""
+    """A thread that never gives the GIL up by itself, and one that gives it up, to sleep, and wants it back.
+
+    On a busy machine the first one has no core to take it at once: until it had it a few times.
+    """
     stop = threading.Event()
 
     def burn() -> None:
@@ -86,8 +89,11 @@ def gil() -> None:
 
     helper = threading.Thread(target=burn, name="helper")
     helper.start()
-    for _ in range(3 * TIMES):
+    kept, until = 0, time.monotonic() + 10
+    while kept < TIMES and time.monotonic() < until:
+        before = time.monotonic()
         told("GIL", "GIL", lambda: time.sleep(1e-6), helper.native_id)
+        kept += time.monotonic() - before >= 2 * sys.getswitchinterval()
     stop.set()
     helper.join()
 

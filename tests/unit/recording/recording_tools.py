@@ -26,6 +26,13 @@ from warpline.recording.sources.perf.source import source as perf_source
 from warpline.storage import open_capture
 
 WARPLINE = [sys.executable, "-m", "warpline"]
+UNTIL_HOOKED = """
+import sys, time
+while not any(type(finder).__module__ == "_warpline_boot" for finder in sys.meta_path):
+    time.sleep(0.001)
+"""
+"""Begins a program whose first moments count: hooks and samples come in when Python first runs pending calls, which
+on a busy machine may be after a short program has ended."""
 NOBODY = 65534
 
 

@@ -30,9 +30,10 @@ UNTIL_HOOKED = """
 import sys, time
 while not any(type(finder).__module__ == "_warpline_boot" for finder in sys.meta_path):
     time.sleep(0.001)
+time.sleep(0.2)
 """
 """Begins a program whose first moments count: hooks and samples come in when Python first runs pending calls, which
-on a busy machine may be after a short program has ended."""
+on a busy machine may be after a short program has ended. The sampler may wait for the GIL then, once: it gets it."""
 NOBODY = 65534
 
 

@@ -58,6 +58,7 @@ def run(
         env={
             "PYTHONPATH": f"{PACKAGE}:{STANDIN}",
             "PATH": "/usr/bin:/bin",
+            "TMPDIR": str(folder),  # where recordings stay that nobody said a place for
             "HOME": str(folder),
             **(variables or {}),
         },

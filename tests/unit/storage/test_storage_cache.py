@@ -16,6 +16,7 @@ import pytest
 
 from warpline.model import Cancelled, CaptureFormatError, StorageError
 from warpline.storage import CaptureBuilder, ConversionCache, cache_folder, open_capture
+from warpline.storage.columns import hdf5_file
 from warpline.storage.read import archive
 from warpline.storage.read.archive import expand_archive
 
@@ -260,6 +261,29 @@ def test_monstrous_chunks_are_refused(tmp_path: Path) -> None:
         )
     with pytest.raises(CaptureFormatError, match="chunks of more than 16 MiB"):
         open_capture(target)
+
+
+def test_more_chunks_than_the_file_has_bytes_are_refused(tmp_path: Path) -> None:
+    target = write(tmp_path / "x.h5", 1000)
+    with h5py.File(target, "r+", libver="latest") as file:
+        del file["meta"]
+        file.create_dataset("meta", (1 << 24,), "|u1", chunks=(1,), maxshape=(None,), compression="gzip")
+    # Read, they would be 24 GB of what HDF5 keeps about them.
+    with pytest.raises(CaptureFormatError, match="dataset meta claims more chunks than the file has bytes"):
+        open_capture(target)
+
+
+def test_chunks_are_read_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = write(tmp_path / "x.h5", 1000)
+    with open_capture(target) as capture:
+        starts = capture.events.start[:].copy()
+    with h5py.File(target, "r+", libver="latest") as file:
+        values = file["events/start"][:]
+        del file["events/start"]
+        file.create_dataset("events/start", data=values, chunks=(7,), maxshape=(None,), compression="gzip")
+    monkeypatch.setattr(hdf5_file, "_CHUNKS_AT_ONCE", 3)
+    with open_capture(target) as capture:
+        assert np.array_equal(capture.events.start[:], starts)
 
 
 def test_the_limit_is_this_users_in_every_process(cache: ConversionCache, tmp_path: Path) -> None:

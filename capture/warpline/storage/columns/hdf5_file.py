@@ -25,6 +25,8 @@ Array = npt.NDArray[Any]
 
 MAX_ATTRIBUTE_BYTES = 1 << 20
 MAX_CHUNK_BYTES = 16 << 20
+_CHUNKS_AT_ONCE = 4096
+"""HDF5 keeps some 1.5 kB for each chunk of a reading until it ends."""
 MAX_GROUPS = 2048
 
 MAX_ARCHIVE_RATIO = 500
@@ -159,7 +161,11 @@ class Hdf5File:
                 self._decoded_bytes += nbytes
                 self._check_claim(self._decoded_bytes)
                 self.has_decoded = True
-                return np.asarray(dataset[:])
+                values = np.empty(n, dataset.dtype)
+                step = _CHUNKS_AT_ONCE * dataset.chunks[0]
+                for first in range(0, n, step):
+                    values[first : first + step] = dataset[first : first + step]
+                return values
             if not n:
                 return np.empty(0, dataset.dtype)
             offset = dataset.id.get_offset()
@@ -207,8 +213,11 @@ class Hdf5File:
             filters = {plist.get_filter(index)[0] for index in range(plist.get_nfilters())}
             if not filters <= {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE}:
                 raise self.error(f"dataset {path} uses a filter other than gzip and shuffle")
-            if math.prod(plist.get_chunk()) * dataset.dtype.itemsize > MAX_CHUNK_BYTES:
+            of_chunk = math.prod(plist.get_chunk())
+            if of_chunk * dataset.dtype.itemsize > MAX_CHUNK_BYTES:
                 raise self.error(f"dataset {path} has chunks of more than {MAX_CHUNK_BYTES >> 20} MiB")
+            if dataset.size > of_chunk * self._size:
+                raise self.error(f"dataset {path} claims more chunks than the file has bytes")
         return layout
 
     def _check_claim(self, nbytes: int) -> None:

@@ -20,7 +20,13 @@ from warpline.analysis.findings.categories import (
 )
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.finding import Where
-from warpline.analysis.findings.gpu_segments import GpuTime, gpu_time, with_calls, with_synchronization
+from warpline.analysis.findings.gpu_segments import (
+    GpuTime,
+    gpu_time,
+    waiting_calls,
+    with_calls,
+    with_synchronization,
+)
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.host_segments import host_segments
 from warpline.analysis.findings.scope import Scope, WaitedFor
@@ -300,7 +306,13 @@ def _host_cut(
     if target.gpu is None:
         host = _cut(view, host, actor, _borders(scope, target))
     thread, start, stop = loading_events(view, target)
-    host = _cut(view, host, np.concatenate([thread, thread]), np.concatenate([start, stop]))
+    calls = waiting_calls(host)  # for as long as one lasted the host could have worked ahead
+    host = _cut(
+        view,
+        host,
+        np.concatenate([thread, thread, calls.thread]),
+        np.concatenate([start, stop, calls.stop + calls.waited_ns]),
+    )
     for time in found:
         gaps = np.flatnonzero((time.segments.cause == Cause.LAUNCH) & (time.segments.by >= 0))
         by = time.segments.by[gaps]

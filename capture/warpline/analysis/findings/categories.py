@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.blame import Pieces
 from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.gpu_segments import waiting_calls
 from warpline.analysis.findings.scope import WaitedFor
 from warpline.analysis.findings.segments import Segments, one_of
 from warpline.analysis.findings.wait_kinds import is_importing
@@ -26,7 +27,7 @@ _GARBAGE = re.compile(
     r"^(CPython |Python )?GC\b|\bgc\.collect|built-in (function|method) collect\b|garbage.?collect",
     re.IGNORECASE,
 )
-_COLLECTS = ("running", "active", "operators", "host", "other_threads", "data_loading")
+_COLLECTS = ("running", "active", "operators", "host", "synchronization", "other_threads", "data_loading")
 """What collecting garbage would count as otherwise."""
 _LOADING_KINDS = ("phase", "range", "operator", "python", "other")
 
@@ -183,32 +184,29 @@ def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int8Array) ->
     found[launch & at_work] = NUMBER["host"]
     found[launch & (leaf == Cause.ALLOCATING)] = NUMBER["allocation"]
     found[launch & (leaf == Cause.COMPILING)] = NUMBER["compilation"]
-    waits = np.flatnonzero(segments.cause == Cause.GPU)
-    if len(waits):
-        own = np.flatnonzero(launch & at_work)
-        found[own[_came_back(view, segments, waits, pieces.root[own])]] = NUMBER["synchronization"]
+    own = np.flatnonzero(launch & at_work)
+    found[own[_could_be_done_before(view, segments, pieces, own)]] = NUMBER["synchronization"]
     if view.is_whole:
         before = launch | one_of(segments.cause[pieces.root], (int(Cause.STREAM), int(Cause.NO_LAUNCH)))
         found[before & (segments.start[pieces.root] == view.start_ns)] = NUMBER["start"]
 
 
-def _came_back(
-    view: View, segments: Segments, waits: Int64Array, gaps: npt.NDArray[np.signedinteger[Any]]
+def _could_be_done_before(
+    view: View, segments: Segments, pieces: Pieces, gaps: Int64Array
 ) -> npt.NDArray[np.bool_]:
-    """In which gaps of a GPU the host came back from a call that waits for the GPU: it could not run ahead."""
-    # Segments are in order, and so are their ends.
-    span = view.duration_ns + 1
-    key = segments.actor[waits].astype(np.int64) * span + (segments.stop[waits] - view.start_ns)
-    base = segments.by[gaps].astype(np.int64) * span - view.start_ns
-    begin = np.maximum(segments.start[gaps] - _SLACK_NS, view.start_ns)
-    first = np.searchsorted(key, base + begin, "left")
-    last = np.searchsorted(key, base + segments.stop[gaps], "right")
-    found: npt.NDArray[np.bool_] = last > first
+    """In which pieces of gaps the host waited for the GPU, or did what it could have done while it waited: a wait
+    keeps it from working ahead for as long as it lasted, and no longer.
+    """
+    calls = waiting_calls(segments)
+    if not len(calls):
+        return np.zeros(len(gaps), bool)
+    span = 2 * view.duration_ns + 2
+    base = calls.thread * span - view.start_ns
+    reach = np.maximum.accumulate(base + calls.stop + calls.waited_ns)
+    key = segments.by[pieces.root[gaps]].astype(np.int64) * span + (pieces.start[gaps] - view.start_ns)
+    at = np.searchsorted(base + calls.start, key, "right") - 1
+    found: npt.NDArray[np.bool_] = (at >= 0) & (key < reach[np.maximum(at, 0)])
     return found
-
-
-_SLACK_NS = 20_000
-"""A waiting call comes back a little after what it waited for; clocks of host and GPU agree to about this."""
 
 
 def _inside_loading(

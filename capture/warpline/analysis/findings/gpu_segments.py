@@ -263,6 +263,36 @@ def with_synchronization(view: View, host: Segments, found: list[GpuTime]) -> Se
     return overlay(host, patch, view.start_ns, view.stop_ns)
 
 
+@dataclass(frozen=True, eq=False)
+class WaitingCalls:
+    """Calls that wait for a GPU [n], by thread and time: int64 thread, ``start``/``stop`` capture ns, and for how much
+    of that they waited; ``segment`` is the first of each.
+    """
+
+    thread: Int64Array
+    start: Int64Array
+    stop: Int64Array
+    waited_ns: Int64Array
+    segment: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def waiting_calls(segments: Segments) -> WaitingCalls:
+    """The calls that segments of waiting for a GPU are of, which are cut at borders of other things."""
+    found = np.flatnonzero(segments.cause == Cause.GPU)
+    thread, row = segments.actor[found].astype(np.int64), segments.row[found]
+    start, stop = segments.start[found], segments.stop[found]
+    is_first = np.ones(len(found), bool)
+    is_first[1:] = (thread[1:] != thread[:-1]) | (row[1:] != row[:-1])
+    is_first[1:] |= (row[1:] < 0) & (start[1:] > stop[:-1])
+    first = np.flatnonzero(is_first)
+    waited = np.add.reduceat(stop - start, first) if len(first) else start
+    last = np.append(first[1:], len(found)) - 1
+    return WaitingCalls(thread[first], start[first], stop[last] if len(first) else stop, waited, found[first])
+
+
 def _disjoint(found: Segments) -> Segments:
     """Without those that lie in one before them (a driver's call in that of the runtime)."""
     if not len(found):

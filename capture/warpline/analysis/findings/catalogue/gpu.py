@@ -22,6 +22,7 @@ from warpline.analysis.findings.draft import (
     shortened,
 )
 from warpline.analysis.findings.finding import Finding, Severity, Where
+from warpline.analysis.findings.gpu_segments import waiting_calls
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
@@ -128,6 +129,7 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     if not len(pieces):
         return
     segments = case.segments
+    calls = waiting_calls(segments)
     waits = np.flatnonzero(segments.cause == Cause.GPU)
     called, thread = _usual_call(case, waits)
     where = _where_waited(case, waits[segments.actor[waits] == thread], thread)
@@ -151,7 +153,7 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
             "The host waits for the {device} {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot "
             "work ahead: the {device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most "
             "{factor} x as fast.",
-            len(waits), waited=format_duration(waited), **cost(case, time), **fields,
+            len(calls), waited=format_duration(waited), **cost(case, time), **fields,
         )  # fmt: skip
         yield from _some(
             make_finding(case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs)
@@ -162,7 +164,7 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
         "it does after that it could do meanwhile. It could be at most {factor} x as fast.",
         "The host waits for the {device} {count:,} times, for {time} of {whole} ({percent:.0f} %), mostly in {call}, "
         "at {place}: what it does after that it could do meanwhile. It could be at most {factor} x as fast.",
-        len(waits), **cost(case, waited), **fields,
+        len(calls), **cost(case, waited), **fields,
     )  # fmt: skip
     for found in _some(
         make_finding(

@@ -384,6 +384,8 @@ def mutate(seed: Path, target: Path, rng: random.Random, mutators: Sequence[Muta
             try:
                 mutator(file, rng.choice(names), rng)
                 done.append(mutator.__name__)
+                if mutator is wrong_extent:
+                    break  # others would read and write what claims to be endless
             except (
                 KeyError,
                 ValueError,

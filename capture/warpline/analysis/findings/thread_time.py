@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.segments import NOBODY, IntArray, in_order
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
-from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.structure.thread_states import STATES, state_codes
 
 Int64Array = npt.NDArray[np.int64]
@@ -89,7 +89,7 @@ class Threads:
             np.maximum(stop, start),
             state_codes(view, events.row, events.name),
             np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0),
-            np.ma.filled(view.column("thread_state", "stack", events.index).astype(np.int64), -1),
+            self._stacks("thread_state", events),
             events.row,
         )
         order = in_order(found.thread, found.start)
@@ -153,9 +153,15 @@ class Threads:
             return none, none, none
         events = view.events("sample")
         thread = self._threads(events.row)
-        stack = np.ma.filled(view.column("sample", "stack", events.index).astype(np.int64), -1)
+        stack = self._stacks("sample", events)
         order = np.lexsort((events.start, thread))
         return thread[order], events.start[order], stack[order]
+
+    def _stacks(self, kind: str, events: SelectedEvents) -> Int64Array:
+        """The stack of each event, −1 for those that have none, or one that the capture has not."""
+        stack = np.ma.filled(self.view.column(kind, "stack", events.index).astype(np.int64), -1)
+        is_known = (stack >= 0) & (stack < len(self.view.capture.stacks[0]))
+        return stack if is_known.all() else np.where(is_known, stack, -1)
 
     def samples_of(self, thread: int) -> tuple[Int64Array, Int64Array]:
         """(time, stack) of the stack samples of a thread, sorted by time."""

@@ -38,7 +38,7 @@ class World:
         }
         builder.add_device(0, "GPU of the bench", properties={"sm_count": 132}, **own)
         builder.track(f"{top}gpu/0", role="gpu", device=0, **own)
-        self._stream = lambda number: builder.track(
+        self.stream = lambda number: builder.track(
             f"{top}gpu/0/process/{pid}.1/context/1/stream/{number}", role="stream", process=process, device=0,
             context=1, stream=number, **own,
         )  # fmt: skip
@@ -70,7 +70,7 @@ class World:
         begun = self.now
         called = self.call("cudaLaunchKernel" if kind == "kernel" else "cudaMemcpyAsync", LAUNCH)
         start = max(self.free.get(stream, 0), begun + LAUNCH + LATENCY)
-        event = self._event(self._stream(stream), kind, start, start + length, name, **attributes)
+        event = self._event(self.stream(stream), kind, start, start + length, name, **attributes)
         self.builder.add_links("launch", [called], [event])
         self.free[stream] = start + length
         return start + length

@@ -386,15 +386,7 @@ def mutate(seed: Path, target: Path, rng: random.Random, mutators: Sequence[Muta
                 done.append(mutator.__name__)
                 if mutator is wrong_extent:
                     break  # others would read and write what claims to be endless
-            except (
-                KeyError,
-                ValueError,
-                OSError,
-                RuntimeError,
-                TypeError,
-                IndexError,
-                OverflowError,
-            ) as error:
+            except (LookupError, ValueError, OSError, RuntimeError, TypeError, OverflowError) as error:
                 done.append(f"{mutator.__name__}!{type(error).__name__}")
     if rng.random() < 0.05:
         content = target.read_bytes()

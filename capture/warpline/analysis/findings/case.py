@@ -153,7 +153,7 @@ class Case:
         start, stop = int(self.segments.start[segment]), int(self.segments.stop[segment])
         if actor < len(self.view.capture.threads):
             times = moments_in(np.array([start]), np.array([stop]))
-            return usual_place(self.view, actor, times)[1]
+            return usual_place(self.view, actor, times).row
         following = segment + 1 < len(self.segments) and int(self.segments.actor[segment + 1]) == actor
         return int(self.segments.row[segment + 1]) if following else row
 

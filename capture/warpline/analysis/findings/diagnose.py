@@ -51,6 +51,11 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
             found, trouble = _of_others(rule, case)
             findings += found
             said += trouble
+    if not case.gpus and case.view.capture.devices:
+        unknown = english(
+            "What the {device} did was not recorded: what it waited for is not known.", device=case.device
+        )
+        said = [unknown, *said]
     return Diagnosis(budget, _ordered(findings), said=(*case.scope.said, *said))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,17 @@ _CALLERS = 24
 """So far up is looked for a line of the user's own."""
 
 
+class Usual(NamedTuple):
+    """Where a thread was at most of some moments, and the event that says so (−1: none does); the part of the moments
+    of which anything is known, and the part at which it was there.
+    """
+
+    where: Where
+    row: int
+    known: float
+    there: float
+
+
 def moments_in(start: Int64Array, stop: Int64Array) -> Int64Array:
     """Moments spread evenly over the time of sorted disjoint stretches; at most `MOMENTS`."""
     ends = stop - start
@@ -36,20 +48,30 @@ def moments_in(start: Int64Array, stop: Int64Array) -> Int64Array:
     return moments
 
 
-def usual_place(view: View, thread: int, times: Int64Array) -> tuple[Where, int, float]:
-    """Where a thread was at most of some moments, the event that says so, and for what part of them anything is known.
+def usual_call(view: View, thread: int, times: Int64Array) -> tuple[str, float]:
+    """The call of CUDA that a thread was in at most of some moments, and at what part of them; empty for none."""
+    rows = enclosing_of_calls(view, np.full(len(times), thread, np.int64), times, ("cuda_api",))
+    names, counts = np.unique(view.names(rows[rows >= 0]), return_counts=True)
+    if not len(names):
+        return "", 0.0
+    best = int(np.argmax(counts))
+    return view.capture.strings[int(names[best])], float(counts[best] / len(times))
+
+
+def usual_place(view: View, thread: int, times: Int64Array) -> Usual:
+    """Where a thread was at most of some moments.
 
     An operator, or what a range calls itself, and the innermost line of the user's own code around it.
     """
     if not len(times):
-        return Where(), -1, 0.0
+        return Usual(Where(), -1, 0.0, 0.0)
     threads = np.full(len(times), thread, np.int64)
     python = enclosing_of_calls(view, threads, times, ("python",))
     named = enclosing_of_calls(view, threads, times, ("operator", "range", "phase", "other"))
     rows = np.where(python >= 0, python, named)
     known = rows >= 0
     if not known.any():
-        return Where(), -1, 0.0
+        return Usual(Where(), -1, 0.0, 0.0)
     wheres: dict[int, Where] = {}
     counts: dict[Where, int] = {}
     shown: dict[Where, int] = {}
@@ -65,7 +87,7 @@ def usual_place(view: View, thread: int, times: Int64Array) -> tuple[Where, int,
         counts[place] = counts.get(place, 0) + count
         shown.setdefault(place, row)
     best = max(counts, key=lambda one: counts[one])
-    return best, shown[best], float(known.mean())
+    return Usual(best, shown[best], float(known.mean()), counts[best] / len(times))
 
 
 def _counted(rows: Int64Array, named: Int64Array) -> list[tuple[int, int, int]]:

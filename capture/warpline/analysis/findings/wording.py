@@ -21,7 +21,7 @@ def verdict(found: Diagnosis) -> str:
             "Too little is known to judge: what {percent:.0f} % of the time went to was not recorded.",
             percent=100 * unknown,
         )
-    return tr("Nothing stands out.")
+    return tr("Nothing stands out; what is noted is small.") if found.findings else tr("Nothing stands out.")
 
 
 def finding_says(finding: Finding) -> str:

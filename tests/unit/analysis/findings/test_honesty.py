@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from tests.bench_findings.worlds import LATENCY, US, World
 from tests.unit.analysis.findings.test_engine import MS, threads_capture
 
 from warpline.analysis.findings.catalogue.steps import is_trend
@@ -15,7 +16,7 @@ from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.diagnose import diagnose, open_case
 from warpline.analysis.findings.finding import Diagnosis, Severity
 from warpline.analysis.findings.knowledge import for_lines, for_waits
-from warpline.analysis.findings.wording import verdict
+from warpline.analysis.findings.wording import finding_says, verdict
 from warpline.analysis.framework.selection import View
 from warpline.interchange import import_files
 from warpline.model import Flag
@@ -57,7 +58,7 @@ def test_what_would_tell_more_can_be_done(
 @pytest.mark.parametrize(
     ("states", "says"),
     [
-        ([(80 * MS, 0, 0, 0), (20 * MS, 2, UNKNOWN, 0)], "Nothing stands out."),
+        ([(80 * MS, 0, 0, 0), (20 * MS, 2, UNKNOWN, 0)], "Nothing stands out; what is noted is small."),
         ([(20 * MS, 0, 0, 0), (80 * MS, 2, UNKNOWN, 0)], "Too little is known to judge: what 80 %"),
         ([(20 * MS, 0, 0, 0), (80 * MS, 2, SLEEP, 0)], ""),
     ],
@@ -204,13 +205,59 @@ def test_operators_tell_what_threads_without_states_did(data_dir: Path, tmp_path
     assert not any(finding.severity == "critical" for finding in found.findings)
 
 
-def test_who_launches_graphs_is_not_told_to(data_dir: Path, tmp_path: Path) -> None:
-    path = tmp_path / "graphs.h5"
-    import_files([next(data_dir.glob("torch/*/tests/traces/inference/vllm_decode_full/*.json.gz"))], path)
-    with open_capture(path) as capture:
+def test_who_launches_graphs_is_not_told_to(tmp_path: Path) -> None:
+    builder = CaptureBuilder(tmp_path / "x.h5")
+    world = World(builder)
+    for _ in range(50):
+        called = world.call("cudaGraphLaunch", 50 * US)
+        starts = world.now + LATENCY + np.arange(3) * 2 * US
+        code = builder.string("small")
+        rows = [builder.add_events(world.stream(7), "kernel", [start], [2 * US], [code]) for start in starts]
+        builder.add_links("launch", [called] * 3, rows)
+    builder.set_span(0, world.now + 10 * US)
+    builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
         first = diagnose(View(capture)).findings[0]
     assert first.id == "gpu_launch_bound"
     assert first.remedy.startswith("They are launched as graphs already")
+
+
+def test_one_launch_that_takes_long_to_begin_is_no_lack_of_launches(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "graphs.h5"
+    import_files([next(data_dir.glob("torch/*/tests/traces/inference/vllm_decode_full/*.json.gz"))], path)
+    with open_capture(path) as capture:
+        found = diagnose(View(capture)).findings
+        work = View(capture).events("kernel")
+    # 425 kernels of 6 us with next to nothing between them, behind one gap.
+    idle = np.sort(np.maximum(work.start[1:] - np.maximum.accumulate(work.stop)[:-1], 0))
+    assert idle.sum() < 100 * US
+    assert found[0].id == "gpu_launch_latency"
+    assert "7.826 ms of it before Memcpy DtoD" in found[0].text
+    assert "gpu_launch_bound" not in [finding.id for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        # What the traces' own events say: 76 ms of 503 at one place, 313 of 502, 3 s of a call that launches.
+        ("nccl_parser_config/nccl_data.json.gz", "longest in aten::mul: 48.18 ms"),
+        (
+            "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz",
+            "3.056 s of it passes inside of",
+        ),
+        (
+            "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz",
+            "29.93 s of it in cudaDeviceGetStreamPriorityRange",
+        ),
+        ("cpu_only/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", "is in gloo:all_reduce for 1.062 s of it"),
+    ],
+)
+def test_a_part_is_told_with_its_own_time(data_dir: Path, tmp_path: Path, file: str, says: str) -> None:
+    path = tmp_path / "x.h5"
+    import_files([data_dir / "torch/facebookresearch+HolisticTraceAnalysis/tests/data" / file], path)
+    with open_capture(path) as capture:
+        found = diagnose(View(capture)).findings
+    assert any(says in finding_says(finding) for finding in found)
 
 
 def test_an_npu_is_called_npu(data_dir: Path, tmp_path: Path) -> None:

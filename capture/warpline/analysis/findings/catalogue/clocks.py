@@ -45,7 +45,7 @@ def of_clock(case: Case) -> Iterator[Finding]:
         "factor": at_most(case, gain),
     }
     text = english(
-        "The {device} computes at {mean} MHz in the mean, and could at {highest} MHz, at most {factor} x as fast.",
+        "The {device} computes at {mean} MHz in the mean, and could at {highest} MHz, at most {factor} × as fast.",
         **fields,
     )
     if len(degrees):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case, make_case
-from warpline.analysis.findings.catalogue.gpu import host_place
+from warpline.analysis.findings.catalogue.launching import host_place
 from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import NOTE, chain_of, place_known, usual_path, where_of

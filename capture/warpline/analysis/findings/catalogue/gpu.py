@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.catalogue.launching import host_place
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
     NOTE,
@@ -23,104 +23,14 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.gpu_segments import waiting_calls
-from warpline.analysis.findings.host_places import moments_in, usual_place
+from warpline.analysis.findings.host_places import usual_place
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.framework.name_matches import matching_names
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
-_TINY_NS = 10_000
-"""A launch takes about this long: shorter kernels end before the next one can be launched."""
-_LATE_NS = 200_000
-"""So long in the mean before each kernel, and the host does something else than launch."""
-_GRAPHS, _LAUNCHES = re.compile(r"^(cu|cuda|hip)GraphLaunch"), re.compile(r"^(cu|cuda|hip)\w*LaunchKernel")
 _ROWS = 20
-
-
-def host_place(case: Case, pieces: Int64Array) -> Where:
-    """What the launching threads did in some idle time."""
-    kept, segments = case.pieces, case.segments
-    leaf = kept.leaf[pieces]
-    place = case.group_of_segment[leaf]
-    if (place > 0).any():
-        total = np.bincount(place, np.where(place > 0, kept.length[pieces], 0))
-        return case.where(int(leaf[place == int(np.argmax(total))][0]))
-    del leaf, place
-    by = segments.by[kept.root[pieces]]
-    threads = by[(by >= 0) & (by < len(case.view.capture.threads))]
-    if not len(threads):
-        return Where()
-    thread = int(np.argmax(np.bincount(threads)))
-    own = pieces[by == thread]
-    del by, threads
-    found, _row, _part = usual_place(case.view, thread, moments_in(kept.start[own], kept.stop[own]))
-    return replace(found, thread=case.threads.name(thread))
-
-
-def of_host(case: Case) -> Iterator[Finding]:
-    """Work that was launched later than the GPU could have taken it."""
-    pieces = pieces_of(case, "host", "launch_latency")
-    if case.gpu is None or not len(pieces):
-        return
-    where = host_place(case, pieces)
-    gain = case.gain_of_pieces(pieces)
-    time = int(case.pieces.length[pieces].sum())
-    durations = [part.duration for part in case.view.batches("kernel", case.gpu.gpu.tracks)]
-    fields = {**cost(case, time), "place": place_known(where), "factor": at_most(case, gain)}
-    count = sum(map(len, durations))
-    median = int(np.median(np.concatenate(durations))) if count else 0
-    if count and median < _TINY_NS and time < _LATE_NS * count:
-        yield from _some(
-            make_finding(
-                case, "gpu_launch_bound", english("Kernels shorter than their launch"),
-                english_n(
-                    "The {device} waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernel of "
-                    "{median}, most often launched in {place}. It could be at most {factor} x as fast.",
-                    "The {device} waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernels of "
-                    "{median} in the median, most often launched in {place}. It could be at most {factor} x as fast.",
-                    count, median=format_duration(median), **fields,
-                ),
-                pieces, gain, where, _for_small_kernels(case, count),
-                needs=line_needed(case, where),
-            )
-        )  # fmt: skip
-        return
-    yield from _some(
-        make_finding(
-            case, "gpu_host", english("The host is late"),
-            english(
-                "The {device} waits for the host for {time} of {whole} ({percent:.0f} %): it is in {place} and "
-                "launches nothing. It could be at most {factor} x as fast.",
-                **fields,
-            ),
-            pieces, gain, where,
-            english(
-                "Do this while the {device} works: launch first, or in another thread or process.",
-                device=case.device,
-            ),
-            needs=line_needed(case, where),
-        )
-    )  # fmt: skip
-
-
-def _for_small_kernels(case: Case, kernels: int) -> str:
-    """What helps against many short kernels: whoever launches most of them as graphs is not told to do so."""
-    if case.view.has("cuda_api"):
-        names = case.view.capture
-        of_graphs, of_kernels = matching_names(names, _GRAPHS), matching_names(names, _LAUNCHES)
-        calls = [part.name for part in case.view.batches("cuda_api")]
-        graphs, launches = (
-            sum(int(wanted[name].sum()) for name in calls) for wanted in (of_graphs, of_kernels)
-        )
-        if graphs and 2 * launches < kernels:
-            return english(
-                "They are launched as graphs already: fuse them, or give each more to do (larger batches)."
-            )
-    return english(
-        "Launch less and larger work: larger batches, fused operators, compilation, or CUDA graphs."
-    )
 
 
 def of_synchronization(case: Case) -> Iterator[Finding]:
@@ -149,10 +59,10 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     if time >= NOTE * case.whole_ns and gain <= time:
         text = english_n(
             "The host waits for the {device} once, for {waited}, in {call}, at {place}, and cannot work ahead: the "
-            "{device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
+            "{device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} × as fast.",
             "The host waits for the {device} {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot "
             "work ahead: the {device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most "
-            "{factor} x as fast.",
+            "{factor} × as fast.",
             len(calls), waited=format_duration(waited), **cost(case, time), **fields,
         )  # fmt: skip
         yield from _some(
@@ -161,9 +71,9 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
         return
     text = english_n(
         "The host waits for the {device} once, for {time} of {whole} ({percent:.0f} %), in {call}, at {place}: what "
-        "it does after that it could do meanwhile. It could be at most {factor} x as fast.",
+        "it does after that it could do meanwhile. It could be at most {factor} × as fast.",
         "The host waits for the {device} {count:,} times, for {time} of {whole} ({percent:.0f} %), mostly in {call}, "
-        "at {place}: what it does after that it could do meanwhile. It could be at most {factor} x as fast.",
+        "at {place}: what it does after that it could do meanwhile. It could be at most {factor} × as fast.",
         len(calls), **cost(case, waited), **fields,
     )  # fmt: skip
     for found in _some(
@@ -185,7 +95,7 @@ def _where_waited(case: Case, waits: Int64Array, thread: int) -> Where:
     if (group > 0).any():
         total = np.bincount(group, np.where(group > 0, segments.length[waits], 0))
         return case.where(int(waits[group == int(np.argmax(total))][0]))
-    where, _row, _part = usual_place(case.view, thread, segments.start[waits][:1024] + 1)
+    where = usual_place(case.view, thread, segments.start[waits][:1024] + 1).where
     if where.function or where.operator:
         return replace(where, thread=case.threads.name(thread))
     return case.where(int(waits[0]))
@@ -219,18 +129,29 @@ def of_allocation(case: Case) -> Iterator[Finding]:
             continue
         cause = Cause.ALLOCATING if key == "allocation" else Cause.COMPILING
         where = host_place(case, pieces)
+        call, longest = _longest_call(case, pieces)
         gain = case.gain_ns(case.segments.cause == cause)
         yield from _some(
             make_finding(
                 case, name, title,
                 english(
-                    "{title} takes {time} of {whole} ({percent:.0f} %) in which the {device} idles, at {place}.",
-                    title=title, place=place_known(where),
+                    "{title} takes {time} of {whole} ({percent:.0f} %) in which the {device} idles, {longest} of it in "
+                    "{call}, at {place}.",
+                    title=title, place=place_known(where), call=call, longest=format_duration(longest),
                     **cost(case, int(case.pieces.length[pieces].sum())),
                 ),
                 pieces, gain, where, remedy,
             )
         )  # fmt: skip
+
+
+def _longest_call(case: Case, pieces: Int64Array) -> tuple[str, int]:
+    """Which call some pieces were in for most of their time, and for how long, ns."""
+    rows = case.segments.row[case.pieces.leaf[pieces]].astype(np.int64)
+    names, number = np.unique(case.view.names(rows), return_inverse=True)
+    total = np.bincount(number.reshape(-1), case.pieces.length[pieces])
+    best = int(np.argmax(total))
+    return case.view.capture.strings[int(names[best])], int(total[best])
 
 
 def of_copies(case: Case) -> Iterator[Finding]:
@@ -325,7 +246,6 @@ def _some(found: Finding | None) -> Iterator[Finding]:
 
 
 rules = (
-    Rule("gpu_host", "host", of_host),
     Rule("gpu_synchronization", "host", of_synchronization),
     Rule("gpu_allocation", "host", of_allocation),
     Rule("gpu_copies", "input", of_copies),

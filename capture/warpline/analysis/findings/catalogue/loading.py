@@ -251,7 +251,7 @@ def _where(case: Case, pieces: Int64Array) -> Where:
         return where
     kept = case.pieces
     thread = min(case.loaders)
-    found, _row, _part = usual_place(case.view, thread, moments_in(kept.start[pieces], kept.stop[pieces]))
+    found = usual_place(case.view, thread, moments_in(kept.start[pieces], kept.stop[pieces])).where
     return replace(found, thread=case.threads.name(thread)) if found != Where() else where
 
 

@@ -51,7 +51,7 @@ def of_migrations(case: Case) -> Iterator[Finding]:
     where = _where(case, own[moved], own[moved + 1])
     text = english(
         "{who} moves to another core {count:,} times, after {each} of running in the mean, and is on none for {lost} "
-        "meanwhile, at {place}; what its caches held is left behind each time. It could be at most {factor} x as fast.",
+        "meanwhile, at {place}; what its caches held is left behind each time. It could be at most {factor} × as fast.",
         who=case.target.title, count=len(moved), each=format_duration(ran // len(moved)),
         lost=format_duration(int(segments.length[between].sum())), place=place_known(where), factor=at_most(case, gain),
     )  # fmt: skip

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.draft import cost, make_finding, pieces_of
-from warpline.analysis.findings.finding import Finding, Severity, Where
+from warpline.analysis.findings.finding import Doing, Finding, Severity, Where
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.nesting import flat_parents, self_times
+from warpline.analysis.framework.selection import join_events
+from warpline.analysis.structure.overlap import covered_ns
 from warpline.i18n import english, english_n
+from warpline.model.intervals import merge_intervals
+from warpline.model.times import format_duration
+
+Int64Array = npt.NDArray[np.int64]
+_MOST = 0.5
 
 
 def of_operators(case: Case) -> Iterator[Finding]:
@@ -61,9 +69,41 @@ def of_time_between(case: Case) -> Iterator[Finding]:
     found = make_finding(
         case, "between_operators", english("Between operators"), text, pieces, case.gain_of_pieces(pieces), Where(),
         english("See what lies between operators on the timeline."), Severity.NOTE, for_waits(case.view.capture),
+        meanwhile=_meanwhile(case, pieces),
     )  # fmt: skip
     if found is not None:
         yield found
+
+
+def _meanwhile(case: Case, pieces: Int64Array) -> tuple[Doing, ...]:
+    """What another thread of the process was in for most of some time, if it was for half of it: often what is waited
+    for, such as a collective operation that a thread of its own carries out.
+    """
+    view, thread = case.view, case.target.thread
+    threads = view.capture.threads
+    if thread is None:
+        return ()
+    others = frozenset(
+        track.index
+        for track in view.capture.tracks
+        if track.thread not in (None, thread) and threads[track.thread].process == threads[thread].process
+    )
+    times = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
+    kinds = [kind for kind in ("operator", "range", "phase", "other") if kind in view.capture.kinds]
+    events = join_events([view.events(kind, others) for kind in kinds])
+    inside = covered_ns(times, events.start, events.stop)
+    names, number = np.unique(events.name, return_inverse=True)
+    if not len(names):
+        return ()
+    best = int(np.argmax(np.bincount(number.reshape(-1), inside)))
+    own = np.flatnonzero(number.reshape(-1) == best)
+    time = int(covered_ns(merge_intervals(events.start[own], events.stop[own]), *times).sum())
+    if time < _MOST * int((times[1] - times[0]).sum()):
+        return ()
+    shown = int(view.track_of(events.row[own[[int(np.argmax(inside[own]))]]])[0])
+    who = case.threads.name(view.capture.tracks[shown].thread or 0)
+    name = view.capture.strings[int(names[best])]
+    return (Doing(who, english("is in {name} for {time} of it", name=name, time=format_duration(time))),)
 
 
 rules = (Rule("operators", "host", of_operators), Rule("between_operators", "host", of_time_between))

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.catalogue.launching import launching_thread
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.draft import NOTE
 from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
+from warpline.analysis.findings.host_places import moments_in, usual_call
 from warpline.analysis.findings.rule import Rule
 from warpline.i18n import english
 from warpline.model.intervals import clip_intervals, union_ns
@@ -25,15 +27,33 @@ def of_length(case: Case) -> Iterator[Finding]:
     time = int(case.pieces.length[outside].sum())
     if case.gpu is None or time < _MOST * case.whole_ns:
         return
+    fields = {"time": format_duration(time), "whole": format_duration(case.whole_ns), "device": case.device}
+    text = english(
+        "{time} of {whole} lie before the first operation of the {device} or behind the last one: what is told of "
+        "the rest is about a start.",
+        **fields,
+    )
+    call, inside_ns = _of_start(case)
+    if inside_ns >= NOTE * case.whole_ns:
+        text = english(
+            "{time} of {whole} lie before the first operation of the {device} or behind the last one, {inside} of "
+            "it in {call}: what is told of the rest is about a start.",
+            inside=format_duration(inside_ns), call=call, **fields,
+        )  # fmt: skip
     yield _note(
-        case, "capture_short", english("Little of the work was recorded"),
-        english(
-            "{time} of {whole} lie before the first operation of the {device} or behind the last one: what is told of "
-            "the rest is about a start.",
-            time=format_duration(time), whole=format_duration(case.whole_ns), device=case.device,
-        ),
+        case, "capture_short", english("Little of the work was recorded"), text,
         english("Record more steps, or select the part that matters."),
     )  # fmt: skip
+
+
+def _of_start(case: Case) -> tuple[str, int]:
+    """The call that the launching thread was in for most of the time before the first operation, and for how long."""
+    thread, own = launching_thread(case, case.pieces_of_category(NUMBER["start"]))
+    if thread < 0:
+        return "", 0
+    start, stop = case.pieces.start[own], case.pieces.stop[own]
+    call, part = usual_call(case.view, thread, moments_in(start, stop))
+    return call, round(part * int((stop - start).sum()))
 
 
 def of_losses(case: Case) -> Iterator[Finding]:

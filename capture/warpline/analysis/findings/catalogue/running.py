@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
-from warpline.analysis.findings.catalogue.gpu import host_place
+from warpline.analysis.findings.catalogue.launching import host_place
 from warpline.analysis.findings.draft import (
     CRITICAL,
     cost,

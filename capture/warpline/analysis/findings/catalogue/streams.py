@@ -93,7 +93,7 @@ def _told(
     where = _launched_at(case, works[int(np.argmin(times))])
     text = english(
         "{count} streams of the {device} compute for {time} in {whole}, {rest} of it one after the "
-        "other, in kernels that leave most of it free: side by side it could be at most {factor} x as fast. Launched "
+        "other, in kernels that leave most of it free: side by side it could be at most {factor} × as fast. Launched "
         "at {place}.",
         count=len(works), rest=format_duration(rest), factor=at_most(case, rest), place=place_known(where),
         **cost(case, sum(times)),
@@ -129,7 +129,7 @@ def _launched_at(case: Case, events: SelectedEvents) -> Where:
     if not len(threads):
         return Where()
     thread = int(np.argmax(np.bincount(threads)))
-    found, _row, _part = usual_place(case.view, thread, launches.call_start[launches.thread == thread])
+    found = usual_place(case.view, thread, launches.call_start[launches.thread == thread]).where
     return replace(found, thread=case.threads.name(thread))
 
 

@@ -56,6 +56,10 @@ KEPT = 3
 """Inputs of one signature; of more only the number is told."""
 
 
+MAKING = ".making"
+"""A file beside an input while it is made: HDF5 crashes when it changes what an earlier change has damaged."""
+
+
 def signature(outcome: dict[str, Any]) -> str:
     """The same for the same defect: the last frame of ours, and the exception without its numbers."""
     lines = outcome["message"].strip().splitlines()
@@ -138,8 +142,11 @@ ACTIONS: dict[str, Callable[[Path, random.Random, Path], None]] = {
 def attempt(kind: str, seeds: list[Any], inputs: Path, out: Path, number: int) -> fork_server.Outcome:
     """Make one input, do with it what is done with its kind, and tell how that ended and what was done to its seed."""
     rng = random.Random(f"{kind} {number}")
+    making = inputs / MAKING
+    making.touch()
     try:
         path, what = make(kind, seeds, inputs, rng)
+        making.unlink()
     except MUTATORS_LIMITS:
         actions.empty(inputs)
         return {"state": "not made", "message": "", "what": "", "seconds": 0}
@@ -162,6 +169,9 @@ def run_kind(kind: str, seeds: list[Any], work: Path, first: int, count: int, se
     until = time.monotonic() + seconds
     of_number = partial(attempt, kind, seeds, inputs, out)
     for number, outcome in fork_server.attempts(of_number, first, first + count):
+        if (inputs / MAKING).exists():
+            outcome["state"] = "not made"
+            actions.empty(inputs)
         counts[outcome["state"]] += 1
         if outcome["state"] not in (*GOOD, "not made"):
             seen[signature(outcome)] += 1

@@ -55,7 +55,7 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
         unknown = english(
             "What the {device} did was not recorded: what it waited for is not known.", device=case.device
         )
-        said = [unknown, *said]
+        said = (unknown, *said)
     return Diagnosis(budget, _ordered(findings), said=(*case.scope.said, *said))
 
 

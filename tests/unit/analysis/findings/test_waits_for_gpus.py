@@ -38,6 +38,7 @@ def test_a_wait_explains_no_more_than_it_lasted(
     _made(tmp_path / "x.h5", kernel_ns, own_ns)
     with open_capture(tmp_path / "x.h5") as capture:
         told = diagnose(View(capture, Selection()))
+    assert told.budget is not None
     found = {part.cause: part.time_ns for part in told.budget.parts}
     slack = STEPS * 30 * US
     assert abs(found["synchronization"] - STEPS * meanwhile) <= slack

@@ -27,6 +27,7 @@ from tests.unit.interchange.export.export_tools import (
 
 from warpline.interchange import import_files
 from warpline.interchange.export.chrome_json.text import microseconds
+from warpline.interchange.export.exporting import export_capture
 from warpline.model import Flag
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
@@ -210,3 +211,24 @@ def test_samples_on_a_core_come_back_as_what_they_are(tmp_path: Path) -> None:
             for kind in ("sample", "cpu_sample"):
                 assert attributes_of(again, kind) == attributes_of(capture, kind)
                 assert rows_of(again, kind) == rows_of(capture, kind)
+
+
+@pytest.mark.parametrize(
+    ("highest", "is_room"), [((1 << 31) + 5, True), (1 << 40, True), ((1 << 63) - 2, False)]
+)
+def test_ids_of_two_processes_are_told_apart_where_there_is_room(
+    tmp_path: Path, highest: int, is_room: bool
+) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        for pid in (1, 2):
+            process = builder.add_process(pid, name="python")
+            thread = builder.add_thread(process, pid)
+            track = builder.track(f"process/{pid}.1/api", role="api", process=process, thread=thread)
+            name = builder.string("cudaLaunchKernel")
+            builder.add_events(track, "cuda_api", [pid], [1], [name], attributes={"correlation": [highest]})
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        export_capture(capture, tmp_path / "x.json")
+    events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    ids = [event["args"]["correlation"] for event in events if event.get("name") == "cudaLaunchKernel"]
+    assert ids == ([highest, 2 * highest + 1] if is_room else [highest, highest])

@@ -237,7 +237,9 @@ def arguments_of(
                 found.column("Call stack", texts.stacks(np.where(valid, values, 0)), valid)
             continue
         if spec.name == "correlation" and correlation is not None:
-            values = values + correlation.get(-1 if track.process is None else track.process, 0)
+            values = values.astype(np.int64) + correlation.get(
+                -1 if track.process is None else track.process, 0
+            )
         if spec.dtype == "string":
             if spec.name == "payload" or (spec.name == "arguments" and kind != "operator"):
                 found.spread(texts.plain(values), valid, spec.name)

@@ -19,7 +19,9 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def correlation_offsets(capture: Capture) -> dict[int, int] | None:
-    """What to add to the correlation ids of each process, None when only one process has any."""
+    """What to add to the correlation ids of each process, so that they are unique in all (int64); None when only one
+    process has any, or damaged ones leave no room for others.
+    """
     highest: dict[int, int] = {}
     for table in capture.kinds.values():
         if "correlation" not in table.attributes:
@@ -42,7 +44,7 @@ def correlation_offsets(capture: Capture) -> dict[int, int] | None:
     for index in sorted(highest):
         offsets[index] = total
         total += highest[index] + 1
-    return offsets
+    return offsets if total < 1 << 63 else None
 
 
 def external_ids(capture: Capture) -> tuple[Int64Array, Int64Array] | None:

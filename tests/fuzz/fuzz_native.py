@@ -19,6 +19,7 @@ TWINS = (
     "interchange/trace_json/test_scanner.py",
     "analysis/test_intervals.py",
     "analysis/findings/test_engine.py",
+    "analysis/framework/test_lane_gaps.py",
     "analysis/framework/test_lane_sweep.py",
     "analysis/framework/test_nested.py",
     "test_compiled.py",

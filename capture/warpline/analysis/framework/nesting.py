@@ -34,6 +34,7 @@ def library() -> ctypes.CDLL | None:
             "warpline_nested": (INTEGER, [POINTER, POINTER]),
             "warpline_nested_free": (None, [POINTER]),
             "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 4]),
+            "warpline_gaps": (INTEGER, [POINTER, POINTER]),
             "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
             "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
             "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),

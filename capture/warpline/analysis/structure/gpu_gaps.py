@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.lane_gaps import lane_gaps
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.nesting import search
-from warpline.analysis.framework.selection import Selection, View, join_events
+from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
 from warpline.analysis.structure.gpus import Gpu, gpu_work
 from warpline.analysis.structure.launches import calls_of_rows
 from warpline.analysis.structure.overlap import Intervals, covered_ns
@@ -137,26 +138,31 @@ def gap_parts(view: View, gpu: Gpu) -> GapParts:
 
 
 def _locate(view: View, gpu: Gpu) -> _Located:
-    events = gpu_work(view, gpu)
-    order, start = times_in_order(events.start)
-    # Work too short for the profiler's clock is recorded with duration 0: it fills nothing, yet it ends a gap.
-    stop = start + events.duration[order]
-    reach = np.maximum.accumulate(np.append(np.int64(view.start_ns), stop))
-    gap_stop = np.minimum(np.append(start, view.stop_ns), view.stop_ns)
-    is_gap = gap_stop > reach
-    gap_start, gap_stop = reach[is_gap], gap_stop[is_gap]
-    first = np.flatnonzero(is_gap)
-    before = np.flatnonzero(first < len(events))
-    following = order[first[before]]
-    by_row, row = times_in_order(events.row[following])
+    gap_start, gap_stop, ended_by = lane_gaps(view, gpu.tracks, GPU_KINDS) or _sorted_gaps(view, gpu)
+    # What ends the last one may be the range.
+    before = np.flatnonzero(ended_by >= 0)
+    by_row, row = times_in_order(ended_by[before])
     work, of_thread, of_call, _ = calls_of_rows(view, row)
     launched = by_row[search(row, work)]
     has_call, call_start = np.zeros(len(before), bool), np.zeros(len(before), np.int64)
     thread = np.full(len(before), -1, np.int64)
     has_call[launched], call_start[launched], thread[launched] = True, of_call, of_thread
     waiting, latency, other = split_gap(gap_start[before], gap_stop[before], call_start, has_call)
-    name = events.name[following].astype(np.int64)
+    name = view.names(ended_by[before]).astype(np.int64)
     return _Located(gap_start, gap_stop, before, name, thread, waiting, latency, other)
+
+
+def _sorted_gaps(view: View, gpu: Gpu) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """What `lane_gaps` gives, by sorting."""
+    events = gpu_work(view, gpu)
+    events = events.take(np.argsort(events.row, kind="stable"))
+    order, start = times_in_order(events.start)
+    # Work too short for the profiler's clock is recorded with duration 0: it fills nothing, yet it ends a gap.
+    stop = start + events.duration[order]
+    reach = np.maximum.accumulate(np.append(np.int64(view.start_ns), stop))
+    gap_stop = np.minimum(np.append(start, view.stop_ns), view.stop_ns)
+    is_gap = gap_stop > reach
+    return reach[is_gap], gap_stop[is_gap], np.append(events.row[order], -1)[is_gap]
 
 
 def times_in_order(times: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -12,10 +12,12 @@ from warpline.i18n import english
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.names import as_is, without_version
 from warpline.interchange.nsys.stacks import Stacks
-from warpline.interchange.nsys.tables.access import NULL, groups
+from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, groups
 from warpline.model import AttributeSpec, KindSpec
 from warpline.model.links import LAUNCH
+from warpline.model.progress import check_cancelled
 
+_CALL_STACK = 67
 _EVENT_CLASSES = {
     0: "runtime",
     1: "driver",
@@ -23,8 +25,12 @@ _EVENT_CLASSES = {
     26: "runtime",
     28: "cuDNN",
     29: "cuBLAS",
-    67: "call stack",
+    _CALL_STACK: "call stack",
 }
+
+_OF_CALLS = ("globalTid", "correlationId", "callchainId", "eventClass")
+_ID_BITS = 40
+"""Correlation ids are 32 bits wide; more are damage."""
 
 API_EXTRA = KindSpec(
     "cuda_api", "CUDA API call", "api", "api", (AttributeSpec("layer", "string", "Layer of the API"),)
@@ -53,11 +59,12 @@ MPI_KIND = KindSpec(
 def convert_cuda_api(context: Context, table: str) -> None:
     """Runtime and driver calls; the launching end of links to GPU work.
 
-    Rows of event class 67 repeat a call together with the stack it was made from; they are calls like the others,
-    enclose the row they repeat, and so never are the nearest caller of a kernel.
+    A row of event class 67 that repeats a call, with the stack it was made from, gives the call that stack and is no
+    call of its own.
     """
     context.builder.add_kind(API_EXTRA)
     stacks = Stacks(context, "CUDA_CALLCHAINS")
+    repetitions = _Repetitions(context, table) if context.tables.count("CUDA_CALLCHAINS") else None
     layers = {number: context.builder.string(text) for number, text in _EVENT_CLASSES.items()}
     columns = (
         "start",
@@ -74,11 +81,15 @@ def convert_cuda_api(context: Context, table: str) -> None:
         for number, text in layers.items():
             layer[batch["eventClass"] == number] = text
         names = context.names.strings(batch["nameId"], without_version)
-        for (tid,), index in groups(batch["globalTid"]):
+        chains, is_call = batch["callchainId"], np.ones(batch.rows, bool)
+        if repetitions is not None:
+            chains, is_call = repetitions.chains_and_calls(batch)
+        for (tid,), rows in groups(batch["globalTid"]):
+            index = rows[is_call[rows]]
             attributes = pick(batch, index, correlation="correlationId", return_value="returnValue")
             if layer[index].any():
                 attributes["layer"] = np.ma.MaskedArray(layer[index], layer[index] == 0)
-            attributes |= stacks.attribute(batch["callchainId"][index])
+            attributes |= stacks.attribute(chains[index])
             ids = context.add(
                 context.thread_track(tid, "api"),
                 "cuda_api",
@@ -96,6 +107,50 @@ def convert_cuda_api(context: Context, table: str) -> None:
                 window = context.window
                 first = int(correlation[known].min())
                 window.first_call = first if window.first_call is None else min(first, window.first_call)
+
+
+class _Repetitions:
+    """Rows of event class 67 that repeat a call of the same thread and correlation id, with its call chain."""
+
+    def __init__(self, context: Context, table: str) -> None:
+        threads, correlations, chains = [], [], []
+        for batch in context.tables.read(table, ints=_OF_CALLS):
+            check_cancelled(context.cancelled)
+            own = batch["eventClass"] == _CALL_STACK
+            threads.append(batch["globalTid"][own])
+            correlations.append(batch["correlationId"][own])
+            chains.append(batch["callchainId"][own])
+        self._threads, number = np.unique(np.concatenate(threads), return_inverse=True)
+        correlation = np.concatenate(correlations)
+        keys = np.where(_is_id(correlation), (number << _ID_BITS) + correlation, -1)
+        self._keys, first = np.unique(keys, return_index=True)
+        self._chains = np.concatenate(chains)[first]
+        self._is_call = np.zeros(len(self._keys), bool)
+        for batch in context.tables.read(table, ints=_OF_CALLS) if len(self._keys) else ():
+            check_cancelled(context.cancelled)
+            at, is_there = self._find(batch)
+            self._is_call[at[is_there & (batch["eventClass"] != _CALL_STACK)]] = True
+
+    def _find(self, batch: Batch) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Which repetition is of the call of each row, and of which rows one is."""
+        thread, correlation = batch["globalTid"], batch["correlationId"]
+        number = np.minimum(np.searchsorted(self._threads, thread), len(self._threads) - 1)
+        key = (number << _ID_BITS) + np.where(_is_id(correlation), correlation, 0)
+        at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        return at, (self._threads[number] == thread) & (self._keys[at] == key) & _is_id(correlation)
+
+    def chains_and_calls(self, batch: Batch) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """The call chain of each row, its repetition's where it has none of its own; and which are no repetitions."""
+        if not len(self._keys):
+            return batch["callchainId"], np.ones(batch.rows, bool)
+        at, is_there = self._find(batch)
+        chains = np.where(is_there & (batch["callchainId"] == NULL), self._chains[at], batch["callchainId"])
+        return chains, ~(is_there & self._is_call[at] & (batch["eventClass"] == _CALL_STACK))
+
+
+def _is_id(correlation: Int64Array) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (correlation > 0) & (correlation < 1 << _ID_BITS)
+    return found
 
 
 def only_calling_process(context: Context) -> int | None:

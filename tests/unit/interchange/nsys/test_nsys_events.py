@@ -228,3 +228,31 @@ def test_builder_is_left_without_a_file_when_conversion_fails(tmp_path: Path) ->
     with pytest.raises(ImportFormatError), CaptureBuilder(tmp_path / "out.h5"):
         SqliteTables(tmp_path / "missing.sqlite")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_that_repeats_a_call_gives_it_its_stack(tmp_path: Path) -> None:
+    columns = "start, end, eventClass, globalTid, correlationId, nameId, returnValue, callchainId"
+    other = TID + 1
+    rows = [
+        (10, 90, 67, TID, 7, 1, 0, 3),  # with its stack
+        (11, 89, 0, TID, 7, 2, 0, None),
+        (20, 30, 0, other, 7, 2, 0, None),  # another thread's: nobody repeats it
+        (100, 120, 67, TID, 8, 1, 0, 3),  # repeats nothing
+        (130, 140, 67, TID, -5, 1, 0, 3),  # damaged
+    ]
+    source = make_export(
+        tmp_path / "calls.sqlite",
+        {
+            "CUPTI_ACTIVITY_KIND_RUNTIME": (columns, rows),
+            "CUDA_CALLCHAINS": ("id, symbol, module, stackDepth", [(3, 2, 2, 0), (3, 1, 1, 1)]),
+        },
+    )
+    with open_capture(import_files([source], tmp_path / "out.h5")) as capture:
+        table = capture.kinds["cuda_api"]
+        found = {
+            (int(capture.events.start[row]), int(capture.events.duration[row])): spelled(capture, table.at(row))
+            for row in table.rows.tolist()
+        }
+        assert sorted(found) == [(11, 78), (20, 10), (100, 20), (130, 10)]
+        stack, _ = table.column("stack")
+        assert capture.stack_frames(int(stack[0])) == ["inner", "outer"]

@@ -318,7 +318,7 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
             _a("device", "string", "Device"),
         ),
     ),
-    KindSpec("overhead", "Profiler overhead", "tool", "overhead", (_CORRELATION,)),
+    KindSpec("overhead", "Profiler and driver overhead", "tool", "overhead", (_CORRELATION,)),
     KindSpec("pause", "Recording paused", "tool", "neutral", ()),
     KindSpec(
         "diagnostic", "Message of the profiler", "tool", "neutral", (_a("severity", "string", "Severity"),)

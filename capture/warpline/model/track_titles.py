@@ -57,7 +57,7 @@ BELOW_THREAD: Mapping[str, tuple[str, str]] = MappingProxyType(
         "cpu-samples": ("cpu_samples", english("Samples on a core")),
         "memory": ("memory", english("Memory events")),
         "async": ("ranges", english("Asynchronous")),
-        "overhead": ("overhead", english("Profiler overhead")),
+        "overhead": ("overhead", english("Profiler and driver overhead")),
         "counters/running": ("counter", english("Running")),
         "counters/runnable": ("counter", english("Runnable")),
         "counters/blocked": ("counter", english("Blocked")),

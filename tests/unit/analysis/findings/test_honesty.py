@@ -273,3 +273,15 @@ def test_an_npu_is_called_npu(data_dir: Path, tmp_path: Path) -> None:
     texts += [text for finding in found.findings for text in (finding.title, finding.text, finding.remedy)]
     assert not any("GPU" in text for text in texts)
     assert any("NPU" in text for text in texts[1:])
+
+
+def test_a_full_queue_of_launches_is_no_work_of_the_profiler(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    import_files([data_dir / "nsys/GindaChen+nsys-ai/tests/fixtures/h100_2gpu_1s.sqlite"], path)
+    with open_capture(path) as capture:
+        overhead = capture.kinds["overhead"].rows
+        names = set(capture.strings.get(capture.events.name[overhead].tolist()))
+        found = {finding.id: finding.text for finding in diagnose(View(capture)).findings}
+    assert names == {"Command Buffer Full"}
+    assert "capture_overhead" not in found
+    assert found["full_queue"].startswith("For 461.8 ms of 969.4 ms calls waited")

@@ -250,7 +250,9 @@ def test_a_row_that_repeats_a_call_gives_it_its_stack(tmp_path: Path) -> None:
     with open_capture(import_files([source], tmp_path / "out.h5")) as capture:
         table = capture.kinds["cuda_api"]
         found = {
-            (int(capture.events.start[row]), int(capture.events.duration[row])): spelled(capture, table.at(row))
+            (int(capture.events.start[row]), int(capture.events.duration[row])): spelled(
+                capture, table.at(row)
+            )
             for row in table.rows.tolist()
         }
         assert sorted(found) == [(11, 78), (20, 10), (100, 20), (130, 10)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,11 +14,18 @@ from warpline.analysis.findings.draft import NOTE
 from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
 from warpline.analysis.findings.host_places import moments_in, usual_call
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.selection import SelectedEvents
 from warpline.i18n import english
 from warpline.model.intervals import clip_intervals, union_ns
 from warpline.model.times import format_duration
 
 _MOST = 0.5
+_FULL_QUEUE = re.compile(r"command.?buffer.?full", re.IGNORECASE)
+_OF_DRIVER = re.compile(
+    r"command.?buffer.?full|driver.?compiler|module.?loading|lazy.?function|uvm.?activity", re.IGNORECASE
+)
+"""What CUPTI calls overhead and is the driver's: CUpti_ActivityOverheadKind."""
 _LOST = 0.1
 
 
@@ -87,11 +95,13 @@ def of_pauses(case: Case) -> Iterator[Finding]:
 
 
 def of_overhead(case: Case) -> Iterator[Finding]:
-    """Time that whoever recorded says was its own."""
+    """Time that whoever recorded says was its own, and what the driver did, which would be there without it."""
     if not case.view.has("overhead"):
         return
     events = case.view.events("overhead")
-    time = union_ns(*clip_intervals(events.start, events.stop, case.view.start_ns, case.view.stop_ns))
+    of_driver = matching_names(case.view.capture, _OF_DRIVER)[events.name]
+    is_full = matching_names(case.view.capture, _FULL_QUEUE)[events.name]
+    time, full = (_inside(case, events.take(own)) for own in (~of_driver, is_full))
     if time >= NOTE * case.whole_ns:
         yield _note(
             case, "capture_overhead", english("The recording itself took time"),
@@ -101,6 +111,21 @@ def of_overhead(case: Case) -> Iterator[Finding]:
             ),
             english("Record less at once: no shapes, no stacks, fewer sources."),
         )  # fmt: skip
+    if full >= NOTE * case.whole_ns:
+        yield _note(
+            case, "full_queue", english("The host is ahead"),
+            english(
+                "For {time} of {whole} calls waited because the queue of launches was full: the host is far ahead, and "
+                "the {device} does not wait for it.",
+                time=format_duration(full), whole=format_duration(case.whole_ns), device=case.device,
+            ),
+            english("Nothing is to be done for the host; only less work for the {device} helps.", device=case.device),
+        )  # fmt: skip
+
+
+def _inside(case: Case, events: SelectedEvents) -> int:
+    """How much of the range some events fill, ns."""
+    return union_ns(*clip_intervals(events.start, events.stop, case.view.start_ns, case.view.stop_ns))
 
 
 def _note(case: Case, name: str, title: str, text: str, remedy: str) -> Finding:

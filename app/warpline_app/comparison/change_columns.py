@@ -17,9 +17,9 @@ from warpline.analysis.compare.comparison_text import (
 )
 from warpline.analysis.compare.names import rule_titles
 from warpline.analysis.compare.tables import RowChange, TableComparison
+from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.i18n import tr, translated
 from warpline_app.panels.table.content import TableColumn, TableContent, text_ranks
-from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 _OF_KERNELS = ("cuda_gpu_kern_sum", "cuda_gpu_sum", "kernel")
 _NAME_PX, _VALUE_PX = 240, 88

@@ -27,13 +27,13 @@ from warpline.analysis.compare.comparison_text import (
     variation_text,
 )
 from warpline.analysis.compare.waterfall import Contributor, TimePart
+from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.panels.charts.picture_saving import save_picture
-from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 ROW_PX = 22
 INNER_PX = 18

@@ -14,12 +14,12 @@ from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import OpenPage, cells, headers, panel_of, pixels, settle, summary_of
 from tests.gui.sample import GEMM, MS
 
+from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection
 from warpline_app.look.appearance import appearance
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.summary.panel import SummaryPanel
-from warpline_app.timeline.model.kernel_names import short_kernel_name
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpline.analysis.framework.kernel_names import short_kernel_names
 from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.look.theme import LIGHT, ui_font
 from warpline_app.timeline.draw.texts.atlas import ELLIPSIS, Atlas
 from warpline_app.timeline.draw.texts.elision import Cut, shown_parts
 from warpline_app.timeline.draw.texts.labels import Labels
 from warpline_app.timeline.draw.texts.short_names import ShortNames
-from warpline_app.timeline.model.kernel_names import short_kernel_names
 
 WORDS = ["attn", "a", "b", "conv", "Back", "weight", "1", "11", "12", "2", "20", "#4", "#5", "#41"]
 NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).flatmap(

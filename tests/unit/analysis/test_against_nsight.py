@@ -48,7 +48,12 @@ def test_kernels(opened: Open, data_dir: Path, trace: str) -> None:
 @pytest.mark.parametrize("trace", WITH_GPU)
 def test_calls(opened: Open, data_dir: Path, trace: str) -> None:
     calls: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for name, numbers in counted(data_dir, trace)["runtime_api"].items():
+    told = counted(data_dir, trace)["runtime_api"]
+    # A call that is there with its version and without is one, which was written again for its stack.
+    again = {_VERSION.sub("", name) for name in told if _VERSION.search(name)}
+    for name, numbers in told.items():
+        if name in again:
+            continue
         # Nsight's reports leave the version at the end of a call's name out.
         sums = calls[_VERSION.sub("", name)]
         sums[0] += numbers["count"]

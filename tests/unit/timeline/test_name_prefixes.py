@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warpline_app.timeline.model.kernel_names import without_prefix
+from warpline.analysis.framework.kernel_names import without_prefix
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
+from warpline.analysis.framework.kernel_names import without_prefix
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
 from warpline_app.panels.charts.drawn_chart import DrawnChart
 from warpline_app.session.messages import MessageList
-from warpline_app.timeline.model.kernel_names import without_prefix
 
 MOST_PARTS = 16
 _LEAST_SHARE = 0.004

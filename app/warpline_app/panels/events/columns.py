@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.theme import Theme
@@ -16,7 +17,6 @@ from warpline_app.panels.facts.event_context import context_columns
 from warpline_app.panels.frame.scope import track_title
 from warpline_app.panels.table.content import TableColumn, frame_of, text_ranks
 from warpline_app.timeline.draw.name_colors import NameColors
-from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection
 from warpline.i18n import translated
 from warpline_app.session.name_filter import passing_names
-from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 
+from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import tr, tr_n
 from warpline.model.progress import IsCancelled
@@ -27,7 +28,6 @@ from warpline_app.panels.frame.scope import scope_suffix, selected_tracks
 from warpline_app.session.document import Document
 from warpline_app.timeline.draw.name_colors import NameColors
 from warpline_app.timeline.model.events_of_names import instances
-from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 Int64Array = npt.NDArray[np.int64]
 BINS = 80

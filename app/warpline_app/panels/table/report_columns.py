@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value, table_units
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.kernel_names import short_kernel_name, short_kernel_names
 from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
 from warpline.i18n import tr, translated
 from warpline.storage import Capture
 from warpline_app.panels.table.content import TableColumn, frame_of
 from warpline_app.timeline.draw.name_colors import NameColors
-from warpline_app.timeline.model.kernel_names import short_kernel_name, short_kernel_names
 
 Int64Array = npt.NDArray[np.int64]
 ColorOf = Callable[[int], str | None]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 
+from warpline.analysis.framework.kernel_names import short_kernel_names
 from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import ui_font
-from warpline_app.timeline.model.kernel_names import short_kernel_names
 from warpline_app.timeline.model.layout import PlacedRow
 from warpline_app.timeline.model.row import Content
 

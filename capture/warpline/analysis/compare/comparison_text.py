@@ -13,6 +13,7 @@ from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
 from warpline.analysis.framework.column import Role
+from warpline.analysis.framework.fitting import fit_names
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.markdown import markdown_text
 from warpline.model.sizes import format_bytes
@@ -21,6 +22,7 @@ from warpline.model.times import format_duration
 ROWS = 15
 CONTRIBUTORS = 3
 _TWICE, _TIMES = 2, 10
+_NAME_WIDTH = 120
 _NAMED = 8
 """Facts that only one side tells are named up to so many; JSON holds all."""
 NOTHING = "–"
@@ -300,22 +302,22 @@ def _part_row(part: TimePart) -> Row:
 
 
 def _contributor_row(one: Contributor) -> Row:
-    return (marked(one.name, one), *_times(one.a_ns, one.b_ns), 1)
+    return (marked(fit_names([one.name], _NAME_WIDTH)[0], one), *_times(one.a_ns, one.b_ns), 1)
 
 
 def _table(writer: _Plain | _Markdown, table: TableComparison, *, is_noise: bool) -> list[str]:
     """Rows with their share of the difference, which noise has none of."""
-    role = table.column.role
+    role, shown = table.column.role, table.rows[:ROWS]
     rows: list[Row] = [
         (
-            marked(row.text, row),
+            marked(text, row),
             value_text(role, row.a),
             value_text(role, row.b),
             difference_text(role, row.difference),
             "" if is_noise or row.is_noise else share_text(row.share),
             0,
         )
-        for row in table.rows[:ROWS]
+        for text, row in zip(fit_names([row.text for row in shown], _NAME_WIDTH), shown, strict=True)
     ]
     lines = writer.table(" / ".join(table.keys), rows, last=tr("share"))
     left = len(table.rows) - ROWS

@@ -14,6 +14,7 @@ from warpline.analysis.findings.causes import TITLES, Cause
 from warpline.analysis.findings.finding import Doing, Evidence, Finding, Hop, Severity, Where
 from warpline.analysis.findings.knowledge import for_lines
 from warpline.analysis.findings.segments import distinct
+from warpline.analysis.framework.fitting import fit_names
 from warpline.i18n import english
 from warpline.model.times import format_duration
 
@@ -86,7 +87,7 @@ def line_needed(case: Case, where: Where) -> str:
 
 def shortened(name: str) -> str:
     """The name of a kernel as a sentence can bear it."""
-    return name if len(name) <= _LONG else name[: _LONG - 1] + "…"
+    return fit_names([name], _LONG)[0]
 
 
 def cost(case: Case, time_ns: int) -> dict[str, str | float]:

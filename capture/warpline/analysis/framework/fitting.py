@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from warpline.analysis.framework.kernel_names import short_kernel_names
 from warpline.i18n.width import text_width
 
 _CUT = "…"
@@ -54,6 +55,24 @@ def shorten_apart(texts: Sequence[str], width: int) -> list[str]:
             if len({short[text] for text in group}) < len(group):
                 short |= _told_apart(group, width, ())
     return [short[text] for text in texts]
+
+
+def fit_names(names: Sequence[str], width: int) -> list[str]:
+    """Each name in at most ``width`` columns: a kernel's that is too long without return type, parameters and the tail
+    of its template arguments, as far as that tells it from the others; then as `shorten_apart` does it.
+    """
+    long = [name for name in dict.fromkeys(names) if text_width(name) > width]
+    short: dict[str, list[str]] = {}
+    for name, told in short_kernel_names(name.lstrip() for name in long).items() if long else ():
+        short.setdefault(told, []).append(name)
+    known = {own[0]: told for told, own in short.items() if len(own) == 1}
+    found = []
+    for name in names:
+        bare = name.lstrip()
+        found.append(
+            name[: len(name) - len(bare)] + known.get(bare, bare) if text_width(name) > width else name
+        )
+    return shorten_apart(found, width)
 
 
 def _told_apart(group: Sequence[str], width: int, places: tuple[int, ...]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from warpline.analysis.framework.cell_text import format_value, table_units
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.fitting import shorten, shorten_apart, shorten_place
+from warpline.analysis.framework.fitting import fit_names, shorten, shorten_apart, shorten_place
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
 from warpline.i18n import tr, tr_n, translated
 from warpline.i18n.width import text_width
@@ -23,8 +23,8 @@ def write_text(
 ) -> Iterator[str]:
     """Lines of a table of at most ``width`` columns of text; times in ``unit``, or in one picked for the table.
 
-    Long names are shortened in the middle. At most ``limit`` rows are shown, and it says how many there are. ``only``
-    says what was chosen beside the time range.
+    Long names are shortened, those of kernels to what they do. At most ``limit`` rows are shown, and it says how many
+    there are. ``only`` says what was chosen beside the time range.
     """
     yield from wrapped(f"{translated(report.title)} ({report.name})", width)
     if isinstance(report.result, NotRecorded):
@@ -68,9 +68,7 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
         yield ""
         yield _line([cells.title for cells in chosen], chosen, widths)
         yield _line(["─" * room for room in widths], chosen, widths)
-        fitting = [
-            shorten_apart(cells.fitting(room), room) for cells, room in zip(chosen, widths, strict=True)
-        ]
+        fitting = [cells.fitting(room) for cells, room in zip(chosen, widths, strict=True)]
         for row in zip(*fitting, strict=True):
             yield _line(row, chosen, widths)
 
@@ -93,8 +91,10 @@ class _Cells:
             self.smallest = min(self.natural, max(least, text_width(self.title)))
 
     def fitting(self, room: int) -> list[str]:
-        """The texts; places without their folders where there is no room for these."""
-        return [shorten_place(text, room) for text in self.texts] if self.is_place else self.texts
+        """The texts; where there is no room, places without their folders and kernels by short names."""
+        if self.is_place:
+            return shorten_apart([shorten_place(text, room) for text in self.texts], room)
+        return fit_names(self.texts, room) if self.is_text else self.texts
 
 
 def _footnotes(table: Table) -> Iterator[str]:

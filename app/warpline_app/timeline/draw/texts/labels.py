@@ -11,6 +11,7 @@ import shiboken6
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QFont, QPainter
 
+from warpline.analysis.framework.kernel_names import short_kernel_name, short_kernel_names
 from warpline.i18n import translated
 from warpline.model import format_duration
 from warpline_app.look.theme import Theme
@@ -20,7 +21,6 @@ from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.draw.texts.atlas import Atlas
 from warpline_app.timeline.draw.texts.label_layout import MIDDLE_FROM_PX, LabelPieces, Wanted
 from warpline_app.timeline.draw.texts.short_names import ShortNames
-from warpline_app.timeline.model.kernel_names import short_kernel_name, short_kernel_names
 from warpline_app.timeline.model.state_causes import StateCauses
 from warpline_app.timeline.model.time_model import TimeScale
 

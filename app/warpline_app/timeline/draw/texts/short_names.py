@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.kernel_names import without_prefix
 from warpline_app.timeline.draw.texts.atlas import Atlas
 from warpline_app.timeline.draw.texts.text_order import Int64Array, LineTexts, TextOrder
-from warpline_app.timeline.model.kernel_names import without_prefix
 
 _TEXT_BITS = 24
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline_app.timeline.model import kernel_names
-from warpline_app.timeline.model.kernel_names import short_kernel_name, short_kernel_names
+from warpline.analysis.framework import kernel_names
+from warpline.analysis.framework.kernel_names import short_kernel_name, short_kernel_names
 
 _BASE = "at::TensorIteratorBase&"
 _INNER = "::{lambda()#2}::operator()() const::{lambda()#4}::operator()() const::{lambda(c10::BFloat16)#1}"

@@ -143,6 +143,7 @@ def attempt(kind: str, seeds: list[Any], inputs: Path, out: Path, number: int) -
     """Make one input, do with it what is done with its kind, and tell how that ended and what was done to its seed."""
     rng = random.Random(f"{kind} {number}")
     making = inputs / MAKING
+    actions.empty(inputs)
     making.touch()
     try:
         path, what = make(kind, seeds, inputs, rng)
@@ -169,9 +170,9 @@ def run_kind(kind: str, seeds: list[Any], work: Path, first: int, count: int, se
     until = time.monotonic() + seconds
     of_number = partial(attempt, kind, seeds, inputs, out)
     for number, outcome in fork_server.attempts(of_number, first, first + count):
-        if (inputs / MAKING).exists():
+        # Only who was ended stands still: others are at the next input by now.
+        if outcome["state"] in ("crashed", "timeout") and (inputs / MAKING).exists():
             outcome["state"] = "not made"
-            actions.empty(inputs)
         counts[outcome["state"]] += 1
         if outcome["state"] not in (*GOOD, "not made"):
             seen[signature(outcome)] += 1

@@ -68,7 +68,7 @@ def find_target(view: View, of: str | None = None) -> WaitedFor | None:
 def of_thread(view: View, thread: int) -> WaitedFor:
     """A thread as what is waited for."""
     known = view.capture.threads[thread]
-    title = f"{known.name} ({known.tid})" if known.name else str(known.tid)
+    title = f"{known.name} ({known.tid})" if known.name else f"Thread {known.tid}"
     tracks = tuple(t.index for t in view.capture.tracks if t.thread == thread and t.device is None)
     return WaitedFor(title, None, thread, tracks)
 

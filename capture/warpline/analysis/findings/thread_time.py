@@ -173,9 +173,9 @@ class Threads:
         return self._thread_of_track[self.view.track_of(rows)] if len(rows) else np.empty(0, np.int64)
 
     def name(self, thread: int) -> str:
-        """``loader (490)``."""
+        """``loader (490)``; ``Thread 490``, as its row is called, where it has no name."""
         found = self.view.capture.threads[thread]
-        return f"{found.name} ({found.tid})" if found.name else str(found.tid)
+        return f"{found.name} ({found.tid})" if found.name else f"Thread {found.tid}"
 
     def during(self, thread: int, spans: Sequence[tuple[int, int]]) -> ThreadTime:
         """What a thread did in some stretches of time, cut to them."""

@@ -34,6 +34,10 @@ def library() -> ctypes.CDLL | None:
                 INTEGER,
                 [*[POINTER] * 6, INTEGER, POINTER, *[INTEGER] * 6, *[POINTER] * 6],
             ),
+            "warpline_overlay": (
+                INTEGER,
+                [INTEGER, *[POINTER] * 3, INTEGER, *[POINTER] * 3, INTEGER, *[POINTER] * 3],
+            ),
             "warpline_by_ends": (None, [*[POINTER] * 3, INTEGER, *[POINTER] * 2]),
             "warpline_replay": (
                 None,
@@ -318,16 +322,52 @@ class Index:
         return window, segment
 
 
-def overlay(base: Segments, patch: Segments, start_ns: int, stop_ns: int) -> Segments:
+def overlay(base: Segments, patch: Segments, start_ns: int, stop_ns: int, compiled: bool = True) -> Segments:
     """The base with patches laid over it; both disjoint per actor and inside the range, the base without gaps."""
     if not len(patch):
         return base
     patch = join_segments([patch])
+    loops = library() if compiled else None
+    if loops is not None:
+        return _compiled_overlay(base, patch, loops)
     free = _gaps(patch, np.unique(base.actor), start_ns, stop_ns)
     window, segment = Index(base, start_ns, stop_ns).overlapping(free.actor, free.start, free.stop)
     start = np.maximum(free.start[window], base.start[segment])
     stop = np.minimum(free.stop[window], base.stop[segment])
     return join_segments([base.cut(segment, start, stop), patch])
+
+
+def _compiled_overlay(base: Segments, patch: Segments, loops: ctypes.CDLL) -> Segments:
+    room = len(base) + 2 * len(patch)
+    which, start, stop = (np.empty(room, np.int64) for _ in range(3))
+    columns = [
+        (as_int32(one.actor), np.ascontiguousarray(one.start), np.ascontiguousarray(one.stop))
+        for one in (base, patch)
+    ]
+    below, above = ([address(column) for column in one] for one in columns)
+    count = loops.warpline_overlay(
+        len(base), *below, len(patch), *above, room, address(which), address(start), address(stop)
+    )
+    which, start, stop = which[:count], start[:count], stop[:count]
+    patched = np.flatnonzero(which >= len(base))
+    of_patch = which[patched] - len(base)
+    which[patched] = 0
+    actor, cause, by, place, row = (
+        _laid(getattr(base, name), getattr(patch, name), which, patched, of_patch)
+        for name in ("actor", "cause", "by", "place", "row")
+    )
+    return Segments(actor, start, stop, cause, by, place, row)
+
+
+def _laid(
+    below: IntArray, above: IntArray, which: Int64Array, patched: Int64Array, of_patch: Int64Array
+) -> IntArray:
+    """A column of ``below``, with that of ``above`` where it is patched."""
+    if _is_one(below) and _is_one(above) and below[0] == above[0] and below.dtype == above.dtype:
+        return np.broadcast_to(below[0], len(which))
+    found: IntArray = below[which].astype(np.result_type(below, above), copy=False)
+    found[patched] = above[of_patch]
+    return found
 
 
 def split_at(segments: Segments, index: Index, actor: IntArray, time: Int64Array) -> Segments:

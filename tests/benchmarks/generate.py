@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -91,21 +92,23 @@ def generate(
                 process=process,
                 thread=index,
             )
-            state = builder.track(f"{uri}/state", title="State", role="state", parent=parent)
+            # As a recording has it: what lies below a thread is that thread's.
+            below = partial(builder.track, parent=parent, process=process, thread=index)
+            state = below(f"{uri}/state", title="State", role="state")
             start, duration = clockwork.lane(per_lane // 3, 0.6)
             edges = np.unique(np.concatenate([start, start + duration, start + duration + 400]))
             code = np.arange(len(edges) - 1) % 3
             _add(builder, state, "thread_state", edges[:-1], np.diff(edges), states[code], state_flags[code])
-            api = builder.track(f"{uri}/api", title="CUDA API", role="api", parent=parent)
+            api = below(f"{uri}/api", title="CUDA API", role="api")
             start, duration = clockwork.lane(per_lane, 0.25)
             first = _add(
                 builder, api, "cuda_api", start, duration, rng.choice(calls, per_lane, p=[0.9, 0.07, 0.03])
             )
             launches.append(first)
             if not thread:
-                _steps(builder, parent, clockwork)
+                _steps(builder, below(f"{uri}/phases", title="Phases", role="phases"), clockwork)
             levels = nested_lanes // thread_lanes or 1
-            track = builder.track(f"{uri}/operators", title="Operators", role="operators", parent=parent)
+            track = below(f"{uri}/operators", title="Operators", role="operators")
             _nest(builder, track, clockwork, per_lane, levels, operators if thread % 2 else ranges)
 
         for stream in range(gpu_lanes):
@@ -134,14 +137,13 @@ def generate(
         return builder.finish(progress)
 
 
-def _steps(builder: CaptureBuilder, thread: int, clockwork: _Clockwork) -> None:
+def _steps(builder: CaptureBuilder, track: int, clockwork: _Clockwork) -> None:
     """Steps of a training, one after the other with a pause between."""
     # A small capture has a few all the same.
     step_ns = min(STEP_NS, clockwork.span_ns // 8)
     start = np.arange(0, clockwork.span_ns - step_ns, step_ns)
     duration = clockwork.rng.normal(0.9 * step_ns, 0.02 * step_ns, len(start)).astype(np.int64)
     names = builder.strings(f"ProfilerStep#{number}" for number in range(len(start)))
-    track = builder.track("process/71.1/thread/71.1/phases", title="Phases", role="phases", parent=thread)
     _add(builder, track, "phase", start, np.minimum(duration, step_ns), names)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import sys
 import time
@@ -42,11 +43,15 @@ def cache_folder() -> Path:
 @contextlib.contextmanager
 def whole_or_absent(place: Path) -> Iterator[Path]:
     """A name beside ``place``, whose folder is made: what is written there becomes ``place`` when all went well, and is
-    gone otherwise. Raises OSError.
+    gone otherwise; so is what was left by somebody who was killed while he made the same. Raises OSError.
     """
     making = place.with_name(f"{place.stem}.{uuid.uuid4().hex[:8]}.making")
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for left in place.parent.glob(f"{glob.escape(place.stem)}.*.making"):
+            with contextlib.suppress(OSError):
+                if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                    left.unlink()
         yield making
         os.replace(making, place)
     finally:

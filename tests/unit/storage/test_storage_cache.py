@@ -16,6 +16,7 @@ import pytest
 
 from warpline.model import Cancelled, CaptureFormatError, StorageError
 from warpline.storage import CaptureBuilder, ConversionCache, cache_folder, open_capture
+from warpline.storage.cache import whole_or_absent
 from warpline.storage.columns import hdf5_file
 from warpline.storage.read import archive
 from warpline.storage.read.archive import expand_archive
@@ -335,3 +336,14 @@ with open_capture({str(path)!r}) as capture:
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
         )
     assert (done.stdout, done.stderr) == ("2000\n", "")
+
+
+def test_what_a_killed_maker_left_goes_when_the_same_is_made_again(tmp_path: Path) -> None:
+    place = tmp_path / "table[1].bin"
+    left, at_work = place.with_name("table[1].00000000.making"), place.with_name("table[1].11111111.making")
+    for path in (left, at_work):
+        path.write_bytes(b"half")
+    os.utime(left, (1_000, 1_000))
+    with whole_or_absent(place) as making:
+        making.write_bytes(b"whole")
+    assert {path.name for path in tmp_path.iterdir()} == {place.name, at_work.name}

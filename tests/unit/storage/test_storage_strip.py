@@ -6,8 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,6 +71,23 @@ def test_two_threads_draw_what_one_does(tmp_path: Path, monkeypatch: pytest.Monk
             for least in (0, 1 << 60):
                 monkeypatch.setattr(strip_native, "SPLIT_ENTRIES", least)
                 compare(capture, start, start + length, 700)
+
+
+def test_what_the_second_thread_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    drawn = strip_native.StripLoop._draw_part
+
+    def without_memory(loop: strip_native.StripLoop, *given: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError("for a strip")
+        return drawn(loop, *given)
+
+    monkeypatch.setattr(strip_native, "_CORES", 2)
+    monkeypatch.setattr(strip_native, "SPLIT_ENTRIES", 0)
+    monkeypatch.setattr(strip_native.StripLoop, "_draw_part", without_memory)
+    with write_lanes(tmp_path / "x.h5", [random_lane(rng, n, "bursty") for n in (900, 700)]) as capture:
+        with pytest.raises(MemoryError, match="for a strip"):
+            capture.query(np.arange(2), *capture.span, 300)
 
 
 @pytest.mark.fuzz

@@ -122,10 +122,13 @@ class StripLoop:
             rects, touched = self._draw_part(view, runs, offset_ns, pixels)
             return rects, pixels, touched
         behind: list[tuple[Rects, int]] = []
+        failed: list[Exception] = []
 
         def draw_behind() -> None:
-            part = _below(pixels, middle)
-            behind.append(self._draw_part(view, runs[middle:], offset_ns, part))
+            try:
+                behind.append(self._draw_part(view, runs[middle:], offset_ns, _below(pixels, middle)))
+            except Exception as error:  # such as too little memory: whoever asked for the strip is told
+                failed.append(error)
 
         # The loop runs without Python's lock: lanes on two cores take half as long.
         require_memory()
@@ -135,6 +138,8 @@ class StripLoop:
             rects, touched = self._draw_part(view, runs[:middle], offset_ns, pixels)
         finally:
             helper.join()
+        if failed:
+            raise failed[0]
         more, more_touched = behind[0]
         more[0][:] += middle
         return _joined(rects, more), pixels, touched + more_touched

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from hypothesis import given
@@ -232,3 +234,18 @@ def test_ids_of_two_processes_are_told_apart_where_there_is_room(
     events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
     ids = [event["args"]["correlation"] for event in events if event.get("name") == "cudaLaunchKernel"]
     assert ids == ([highest, 2 * highest + 1] if is_room else [highest, highest])
+
+
+def test_a_stack_that_the_capture_has_not_is_left_out(made: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.h5"
+    shutil.copy(made.path, path)
+    with h5py.File(path, "r+") as file:
+        file["kinds/sample/attributes/stack"][0] = 1 << 30
+    with open_capture(path) as capture:
+        document = json.loads(written(capture, tmp_path / "out.json").read_bytes())
+    whole = json.loads(written(made, tmp_path / "whole.json").read_bytes())
+    without = [
+        sum(event["ph"] == "P" and "sf" not in event for event in one["traceEvents"])
+        for one in (whole, document)
+    ]
+    assert without[1] == without[0] + 1

@@ -239,7 +239,7 @@ class _Writer:
         if "stack" in table.attributes:
             values, validity = table.column("stack")
             position = table.indices_of(rows)
-            valid = validity[position]
+            valid = validity[position] & (values[position] < len(self._capture.stacks[0]))
             unique, inverse = np.unique(values[position][valid], return_inverse=True)
             self._stacks.update(unique.tolist())
             references = np.array([*(f',"sf":{stack}' for stack in unique.tolist()), ""], object)

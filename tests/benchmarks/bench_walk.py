@@ -4,8 +4,8 @@
 
 The whole window runs; every event that Qt delivers is timed as processor time of the window's thread (not the wall:
 others work on this machine). An exception, a message of Qt or a thread that fails ends the walk with status 1. Memory
-is what is anonymous, every tenth of the walk, and at its end without selection and search. The yardstick is a picture
-of the same window with plain rectangles.
+is what is anonymous, every tenth of the walk, and at its end without selection and search. What the window's thread did
+in an event that takes over 40 ms is printed. The yardstick is a picture of the same window with plain rectangles.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
@@ -45,6 +46,8 @@ with imports_uncollected():
     from warpline_app.window.main_window import MainWindow
 
 FRAME_MS = 1000 / 60
+SLOW_MS = 40.0
+"""Of processor time: what an event did that takes longer is looked at."""
 SIZE = (1480, 900)
 LETTERS = "WWWSSSADFZRMPHLJKN"
 KEYS = (
@@ -65,19 +68,51 @@ class Timed(QApplication):
     """Counts the processor time of every event that is delivered, nested ones with the outer one."""
 
     turns_ms: list[float]
-    _inside = False
+    began: float | None = None
+    """processor time of the window's thread at which the event in hand began"""
 
     def notify(self, receiver: QObject, event: QEvent) -> bool:
         """Deliver an event. Called by Qt."""
-        if self._inside:
+        if self.began is not None:
             return super().notify(receiver, event)
-        self._inside = True
-        began = time.thread_time()
+        self.began = began = time.thread_time()
         try:
             return super().notify(receiver, event)
         finally:
-            self._inside = False
+            self.began = None
             self.turns_ms.append((time.thread_time() - began) * 1e3)
+
+
+class SlowEvents:
+    """Looks from a second thread at what the window's thread does in an event that takes long."""
+
+    def __init__(self, application: Timed) -> None:
+        self._application, self._ident = application, threading.get_ident()
+        self._clock = time.pthread_getcpuclockid(self._ident)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="slow-events")
+        self.told: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        known: float | None = None
+        while not self._stopped.wait(0.005):
+            began = self._application.began
+            if began is None or began == known:
+                continue
+            spent = (time.clock_gettime(self._clock) - began) * 1e3
+            # The event may have ended meanwhile, and another have begun.
+            if spent > SLOW_MS and self._application.began == began:
+                known = began
+                stack = "".join(traceback.format_stack(sys._current_frames()[self._ident])[-12:])
+                self.told.append(f"an event has taken {spent:.0f} ms so far:\n{stack}")
 
 
 def wait(milliseconds: int) -> None:
@@ -227,11 +262,12 @@ def walk(capture: Path, seconds: float, seed: int) -> int:
         memory = [anonymous_mb()]
         began = time.monotonic()
         actions = 0
-        while time.monotonic() - began < seconds:
-            hand.act()
-            actions += 1
-            if time.monotonic() - began > len(memory) * seconds / 10:
-                memory.append(anonymous_mb())
+        with SlowEvents(application) as slow:
+            while time.monotonic() - began < seconds:
+                hand.act()
+                actions += 1
+                if time.monotonic() - began > len(memory) * seconds / 10:
+                    memory.append(anonymous_mb())
         turns = np.array(application.turns_ms)
         window.tool_row.search.setText("")
         for _ in range(5):
@@ -253,7 +289,7 @@ def walk(capture: Path, seconds: float, seed: int) -> int:
         ["event", *names, f"over {FRAME_MS:.1f} ms", "yardstick"],
         [["CPU ms", *(f"{value:.1f}" for value in values), f"{late:.2f} %", f"{plain:.2f}"]],
     )
-    for text in wrong[:5]:
+    for text in (*slow.told[:5], *wrong[:5]):
         print(text)
     return len(wrong)
 

@@ -210,9 +210,9 @@ class RandomUser:
     def touch(self, steps: int) -> None:
         """Clicks, drags, wheel and keys on anything that is seen on the tab in front."""
         for _ in range(steps):
-            if self.window.workspace.front is None:
-                return
             page = self.window.tabs.currentWidget()
+            if self.window.workspace.front is None or page is None:
+                return
             seen = [widget for widget in page.findChildren(QWidget) if widget.isVisible()]
             target, what = self.random.choice([page, *seen]), self.random.random()
             at = self._place(target)

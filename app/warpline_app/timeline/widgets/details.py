@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from warpline_app.timeline.model.curves import (
     CurveTask,
     GroupTask,
@@ -24,7 +22,6 @@ from warpline_app.timeline.widgets.overview import Overview
 from warpline_app.timeline.widgets.ruler import Ruler
 
 COUNTED_LANES = 4096
-COUNTED_AT_ONCE = 32
 AnyTask = CurveTask | GroupTask
 
 
@@ -155,16 +152,16 @@ class Details:
         self._header.set_linked(frozenset(keys))
 
     def _count_range(self, done: int = 0, so_far: int = 0) -> None:
-        """Counts the events of the selected range some lanes at a time: ``done`` of them have ``so_far``."""
-        selected = self._scene.state.range_selection
+        """Counts the events of the selected range lane by lane: ``done`` of them have ``so_far``."""
+        capture, selected = self._scene.capture, self._scene.state.range_selection
         count = None
         # Every lane, shown or not: the panels below count the same.
-        lanes = len(self._scene.capture.lanes)
-        if selected is not None and lanes <= COUNTED_LANES:
-            part = np.arange(done, min(done + COUNTED_AT_ONCE, lanes))
-            count = so_far + self._scene.capture.count_in(part, *selected)
-            if done + COUNTED_AT_ONCE < lanes:
-                self._work.submit("range", lambda: self._count_range(done + COUNTED_AT_ONCE, count))
+        if selected is not None and len(capture.lanes) <= COUNTED_LANES:
+            count = so_far
+            if done < len(capture.lanes):
+                # The pages that the ends of a lane lie in may have to come from the disk: one is a piece of work.
+                count += capture.count_in([done], *selected)
+                self._work.submit("range", lambda: self._count_range(done + 1, count))
                 return
         self._ruler.set_event_count(count)
         self._canvas.overlay.find_related()

@@ -307,19 +307,16 @@ def _host_cut(
         host = _cut(view, host, actor, _borders(scope, target))
     thread, start, stop = loading_events(view, target)
     calls = waiting_calls(host)  # for as long as one lasted the host could have worked ahead
-    host = _cut(
-        view,
-        host,
-        np.concatenate([thread, thread, calls.thread]),
-        np.concatenate([start, stop, calls.stop + calls.waited_ns]),
-    )
+    actors = [thread, thread, calls.thread]
+    borders = [start, stop, calls.stop + calls.waited_ns]
     for time in found:
         gaps = np.flatnonzero((time.segments.cause == Cause.LAUNCH) & (time.segments.by >= 0))
-        by = time.segments.by[gaps]
         # Gaps lie one after the other, and so do their ends in turn.
-        borders = np.column_stack((time.segments.start[gaps], time.segments.stop[gaps])).reshape(-1)
-        host = _cut(view, host, np.repeat(by, 2), borders)
-    return host
+        ends = np.column_stack((time.segments.start[gaps], time.segments.stop[gaps])).reshape(-1)
+        actors.append(np.repeat(time.segments.by[gaps], 2))
+        borders.append(ends)
+    # All at once: each cut writes everybody's time anew.
+    return _cut(view, host, np.concatenate(actors), np.concatenate(borders))
 
 
 def _cut(view: View, segments: Segments, actor: IntArray | int, borders: Int64Array) -> Segments:

@@ -70,11 +70,14 @@ class Timed(QApplication):
     turns_ms: list[float]
     began: float | None = None
     """processor time of the window's thread at which the event in hand began"""
+    doing = ""
+    """the type of that event, and who gets it"""
 
     def notify(self, receiver: QObject, event: QEvent) -> bool:
         """Deliver an event. Called by Qt."""
         if self.began is not None:
             return super().notify(receiver, event)
+        self.doing = f"{event.type().name} of {type(receiver).__name__}"
         self.began = began = time.thread_time()
         try:
             return super().notify(receiver, event)
@@ -112,7 +115,7 @@ class SlowEvents:
             if spent > SLOW_MS and self._application.began == began:
                 known = began
                 stack = "".join(traceback.format_stack(sys._current_frames()[self._ident])[-12:])
-                self.told.append(f"an event has taken {spent:.0f} ms so far:\n{stack}")
+                self.told.append(f"{self._application.doing} has taken {spent:.0f} ms so far:\n{stack}")
 
 
 def wait(milliseconds: int) -> None:

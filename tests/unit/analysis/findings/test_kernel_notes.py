@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.analysis.findings.test_engine import MS, threads_capture
 
+from warpline.analysis.findings.catalogue.kernels import longest_first
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Finding
 from warpline.analysis.framework.selection import Selection, View
@@ -164,3 +167,9 @@ def test_a_range_in_an_idle_stretch_knows_what_comes_behind_it(tmp_path: Path) -
             if (budget := diagnose(View(capture, Selection(start, stop))).budget) is not None
         ]
     assert causes == [["host"], ["end"]]
+
+
+@given(st.lists(st.integers(0, 30), max_size=80))
+def test_the_longest_are_those_that_a_full_sort_puts_first(lengths: list[int]) -> None:
+    duration = np.array(lengths, np.int64)
+    np.testing.assert_array_equal(longest_first(duration), np.argsort(-duration, kind="stable")[:20])

@@ -57,18 +57,16 @@ def of_kernels(case: Case) -> Iterator[Finding]:
     rest = ~communication_ids(case.view)[events.name]
     for kind in _kinds(case, events):
         own = kind.which & rest
-        told = list(_told(case, kind, events.take(own)))
+        told = list(_told(case, kind, events.take(own))) if own.any() else []
         if told:
             rest &= ~own
             yield from told
     computed = int(case.pieces.length[case.category == NUMBER["computation"]].sum())
     if computed > 0.8 * case.whole_ns:
-        left = events.take(rest)
-        names, inverse = distinct(left.name)
-        total = np.bincount(inverse, left.inside, len(names)) if len(names) else np.zeros(1)
+        left = events if rest.all() else events.take(rest)
         largest = _Kind(
             "gpu_kernels", english("The {device} is busy: its largest kernel", device=case.device),
-            inverse == int(np.argmax(total)),
+            left.name == _largest_name(left),
             english("Only less work, or better kernels, help: fuse, lower the precision, choose larger tiles."),
         )  # fmt: skip
         yield from _told(case, largest, left.take(largest.which))
@@ -168,6 +166,22 @@ def _on_plain_cores(case: Case, events: SelectedEvents) -> npt.NDArray[np.bool_]
     return found
 
 
+def _largest_name(events: SelectedEvents) -> int:
+    """The string id of the kernel that takes most of the range; 0 where there is none."""
+    total = np.bincount(events.name, events.inside, 1)
+    return int(np.argmax(total))
+
+
+def longest_first(duration: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Places of the longest, the first of equals first: a full sort looks at millions for these few."""
+    if len(duration) > _ROWS:
+        least = np.partition(duration, len(duration) - _ROWS)[len(duration) - _ROWS]
+        places = np.flatnonzero(duration >= least)
+    else:
+        places = np.arange(len(duration))
+    return places[np.argsort(-duration[places], kind="stable")[:_ROWS]]
+
+
 def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
     """A note about some kernels: the GPU is used, whatever could be better."""
     view = case.view
@@ -175,17 +189,16 @@ def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
     time = int((stop - start).sum())
     if not time or time < kind.least * case.whole_ns:
         return
-    names, inverse = distinct(events.name)
-    most = int(names[int(np.argmax(np.bincount(inverse, events.inside)))])
-    kernel = view.capture.strings[most]
+    kernel = view.capture.strings[_largest_name(events)]
     text = english_n(
         "{title}: {count:,} kernel takes {time} of {whole} ({percent:.0f} %): {kernel}.",
         "{title}: {count:,} kernels take {time} of {whole} ({percent:.0f} %), first of all {kernel}.",
         len(events), title=kind.title, kernel=shortened(kernel), **cost(case, time),
     )  # fmt: skip
-    longest = np.argsort(-events.duration, kind="stable")[:_ROWS]
     evidence = Evidence(
-        np.column_stack((start, stop)), tuple(events.row[longest].tolist()), case.target.tracks
+        np.column_stack((start, stop)),
+        tuple(events.row[longest_first(events.duration)].tolist()),
+        case.target.tracks,
     )
     share = time / case.whole_ns
     yield Finding(

@@ -105,17 +105,24 @@ class SlowEvents:
         self._thread.join()
 
     def _watch(self) -> None:
-        known: float | None = None
+        current: float | None = None
+        seen: dict[str, float] = {}
+        is_told = False
         while not self._stopped.wait(0.005):
             began = self._application.began
-            if began is None or began == known:
+            if began is None:
                 continue
+            if began != current:
+                current, seen, is_told = began, {}, False
             spent = (time.clock_gettime(self._clock) - began) * 1e3
+            place = "".join(traceback.format_stack(sys._current_frames()[self._ident])[-3:])
             # The event may have ended meanwhile, and another have begun.
-            if spent > SLOW_MS and self._application.began == began:
-                known = began
-                stack = "".join(traceback.format_stack(sys._current_frames()[self._ident])[-12:])
-                self.told.append(f"{self._application.doing} has taken {spent:.0f} ms so far:\n{stack}")
+            if is_told or self._application.began != began:
+                continue
+            seen.setdefault(place, spent)
+            if is_told := spent > SLOW_MS:
+                places = "".join(f" after {when:.0f} ms:\n{stack}" for stack, when in seen.items())
+                self.told.append(f"{self._application.doing} has taken {spent:.0f} ms so far;{places}")
 
 
 def wait(milliseconds: int) -> None:

@@ -17,8 +17,11 @@ import ctypes, glob, json, os, threading, time
 
 def agent():  # the thread that samples has been there from the beginning
     for task in sorted(glob.glob("/proc/self/task/*"), key=lambda path: int(path.rpartition("/")[2])):
-        if open(task + "/comm").read().strip() == "warpline-agent":
-            return task + "/fd"
+        try:
+            if open(task + "/comm").read().strip() == "warpline-agent":
+                return task + "/fd"
+        except FileNotFoundError:
+            pass  # a thread that was joined, and goes
 
 def open_in(folder):
     found = {}

@@ -42,6 +42,7 @@ with imports_uncollected():
     from warpline_app.look.application import make_application
     from warpline_app.look.collecting import CycleCollector
     from warpline_app.panels.frame.registry import all_panels
+    from warpline_app.session.background import wait_for_jobs
     from warpline_app.session.settings import Settings
     from warpline_app.window.main_window import MainWindow
 
@@ -285,6 +286,7 @@ def walk(capture: Path, seconds: float, seed: int) -> int:
         wait_until(lambda: hand.view.is_idle and window.panels.is_settled)
         memory.append(anonymous_mb())
         window.close()
+        wait_for_jobs()
         wait(100)
     plain = yardstick_ms()
     print(

@@ -106,8 +106,12 @@ def _wait_at_the_end() -> None:
         application.aboutToQuit.connect(wait_for_jobs)
 
 
-def wait_for_jobs(timeout_ms: int = 5_000) -> None:
-    """Cancel what still runs and wait for it: called when the application quits."""
+def wait_for_jobs(timeout_ms: int = 60_000) -> None:
+    """Cancel what still runs and wait for it, each so long: called when the application quits, whose windows are gone.
+
+    A sort of a hundred million rows cannot be cancelled, and a thread that comes back to Python behind its end aborts
+    the process.
+    """
     for job in list(_running):
         job.cancel()
     for job in list(_running):

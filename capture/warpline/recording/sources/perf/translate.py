@@ -50,6 +50,10 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     _add_source(perf, builder)
 
 
+_MOST_CORES = 1 << 16
+"""More than any kernel has (NR_CPUS): a number above is damage."""
+
+
 def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: CaptureBuilder) -> Marks:
     names = ("pid", "tid", "time_ns", "cpu", "misc")
     parts = [spool.columns(perf_records.SWITCH, perf_records.switch, names) for spool in perf]
@@ -58,13 +62,14 @@ def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: 
     )
     time_ns = stamp.view(np.int64)
     fits = (time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)
+    fits &= cpu < _MOST_CORES
     for nobody in _NOBODY:
         fits &= tid != nobody
     if not fits.all():
         builder.add_skipped(
             english("switch records"),
             int((~fits).sum()),
-            english("without a thread, or outside the recording"),
+            english("without a thread or a core, or outside the recording"),
         )
         pid, tid, time_ns, cpu, misc = pid[fits], tid[fits], time_ns[fits], cpu[fits], misc[fits]
     thread = translation.threads.lookup(pid, tid, time_ns)

@@ -7,6 +7,8 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from tests.unit.recording.recording_tools import (
 from warpline.recording.finalise import finalise
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.perf import records as perf_records
+from warpline.recording.sources.perf.translate import _switch_marks
 from warpline.recording.sources.registry import default_trace
 from warpline.recording.sources.wakeups import records as wakeup_records
 from warpline.recording.sources.wakeups.collect import (
@@ -32,7 +35,7 @@ from warpline.recording.sources.wakeups.collect import (
 from warpline.recording.spool import records
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.recording.unavailable import Unavailable
-from warpline.storage import open_capture
+from warpline.storage import CaptureBuilder, open_capture
 
 FORMAT = """name: sched_waking
 ID: 375
@@ -215,3 +218,21 @@ def test_runnable_time_is_what_the_scheduler_counted(tmp_path: Path) -> None:
             assert states.total("runnable", own) == pytest.approx(row["run_queue_ns"], rel=0.2)
             compared += 1
     assert compared >= 3
+
+
+def test_a_core_beyond_any_machines_is_damage(tmp_path: Path) -> None:
+    columns = {
+        "pid": np.array([7, 7, 7], np.uint32),
+        "tid": np.array([7, 7, 0], np.uint32),
+        "time_ns": np.array([10, 20, 30], np.uint64),
+        "cpu": np.array([1, 520_627_911, 1], np.uint32),
+        "misc": np.zeros(3, np.uint16),
+    }
+    spool = SimpleNamespace(columns=lambda _type, _dtype, names: [columns[name] for name in names])
+    threads = SimpleNamespace(lookup=lambda pid, _tid, _time: np.zeros(len(pid), np.int64))
+    translation = SimpleNamespace(start_ns=0, stop_ns=100, threads=threads)
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        marks = _switch_marks(cast("Any", translation), [cast("Any", spool)], builder)
+        (skipped,) = builder.contents().skipped
+    assert marks.cpu.tolist() == [1]
+    assert skipped.count == 2

@@ -90,19 +90,21 @@ def _meanwhile(case: Case, pieces: Int64Array) -> tuple[Doing, ...]:
     )
     times = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
     kinds = [kind for kind in ("operator", "range", "phase", "other") if kind in view.capture.kinds]
-    events = join_events([view.events(kind, others) for kind in kinds])
-    inside = covered_ns(times, events.start, events.stop)
-    names, number = np.unique(events.name, return_inverse=True)
-    if not len(names):
+    inside = np.zeros(max(len(view.capture.strings), 1))
+    for kind in kinds:
+        for part in view.batches(kind, others):
+            inside += np.bincount(part.name, covered_ns(times, part.start, part.stop), len(inside))
+    best = int(np.argmax(inside))
+    if not inside[best]:
         return ()
-    best = int(np.argmax(np.bincount(number.reshape(-1), inside)))
-    own = np.flatnonzero(number.reshape(-1) == best)
-    time = int(covered_ns(merge_intervals(events.start[own], events.stop[own]), *times).sum())
+    wanted = np.arange(len(inside)) == best
+    events = join_events([view.events(kind, others, wanted) for kind in kinds])
+    time = int(covered_ns(merge_intervals(events.start, events.stop), *times).sum())
     if time < _MOST * int((times[1] - times[0]).sum()):
         return ()
-    shown = int(view.track_of(events.row[own[[int(np.argmax(inside[own]))]]])[0])
+    shown = int(view.track_of(events.row[[int(np.argmax(events.duration))]])[0])
     who = case.threads.name(view.capture.tracks[shown].thread or 0)
-    name = view.capture.strings[int(names[best])]
+    name = view.capture.strings[best]
     return (Doing(who, english("is in {name} for {time} of it", name=name, time=format_duration(time))),)
 
 

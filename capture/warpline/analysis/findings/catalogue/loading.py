@@ -82,7 +82,7 @@ def _in_main(case: Case, pieces: Int64Array, gain: int) -> _Told:
     where = _where(case, pieces)
     text = english(
         "Data loading costs {time} of {whole} ({percent:.0f} %): {who} waits for {place}, which runs in the main "
-        "process. Loading in workers would give at most {factor} x.",
+        "process. Loading in workers would give at most {factor} ×.",
         **_fields(case, pieces, gain, where),
     )
     remedy = english("Load in workers (num_workers), and let them fetch ahead.")
@@ -99,7 +99,7 @@ def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Told:
         where = _where(case, pieces[works])
         text = english(
             "Data loading costs {time} of {whole} ({percent:.0f} %), most of which the main process itself takes over "
-            "what workers have made, at {place}: unpickling, collating, copying. Without it at most {factor} x.",
+            "what workers have made, at {place}: unpickling, collating, copying. Without it at most {factor} ×.",
             **_fields(case, pieces, gain, where),
         )
         remedy = english(
@@ -109,7 +109,7 @@ def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Told:
     where, doing, remedy = _workers_doing(case, pieces)
     text = english(
         "Data loading costs {time} of {whole} ({percent:.0f} %): {who} waits for workers. {doing} Without that wait at "
-        "most {factor} x.",
+        "most {factor} ×.",
         doing=doing, **_fields(case, pieces, gain, where),
     )  # fmt: skip
     return _Told(english("Workers that load too slowly"), text, remedy, where)

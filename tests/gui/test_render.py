@@ -119,3 +119,36 @@ def test_without_a_display_view_says_what_to_do(sample: Path) -> None:
     assert result.returncode == 2
     assert "warpline render" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+WITHOUT_WIDGETS = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication
+from warpline.interchange.export.exporting import export_capture
+from warpline.model.errors import ExportError
+from warpline.storage import open_capture
+application = QCoreApplication([])
+with open_capture(Path(sys.argv[1])) as capture:
+    try:
+        export_capture(capture, Path(sys.argv[2]))
+    except ExportError as error:
+        print(error)
+"""
+
+
+def test_a_program_whose_application_cannot_draw_is_told_so(sample: Path, tmp_path: Path) -> None:
+    """Qt would abort it."""
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_WIDGETS, str(sample), str(tmp_path / "x.svg")],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (
+        result.stdout
+        == "this program has a QCoreApplication, which cannot draw; make a QApplication instead\n"
+    )
+    assert not (tmp_path / "x.svg").exists()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QApplication
 
 from warpline.analysis.compare.comparison import Comparison
 from warpline.library.opening import Opened
 from warpline_app.comparison.page import ComparisonPage
-from warpline_app.pictures.rendering import prepare_offscreen, save_picture, wait_until
+from warpline_app.pictures.rendering import require_widgets, save_picture, wait_until
 from warpline_app.session.comparing import ComparedFiles, ComparedPair
 from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Workspace
@@ -24,8 +23,7 @@ def write_picture(found: Comparison, path: Path) -> None:
 
     The captures stay open: they are their owner's.
     """
-    if QApplication.instance() is None:
-        prepare_offscreen(SCALE)
+    require_widgets(SCALE)
     a, b = (Opened(side.run.capture, Path(side.run.path)) for side in (found.a, found.b))
     pair = ComparedPair(ComparedFiles(a, b, found))
     page = ComparisonPage(pair, Workspace(Settings.kept_nowhere()))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QApplication
 
 from warpline.i18n import tr
 from warpline.interchange.export.exporter import ExportJob, SizeModel
@@ -18,7 +17,7 @@ from warpline.interchange.export.output_files import replacing
 from warpline.interchange.export.selection import ExportSelection
 from warpline.interchange.export.title import title_of
 from warpline.model.errors import ExportError
-from warpline_app.pictures.rendering import DEFAULT_SIZE, Picture, prepare_offscreen, render, save_picture
+from warpline_app.pictures.rendering import DEFAULT_SIZE, Picture, render, require_widgets, save_picture
 from warpline_app.timeline.draw.shapes import MAX_SHAPES, rectangles_of
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ class PngExporter:
     def export(self, job: ExportJob) -> Path:
         """See `warpline.interchange.export.exporter.Exporter`. Draws in the calling thread, which must be Qt's."""
         capture, selection, out = job.capture, job.selection, job.out
-        if QApplication.instance() is None:
-            prepare_offscreen(1.0)
+        require_widgets()
         self._draw(capture, picture_of(capture, selection), out)
         return out
 

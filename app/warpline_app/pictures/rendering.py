@@ -42,6 +42,25 @@ class Picture:
     theme: str = "dark"
 
 
+def require_widgets(scale: float = 1.0) -> None:
+    """An application that can draw: that of this process, or one that needs no display.
+
+    Raises ExportError where the process has one without widgets, in which Qt would abort, and where there is no font.
+    """
+    from PySide6.QtWidgets import QApplication
+
+    existing = QApplication.instance()
+    if existing is None:
+        prepare_offscreen(scale)
+    elif not isinstance(existing, QApplication):
+        raise ExportError(
+            tr(
+                "this program has a {kind}, which cannot draw; make a QApplication instead",
+                kind=type(existing).__name__,
+            )
+        )
+
+
 def prepare_offscreen(scale: float) -> QApplication:
     """An application that needs no display. Must come before any other in this process.
 

@@ -113,9 +113,9 @@ def storage(file: h5py.File, name: str, rng: random.Random) -> None:
             file, name, shape=(n,), dtype=values.dtype, external=[("/etc/passwd", 0, n * values.itemsize)]
         )
     elif kind == 4:
-        _replace(
-            file, name, shape=(n,), dtype=values.dtype, external=[("../outside.raw", 0, h5py.h5f.UNLIMITED)]
-        )
+        # Beside the file, wherever whoever tries it stands: later changes may write there.
+        outside = f"{file.filename}.raw"
+        _replace(file, name, shape=(n,), dtype=values.dtype, external=[(outside, 0, h5py.h5f.UNLIMITED)])
     elif kind == 5:
         layout = h5py.VirtualLayout((n,), values.dtype)
         layout[:] = h5py.VirtualSource(rng.choice(["/etc/passwd", "./other.h5", "."]), name, (n,))

@@ -7,7 +7,6 @@ import json
 import random
 import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -109,18 +108,10 @@ def _elf_seeds(_data: Path | None) -> list[bytes]:
     return [path.read_bytes() for path in found[:2]]
 
 
-@cache
-def _application() -> None:
-    from PySide6.QtCore import QCoreApplication
-
-    QCoreApplication.instance() or QCoreApplication([])
-
-
 def run_settings(data: bytes) -> None:
     """What the window remembers, in a file that anybody may have edited."""
     from warpline_app.session.settings import Settings
 
-    _application()
     path = scratch() / "settings.ini"
     path.write_bytes(data)
     settings = Settings(path)

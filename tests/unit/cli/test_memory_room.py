@@ -11,7 +11,7 @@ from tests.unit.analysis.framework.host_work import write_launches
 
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import View
-from warpline.analysis.structure.nested.nested_sums import operator_sums, path_trees
+from warpline.analysis.structure.nested.nested_sums import path_trees, typed_sums
 from warpline.memory_room import require_memory
 
 
@@ -31,7 +31,7 @@ def test_threads_that_add_up_what_nests_do_not_begin_without_room(
     with write_launches(tmp_path / "x.h5", 0) as capture:
         monkeypatch.setattr(mmap, "mmap", none)
         with pytest.raises(MemoryError):
-            list(operator_sums(View(capture)))
+            list(typed_sums(View(capture), "Operator"))
         with pytest.raises(MemoryError):
             path_trees(View(capture), ("operator",), 10, False, lambda _entries: ())
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.loops.grouped import group_sums
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values, unrecorded
@@ -41,24 +42,21 @@ def range_states(view: View, _options: Options) -> Table | NotRecorded:
     if not view.has("thread_state"):
         return missing("thread_state")
     groups, states = Groups(), StateTimes(view.everything())
-    times, total, count = np.zeros((0, len(TOLD)), np.int64), _NONE, _NONE
+    sums = np.zeros((len(TOLD) + 2, 0), np.int64)
     for thread, tracks in _tracks_by_thread(view).items():
         for place, kind in enumerate(KINDS):
             for events in view.batches(kind, tracks):
                 events = events.take(events.inside > 0)
                 code = groups.codes(np.full(len(events), place), events.name.astype(np.int64))
-                missing_rows = max(0, int(code.max(initial=-1)) + 1 - len(total))
-                times = np.pad(times, ((0, missing_rows), (0, 0)))
-                total, count = np.pad(total, (0, missing_rows)), np.pad(count, (0, missing_rows))
+                missing_rows = max(0, int(code.max(initial=-1)) + 1 - sums.shape[1])
+                sums = np.pad(sums, ((0, 0), (0, missing_rows)))
                 start = np.maximum(events.start, view.start_ns)
-                np.add.at(times, code, states.times_in(thread, start, start + events.inside))
-                np.add.at(total, code, events.inside)
-                count += np.bincount(code, minlength=len(count))
-    order = np.argsort(-total, kind="stable")
-    return _table(view, groups, order, times[order], total[order], count[order])
-
-
-_NONE = np.zeros(0, np.int64)
+                told = states.times_in(thread, start, start + events.inside)
+                one = np.ones(len(code), np.int64)
+                sums += group_sums(code, sums.shape[1], [*told.T, events.inside, one])
+    order = np.argsort(-sums[-2], kind="stable")
+    *times, total, count = sums[:, order]
+    return _table(view, groups, order, np.stack(times, 1), total, count)
 
 
 def _tracks_by_thread(view: View) -> dict[int, frozenset[int]]:

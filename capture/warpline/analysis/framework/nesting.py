@@ -26,6 +26,7 @@ def library() -> ctypes.CDLL | None:
             "warpline_parents": (None, [INTEGER, *[POINTER] * 5]),
             "warpline_levels": (None, [INTEGER, *[POINTER] * 2]),
             "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
+            "warpline_uncovered": (None, [INTEGER, *[POINTER] * 6]),
             "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
             "warpline_grouped": (None, [INTEGER, POINTER, POINTER, INTEGER, *[POINTER] * 3]),
             "warpline_search": (None, [INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
@@ -33,6 +34,8 @@ def library() -> ctypes.CDLL | None:
             "warpline_pair_totals": (None, [INTEGER, *[POINTER] * 5, INTEGER, INTEGER, POINTER]),
             "warpline_nested": (INTEGER, [POINTER, POINTER]),
             "warpline_nested_free": (None, [POINTER]),
+            "warpline_entries_add": (INTEGER, [POINTER, INTEGER, POINTER, POINTER]),
+            "warpline_entries_free": (None, [POINTER]),
             "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 4]),
             "warpline_gaps": (INTEGER, [POINTER, POINTER]),
             "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
@@ -238,8 +241,18 @@ def window_pairs(first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64
     return window, first[window] + offset
 
 
-def uncovered_times(start: Int64Array, stop: Int64Array, parent: Int64Array) -> Int64Array:
+def uncovered_times(
+    start: Int64Array, stop: Int64Array, parent: Int64Array, compiled: bool = True
+) -> Int64Array:
     """Duration of each event less the union of its direct children (int64 ns), which may overlap each other."""
+    found = library() if compiled else None
+    if found is not None:
+        columns = [np.require(column, np.int64, ["C", "A"]) for column in (start, stop, parent)]
+        # Lanes one after the other are few runs, which a stable sort merges.
+        order = np.argsort(columns[0], kind="stable").astype(np.int64, copy=False)
+        own, reach = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+        found.warpline_uncovered(len(order), *map(address, (order, *columns, own, reach)))
+        return own
     child = np.flatnonzero(parent >= 0)
     child = child[np.lexsort((start[child], parent[child]))]
     if not len(child):

@@ -6,60 +6,29 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from warpline.analysis.framework.loops.nested import FIGURES
 from warpline.analysis.framework.nesting import window_pairs, windows
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import kind_code
-from warpline.analysis.paddle.operator_groups import (
-    OperatorGroups,
-    OperatorLines,
-    joined_groups,
-    merged_groups,
-    summed,
-)
+from warpline.analysis.paddle.operator_groups import OperatorLines, compiled_groups, summed
 from warpline.analysis.paddle.operator_table import merged, operator_lines, operator_table
 from warpline.analysis.structure.event_types import type_code
 from warpline.analysis.structure.host_events import ThreadEvents, threads_with_events
-from warpline.analysis.structure.nested.nested_sums import operator_sums
 
 
 def operator(view: View, options: Options) -> Table | NotRecorded:
     """Operators with their parts and the GPU work launched in them."""
     if not view.has("operator"):
         return missing("operator")
-    parts = _compiled_parts(view, options)
+    parts = compiled_groups(view, "Operator", by_thread=options.by_thread)
     if parts is None:
         parts = []
         for found in threads_with_events(view):
             for line in _lines_of(view, found, options):
                 parts += summed([line])
     return operator_table(view, parts, options, view.capture.strings.__getitem__, "Operators")
-
-
-def _compiled_parts(view: View, options: Options) -> list[OperatorGroups] | None:
-    """What `_lines_of` gives added up, from one pass over each thread; None where that is not compiled."""
-    parts: list[OperatorGroups] = []
-    operators = kind_code(view, "operator")
-    for thread, found in operator_sums(view):
-        if found is None:
-            return None
-        entries = found.entries
-        first, part, last = entries["key"].T
-        has_cpu = last == -1
-        groups = OperatorGroups(
-            np.full(len(entries), thread if options.by_thread else 0, np.int64),
-            (first, part, np.maximum(last, -1)),
-            has_cpu,
-            np.where(has_cpu & (part < 0), operators, entries["kind"]),
-            *(entries[name] for name in FIGURES),
-        )
-        if len(entries):
-            parts = [merged_groups(joined_groups([*parts, groups]))]
-    return parts
 
 
 def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[OperatorLines]:

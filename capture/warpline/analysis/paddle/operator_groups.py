@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.entries import FIGURES, EntryTable
 from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
-from warpline.analysis.framework.tables import combine_keys
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import combine_keys, kind_code
+from warpline.analysis.structure.nested.nested_sums import typed_sums
 
 Int64Array = npt.NDArray[np.int64]
 LEVELS = 3
@@ -50,6 +54,10 @@ class OperatorGroups:
     self_gpu: Int64Array
 
 
+_NONE = np.empty(0, np.int64)
+NO_GROUPS = OperatorGroups(_NONE, (_NONE,) * LEVELS, np.empty(0, bool), *(_NONE,) * 10)
+
+
 def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
     """The lines of one thread added up by what they stand for, so that memory holds one thread's events at a time."""
     result = []
@@ -78,6 +86,39 @@ def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
                 )
             )
     return result
+
+
+def compiled_groups(
+    view: View, type_name: str, *, by_thread: bool, is_plain: bool = False
+) -> list[OperatorGroups] | None:
+    """What `summed` makes of `typed_sums` of all threads, or of each ``by_thread``; None where not compiled."""
+    parts = []
+    with EntryTable() as joined:
+        for thread, found in typed_sums(view, type_name, is_plain=is_plain):
+            if found is None:
+                return None
+            if by_thread and len(found.entries):
+                parts.append(_of_entries(view, found.entries, thread))
+            elif not by_thread:
+                joined.add(found.entries)
+        entries = joined.entries()
+    return [*parts, _of_entries(view, entries, 0)] if len(entries) else parts
+
+
+def _of_entries(view: View, entries: npt.NDArray[Any], thread: int) -> OperatorGroups:
+    path = tuple(np.ascontiguousarray(column) for column in entries["key"].T)
+    has_cpu = path[2] == -1
+    path = (*path[:2], np.maximum(path[2], -1))
+    # Every key is there once: the first row of each, keys ascending, is an order.
+    _, order = combine_keys(*path, has_cpu)
+    path, has_cpu = tuple(column[order] for column in path), has_cpu[order]
+    return OperatorGroups(
+        np.full(len(order), thread, np.int64),
+        path,
+        has_cpu,
+        np.where(has_cpu & (path[1] < 0), kind_code(view, "operator"), entries["kind"][order]),
+        *(entries[name][order] for name in FIGURES),
+    )
 
 
 def merged_groups(groups: OperatorGroups) -> OperatorGroups:

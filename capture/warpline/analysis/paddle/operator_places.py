@@ -13,7 +13,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import combine_keys
+from warpline.analysis.framework.tables import combine_keys, group_order
 from warpline.analysis.paddle.operator_groups import OperatorGroups, summed
 from warpline.analysis.paddle.operator_table import operator_lines, operator_table, operators_of
 from warpline.analysis.structure.host_events import threads_with_events
@@ -64,7 +64,8 @@ def occurrence(
         inside &= starts < step_stops[order][np.maximum(place, 0)]
     step = np.where(inside, place, -1)
     key, _ = combine_keys(names, step)
-    ordered = np.lexsort((starts, key))
+    by_start = np.argsort(starts, kind="stable")
+    ordered = by_start[group_order(key[by_start])]
     grouped = key[ordered]
     first = np.ones(len(grouped), bool)
     first[1:] = grouped[1:] != grouped[:-1]

@@ -79,10 +79,10 @@ def operators_of(found: ThreadEvents) -> HostEvents:
 def operator_table(
     view: View, parts: list[OperatorGroups], options: Options, text: TextOf, scope: str
 ) -> Table:
-    """Lay the groups out as a tree, larger totals first among siblings."""
+    """Lay the groups out as a tree, larger totals first among siblings. Each of ``parts`` has a line once."""
     if not parts:
         return _empty(view, options, scope)
-    found = merged_groups(joined_groups(parts))
+    found = parts[0] if len(parts) == 1 else merged_groups(joined_groups(parts))
     sides = [
         plain_statistics(found.count, total, low, high)
         for total, low, high in (

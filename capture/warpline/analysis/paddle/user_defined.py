@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
@@ -11,55 +10,51 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import combine_keys, name_targets, name_texts, scope_text
+from warpline.analysis.framework.tables import name_targets, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
-from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
+from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics, side_columns, side_data
+from warpline.analysis.paddle.operator_groups import (
+    NO_GROUPS,
+    OperatorGroups,
+    compiled_groups,
+    joined_groups,
+    merged_groups,
+    summed,
+)
+from warpline.analysis.paddle.operator_table import operator_lines
 from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS
 from warpline.analysis.structure.event_types import is_memory_operation, type_code
-from warpline.analysis.structure.host_events import HostEvents, threads_with_events
+from warpline.analysis.structure.host_events import ThreadEvents, threads_with_events
 from warpline.analysis.structure.steps import find_steps
 from warpline.i18n import english
-
-Int64Array = npt.NDArray[np.int64]
 
 
 def user_defined(view: View, options: Options) -> Table | NotRecorded:
     """Ranges a user marked (RecordEvent, record_function, NVTX), by name."""
     if not view.has("range", "phase"):
         return missing("range")
-    code = type_code("PythonUserDefined")
-    parts: list[HostEvents] = [
-        found.events.take(np.flatnonzero(found.events.type == code)) for found in threads_with_events(view)
-    ]
-    names = np.concatenate([np.empty(0, np.uint32), *(part.name for part in parts)])
-    strings = view.capture.strings
-    distinct, inverse = np.unique(names, return_inverse=True)
-    copies = np.array([is_memory_operation(text) for text in strings.get(distinct.tolist())] + [False])
-    keep = ~copies[inverse] if len(names) else np.empty(0, bool)
-
-    def column(attribute: str) -> Int64Array:
-        joined: Int64Array = np.concatenate(
-            [np.empty(0, np.int64), *(getattr(part, attribute) for part in parts)]
-        )
-        kept: Int64Array = joined[keep]
-        return kept
-
-    name = names[keep].astype(np.int64)
-    thread = column("thread") if options.by_thread else np.zeros(len(name), np.int64)
-    key, first = combine_keys(thread, name)
-    sides = both_sides(key, column("cpu_ns"), column("gpu_ns"))
-    of_group = first[sides.cpu.key]
-    order = np.lexsort((-sides.cpu.total, thread[of_group]))
+    parts = compiled_groups(view, "PythonUserDefined", by_thread=options.by_thread, is_plain=True)
+    if parts is None:
+        parts = [part for found in threads_with_events(view) for part in _summed(view, found, options)]
+    found = merged_groups(joined_groups([NO_GROUPS, *parts]))
+    texts = view.capture.strings.get(found.path[0].tolist())
+    keep = np.flatnonzero([not is_memory_operation(text) for text in texts])
+    name, thread = found.path[0][keep], found.thread[keep]
+    sides = Sides(
+        plain_statistics(found.count[keep], found.cpu_total[keep], found.cpu_min[keep], found.cpu_max[keep]),
+        plain_statistics(found.count[keep], found.gpu_total[keep], found.gpu_min[keep], found.gpu_max[keep]),
+    )
+    order = np.lexsort((-sides.cpu.total, thread))
     steps = find_steps(view, options)
     inside = int((np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)).sum())
     of = OF_STEPS if inside else OF_RANGE
     whole = inside or view.duration_ns
-    group_name = name[of_group][order]
+    group_name = name[order]
     data: dict[str, Values] = {"name": name_texts(view, group_name)}
     columns = [Column("name", "Name", Role.NAME, key=True)]
     if options.by_thread:
         titles = thread_titles(view)
-        data["thread"] = [titles(int(number)) for number in thread[of_group][order].tolist()]
+        data["thread"] = [titles(int(number)) for number in thread[order].tolist()]
         columns.append(Column("thread", "Thread", Role.TEXT, key=True))
     data.update(side_data(sides, order, whole, whole, has_gpu=view.has(*GPU_KINDS)))
     return Table(
@@ -69,6 +64,11 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
         scope=scope_text(view, english("Ranges of the user")),
         notes=(english("GPU time is that of the work launched inside a range, on its thread."),),
     )
+
+
+def _summed(view: View, found: ThreadEvents, options: Options) -> list[OperatorGroups]:
+    marked = np.flatnonzero(found.events.type == type_code("PythonUserDefined"))
+    return summed([operator_lines(view, found.events.take(marked), (), options)])
 
 
 report = ReportSpec(

@@ -9,12 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.loops.grouped import group_sums
 from warpline.analysis.framework.nesting import flat_parents, uncovered_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import batch_statistics
-from warpline.analysis.framework.tables import Groups, ratio, scope_text, stat_columns, stat_data
+from warpline.analysis.framework.tables import (
+    Groups,
+    combine_keys,
+    ratio,
+    scope_text,
+    stat_columns,
+    stat_data,
+)
 from warpline.analysis.ranges.range_names import (
     _STYLES,
     PUSH_POP,
@@ -109,8 +117,12 @@ def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
         stop = np.minimum(np.concatenate([lane.stop for lane in lanes]), view.stop_ns)
         own = uncovered_times(start, stop, flat_parents(lanes))
         index = view.capture.kinds["range"].indices_of(row)
-        mine = names.codes(index, view.capture.events.name[row])
+        nested = np.flatnonzero(styles(view, index, row) == PUSH_POP)
+        mine = names.codes(index[nested], view.capture.events.name[row[nested]])
+        key, first = combine_keys(mine >> 32, mine & 0xFFFFFFFF)
+        [sums] = group_sums(key, len(first), [own[nested]])
+        mine = mine[first]
         place = order[np.minimum(np.searchsorted(code, mine, sorter=order), len(code) - 1)]
-        listed = (code[place] == mine) & (styles(view, index, row) == PUSH_POP)
-        np.add.at(found, place[listed], own[listed])
+        listed = code[place] == mine
+        np.add.at(found, place[listed], sums[listed])
     return found

@@ -7,7 +7,7 @@ import numpy as np
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.launches import launches_from
 from warpline.analysis.structure.overlap import Intervals
-from warpline.analysis.structure.steps import phase_intervals
+from warpline.analysis.structure.steps import phase_unions
 from warpline.model.intervals import merge_intervals, subtract_intervals
 from warpline.model.kinds import COPY_KINDS
 from warpline.model.links import LAUNCH
@@ -39,6 +39,6 @@ def copies_to_gpu(view: View, phases: tuple[str, ...], process: int, rank: int) 
     direction = view.column("memcpy", "copy_kind", table.indices_of(launches.work))
     calls = launches.take(np.ma.filled(direction, 0) == _TO_DEVICE)
     merged = merge_intervals(calls.call_start, calls.call_stop)
-    for phase in phases:
-        merged = subtract_intervals(*merged, *phase_intervals(view, phase, process, rank))
+    for union in phase_unions(view, [(phase,) for phase in phases], process, rank):
+        merged = subtract_intervals(*merged, *union)
     return merged

@@ -17,7 +17,7 @@ from warpline.analysis.steps.step_groups import around_steps, gpu_union, owner_c
 from warpline.analysis.structure.gpus import gpus
 from warpline.analysis.structure.launches import launches_from
 from warpline.analysis.structure.overlap import Intervals, covered_ns
-from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps, phase_intervals
+from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps, phase_unions
 from warpline.i18n import english
 from warpline.model.intervals import intersect_intervals, merge_intervals, subtract_intervals
 
@@ -132,23 +132,21 @@ def exclusive_times(categories: list[Intervals], starts: Int64Array, stops: Int6
 
 def _category_intervals(view: View, process: int, rank: int) -> list[Intervals]:
     """Unions of the first seven of `CATEGORIES`, in their order."""
-    working = [
-        phase_intervals(view, name, process, rank)
-        for name in ("Operator", "OperatorInner", "Forward", "Backward", "Optimization")
-    ]
-    operators = merge_intervals(
-        np.concatenate([starts for starts, _ in working]), np.concatenate([stops for _, stops in working])
-    )
+    told = phase_unions(view, _OF_HOST, process, rank)
     return [
         gpu_union(view, rank, ("kernel", "graph", "gpu_event")),
         gpu_union(view, rank, ("memcpy",)),
         gpu_union(view, rank, ("memset",)),
-        phase_intervals(view, "Communication", process, rank),
-        phase_intervals(view, "CudaRuntime", process, rank),
-        phase_intervals(view, "Dataloader", process, rank),
-        operators,
+        *told,
     ]
 
+
+_OF_HOST = (
+    ("Communication",),
+    ("CudaRuntime",),
+    ("Dataloader",),
+    ("Operator", "OperatorInner", "Forward", "Backward", "Optimization"),
+)
 
 report = ReportSpec(
     "step_breakdown", "Where the time of each step goes", "steps", step_breakdown, needs=STEP_KINDS, place=302

@@ -21,7 +21,7 @@ from warpline.analysis.structure.steps import (
     find_steps,
     mean_outliers,
     missing_steps,
-    phase_intervals,
+    phase_unions,
 )
 from warpline.i18n import english
 from warpline.model.intervals import merge_intervals
@@ -34,22 +34,13 @@ def _phase_columns(view: View, steps: Steps) -> tuple[dict[str, Int64Array], Int
     that never occur are left out.
     """
     wide = around_steps(view, steps)
-    found: dict[str, Int64Array] = {}
-    for phase in PHASES:
-        values = np.zeros(len(steps), np.int64)
-        for process, rank, places in step_groups(steps):
-            merged = phase_intervals(wide, phase, process, rank)
-            values[places] = covered_ns(merged, steps.start[places], steps.stop[places])
-        if values.any():
-            found[phase] = values
-    together = np.zeros(len(steps), np.int64)
+    values, together = np.zeros((len(PHASES), len(steps)), np.int64), np.zeros(len(steps), np.int64)
     for process, rank, places in step_groups(steps):
-        each = [phase_intervals(wide, phase, process, rank) for phase in found]
-        if each:
-            starts, stops = (np.concatenate(side) for side in zip(*each, strict=True))
-            union = merge_intervals(starts, stops)
-            together[places] = covered_ns(union, steps.start[places], steps.stop[places])
-    return found, together
+        each = phase_unions(wide, [(phase,) for phase in PHASES], process, rank)
+        union = merge_intervals(*(np.concatenate(side) for side in zip(*each, strict=True)))
+        for times, intervals in zip((*values, together), (*each, union), strict=True):
+            times[places] = covered_ns(intervals, steps.start[places], steps.stop[places])
+    return {phase: times for phase, times in zip(PHASES, values, strict=True) if times.any()}, together
 
 
 def _copies(view: View, steps: Steps) -> Int64Array:

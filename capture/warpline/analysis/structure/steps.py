@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,13 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import SelectedEvents, Selection, View, join_events
-from warpline.analysis.structure.event_types import HOST_KINDS, event_types, step_pattern, type_code
+from warpline.analysis.structure.event_types import (
+    HOST_KINDS,
+    HOST_TYPES,
+    event_types,
+    step_pattern,
+    type_code,
+)
 from warpline.analysis.structure.overlap import Intervals
 from warpline.i18n import tr
 from warpline.model.intervals import merge_intervals
@@ -140,7 +147,14 @@ def _of_tracks(view: View, attribute: str) -> Int64Array:
 
 def phase_intervals(view: View, phase: str, process: int, rank: int) -> Intervals:
     """The union of the events of a Paddle type in one process (−1: every process) and rank, over its threads."""
-    code = type_code(phase)
+    return phase_unions(view, [(phase,)], process, rank)[0]
+
+
+def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, rank: int) -> list[Intervals]:
+    """The union of the events of each group of Paddle types, as in `phase_intervals`; no type is in two of them."""
+    group_of = np.full(len(HOST_TYPES), -1, np.int64)
+    for group, phases in enumerate(wanted):
+        group_of[[type_code(phase) for phase in phases]] = group
     tracks = frozenset(
         t.index
         for t in view.capture.tracks
@@ -148,19 +162,20 @@ def phase_intervals(view: View, phase: str, process: int, rank: int) -> Interval
         and (process < 0 or t.process is None or t.process == process)
         and (rank < 0 or t.rank is None or t.rank == rank)
     )
-    parts: list[SelectedEvents] = []
+    calls = group_of[type_code("CudaRuntime")]
+    parts: list[list[SelectedEvents]] = [[] for _ in wanted]
     for kind in HOST_KINDS:
-        if (
-            kind not in view.capture.kinds
-            or (kind == "cuda_api") != (phase == "CudaRuntime")
-            or kind == "python"
-        ):
+        is_wanted = calls >= 0 if kind == "cuda_api" else (group_of >= 0).sum() > (calls >= 0)
+        if kind not in view.capture.kinds or kind == "python" or not is_wanted:
             continue
-        parts += [
-            events.take(event_types(view, kind, events) == code) for events in view.batches(kind, tracks)
-        ]
-    events = join_events(parts)
-    return merge_intervals(events.start, events.stop)
+        for events in view.batches(kind, tracks):
+            group = group_of[event_types(view, kind, events)]
+            if kind != "cuda_api":
+                group[group == calls] = -1
+            for number in np.unique(group[group >= 0]).tolist():
+                parts[number].append(events.take(group == number))
+    found = map(join_events, parts)
+    return [merge_intervals(events.start, events.stop) for events in found]
 
 
 def mean_outliers(durations: Int64Array) -> tuple[float, npt.NDArray[np.bool_]]:

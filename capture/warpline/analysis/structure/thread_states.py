@@ -88,7 +88,7 @@ class StateTimes:
 
         What is missing to the length of a stretch was not recorded.
         """
-        result = np.zeros((len(start_ns), len(TOLD)), np.int64)
+        result = np.zeros((len(start_ns), len(TOLD)), np.int64, order="F")
         begin, end, code = self._columns(thread)
         if not len(begin) or not len(start_ns):
             return result

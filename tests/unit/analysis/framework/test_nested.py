@@ -19,7 +19,7 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import Table
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.flame import Flame, flame_graph
-from warpline.analysis.structure.nested.nested_sums import operator_sums
+from warpline.analysis.structure.nested.nested_sums import typed_sums
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the pass is not compiled here")
@@ -31,7 +31,7 @@ NESTED = "warpline.analysis.structure.nested.nested_sums.library"
 @settings(max_examples=rounds(12, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_pass_gives_what_parents_give(tmp_path: Path, seed: int) -> None:
     with write_launches(tmp_path / "x.h5", seed) as capture:
-        assert all(sums is not None for _, sums in operator_sums(View(capture)))
+        assert all(sums is not None for _, sums in typed_sums(View(capture), "Operator"))
         for selection in selections(capture, seed):
             assert_passed_as_parted(capture, selection)
 
@@ -87,7 +87,7 @@ def assert_passed_as_parted(capture: Capture, selection: Selection) -> None:
     def found() -> list[object]:
         tables = [
             compute_report(capture, report, selection, Options(by_thread=by_thread)).result
-            for report in ("operator", "events", "nvtx_gpu_proj_sum")
+            for report in ("operator", "user_defined", "events", "nvtx_gpu_proj_sum")
             for by_thread in (False, True)
         ]
         flames = [flame_graph(View(capture, selection), "operators", bottom_up=up) for up in (False, True)]

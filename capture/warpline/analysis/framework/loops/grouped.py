@@ -52,3 +52,8 @@ def grouped(
         *(address(one) for one in (sources, how_of, targets)),
     )
     return results
+
+
+def group_sums(group: Int64Array, groups: int, columns: Sequence[Int64Array]) -> Int64Array:
+    """The sum of each column by ``group`` (below ``groups``): int64 [columns, groups]."""
+    return np.stack(grouped(group, np.zeros(groups, np.int64), columns, [SUM] * len(columns)))

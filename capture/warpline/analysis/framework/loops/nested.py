@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.loops.entries import ENTRY, copied
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import Span, View
 from warpline.compiled import INTEGER, POINTER, address
@@ -17,13 +18,6 @@ from warpline.compiled import INTEGER, POINTER, address
 Int64Array = npt.NDArray[np.int64]
 _FARTHEST_NS = 1 << 61
 _SOME, _NO_KIND = 254, 255
-FIGURES = ("count", "cpu", "cpu_min", "cpu_max", "gpu", "gpu_min", "gpu_max", "self_cpu", "self_gpu")
-ENTRY = np.dtype([("key", np.int64, 3), *((name, np.int64) for name in (*FIGURES, "place", "kind"))])
-"""``Entry`` of nested.c: ``key`` is (operator, part, kernel), −1 where there is none and (operator, kernel, −2) for
-what an operator launched itself; or (entry above, name, level). ``kind`` is that of the first event in the order of
-lanes.
-"""
-
 FELT = np.dtype(
     [
         (name, np.int64)
@@ -49,7 +43,7 @@ class _Nest(ctypes.Structure):
         *((name, INTEGER) for name in ("count_of_tables", "call", "call_stop", "call_offset", "call_kind")),
         ("launches", INTEGER),
         *((name, POINTER) for name in ("launch_time", "work_ns", "work_start", "work")),
-        *((name, INTEGER) for name in ("type", "enough", "limit")),
+        *((name, INTEGER) for name in ("type", "is_plain", "enough", "limit")),
         ("most_levels", POINTER),
     ]
 
@@ -101,12 +95,14 @@ def nested_sums(
     operators: tuple[Sequence[Types], int] | None = None,
     paths: tuple[int, int, Int64Array] | None = None,
     bounds: tuple[int, int] | None = None,
+    is_plain: bool = False,
 ) -> NestedSums | None:
     """Sums over the events of some kinds in the lanes of a thread (``spans``, the outermost first); None where that is
     not compiled, and where events of a lane overlap, in a damaged file.
 
     With ``operators``, types of the events and which of them is an operator, by operator, part and kernel: what
     contains itself directly is one, and of ``calls`` the innermost event around each has that much less to itself.
+    If that ``is_plain``, they are added up by name alone, each by itself.
     By path with ``paths``: they (how many are enough, how many there may be) cut levels as in `path_tree.thread_tree`,
     which are no more than the third ([1], which passes at the same time lower for each other). Without either, events
     in which work was launched stand by themselves. Times count inside ``bounds`` (capture ns), by default whole.
@@ -156,6 +152,7 @@ def nested_sums(
         len(work.time),
         *map(address, launched),
         operator,
+        is_plain,
         *(limits[:2]),
         address(limits[2]),
     )
@@ -163,12 +160,8 @@ def nested_sums(
     if not found.warpline_nested(ctypes.byref(nest), ctypes.byref(result)):
         return None
     try:
-        entries = _copied(result.entries, result.count, ENTRY)
-        felt = _copied(result.felt, result.felt_count, FELT)
+        entries = copied(result.entries, result.count, ENTRY)
+        felt = copied(result.felt, result.felt_count, FELT)
     finally:
         found.warpline_nested_free(ctypes.byref(result))
     return NestedSums(entries, result.levels, result.complete, felt)
-
-
-def _copied(place: int | None, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    return np.frombuffer(ctypes.string_at(place, count * dtype.itemsize) if place and count else b"", dtype)

@@ -71,24 +71,4 @@ static int64_t entry_of(Table *t, int64_t a, int64_t b, int64_t c) {
 /* Sums of a damaged file may pass what integers hold. */
 static void change(int64_t *sum, int64_t by) { *sum = (int64_t)((uint64_t)*sum + (uint64_t)by); }
 
-static void add(Entry *to, int64_t cpu, int64_t gpu, int64_t self_cpu, int64_t self_gpu, int64_t place, uint8_t kind) {
-    if (!to->count || cpu < to->cpu_min)
-        to->cpu_min = cpu;
-    if (!to->count || cpu > to->cpu_max)
-        to->cpu_max = cpu;
-    if (!to->count || gpu < to->gpu_min)
-        to->gpu_min = gpu;
-    if (!to->count || gpu > to->gpu_max)
-        to->gpu_max = gpu;
-    to->count++;
-    change(&to->cpu, cpu);
-    change(&to->gpu, gpu);
-    change(&to->self_cpu, self_cpu < 0 ? 0 : self_cpu);
-    change(&to->self_gpu, self_gpu < 0 ? 0 : self_gpu);
-    if (place < to->place) {
-        to->place = place;
-        to->kind = kind;
-    }
-}
-
 #endif

@@ -29,6 +29,7 @@ typedef struct {
     int64_t launches;
     const int64_t *launch_time, *work_ns, *work_start, *work;
     int64_t type;          /* of operators: by operator, part and kernel; or BY_PATH, or BY_ITSELF */
+    int64_t is_plain;      /* those of the type by name alone, also where one of the name contains it */
     int64_t enough, limit; /* paths that are enough, and that there may be */
     int64_t *most_levels;  /* of the tree of all threads, which has none that one thread lacks: they tell each other */
 } Nest;
@@ -72,6 +73,26 @@ typedef struct {
 
 static int64_t bounded(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
+}
+
+static void add(Entry *to, int64_t cpu, int64_t gpu, int64_t self_cpu, int64_t self_gpu, int64_t place, uint8_t kind) {
+    if (!to->count || cpu < to->cpu_min)
+        to->cpu_min = cpu;
+    if (!to->count || cpu > to->cpu_max)
+        to->cpu_max = cpu;
+    if (!to->count || gpu < to->gpu_min)
+        to->gpu_min = gpu;
+    if (!to->count || gpu > to->gpu_max)
+        to->gpu_max = gpu;
+    to->count++;
+    change(&to->cpu, cpu);
+    change(&to->gpu, gpu);
+    change(&to->self_cpu, self_cpu < 0 ? 0 : self_cpu);
+    change(&to->self_gpu, self_gpu < 0 ? 0 : self_gpu);
+    if (place < to->place) {
+        to->place = place;
+        to->kind = kind;
+    }
 }
 
 /* Levels behind the one with which there are enough paths are left out, and that one too where it has too many. */
@@ -189,8 +210,9 @@ static int is_kept(Pass *p, int64_t level) {
 /* Gives an opened event its place in the tree and its entries; 0 without memory. */
 static int place_event(Pass *p, Lane *of) {
     const int64_t type = p->nest->type;
+    const int has_parts = type >= 0 && !p->nest->is_plain;
     Lane *parent = parent_of(p, of);
-    const int is_repeated = type >= 0 && parent && parent->name == of->name && parent->type == of->type;
+    const int is_repeated = has_parts && parent && parent->name == of->name && parent->type == of->type;
     of->felt.level = parent ? parent->felt.level + 1 : 0;
     of->top = is_repeated ? parent->top : of->lane;
     if (of->felt.level >= p->deepest)
@@ -204,7 +226,7 @@ static int place_event(Pass *p, Lane *of) {
     if (type >= 0) {
         if (of->type == type)
             of->entry = entry_of(&p->table, of->name, -1, -1);
-        if (parent && parent->type == type)
+        if (has_parts && parent && parent->type == type)
             of->part = entry_of(&p->table, parent->name, of->name, -1);
     } else if (type == BY_PATH && is_kept(p, of->felt.level) && (!parent || parent->entry >= 0)) {
         const int64_t before = p->table.count;
@@ -296,7 +318,7 @@ static int launch(Pass *p, int64_t number) {
         add(&p->table.entries[found], 0, work, 0, 0, of->felt.place, n->kind[row]);
     }
     change(&p->lanes[owner->top].self_gpu, work);
-    if (n->type < 0 || owner->type != n->type)
+    if (n->type < 0 || n->is_plain || owner->type != n->type)
         return 1;
     const int64_t found = entry_of(&p->table, owner->name, n->name[row], -2);
     if (found >= 0)

@@ -64,6 +64,25 @@ EXPORT void warpline_self_times(int64_t n, const int64_t *duration, const int64_
             own[parent[i]] -= duration[i];
 }
 
+/* What the direct children of each of `n`, in the `order` in which they start, leave of it where they may overlap.
+ * `reach` has room for a time of each: how far its children go that were met. */
+EXPORT void warpline_uncovered(int64_t n, const int64_t *order, const int64_t *start, const int64_t *stop,
+                               const int64_t *parent, int64_t *own, int64_t *reach) {
+    for (int64_t i = 0; i < n; i++) {
+        own[i] = (int64_t)((uint64_t)stop[i] - (uint64_t)start[i]);
+        reach[i] = INT64_MIN;
+    }
+    for (int64_t at = 0; at < n; at++) {
+        const int64_t i = order[at], above = parent[i];
+        if (above < 0 || stop[i] <= reach[above])
+            continue;
+        const int64_t from = start[i] > reach[above] ? start[i] : reach[above];
+        if (stop[i] > from)
+            own[above] -= stop[i] - from;
+        reach[above] = stop[i];
+    }
+}
+
 /* The first of `count` ascending times that is not before `key`. It is looked for from `near` on in growing steps, since
  * most keys follow those before them closely. */
 static int64_t first_from(const int64_t *times, int64_t count, int64_t key, int64_t near) {

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.loops.nested import NestedSums, Types, Work, nested_sums
+from warpline.analysis.framework.loops.entries import EntryTable
+from warpline.analysis.framework.loops.nested import FELT, NestedSums, Types, Work, nested_sums
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import BATCH_EVENTS, SelectedEvents, Span, View
 from warpline.analysis.structure.event_types import event_types, type_code, types_of_names
@@ -25,24 +26,28 @@ Columns = Callable[[npt.NDArray[Any]], tuple[tuple[Int64Array, ...], ...]]
 """``sums`` of `Lines`, and ``lows`` and ``highs`` where there are any, from entries of `nested_sums`."""
 OfThread = Callable[[int, Sequence[Span]], NestedSums | None]
 _MOST_THREADS = 2
+_NO_FELT = np.empty(0, FELT)
 _NO_TYPE = 255
 
 
-def operator_sums(view: View) -> Iterator[tuple[int, NestedSums | None]]:
-    """Sums by operator, part and kernel of each thread; None where a lane is damaged, or nothing compiled."""
+def typed_sums(
+    view: View, type_name: str, *, is_plain: bool = False
+) -> Iterator[tuple[int, NestedSums | None]]:
+    """Sums over the events of a type of each thread, by operator, part and kernel, or where ``is_plain`` by name; None
+    where a lane is damaged, or nothing compiled.
+    """
     if library() is None:
         yield -1, None
         return
-    operators = _types(view), type_code("Operator")
+    types = _types(view), type_code(type_name)
     bounds = None if view.is_whole else (view.start_ns, view.stop_ns)
     launches = LaunchesByThread(view)
 
     def of_thread(thread: int, spans: Sequence[Span]) -> NestedSums | None:
-        around = view.nested_spans(neighbours(view, thread))
+        around = () if is_plain else view.nested_spans(neighbours(view, thread))
         calls = next((span for span in around if _any(view, span, ("cuda_api",))), None)
-        return nested_sums(
-            view, spans, TREE_KINDS, _work(launches.of_thread(thread)), calls, operators, bounds=bounds
-        )
+        work = _work(launches.of_thread(thread))
+        return nested_sums(view, spans, TREE_KINDS, work, calls, types, bounds=bounds, is_plain=is_plain)
 
     yield from _each_thread(view, TREE_KINDS, of_thread, tracks_by_thread(view))
 
@@ -50,8 +55,8 @@ def operator_sums(view: View) -> Iterator[tuple[int, NestedSums | None]]:
 def path_trees(
     view: View, kinds: Sequence[str], enough: int, with_work: bool, columns: Columns, roots: bool = False
 ) -> list[PathTree] | None:
-    """What `thread_tree` makes of each thread, in no order, with ``columns`` of times inside the range and of the work
-    launched; ``roots`` keeps threads apart. None where that is not compiled, or a lane is damaged.
+    """What `thread_tree` makes of all threads together, in no order, with ``columns`` of times inside the range and of
+    the work launched; ``roots`` keeps threads apart. None where that is not compiled, or a lane is damaged.
     """
     if library() is None:
         return None
@@ -64,11 +69,26 @@ def path_trees(
         work = _work(launches.of_thread(thread)) if launches else None
         return nested_sums(view, spans, kinds, work, paths=limits, bounds=bounds)
 
-    found = []
-    for thread, sums in _each_thread(view, kinds, of_thread, tracks_by_thread(view)):
-        if sums is None:
-            return None
-        found.append(_tree(sums, int(limits[2][0]), thread if roots else 0, columns))
+    found: list[PathTree] = []
+    levels: list[int] = []
+    cut: list[int] = []
+    with EntryTable() as joined:
+        for thread, sums in _each_thread(view, kinds, of_thread, tracks_by_thread(view)):
+            if sums is None:
+                return None
+            if roots:
+                found.append(_tree(sums, int(limits[2][0]), thread, columns))
+                continue
+            joined.add(sums.entries, is_tree=True)
+            levels.append(sums.levels)
+            if sums.complete < sums.levels:
+                cut.append(sums.complete)
+        entries = joined.entries()
+    if len(entries):
+        deepest = max(levels)
+        whole = NestedSums(entries, deepest, min(cut, default=deepest), _NO_FELT)
+        del entries
+        found.append(_tree(whole, int(limits[2][0]), 0, columns))
     return found
 
 

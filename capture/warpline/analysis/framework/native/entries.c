@@ -1,0 +1,45 @@
+/* Sums by key of several threads put together; the caller is warpline/analysis/framework/loops/entries.py. */
+#include "entries.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Adds what another entry of the same thing holds. */
+static void join(Entry *to, const Entry *from) {
+    if (!to->count || from->cpu_min < to->cpu_min)
+        to->cpu_min = from->cpu_min;
+    if (!to->count || from->cpu_max > to->cpu_max)
+        to->cpu_max = from->cpu_max;
+    if (!to->count || from->gpu_min < to->gpu_min)
+        to->gpu_min = from->gpu_min;
+    if (!to->count || from->gpu_max > to->gpu_max)
+        to->gpu_max = from->gpu_max;
+    if (!to->count)
+        to->kind = from->kind;
+    change(&to->count, from->count);
+    change(&to->cpu, from->cpu);
+    change(&to->gpu, from->gpu);
+    change(&to->self_cpu, from->self_cpu);
+    change(&to->self_gpu, from->self_gpu);
+}
+
+/* Adds entries to those of other threads; 0 without memory. With `place`, room for a number of each, they are a tree, whose
+ * outer ones come first, and are told where they went. The kind is that of who came first. */
+EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entries, int64_t *place) {
+    if (!to->room && !grow(to))
+        return 0;
+    for (int64_t i = 0; i < count; i++) {
+        const Entry *from = &entries[i];
+        const int64_t first = place && from->key[0] >= 0 ? place[from->key[0]] : from->key[0];
+        const int64_t at = entry_of(to, first, from->key[1], from->key[2]);
+        if (at < 0)
+            return 0;
+        if (place)
+            place[i] = at;
+        join(&to->entries[at], from);
+    }
+    return 1;
+}
+
+EXPORT void warpline_entries_free(Table *table) {
+    free(table->entries), free(table->slots);
+}

@@ -34,7 +34,7 @@ def library() -> ctypes.CDLL | None:
             "warpline_pair_totals": (None, [INTEGER, *[POINTER] * 5, INTEGER, INTEGER, POINTER]),
             "warpline_nested": (INTEGER, [POINTER, POINTER]),
             "warpline_nested_free": (None, [POINTER]),
-            "warpline_entries_add": (INTEGER, [POINTER, INTEGER, POINTER, POINTER]),
+            "warpline_entries_add": (INTEGER, [POINTER, INTEGER, POINTER, POINTER, INTEGER]),
             "warpline_entries_free": (None, [POINTER]),
             "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 4]),
             "warpline_gaps": (INTEGER, [POINTER, POINTER]),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.loops.entries import FIGURES, EntryTable
 from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
+from warpline.analysis.framework.loops.nested import BY_CALL, WITH_PARTS
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys, kind_code
 from warpline.analysis.structure.nested.nested_sums import typed_sums
@@ -89,34 +90,37 @@ def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
 
 
 def compiled_groups(
-    view: View, type_name: str, *, by_thread: bool, is_plain: bool = False
+    view: View, type_name: str, way: int = WITH_PARTS, *, by_thread: bool, **calls: Any
 ) -> list[OperatorGroups] | None:
-    """What `summed` makes of `typed_sums` of all threads, or of each ``by_thread``; None where not compiled."""
+    """What `summed` makes of `typed_sums` of all threads, or of each ``by_thread``; None where not compiled.
+
+    ``calls`` are further arguments of `typed_sums`.
+    """
     parts = []
     with EntryTable() as joined:
-        for thread, found in typed_sums(view, type_name, is_plain=is_plain):
+        table = None if by_thread else joined
+        for thread, found in typed_sums(view, type_name, way, table=table, **calls):
             if found is None:
                 return None
-            if by_thread and len(found.entries):
-                parts.append(_of_entries(view, found.entries, thread))
-            elif not by_thread:
-                joined.add(found.entries)
+            if len(found.entries):
+                parts.append(_of_entries(view, found.entries, thread, way))
         entries = joined.entries()
-    return [*parts, _of_entries(view, entries, 0)] if len(entries) else parts
+    return [*parts, _of_entries(view, entries, 0, way)] if len(entries) else parts
 
 
-def _of_entries(view: View, entries: npt.NDArray[Any], thread: int) -> OperatorGroups:
+def _of_entries(view: View, entries: npt.NDArray[Any], thread: int, way: int) -> OperatorGroups:
     path = tuple(np.ascontiguousarray(column) for column in entries["key"].T)
     has_cpu = path[2] == -1
     path = (*path[:2], np.maximum(path[2], -1))
     # Every key is there once: the first row of each, keys ascending, is an order.
     _, order = combine_keys(*path, has_cpu)
     path, has_cpu = tuple(column[order] for column in path), has_cpu[order]
+    is_operator = has_cpu & ((path[1] < 0) | (way == BY_CALL))
     return OperatorGroups(
         np.full(len(order), thread, np.int64),
         path,
         has_cpu,
-        np.where(has_cpu & (path[1] < 0), kind_code(view, "operator"), entries["kind"][order]),
+        np.where(is_operator, kind_code(view, "operator"), entries["kind"][order]),
         *(entries[name][order] for name in FIGURES),
     )
 

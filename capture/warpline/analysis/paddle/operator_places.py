@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.loops.lane_times import times_by_name
+from warpline.analysis.framework.loops.nested import BY_CALL
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys, group_order
-from warpline.analysis.paddle.operator_groups import OperatorGroups, summed
+from warpline.analysis.paddle.operator_groups import compiled_groups, summed
 from warpline.analysis.paddle.operator_table import operator_lines, operator_table, operators_of
 from warpline.analysis.structure.host_events import threads_with_events
 from warpline.analysis.structure.steps import find_steps
@@ -33,17 +34,25 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
     for name, _ in times_by_name(view, "operator"):
         names[name] = True
     last = max(_MOST_LINES // max(int(names.sum()), 1), _LEAST_PLACES)
-    parts: list[OperatorGroups] = []
-    is_cut = False
-    for found in threads_with_events(view):
-        events = operators_of(found)
-        if len(events):
-            track = view.capture.tracks[int(view.track_of(events.row[:1])[0])]
-            own = steps.around(track.process, track.rank)
-            place = occurrence(events.name, events.start, steps.start[own], steps.stop[own])
-            is_cut |= bool((place >= last).any())
-            place = np.minimum(place, last)
-            parts += summed([operator_lines(view, events, below, options) for below in ((place,), ())])
+
+    def steps_of(track: int) -> tuple[Int64Array, Int64Array]:
+        chosen = view.capture.tracks[track]
+        own = np.flatnonzero(steps.around(chosen.process, chosen.rank))
+        own = own[np.argsort(steps.start[own], kind="stable")]
+        return steps.start[own], steps.stop[own]
+
+    parts = compiled_groups(
+        view, "Operator", BY_CALL, by_thread=options.by_thread, steps_of=steps_of, last=last
+    )
+    if parts is None:
+        parts = []
+        for found in threads_with_events(view):
+            events = operators_of(found)
+            if len(events):
+                around = steps_of(int(view.track_of(events.row[:1])[0]))
+                place = np.minimum(occurrence(events.name, events.start, events.stop, *around), last)
+                parts += summed([operator_lines(view, events, below, options) for below in ((place,), ())])
+    is_cut = any(bool((part.path[1] >= last).any()) for part in parts)
     table = operator_table(view, parts, options, None, "Operators by their place in a step")
     if not is_cut:
         return table
@@ -54,17 +63,22 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
 
 
 def occurrence(
-    names: npt.NDArray[np.uint32], starts: Int64Array, step_starts: Int64Array, step_stops: Int64Array
+    names: npt.NDArray[np.uint32],
+    starts: Int64Array,
+    stops: Int64Array,
+    step_starts: Int64Array,
+    step_stops: Int64Array,
 ) -> Int64Array:
-    """How many events of the same name began before each one within its step (outside steps: within all that is)."""
-    order = np.argsort(step_starts, kind="stable")
-    place = np.searchsorted(step_starts[order], starts, "right") - 1
+    """How many events of the same name began before each one within its step (outside steps: within all that is); of
+    those that began together longer ones come first. Steps are in the order of time.
+    """
+    place = np.searchsorted(step_starts, starts, "right") - 1
     inside = place >= 0
-    if len(order):
-        inside &= starts < step_stops[order][np.maximum(place, 0)]
+    if len(step_starts):
+        inside &= starts < step_stops[np.maximum(place, 0)]
     step = np.where(inside, place, -1)
     key, _ = combine_keys(names, step)
-    by_start = np.argsort(starts, kind="stable")
+    by_start = np.lexsort((-stops, starts))
     ordered = by_start[group_order(key[by_start])]
     grouped = key[ordered]
     first = np.ones(len(grouped), bool)

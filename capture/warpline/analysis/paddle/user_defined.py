@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.loops.nested import BY_NAME
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Values
@@ -33,7 +34,7 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
     """Ranges a user marked (RecordEvent, record_function, NVTX), by name."""
     if not view.has("range", "phase"):
         return missing("range")
-    parts = compiled_groups(view, "PythonUserDefined", by_thread=options.by_thread, is_plain=True)
+    parts = compiled_groups(view, "PythonUserDefined", BY_NAME, by_thread=options.by_thread)
     if parts is None:
         parts = [part for found in threads_with_events(view) for part in _summed(view, found, options)]
     found = merged_groups(joined_groups([NO_GROUPS, *parts]))

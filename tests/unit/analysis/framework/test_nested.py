@@ -87,7 +87,7 @@ def assert_passed_as_parted(capture: Capture, selection: Selection) -> None:
     def found() -> list[object]:
         tables = [
             compute_report(capture, report, selection, Options(by_thread=by_thread)).result
-            for report in ("operator", "user_defined", "events", "nvtx_gpu_proj_sum")
+            for report in ("operator", "operator_places", "user_defined", "events", "nvtx_gpu_proj_sum")
             for by_thread in (False, True)
         ]
         flames = [flame_graph(View(capture, selection), "operators", bottom_up=up) for up in (False, True)]

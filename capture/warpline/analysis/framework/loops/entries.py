@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
@@ -32,11 +33,12 @@ class _Table(ctypes.Structure):
 
 
 class EntryTable:
-    """`ENTRY` of several threads, each key once; the kind is that of the thread that was added first."""
+    """`ENTRY` of several threads, each key once; the kind is that of the first thread in their order."""
 
     def __init__(self) -> None:
         self._table = _Table()
         self._library = library()
+        self._lock = Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -48,23 +50,20 @@ class EntryTable:
             self._library.warpline_entries_free(ctypes.byref(self._table))
         self._table = _Table()
 
-    def __len__(self) -> int:
-        return int(self._table.count)
-
-    def add(self, entries: npt.NDArray[Any], *, is_tree: bool = False) -> None:
-        """Add those of a thread. In a tree the first of a key is the place of the entry above, which comes before.
-
-        Raises MemoryError.
+    def add(self, place: int | None, count: int, order: int, *, is_tree: bool = False) -> None:
+        """Add ``count`` that lie at a ``place``, from any thread; ``order`` is that of whose they are. In a tree the
+        first of a key is the number of the entry above, which comes before. Raises MemoryError.
         """
         assert self._library is not None, "it made the entries"
-        entries = np.require(entries, ENTRY, ["C", "A"])
-        place = np.empty(len(entries) if is_tree else 0, np.int64)
-        columns = len(entries), address(entries), address(place) if is_tree else None
-        if not self._library.warpline_entries_add(ctypes.byref(self._table), *columns):
-            raise MemoryError
+        went = np.empty(count if is_tree else 0, np.int64)
+        where = address(went) if is_tree else None
+        with self._lock:
+            table = ctypes.byref(self._table)
+            if not self._library.warpline_entries_add(table, count, place, where, order):
+                raise MemoryError
 
     def entries(self) -> npt.NDArray[Any]:
-        """A copy of all (`ENTRY`), in the order in which their keys came."""
+        """A copy of all (`ENTRY`), in no order but that those of a tree come before what is in them."""
         return copied(self._table.entries, self._table.count, ENTRY)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.loops.entries import ENTRY, copied
+from warpline.analysis.framework.loops.entries import ENTRY, EntryTable, copied
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import Span, View
 from warpline.compiled import INTEGER, POINTER, address
@@ -27,14 +27,21 @@ FELT = np.dtype(
         )
     ]
 )
-"""``Felt`` of nested.c: an event inside of which work was launched; ``place`` is in the order of lanes, ``index`` in
+"""``Felt`` of nested.h: an event inside of which work was launched; ``place`` is in the order of lanes, ``index`` in
 the table of its kind, ``works`` how many there are, from the start of the first to the end of the last of them.
 """
 _BY_PATH, _BY_ITSELF = -1, -2
+_NONE = np.empty(0, np.int64)
+
+
+class _Steps(ctypes.Structure):
+    """``Steps`` of nested.h."""
+
+    _fields_ = [("start", POINTER), ("stop", POINTER), ("count", INTEGER), ("last", INTEGER)]
 
 
 class _Nest(ctypes.Structure):
-    """``Nest`` of nested.c."""
+    """``Nest`` of nested.h."""
 
     _fields_ = [
         *((name, POINTER) for name in ("start", "duration", "name", "kind", "first", "stop", "offset")),
@@ -43,13 +50,15 @@ class _Nest(ctypes.Structure):
         *((name, INTEGER) for name in ("count_of_tables", "call", "call_stop", "call_offset", "call_kind")),
         ("launches", INTEGER),
         *((name, POINTER) for name in ("launch_time", "work_ns", "work_start", "work")),
-        *((name, INTEGER) for name in ("type", "is_plain", "enough", "limit")),
+        *((name, INTEGER) for name in ("type", "way")),
+        ("steps", _Steps),
+        *((name, INTEGER) for name in ("enough", "limit")),
         ("most_levels", POINTER),
     ]
 
 
 class _Found(ctypes.Structure):
-    """``Found`` of nested.c."""
+    """``Found`` of nested.h."""
 
     _fields_ = [
         *(("entries", POINTER), ("count", INTEGER), ("levels", INTEGER), ("complete", INTEGER)),
@@ -76,6 +85,25 @@ class Work:
     row: Int64Array
 
 
+WITH_PARTS, BY_NAME, BY_CALL = range(3)
+"""How events of a type are added up: by name, part and kernel, by name alone, or by name and call in a step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """``types`` of the events, those of which are of interest, and in which of three ways they are added up.
+
+    By call: ``steps`` are starts and stops in the order of time, in which the calls of each name are numbered from 0;
+    from ``last`` on they have one number.
+    """
+
+    types: Sequence[Types]
+    code: int
+    way: int = WITH_PARTS
+    steps: tuple[Int64Array, Int64Array] = (_NONE, _NONE)
+    last: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class NestedSums:
     """``entries`` (`ENTRY`) and ``felt`` (`FELT`) in no order; of the ``complete`` outer of ``levels`` levels all."""
@@ -92,20 +120,20 @@ def nested_sums(
     kinds: Sequence[str],
     work: Work | None = None,
     calls: Span | None = None,
-    operators: tuple[Sequence[Types], int] | None = None,
+    typed: Typed | None = None,
     paths: tuple[int, int, Int64Array] | None = None,
     bounds: tuple[int, int] | None = None,
-    is_plain: bool = False,
+    into: tuple[EntryTable, int] | None = None,
 ) -> NestedSums | None:
     """Sums over the events of some kinds in the lanes of a thread (``spans``, the outermost first); None where that is
     not compiled, and where events of a lane overlap, in a damaged file.
 
-    With ``operators``, types of the events and which of them is an operator, by operator, part and kernel: what
-    contains itself directly is one, and of ``calls`` the innermost event around each has that much less to itself.
-    If that ``is_plain``, they are added up by name alone, each by itself.
+    With ``typed`` those of a type: but by name alone what contains itself directly is one, and of ``calls`` the
+    innermost event around each has that much less to itself.
     By path with ``paths``: they (how many are enough, how many there may be) cut levels as in `path_tree.thread_tree`,
     which are no more than the third ([1], which passes at the same time lower for each other). Without either, events
     in which work was launched stand by themselves. Times count inside ``bounds`` (capture ns), by default whole.
+    Entries go ``into`` a table, as those of the thread of that number, where there is one.
     """
     found = library()
     events = view.capture.events
@@ -116,8 +144,9 @@ def nested_sums(
     lanes = [
         np.array([getattr(span, name) for span in spans], np.int64) for name in ("first", "stop", "offset_ns")
     ]
-    types, operator = operators or ((), _BY_PATH if paths else _BY_ITSELF)
-    if not paths and not operators:
+    typed = typed or Typed((), _BY_PATH if paths else _BY_ITSELF)
+    types = typed.types
+    if typed.code == _BY_ITSELF:
         types = [Types(kind, np.empty(0, np.uint8), by_place=True) for kind in kinds]
     table_of_kind = np.full(256, _NO_KIND, np.uint8)
     for kind in kinds:
@@ -131,12 +160,12 @@ def nested_sums(
             place[:, number] = table.places_of(lanes[0])
     tables = np.array([address(of.codes) for of in types], np.uintp)
     sizes = np.array([len(of.codes) for of in types], np.int64)
-    none = np.empty(0, np.int64)
     limits = paths or (0, 0, np.full(1, 1 << 30, np.int64))
-    work = work or Work(none, none, none, none)
+    work = work or Work(_NONE, _NONE, _NONE, _NONE)
     launched = [
         np.require(column, np.int64, ["C", "A"]) for column in (work.time, work.work_ns, work.start, work.row)
     ]
+    starts, stops = (np.require(column, np.int64, ["C", "A"]) for column in typed.steps)
     whole = np.iinfo(np.int64)
     arrays: tuple[npt.NDArray[Any], ...] = (table_of_kind, tables, sizes, place)
     nest = _Nest(
@@ -151,8 +180,9 @@ def nested_sums(
         view.capture.kinds["cuda_api"].code if calls else -1,
         len(work.time),
         *map(address, launched),
-        operator,
-        is_plain,
+        typed.code,
+        typed.way,
+        _Steps(address(starts), address(stops), len(starts), typed.last),
         *(limits[:2]),
         address(limits[2]),
     )
@@ -160,7 +190,12 @@ def nested_sums(
     if not found.warpline_nested(ctypes.byref(nest), ctypes.byref(result)):
         return None
     try:
-        entries = copied(result.entries, result.count, ENTRY)
+        if into is None:
+            entries = copied(result.entries, result.count, ENTRY)
+        else:
+            table, order = into
+            table.add(result.entries, result.count, order, is_tree=paths is not None)
+            entries = np.empty(0, ENTRY)
         felt = copied(result.felt, result.felt_count, FELT)
     finally:
         found.warpline_nested_free(ctypes.byref(result))

@@ -4,7 +4,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Adds what another entry of the same thing holds. */
-static void join(Entry *to, const Entry *from) {
+static void join(Entry *to, const Entry *from, int64_t order) {
     if (!to->count || from->cpu_min < to->cpu_min)
         to->cpu_min = from->cpu_min;
     if (!to->count || from->cpu_max > to->cpu_max)
@@ -13,8 +13,10 @@ static void join(Entry *to, const Entry *from) {
         to->gpu_min = from->gpu_min;
     if (!to->count || from->gpu_max > to->gpu_max)
         to->gpu_max = from->gpu_max;
-    if (!to->count)
+    if (order < to->place) {
+        to->place = order;
         to->kind = from->kind;
+    }
     change(&to->count, from->count);
     change(&to->cpu, from->cpu);
     change(&to->gpu, from->gpu);
@@ -23,8 +25,8 @@ static void join(Entry *to, const Entry *from) {
 }
 
 /* Adds entries to those of other threads; 0 without memory. With `place`, room for a number of each, they are a tree, whose
- * outer ones come first, and are told where they went. The kind is that of who came first. */
-EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entries, int64_t *place) {
+ * outer ones come first, and are told where they went. The kind is that of the first in `order`. */
+EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entries, int64_t *place, int64_t order) {
     if (!to->room && !grow(to))
         return 0;
     for (int64_t i = 0; i < count; i++) {
@@ -35,7 +37,7 @@ EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entri
             return 0;
         if (place)
             place[i] = at;
-        join(&to->entries[at], from);
+        join(&to->entries[at], from, order);
     }
     return 1;
 }

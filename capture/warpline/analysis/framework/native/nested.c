@@ -4,72 +4,9 @@
  * warpline/analysis/structure/host_events.py with operator_groups.py and path_tree.py. Lanes whose events overlap or are
  * not sorted, in a damaged file, are left to it: the pass gives up at the first of them.
  */
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "entries.h"
+#include "nested.h"
 
 #define EXPORT __attribute__((visibility("default")))
-
-enum { NONE = 255, BY_PATH = -1, BY_ITSELF = -2 };
-
-/* Columns of all events; the lanes of a thread, the outermost first; what the thread called and launched, by time. */
-typedef struct {
-    const int64_t *start, *duration;
-    const uint32_t *name;
-    const uint8_t *kind;
-    const int64_t *first, *stop, *offset; /* of each lane: rows, clock */
-    int64_t lanes, ids, farthest, low, high;
-    const uint8_t *table_of_kind; /* 256: number of a table, NONE leaves a kind out */
-    const uint8_t *const *tables; /* types of events, by name or by their place among those of the kind */
-    const int64_t *sizes;         /* of the tables */
-    int64_t *place;               /* of the next event of each lane (row) for each table, -1 where the name tells */
-    int64_t count_of_tables;
-    int64_t call, call_stop, call_offset, call_kind; /* rows of calls, which lie in one lane */
-    int64_t launches;
-    const int64_t *launch_time, *work_ns, *work_start, *work;
-    int64_t type;          /* of operators: by operator, part and kernel; or BY_PATH, or BY_ITSELF */
-    int64_t is_plain;      /* those of the type by name alone, also where one of the name contains it */
-    int64_t enough, limit; /* paths that are enough, and that there may be */
-    int64_t *most_levels;  /* of the tree of all threads, which has none that one thread lacks: they tell each other */
-} Nest;
-
-/* An event in which GPU work was launched. */
-typedef struct {
-    int64_t row, index, place, start, level, children;
-    int64_t works, work_start, work_stop; /* how many, from the first to the last */
-} Felt;
-
-typedef struct {
-    Entry *entries;
-    int64_t count, levels, complete;
-    Felt *felt;
-    int64_t felt_count;
-} Found;
-
-typedef struct {
-    int64_t lane, row, time; /* of the next event; INT64_MAX behind the last one */
-    int64_t start, stop;     /* of the open event, as all that follows */
-    int64_t cpu, self_cpu, gpu, self_gpu;
-    int64_t entry, part;
-    Felt felt;
-    int64_t top; /* lane of the outermost of events of its name that contain each other */
-    uint32_t name;
-    uint8_t type, kind;
-} Lane;
-
-typedef struct {
-    const Nest *nest;
-    Lane *lanes;
-    int64_t *due;
-    Lane *empty; /* events that others of their lane follow at the same moment */
-    int64_t empty_room;
-    Table table;
-    Felt *felt;
-    int64_t felt_count, felt_room;
-    int64_t *of_level; /* entries of each level */
-    int64_t levels, cut, deepest; /* levels behind `cut` are left out */
-} Pass;
 
 static int64_t bounded(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
@@ -207,12 +144,28 @@ static int is_kept(Pass *p, int64_t level) {
     return 0;
 }
 
+/* Which call of its name an event is in its step, or outside of all; events come in the order of time. */
+static int64_t number_of(Pass *p, const Lane *of) {
+    const Steps *steps = &p->nest->steps;
+    while (p->step < steps->count && steps->start[p->step] <= of->start)
+        p->step++;
+    Calls *calls = &p->calls[of->name];
+    int64_t *count = &calls->outside;
+    if (p->step && of->start < steps->stop[p->step - 1]) {
+        if (calls->step != p->step)
+            calls->inside = 0;
+        calls->step = p->step;
+        count = &calls->inside;
+    }
+    return *count < steps->last ? (*count)++ : steps->last;
+}
+
 /* Gives an opened event its place in the tree and its entries; 0 without memory. */
 static int place_event(Pass *p, Lane *of) {
     const int64_t type = p->nest->type;
-    const int has_parts = type >= 0 && !p->nest->is_plain;
+    const int64_t way = p->nest->way;
     Lane *parent = parent_of(p, of);
-    const int is_repeated = has_parts && parent && parent->name == of->name && parent->type == of->type;
+    const int is_repeated = type >= 0 && way != BY_NAME && parent && parent->name == of->name && parent->type == of->type;
     of->felt.level = parent ? parent->felt.level + 1 : 0;
     of->top = is_repeated ? parent->top : of->lane;
     if (of->felt.level >= p->deepest)
@@ -226,7 +179,9 @@ static int place_event(Pass *p, Lane *of) {
     if (type >= 0) {
         if (of->type == type)
             of->entry = entry_of(&p->table, of->name, -1, -1);
-        if (has_parts && parent && parent->type == type)
+        if (way == BY_CALL && of->type == type)
+            of->part = entry_of(&p->table, of->name, number_of(p, of), -1);
+        else if (way == WITH_PARTS && parent && parent->type == type)
             of->part = entry_of(&p->table, parent->name, of->name, -1);
     } else if (type == BY_PATH && is_kept(p, of->felt.level) && (!parent || parent->entry >= 0)) {
         const int64_t before = p->table.count;
@@ -309,7 +264,7 @@ static int launch(Pass *p, int64_t number) {
         change(&of->gpu, work);
         if (n->type == BY_ITSELF)
             feel(&of->felt, n->work_start[number], work);
-        if (of->part < 0)
+        if (of->part < 0 || n->way != WITH_PARTS)
             continue;
         const int64_t *part = p->table.entries[of->part].key;
         const int64_t found = entry_of(&p->table, part[0], part[1], n->name[row]);
@@ -318,7 +273,7 @@ static int launch(Pass *p, int64_t number) {
         add(&p->table.entries[found], 0, work, 0, 0, of->felt.place, n->kind[row]);
     }
     change(&p->lanes[owner->top].self_gpu, work);
-    if (n->type < 0 || n->is_plain || owner->type != n->type)
+    if (n->type < 0 || n->way != WITH_PARTS || owner->type != n->type)
         return 1;
     const int64_t found = entry_of(&p->table, owner->name, n->name[row], -2);
     if (found >= 0)
@@ -373,13 +328,14 @@ EXPORT int64_t warpline_nested(const Nest *nest, Found *found) {
     Pass p = {.nest = nest, .cut = INT64_MAX};
     p.lanes = calloc((size_t)nest->lanes + 1, sizeof *p.lanes);
     p.due = calloc((size_t)nest->lanes + 1, sizeof *p.due);
-    int64_t is_done = p.lanes && p.due && grow(&p.table);
+    p.calls = calloc(nest->way == BY_CALL ? (size_t)nest->ids : 1, sizeof *p.calls);
+    int64_t is_done = p.lanes && p.due && p.calls && grow(&p.table);
     for (int64_t lane = 0; is_done && lane < nest->lanes; lane++) {
         p.lanes[lane] = (Lane){.lane = lane, .start = INT64_MIN, .stop = INT64_MIN, .entry = -1, .part = -1};
         look_for(nest, &p.lanes[lane], nest->first[lane]);
     }
     is_done = is_done && pass_over(&p);
-    free(p.lanes), free(p.due), free(p.empty), free(p.table.slots), free(p.of_level);
+    free(p.lanes), free(p.due), free(p.empty), free(p.table.slots), free(p.of_level), free(p.calls);
     if (p.deepest)
         is_kept(&p, p.deepest - 1);
     const int64_t complete = p.cut < p.deepest ? p.cut + 1 : p.deepest;

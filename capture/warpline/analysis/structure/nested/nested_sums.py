@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.loops.entries import EntryTable
-from warpline.analysis.framework.loops.nested import FELT, NestedSums, Types, Work, nested_sums
+from warpline.analysis.framework.loops.nested import (
+    BY_NAME,
+    FELT,
+    WITH_PARTS,
+    NestedSums,
+    Typed,
+    Types,
+    Work,
+    nested_sums,
+)
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import BATCH_EVENTS, SelectedEvents, Span, View
 from warpline.analysis.structure.event_types import event_types, type_code, types_of_names
@@ -24,32 +33,46 @@ from warpline.memory_room import require_memory
 Int64Array = npt.NDArray[np.int64]
 Columns = Callable[[npt.NDArray[Any]], tuple[tuple[Int64Array, ...], ...]]
 """``sums`` of `Lines`, and ``lows`` and ``highs`` where there are any, from entries of `nested_sums`."""
-OfThread = Callable[[int, Sequence[Span]], NestedSums | None]
+OfThread = Callable[[int, Sequence[Span], int], NestedSums | None]
+"""Called with a thread, its lanes, and its number in the order of threads."""
 _MOST_THREADS = 2
-_NO_FELT = np.empty(0, FELT)
+_NONE, _NO_FELT = np.empty(0, np.int64), np.empty(0, FELT)
 _NO_TYPE = 255
 
 
+StepsOf = Callable[[int], tuple[Int64Array, Int64Array]]
+"""Starts and stops of the steps that a track (its index) can lie in, in the order of time."""
+
+
 def typed_sums(
-    view: View, type_name: str, *, is_plain: bool = False
+    view: View,
+    type_name: str,
+    way: int = WITH_PARTS,
+    *,
+    table: EntryTable | None = None,
+    steps_of: StepsOf = lambda _track: (_NONE, _NONE),
+    last: int = 0,
 ) -> Iterator[tuple[int, NestedSums | None]]:
-    """Sums over the events of a type of each thread, by operator, part and kernel, or where ``is_plain`` by name; None
-    where a lane is damaged, or nothing compiled.
+    """Sums over the events of a type of each thread, added up as `Typed` tells, put into the ``table`` if there is one;
+    None where a lane is damaged, or nothing compiled.
     """
     if library() is None:
         yield -1, None
         return
-    types = _types(view), type_code(type_name)
+    types, code = _types(view), type_code(type_name)
     bounds = None if view.is_whole else (view.start_ns, view.stop_ns)
     launches = LaunchesByThread(view)
+    tracks = tracks_by_thread(view)
 
-    def of_thread(thread: int, spans: Sequence[Span]) -> NestedSums | None:
-        around = () if is_plain else view.nested_spans(neighbours(view, thread))
+    def of_thread(thread: int, spans: Sequence[Span], order: int) -> NestedSums | None:
+        around = () if way == BY_NAME else view.nested_spans(neighbours(view, thread))
         calls = next((span for span in around if _any(view, span, ("cuda_api",))), None)
         work = _work(launches.of_thread(thread))
-        return nested_sums(view, spans, TREE_KINDS, work, calls, types, bounds=bounds, is_plain=is_plain)
+        typed = Typed(types, code, way, steps_of(tracks[thread][0]), last)
+        into = (table, order) if table is not None else None
+        return nested_sums(view, spans, TREE_KINDS, work, calls, typed, bounds=bounds, into=into)
 
-    yield from _each_thread(view, TREE_KINDS, of_thread, tracks_by_thread(view))
+    yield from _each_thread(view, TREE_KINDS, of_thread, tracks)
 
 
 def path_trees(
@@ -65,21 +88,22 @@ def path_trees(
     # The tree of all threads has no level that one thread lacks.
     limits = enough, path_tree.THREAD_PATHS, np.full(1, 1 << 30, np.int64)
 
-    def of_thread(thread: int, spans: Sequence[Span]) -> NestedSums | None:
-        work = _work(launches.of_thread(thread)) if launches else None
-        return nested_sums(view, spans, kinds, work, paths=limits, bounds=bounds)
-
     found: list[PathTree] = []
     levels: list[int] = []
     cut: list[int] = []
     with EntryTable() as joined:
+
+        def of_thread(thread: int, spans: Sequence[Span], order: int) -> NestedSums | None:
+            work = _work(launches.of_thread(thread)) if launches else None
+            into = None if roots else (joined, order)
+            return nested_sums(view, spans, kinds, work, paths=limits, bounds=bounds, into=into)
+
         for thread, sums in _each_thread(view, kinds, of_thread, tracks_by_thread(view)):
             if sums is None:
                 return None
             if roots:
                 found.append(_tree(sums, int(limits[2][0]), thread, columns))
                 continue
-            joined.add(sums.entries, is_tree=True)
             levels.append(sums.levels)
             if sums.complete < sums.levels:
                 cut.append(sums.complete)
@@ -117,7 +141,7 @@ def felt_events(view: View, kind: str) -> Iterator[npt.NDArray[Any] | None]:
         return
     launches = LaunchesByThread(view)
 
-    def of_thread(thread: int, spans: Sequence[Span]) -> NestedSums | None:
+    def of_thread(thread: int, spans: Sequence[Span], _order: int) -> NestedSums | None:
         return nested_sums(view, spans, (kind,), _work(launches.of_thread(thread)))
 
     for _, sums in _each_thread(view, (kind,), of_thread, tracks_holding(view, (kind,))):
@@ -145,7 +169,8 @@ def _each_thread(
     require_memory(threads)
     with ThreadPoolExecutor(threads, "nested") as pool:
         try:
-            for (thread, _), sums in zip(chosen, pool.map(lambda one: of_thread(*one), chosen), strict=True):
+            each = pool.map(lambda order: of_thread(*chosen[order], order), range(len(chosen)))
+            for (thread, _), sums in zip(chosen, each, strict=True):
                 yield thread, sums
         finally:
             pool.shutdown(cancel_futures=True)

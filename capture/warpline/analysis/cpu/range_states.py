@@ -19,6 +19,8 @@ from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
 KINDS = ("range", "phase", "operator")
+_AT_ONCE = 1 << 18
+"""Events whose times in every state are in memory."""
 _RUNNABLE = TOLD.index("runnable")
 _REASONS = {
     "wait_lock": english("Lock"),
@@ -45,7 +47,7 @@ def range_states(view: View, _options: Options) -> Table | NotRecorded:
     sums = np.zeros((len(TOLD) + 2, 0), np.int64)
     for thread, tracks in _tracks_by_thread(view).items():
         for place, kind in enumerate(KINDS):
-            for events in view.batches(kind, tracks):
+            for events in view.batches(kind, tracks, _AT_ONCE):
                 events = events.take(events.inside > 0)
                 code = groups.codes(np.full(len(events), place), events.name.astype(np.int64))
                 missing_rows = max(0, int(code.max(initial=-1)) + 1 - sums.shape[1])

@@ -13,7 +13,7 @@ from warpline.analysis.framework.loops.grouped import group_sums
 from warpline.analysis.framework.nesting import flat_parents, uncovered_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Values
-from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.selection import BATCH_EVENTS, View
 from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
     Groups,
@@ -115,14 +115,19 @@ def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
         row = np.concatenate([lane.row for lane in lanes])
         start = np.maximum(np.concatenate([lane.start for lane in lanes]), view.start_ns)
         stop = np.minimum(np.concatenate([lane.stop for lane in lanes]), view.stop_ns)
-        own = uncovered_times(start, stop, flat_parents(lanes))
-        index = view.capture.kinds["range"].indices_of(row)
-        nested = np.flatnonzero(styles(view, index, row) == PUSH_POP)
-        mine = names.codes(index[nested], view.capture.events.name[row[nested]])
-        key, first = combine_keys(mine >> 32, mine & 0xFFFFFFFF)
-        [sums] = group_sums(key, len(first), [own[nested]])
-        mine = mine[first]
-        place = order[np.minimum(np.searchsorted(code, mine, sorter=order), len(code) - 1)]
-        listed = code[place] == mine
-        np.add.at(found, place[listed], sums[listed])
+        parent = flat_parents(lanes)
+        lanes.clear()
+        own = uncovered_times(start, stop, parent)
+        del start, stop, parent
+        for first in range(0, len(row), BATCH_EVENTS):
+            rows = row[first : first + BATCH_EVENTS]
+            index = view.capture.kinds["range"].indices_of(rows)
+            nested = np.flatnonzero(styles(view, index, rows) == PUSH_POP)
+            mine = names.codes(index[nested], view.capture.events.name[rows[nested]])
+            key, one = combine_keys(mine >> 32, mine & 0xFFFFFFFF)
+            [sums] = group_sums(key, len(one), [own[first + nested]])
+            mine = mine[one]
+            place = order[np.minimum(np.searchsorted(code, mine, sorter=order), len(code) - 1)]
+            listed = code[place] == mine
+            np.add.at(found, place[listed], sums[listed])
     return found

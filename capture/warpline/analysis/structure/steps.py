@@ -163,7 +163,7 @@ def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, ra
         and (rank < 0 or t.rank is None or t.rank == rank)
     )
     calls = group_of[type_code("CudaRuntime")]
-    parts: list[list[SelectedEvents]] = [[] for _ in wanted]
+    unions = [_Union() for _ in wanted]
     for kind in HOST_KINDS:
         is_wanted = calls >= 0 if kind == "cuda_api" else (group_of >= 0).sum() > (calls >= 0)
         if kind not in view.capture.kinds or kind == "python" or not is_wanted:
@@ -173,9 +173,35 @@ def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, ra
             if kind != "cuda_api":
                 group[group == calls] = -1
             for number in np.unique(group[group >= 0]).tolist():
-                parts[number].append(events.take(group == number))
-    found = map(join_events, parts)
-    return [merge_intervals(events.start, events.stop) for events in found]
+                here = group == number
+                unions[number].add(events.start[here], events.stop[here])
+    return [union.intervals() for union in unions]
+
+
+class _Union:
+    """The union of intervals that come in portions; of nested ones little is left to keep."""
+
+    def __init__(self) -> None:
+        self._parts: list[Intervals] = []
+        self._waiting, self._merged = 0, 0
+
+    def add(self, start: Int64Array, stop: Int64Array) -> None:
+        self._parts.append((start, stop))
+        self._waiting += len(start)
+        if self._waiting > max(_MERGED_AT_ONCE, self._merged):
+            self.intervals()
+
+    def intervals(self) -> Intervals:
+        start, stop = (
+            np.concatenate([_NONE, *side]) for side in zip((_NONE, _NONE), *self._parts, strict=True)
+        )
+        merged = merge_intervals(start, stop)
+        self._parts, self._waiting, self._merged = [merged], 0, len(merged[0])
+        return merged
+
+
+_NONE = np.empty(0, np.int64)
+_MERGED_AT_ONCE = 1 << 20
 
 
 def mean_outliers(durations: Int64Array) -> tuple[float, npt.NDArray[np.bool_]]:

@@ -15,7 +15,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import ratios, scope_text
 from warpline.analysis.steps.step_groups import around_steps, gpu_union, owner_columns, step_groups
 from warpline.analysis.structure.gpus import gpus
-from warpline.analysis.structure.launches import launches_from
+from warpline.analysis.structure.launches import launch_portions
 from warpline.analysis.structure.overlap import Intervals, covered_ns
 from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps, phase_unions
 from warpline.i18n import english
@@ -43,10 +43,10 @@ def device_windows(view: View, found: Steps, places: npt.NDArray[np.int64]) -> t
     start, stop = found.start[places].copy(), found.stop[places].copy()
     process = int(found.process[places[0]])
     tracks = frozenset(t.index for t in view.capture.tracks if process < 0 or t.process == process)
-    launches = launches_from(around_steps(view, found), tracks)
-    if len(launches):
-        first, last = windows(launches.call_start, start, stop)
-        _, ends = window_extremes(launches.work_start, launches.work_stop, first, last)
+    begun = stop.copy()
+    for part in launch_portions(around_steps(view, found), tracks):
+        first, last = windows(part.call_start, start, begun)
+        _, ends = window_extremes(part.work_start, part.work_stop, first, last)
         stop = np.where(last > first, np.maximum(stop, ends), stop)
     for i in range(1, len(start)):
         start[i] = max(int(start[i]), int(stop[i - 1]))

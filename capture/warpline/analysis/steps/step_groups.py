@@ -7,12 +7,11 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import Values
-from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
+from warpline.analysis.framework.selection import GPU_KINDS, Selection, View
 from warpline.analysis.framework.tables import masked_below_zero
 from warpline.analysis.structure.gpus import gpus
-from warpline.analysis.structure.overlap import Intervals
+from warpline.analysis.structure.overlap import Intervals, UnionOfPortions
 from warpline.analysis.structure.steps import Steps
-from warpline.model.intervals import merge_intervals
 
 
 def around_steps(view: View, steps: Steps) -> View:
@@ -33,15 +32,12 @@ def step_groups(steps: Steps) -> list[tuple[int, int, npt.NDArray[np.int64]]]:
 
 def gpu_union(view: View, rank: int, kinds: tuple[str, ...] = GPU_KINDS) -> Intervals:
     """When the GPUs of a rank (−1: all) were busy, as one union."""
-    parts = [
-        view.events(kind, gpu.tracks)
-        for gpu in gpus(view)
-        if rank < 0 or gpu.rank == rank
-        for kind in kinds
-        if kind in view.capture.kinds
-    ]
-    events = join_events([part for part in parts if len(part)])
-    return merge_intervals(events.start, events.stop)
+    union = UnionOfPortions()
+    for gpu in gpus(view):
+        for kind in kinds if rank < 0 or gpu.rank == rank else ():
+            for events in view.batches(kind, gpu.tracks):
+                union.add(events.start, events.stop)
+    return union.intervals()
 
 
 def owner_columns(view: View, steps: Steps) -> tuple[list[Column], dict[str, Values]]:

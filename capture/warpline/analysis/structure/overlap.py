@@ -97,3 +97,29 @@ def _covered_until(merged: Intervals, times: Int64Array) -> Int64Array:
     last_stop = np.concatenate([np.full(1, np.iinfo(np.int64).min, np.int64), stops])[index]
     covered: Int64Array = before[index] - np.maximum(last_stop - times, 0) * (index > 0)
     return covered
+
+
+class UnionOfPortions:
+    """The union of intervals that come in portions; of nested ones little is left to keep."""
+
+    def __init__(self) -> None:
+        self._parts: list[Intervals] = []
+        self._waiting, self._merged = 0, 0
+
+    def add(self, start: Int64Array, stop: Int64Array) -> None:
+        self._parts.append((start, stop))
+        self._waiting += len(start)
+        if self._waiting > max(_MERGED_AT_ONCE, self._merged):
+            self.intervals()
+
+    def intervals(self) -> Intervals:
+        start, stop = (
+            np.concatenate([_NONE, *side]) for side in zip((_NONE, _NONE), *self._parts, strict=True)
+        )
+        merged = merge_intervals(start, stop)
+        self._parts, self._waiting, self._merged = [merged], 0, len(merged[0])
+        return merged
+
+
+_NONE = np.empty(0, np.int64)
+_MERGED_AT_ONCE = 1 << 20

@@ -21,9 +21,8 @@ from warpline.analysis.structure.event_types import (
     step_pattern,
     type_code,
 )
-from warpline.analysis.structure.overlap import Intervals
+from warpline.analysis.structure.overlap import Intervals, UnionOfPortions
 from warpline.i18n import tr
-from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 STEP_KINDS = ("phase", "range", "operator", "other")
@@ -163,7 +162,7 @@ def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, ra
         and (rank < 0 or t.rank is None or t.rank == rank)
     )
     calls = group_of[type_code("CudaRuntime")]
-    unions = [_Union() for _ in wanted]
+    unions = [UnionOfPortions() for _ in wanted]
     for kind in HOST_KINDS:
         is_wanted = calls >= 0 if kind == "cuda_api" else (group_of >= 0).sum() > (calls >= 0)
         if kind not in view.capture.kinds or kind == "python" or not is_wanted:
@@ -176,32 +175,6 @@ def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, ra
                 here = group == number
                 unions[number].add(events.start[here], events.stop[here])
     return [union.intervals() for union in unions]
-
-
-class _Union:
-    """The union of intervals that come in portions; of nested ones little is left to keep."""
-
-    def __init__(self) -> None:
-        self._parts: list[Intervals] = []
-        self._waiting, self._merged = 0, 0
-
-    def add(self, start: Int64Array, stop: Int64Array) -> None:
-        self._parts.append((start, stop))
-        self._waiting += len(start)
-        if self._waiting > max(_MERGED_AT_ONCE, self._merged):
-            self.intervals()
-
-    def intervals(self) -> Intervals:
-        start, stop = (
-            np.concatenate([_NONE, *side]) for side in zip((_NONE, _NONE), *self._parts, strict=True)
-        )
-        merged = merge_intervals(start, stop)
-        self._parts, self._waiting, self._merged = [merged], 0, len(merged[0])
-        return merged
-
-
-_NONE = np.empty(0, np.int64)
-_MERGED_AT_ONCE = 1 << 20
 
 
 def mean_outliers(durations: Int64Array) -> tuple[float, npt.NDArray[np.bool_]]:

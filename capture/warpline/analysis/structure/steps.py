@@ -152,8 +152,8 @@ def phase_intervals(view: View, phase: str, process: int, rank: int) -> Interval
 def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, rank: int) -> list[Intervals]:
     """The union of the events of each group of Paddle types, as in `phase_intervals`; no type is in two of them."""
     group_of = np.full(len(HOST_TYPES), -1, np.int64)
-    for group, phases in enumerate(wanted):
-        group_of[[type_code(phase) for phase in phases]] = group
+    for number, phases in enumerate(wanted):
+        group_of[[type_code(phase) for phase in phases]] = number
     tracks = frozenset(
         t.index
         for t in view.capture.tracks

@@ -193,8 +193,8 @@ def nested_sums(
         if into is None:
             entries = copied(result.entries, result.count, ENTRY)
         else:
-            table, order = into
-            table.add(result.entries, result.count, order, is_tree=paths is not None)
+            joined, order = into
+            joined.add(result.entries, result.count, order, is_tree=paths is not None)
             entries = np.empty(0, ENTRY)
         felt = copied(result.felt, result.felt_count, FELT)
     finally:

@@ -178,9 +178,9 @@ def test_the_compiled_nesting_is_that_of_numpy(found: list[list[tuple[int, int]]
     assert levels(parent).tolist() == levels(parent, compiled=False).tolist()
     duration = np.concatenate([np.empty(0, np.int64), *(lane.stop - lane.start for lane in lanes)])
     assert self_times(duration, parent).tolist() == self_times(duration, parent, compiled=False).tolist()
-    start = np.concatenate([np.empty(0, np.int64), *(lane.start for lane in lanes)])
-    own = uncovered_times(start, start + duration, parent, compiled=False)
-    assert uncovered_times(start, start + duration, parent).tolist() == own.tolist()
+    begin = np.concatenate([np.empty(0, np.int64), *(lane.start for lane in lanes)])
+    left = uncovered_times(begin, begin + duration, parent, compiled=False)
+    assert uncovered_times(begin, begin + duration, parent).tolist() == left.tolist()
 
 
 @settings(max_examples=100)

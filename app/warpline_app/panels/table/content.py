@@ -103,7 +103,8 @@ def sorted_order(values: npt.NDArray[Any], items: Items | None, descending: bool
             order = np.concatenate([order[~missing], order[missing]])
     else:
         order = np.argsort(chosen, kind="stable")
-    return order.astype(np.int64) if items is None else items[order]
+    # Kept as long as the table shows it: in half the memory where the numbers fit.
+    return order.astype(np.uint32 if len(order) <= 1 << 32 else np.int64) if items is None else items[order]
 
 
 def tsv(columns: Sequence[TableColumn], items: Iterable[int]) -> str:

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import traceback
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
@@ -116,7 +117,7 @@ class SlowEvents:
             if began != current:
                 current, seen, is_told = began, {}, False
             spent = (time.clock_gettime(self._clock) - began) * 1e3
-            place = "".join(traceback.format_stack(sys._current_frames()[self._ident])[-3:])
+            place = self._place()
             # The event may have ended meanwhile, and another have begun.
             if is_told or self._application.began != began:
                 continue
@@ -124,6 +125,18 @@ class SlowEvents:
             if is_told := spent > SLOW_MS:
                 places = "".join(f" after {when:.0f} ms:\n{stack}" for stack, when in seen.items())
                 self.told.append(f"{self._application.doing} has taken {spent:.0f} ms so far;{places}")
+
+    def _place(self) -> str:
+        """What the window's thread does in its three innermost calls."""
+        # A frame that is held for longer holds the event that it is about, and who is made at that event's place later
+        # is taken for it by PySide.
+        frame: types.FrameType | None = sys._current_frames()[self._ident]
+        calls: list[tuple[str, int, str]] = []
+        while frame is not None and len(calls) < 3:
+            calls.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+            frame = frame.f_back
+        del frame
+        return "".join(traceback.format_list([traceback.FrameSummary(*call) for call in reversed(calls)]))
 
 
 def wait(milliseconds: int) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
@@ -36,6 +39,7 @@ from warpline_app.window.tool_row import ToolRow
 
 if TYPE_CHECKING:
     from warpline_app.commands.navigator import Navigator
+    from warpline_app.panels.frame.panel_spec import PanelSpec
     from warpline_app.timeline.widgets.view import TimelineView
 
 _windows: list[MainWindow] = []
@@ -151,18 +155,29 @@ class MainWindow(QMainWindow):
         self.tabs.forget_document(document)
 
     def _load_panels(self, page: CapturePage) -> None:
-        """Import the panels that are seen in a thread, so that the timeline can be moved meanwhile, then make them."""
+        """Import the panels that are seen, then make them; the timeline can be moved meanwhile. What has nothing to do
+        with Qt comes in a thread, the panels themselves one after the other on this one: PySide makes their classes.
+        """
         seen = [spec for spec in all_panels() if self.panels.is_in_front(spec.id)]
-
-        def fill(_loaded: object) -> None:
-            if self.tabs.current_page is page:
-                self.panels.set_wanted_height(page.wanted_height)
-                self.panels.fill()
-
-        job = Job(lambda _progress, _is_cancelled: [spec.load() for spec in seen], self)
-        job.succeeded.connect(fill)
-        job.failed.connect(fill)  # which meets the failure again, where it is told
+        modules = [name for spec in seen for name in spec.ahead]
+        job = Job(lambda _progress, _is_cancelled: [importlib.import_module(name) for name in modules], self)
+        for done in (
+            job.succeeded,
+            job.failed,
+        ):  # making the panels meets the failure again, where it is told
+            done.connect(lambda _told: self._load_each(page, seen))
         job.launch()
+
+    def _load_each(self, page: CapturePage, left: Sequence[PanelSpec]) -> None:
+        if self.tabs.current_page is not page:
+            return
+        if left:
+            with contextlib.suppress(Exception):  # whatever the code of another distribution may do
+                left[0].load()
+            QTimer.singleShot(0, self, lambda: self._load_each(page, left[1:]))
+            return
+        self.panels.set_wanted_height(page.wanted_height)
+        self.panels.fill()
 
     # -- what commands ask of a window (see `Shell`) --------------------------------------------------------
 

@@ -71,6 +71,26 @@ def test_an_empty_window_starts_without_what_only_captures_need() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
+def test_panels_in_front_make_their_classes_on_the_windows_thread_and_read_nothing_else_there() -> None:
+    """What a thread imports before has nothing to do with Qt, whose classes PySide makes only on one safely."""
+    program = (
+        "import importlib, sys, warpline.storage, warpline_app.window.main_window, warpline_app.verbs.timeline_input\n"
+        "from warpline_app.panels.frame.registry import all_panels\n"
+        "seen = [spec for spec in all_panels() if spec.id in ('findings', 'details')]\n"
+        "steps = [sorted(sys.modules)]\n"
+        "for load in (lambda spec: [importlib.import_module(name) for name in spec.ahead], lambda spec: spec.load()):\n"
+        "    for spec in seen: load(spec)\n"
+        "    steps.append(sorted(sys.modules))\n"
+        "ahead, panels = (set(after) - set(before) for before, after in zip(steps, steps[1:]))\n"
+        "print(len(seen), [name for name in ahead if name.startswith(('warpline_app', 'PySide6'))],"
+        " [name for name in panels if name.split('.')[0] in ('warpline', 'numpy', 'h5py')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "2 [] []\n", done.stderr
+
+
 def test_what_is_opened_takes_the_place_of_its_opening_and_stays_in_front(
     qtbot: QtBot, workspace: Workspace, copies: list[Path]
 ) -> None:

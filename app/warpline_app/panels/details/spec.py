@@ -13,4 +13,17 @@ def load() -> type[Panel]:
     return DetailsPanel
 
 
-spec = PanelSpec("details", "Details", load, position=100, area="right", keys=("Ctrl+D",))
+spec = PanelSpec(
+    "details",
+    "Details",
+    load,
+    position=100,
+    area="right",
+    keys=("Ctrl+D",),
+    ahead=(
+        "warpline.analysis.structure.attribution",
+        "warpline.analysis.structure.modules",
+        "warpline.analysis.structure.thread_states",
+        "warpline.analysis.structure.wait_story",
+    ),
+)

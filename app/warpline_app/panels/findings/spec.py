@@ -13,4 +13,12 @@ def load() -> type[Panel]:
     return FindingsPanel
 
 
-spec = PanelSpec("findings", "Findings", load, position=5, keys=("Ctrl+I",), greets=True)
+spec = PanelSpec(
+    "findings",
+    "Findings",
+    load,
+    position=5,
+    keys=("Ctrl+I",),
+    greets=True,
+    ahead=("warpline.analysis.findings.wording", "warpline.analysis.framework.selection"),
+)

@@ -25,8 +25,9 @@ def _always(_document: Document) -> bool:
 class PanelSpec:
     """A panel in the registry: light, so that a window that shows ten tabs loads the one panel that is seen.
 
-    ``load`` imports the panel's module and gives its class, which takes the document and a parent widget; it may be
-    called in any thread. ``title`` is English. Panels stand in the order of ``position``. ``keys`` show the panel.
+    ``load`` imports the panel's module and gives its class, which takes the document and a parent widget. Classes of Qt
+    are made on the window's thread; what it needs beside them, named as modules ``ahead``, a thread imports before.
+    ``title`` is English. Panels stand in the order of ``position``. ``keys`` show the panel.
     ``shown`` tells whether a new user sees it. A panel that ``lists_events`` is where rows of other panels are listed
     event by event: its `Panel.show_events_of` is called. One that ``greets`` is in front when a capture was opened. One
     that ``shows_source`` is where lines of stacks are read: its `Panel.show_source` is called. ``has_data`` tells at a
@@ -44,6 +45,7 @@ class PanelSpec:
     greets: bool = False
     shows_source: bool = False
     has_data: Callable[[Document], bool] = _always
+    ahead: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.interchange.export.output_files import replacing
 from warpline.model.frames import StackFrame, parse_frame
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
@@ -129,6 +128,10 @@ def write_table(
 
     Raises OSError when it cannot be written, Cancelled.
     """
+    from warpline.interchange.export.output_files import (
+        replacing,
+    )  # nobody waits for it where tables are shown
+
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter)

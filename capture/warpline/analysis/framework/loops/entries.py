@@ -46,18 +46,21 @@ class EntryTable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._library is not None:
-            self._library.warpline_entries_free(ctypes.byref(self._table))
-        self._table = _Table()
+        with self._lock:
+            if self._library is not None:
+                self._library.warpline_entries_free(ctypes.byref(self._table))
+            self._library = None
 
     def add(self, place: int | None, count: int, order: int, *, is_tree: bool = False) -> None:
         """Add ``count`` that lie at a ``place``, from any thread; ``order`` is that of whose they are. In a tree the
-        first of a key is the number of the entry above, which comes before. Raises MemoryError.
+        first of a key is the number of the entry above, which comes before. Raises MemoryError, and ValueError when the
+        table is gone.
         """
-        assert self._library is not None, "it made the entries"
         went = np.empty(count if is_tree else 0, np.int64)
         where = address(went) if is_tree else None
         with self._lock:
+            if self._library is None:
+                raise ValueError("the table of entries is closed")
             table = ctypes.byref(self._table)
             if not self._library.warpline_entries_add(table, count, place, where, order):
                 raise MemoryError

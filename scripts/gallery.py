@@ -25,7 +25,7 @@ from warpline.model.times import parse_time
 from warpline.storage import Capture, open_capture
 
 if TYPE_CHECKING:
-    from warpline_app.session.timeline_state import TimelineState
+    from warpline_app.state.timeline_state import TimelineState
 
 HTA = "torch/facebookresearch+HolisticTraceAnalysis/tests/data"
 

@@ -34,11 +34,11 @@ from tests.benchmarks.measuring import table  # noqa: E402
 
 from warpline.storage import open_capture  # noqa: E402
 from warpline_app.look.application import make_application  # noqa: E402
+from warpline_app.open.document import Document  # noqa: E402
 from warpline_app.panels.frame.base import Panel  # noqa: E402
 from warpline_app.panels.frame.computed import ComputedPanel  # noqa: E402
 from warpline_app.panels.frame.registry import all_panels  # noqa: E402
-from warpline_app.session.document import Document  # noqa: E402
-from warpline_app.session.settings import Settings  # noqa: E402
+from warpline_app.remembered.settings import Settings  # noqa: E402
 
 if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView

@@ -42,9 +42,9 @@ from warpline_app.window.quick_start import imports_uncollected  # noqa: E402  #
 with imports_uncollected():
     from warpline_app.look.application import make_application
     from warpline_app.look.collecting import CycleCollector
+    from warpline_app.open.background import wait_for_jobs
     from warpline_app.panels.frame.registry import all_panels
-    from warpline_app.session.background import wait_for_jobs
-    from warpline_app.session.settings import Settings
+    from warpline_app.remembered.settings import Settings
     from warpline_app.window.main_window import MainWindow
 
 FRAME_MS = 1000 / 60

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QApplication
 
 from warpline.storage import open_capture
 from warpline_app.look.theme import DARK
-from warpline_app.session.document import Document
+from warpline_app.open.document import Document
 from warpline_app.timeline.widgets.view import HEADER_WIDTH, TimelineView
 
 FRAME_NS = 16_700_000

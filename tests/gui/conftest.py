@@ -13,8 +13,8 @@ from tests.gui.sample import write_sample
 
 from warpline_app.look.appearance import appearance
 from warpline_app.look.application import make_application
-from warpline_app.session import background
-from warpline_app.session.settings import Settings
+from warpline_app.open import background
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow, open_windows
 

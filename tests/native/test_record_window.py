@@ -18,7 +18,7 @@ from tests.native.conftest import Record
 
 from warpline.storage import open_capture
 from warpline_app.look.theme import DARK
-from warpline_app.session.document import Document
+from warpline_app.open.document import Document
 from warpline_app.timeline.widgets.view import TimelineView
 
 PROGRAM = """

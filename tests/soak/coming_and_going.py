@@ -27,7 +27,7 @@ from tests.gui.sample import write_sample
 
 from warpline_app.look.application import make_application
 from warpline_app.look.collecting import CycleCollector
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 LONGEST_S = 0.4

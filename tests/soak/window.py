@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication
 from warpline_app.look.application import make_application
 from warpline_app.look.collecting import CycleCollector
 from warpline_app.panels.frame.registry import all_panels
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 KEYS = [

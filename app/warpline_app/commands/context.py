@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
     from warpline_app.commands.navigator import Navigator
+    from warpline_app.open.workspace import Workspace
     from warpline_app.panels.frame.layout import PanelLayout
-    from warpline_app.session.timeline_state import TimelineState
-    from warpline_app.session.workspace import Workspace
+    from warpline_app.state.timeline_state import TimelineState
 
 
 class Shell(Protocol):

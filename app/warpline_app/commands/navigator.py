@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from warpline_app.session.document import Document
-from warpline_app.session.saved_layout import LayoutStore
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.open.document import Document
+from warpline_app.remembered.saved_layout import LayoutStore
+from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.rows import RowTree
 from warpline_app.timeline.model.search import Search

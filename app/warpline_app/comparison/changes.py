@@ -19,12 +19,13 @@ from warpline_app.comparison.change_columns import change_content
 from warpline_app.comparison.places import names_of
 from warpline_app.comparison.series_view import SeriesView
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.open.background import Job
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.open.series import Series, read_series
+from warpline_app.open.workspace import Workspace
 from warpline_app.panels.table.content import TableColumn, TableContent
 from warpline_app.panels.table.table import PanelTable
-from warpline_app.session.background import Job
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.series import Series, SeriesNotes, read_series
-from warpline_app.session.workspace import Workspace
+from warpline_app.remembered.series_notes import SeriesNotes
 
 METADATA, SERIES = "metadata", "series"
 _FIRST = ("cuda_gpu_kern_sum", "operator", "waits", "osrt_sum", "nvtx_sum")

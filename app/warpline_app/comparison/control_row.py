@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QPushBu
 from warpline.analysis.compare.comparison_text import alignment_text, signed_duration, signed_percent, verdict
 from warpline.i18n import english, tr, translated
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.view_lock import LockMode
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.state.view_lock import LockMode
 
 MODES = {
     LockMode.STEP: english("aligned by step"),

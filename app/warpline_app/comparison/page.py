@@ -18,9 +18,9 @@ from warpline_app.comparison.places import lit_states, longest_event, name_ids, 
 from warpline_app.comparison.row_lock import RowLock
 from warpline_app.comparison.waterfall_view import WaterfallView
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.view_lock import LockMode
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.open.workspace import Workspace
+from warpline_app.state.view_lock import LockMode
 from warpline_app.timeline.widgets.canvas import SLOW_FRAME_S
 from warpline_app.timeline.widgets.first_frame import FirstFrame
 from warpline_app.timeline.widgets.navigator import TimelineNavigator

@@ -9,10 +9,10 @@ from PySide6.QtGui import QImage
 from warpline.analysis.compare.comparison import Comparison
 from warpline.library.opening import Opened
 from warpline_app.comparison.page import ComparisonPage
+from warpline_app.open.comparing import ComparedFiles, ComparedPair
+from warpline_app.open.workspace import Workspace
 from warpline_app.pictures.rendering import require_widgets, save_picture, wait_until
-from warpline_app.session.comparing import ComparedFiles, ComparedPair
-from warpline_app.session.settings import Settings
-from warpline_app.session.workspace import Workspace
+from warpline_app.remembered.settings import Settings
 
 SIZE = (1600, 1000)
 SCALE = 2.0

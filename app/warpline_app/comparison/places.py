@@ -9,8 +9,8 @@ import numpy as np
 from warpline.analysis.compare.comparison import Side
 from warpline.analysis.compare.names import Key, stable_name
 from warpline.analysis.framework.selection import Selection, View
-from warpline_app.session.evidence.lit import Lit
-from warpline_app.session.timeline_state import Range
+from warpline_app.state.lit import Lit
+from warpline_app.state.timeline_state import Range
 
 
 def stretch_of(side: Side, cause: str) -> Range | None:

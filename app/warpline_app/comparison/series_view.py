@@ -13,7 +13,8 @@ from warpline.model.times import format_duration, format_time
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import ui_font
-from warpline_app.session.series import Series, SeriesNotes, SeriesRun
+from warpline_app.open.series import Series, SeriesRun
+from warpline_app.remembered.series_notes import SeriesNotes
 from warpline_app.timeline.model.ticks import tick_step_ns
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 24, 26, 40

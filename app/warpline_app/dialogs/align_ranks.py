@@ -22,9 +22,9 @@ from warpline.i18n import tr
 from warpline.interchange.framework.ranks import clock_text
 from warpline.model import format_duration
 from warpline.model.times import NS_PER_UNIT, parse_time
-from warpline_app.session.alignment import FURTHEST_NS, ClockShifts, MovableClock, movable_clocks
-from warpline_app.session.document import Document
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.alignment import FURTHEST_NS, ClockShifts, MovableClock, movable_clocks
+from warpline_app.open.document import Document
+from warpline_app.open.workspace import Workspace
 
 UNITS = ("ns", "µs", "ms")
 _STEP_MS = 120

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import is_there
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.workspace import Workspace
 
 _PATH = Qt.ItemDataRole.UserRole
 _SIZE = (560, 420)

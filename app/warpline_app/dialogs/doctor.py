@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, translated
 from warpline_app.look.appearance import appearance
+from warpline_app.open.background import Job, Work
 from warpline_app.recording.doctor_report import SourceReport, read_doctor, read_doctor_of_every_python
-from warpline_app.session.background import Job, Work
 
 
 class DoctorDialog(QDialog):

@@ -39,11 +39,11 @@ from warpline_app.dialogs.export_range import RangeChoice
 from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks_shown
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import typed_path
+from warpline_app.open.activity import Activity
+from warpline_app.open.background import Job
+from warpline_app.open.workspace import Workspace
+from warpline_app.open.written import tell_written
 from warpline_app.pictures.drawing import PictureDrawing
-from warpline_app.session.activity import Activity
-from warpline_app.session.background import Job
-from warpline_app.session.workspace import Workspace
-from warpline_app.session.written import tell_written
 
 if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView

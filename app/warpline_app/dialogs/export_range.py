@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QLineEdit, QRad
 from warpline.i18n import tr
 from warpline.model import format_duration, format_time
 from warpline.model.times import parse_time
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.state.timeline_state import TimelineState
 
 _FIELD_PX = 140
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.file_dialog import FileDialog
-from warpline_app.session.joining import join_ranks
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.joining import join_ranks
+from warpline_app.open.workspace import Workspace
 
 
 def show_join_ranks(workspace: Workspace, parent: QWidget | None) -> QFileDialog:

@@ -25,12 +25,12 @@ from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import is_folder, typed_path
+from warpline_app.open.background import Job
+from warpline_app.open.workspace import Workspace
 from warpline_app.recording.doctor_report import read_doctor
 from warpline_app.recording.interpreters import find_interpreters
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest, suggested_output
-from warpline_app.session.background import Job
-from warpline_app.session.workspace import Workspace
 
 SETTINGS_KEY = "record/request"
 _BETWEEN = 8

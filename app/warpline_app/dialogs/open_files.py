@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.file_dialog import FileDialog
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.workspace import Workspace
 
 
 def show_open_files(workspace: Workspace, parent: QWidget | None) -> QFileDialog:

@@ -22,7 +22,7 @@ from warpline.i18n import tr
 from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import is_there, typed_path
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.workspace import Workspace
 
 _SETTINGS = "job/open"
 _ADDRESS = re.compile(r"[a-z]+://\S+")

@@ -22,7 +22,7 @@ from warpline.model.errors import StorageError
 from warpline.model.sizes import format_bytes
 from warpline_app.dialogs.dialog_form import lay_out, make_form
 from warpline_app.look.appearance import appearance
-from warpline_app.session.settings import Settings, ThemeChoice
+from warpline_app.remembered.settings import Settings, ThemeChoice
 
 THEMES: tuple[tuple[str, str], ...] = (
     ("system", english("Follow the system")),

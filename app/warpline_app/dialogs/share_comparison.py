@@ -14,9 +14,9 @@ from warpline.interchange.export.output_files import writing
 from warpline.model.errors import WarplineError
 from warpline_app.comparison.page import ComparisonPage
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.open.workspace import Workspace
+from warpline_app.open.written import tell_written
 from warpline_app.pictures.rendering import save_picture
-from warpline_app.session.workspace import Workspace
-from warpline_app.session.written import tell_written
 
 
 def show_share_comparison(workspace: Workspace, view: QWidget, parent: QWidget | None) -> QFileDialog | None:

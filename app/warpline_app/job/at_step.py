@@ -10,15 +10,15 @@ from PySide6.QtCore import QObject
 from warpline.i18n import tr, tr_n
 from warpline.library.opening import Opened
 from warpline.model.progress import IsCancelled, Progress
-from warpline_app.session.background import Job
-from warpline_app.session.document import Document
-from warpline_app.session.job.board import JobBoard
-from warpline_app.session.opening import Opening, close_opened
-from warpline_app.session.timeline_state import Range
+from warpline_app.open.background import Job
+from warpline_app.open.document import Document
+from warpline_app.open.job.board import JobBoard
+from warpline_app.open.opening import Opening, close_opened
+from warpline_app.state.timeline_state import Range
 
 if TYPE_CHECKING:
     from warpline.library.jobs import JobRank
-    from warpline_app.session.workspace import Workspace
+    from warpline_app.open.workspace import Workspace
 
 MOST_JOINED = 32
 _AROUND = 0.08

@@ -10,8 +10,8 @@ from warpline.analysis.jobs.job_findings import JobFinding
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.appearance import appearance
+from warpline_app.open.job.board import Chosen, JobBoard
 from warpline_app.panels.findings.sign import SeveritySign, severity_title
-from warpline_app.session.job.board import Chosen, JobBoard
 
 
 class JobFindingCard(QFrame):

@@ -7,8 +7,8 @@ from warpline.analysis.framework.column import Column
 from warpline.i18n import tr, tr_n, translated
 from warpline.library.jobs import JobRank, RankState
 from warpline.model.times import format_duration
-from warpline_app.session.job.board import Cell, JobBoard
-from warpline_app.session.job.job_map import JobMap
+from warpline_app.open.job.board import Cell, JobBoard
+from warpline_app.open.job.job_map import JobMap
 
 
 def value_text(column: Column | None, value: float | None) -> str:

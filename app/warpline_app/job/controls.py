@@ -12,8 +12,8 @@ from warpline.library.jobs import RankState
 from warpline_app.job.cell_text import absence, chosen_text, column_title
 from warpline_app.job.scale_legend import ScaleLegend
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.session.job.board import JobBoard
-from warpline_app.session.job.row_order import RowOrder
+from warpline_app.open.job.board import JobBoard
+from warpline_app.open.job.row_order import RowOrder
 
 _ORDERS = {
     RowOrder.RANK: english("by rank"),

@@ -13,8 +13,8 @@ from warpline.interchange.joining_ranks import RankCapture, join_captures
 from warpline.library.opening import Opened, open_path
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage import ConversionCache, open_capture
-from warpline_app.session.job.board import JobBoard
-from warpline_app.session.timeline_state import Range
+from warpline_app.open.job.board import JobBoard
+from warpline_app.state.timeline_state import Range
 
 if TYPE_CHECKING:
     from warpline.library.jobs import JobRank, TrainingJob

@@ -10,8 +10,8 @@ from warpline.library.jobs import RankState
 from warpline_app.job.map_geometry import Axis
 from warpline_app.job.map_image import cells_in_view
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.session.job.board import JobBoard
-from warpline_app.session.job.row_order import RowOrder
+from warpline_app.open.job.board import JobBoard
+from warpline_app.open.job.row_order import RowOrder
 
 TEXT_PX = 11
 _LINE_PX = 14

@@ -25,7 +25,7 @@ from warpline_app.job.value_range import ValueRange, value_range
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.session.job.board import Cell, JobBoard
+from warpline_app.open.job.board import Cell, JobBoard
 
 AXIS_PX = 24
 MOST_ROW_PX, MOST_STEP_PX = 30.0, 180.0

@@ -21,11 +21,11 @@ from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.scale_legend import ScaleLegend
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.theme import ui_font
+from warpline_app.open.background import Job
+from warpline_app.open.job.board import Chosen, JobBoard
+from warpline_app.open.messages import MessageList
+from warpline_app.open.written import tell_written
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
-from warpline_app.session.background import Job
-from warpline_app.session.job.board import Chosen, JobBoard
-from warpline_app.session.messages import MessageList
-from warpline_app.session.written import tell_written
 
 _HEAD_PX, _LEGEND_PX = 28, 26
 _SCALE = 2

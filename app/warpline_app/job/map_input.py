@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from warpline_app.job.cell_text import cell_lines
 from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.map_geometry import Axis
-from warpline_app.session.job.board import Cell, Chosen
+from warpline_app.open.job.board import Cell, Chosen
 from warpline_app.timeline.widgets.held_keys import verb_of
 
 _ZOOM = 1.25

@@ -13,7 +13,7 @@ from warpline_app.job.map_geometry import Axis
 from warpline_app.job.map_image import cells_in_view
 from warpline_app.job.value_range import ValueRange
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
-from warpline_app.session.job.board import Cell, JobBoard
+from warpline_app.open.job.board import Cell, JobBoard
 
 _TEXT_PX = 11
 _LEAST_TEXT_PX = (62.0, 15.0)

@@ -9,7 +9,7 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.library.jobs import JobRank
 from warpline_app.job.rank_grid import RankGrid
 from warpline_app.look.progress_box import ProgressBox, center_in
-from warpline_app.session.job.opening import JobOpening
+from warpline_app.open.job.opening import JobOpening
 
 _SHOWN_FAILURES = 4
 _WIDTH_PX = 480

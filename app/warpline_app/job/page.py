@@ -16,8 +16,8 @@ from warpline_app.job.map_export import MapPicture, ask_for_csv, ask_for_picture
 from warpline_app.job.map_frame import MapFrame
 from warpline_app.job.map_input import MapInput
 from warpline_app.job.tables import FINDINGS, LinkedTables
-from warpline_app.session.job.board import JobBoard
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.job.board import JobBoard
+from warpline_app.open.workspace import Workspace
 
 _TABLE, _SPLIT = "job/table", "job/split"
 

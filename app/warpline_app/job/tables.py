@@ -12,6 +12,8 @@ from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.i18n import tr, translated
 from warpline_app.job.cards import JobFindingCards
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.open.job.board import Cell, JobBoard
+from warpline_app.open.messages import MessageList
 from warpline_app.panels.table.content import TableContent
 from warpline_app.panels.table.report_columns import (
     display_columns,
@@ -22,8 +24,6 @@ from warpline_app.panels.table.report_columns import (
     value_reader,
 )
 from warpline_app.panels.table.table import PanelTable
-from warpline_app.session.job.board import Cell, JobBoard
-from warpline_app.session.messages import MessageList
 
 _RANKS = ("rank", "last_rank", "duration_ns_worst_rank")
 """Columns that name a rank, the one that a row leads to first."""

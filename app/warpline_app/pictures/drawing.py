@@ -13,12 +13,12 @@ from warpline_app.look import style
 from warpline_app.look import theme as themes
 from warpline_app.pictures.export import save_svg
 from warpline_app.pictures.rendering import IDLE_TIMEOUT_MS, Picture, document_of, save_picture
-from warpline_app.session.saved_layout import apply_layout, layout_of
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.remembered.saved_layout import apply_layout, layout_of
+from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.widgets.view import TimelineView
 
 if TYPE_CHECKING:
-    from warpline_app.session.document import Document
+    from warpline_app.open.document import Document
 
 _LOOK_MS = 15
 

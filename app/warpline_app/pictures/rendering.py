@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
     from warpline.storage import Capture
-    from warpline_app.session.document import Document
-    from warpline_app.session.timeline_state import TimelineState
+    from warpline_app.open.document import Document
+    from warpline_app.state.timeline_state import TimelineState
     from warpline_app.timeline.widgets.view import TimelineView
 
 IDLE_TIMEOUT_MS = 60_000
@@ -113,7 +113,7 @@ def document_of(
 
     Raises UsageError for a range or tracks the capture does not have, and for a picture that is too large.
     """
-    from warpline_app.session.document import Document
+    from warpline_app.open.document import Document
 
     width, height = picture.size
     if width * height * picture.scale**2 > MAX_PIXELS:

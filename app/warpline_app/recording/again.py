@@ -6,10 +6,10 @@ import shlex
 
 from warpline.model.errors import WarplineError
 from warpline.recording.again import next_output, recipe_of
+from warpline_app.open.document import Document
+from warpline_app.open.workspace import Workspace
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest
-from warpline_app.session.document import Document
-from warpline_app.session.workspace import Workspace
 
 
 def can_record_again(document: Document) -> bool:

@@ -12,9 +12,9 @@ from warpline.cli.demo import EXAMPLE
 from warpline.home import home_folder
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
+from warpline_app.open.workspace import Workspace
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest, suggested_output
-from warpline_app.session.workspace import Workspace
 
 FOLDER = "warpline-demo"
 

@@ -14,14 +14,14 @@ from PySide6.QtCore import QElapsedTimer, QTimer, Signal
 from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled, Progress
 from warpline.recording.spool.console_text import ConsoleText
+from warpline_app.open.activity import Activity
+from warpline_app.open.background import Job
+from warpline_app.open.messages import MessageList
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.request import RecordingRequest
-from warpline_app.session.activity import Activity
-from warpline_app.session.background import Job
-from warpline_app.session.messages import MessageList
 
 if TYPE_CHECKING:
-    from warpline_app.session.workspace import Workspace
+    from warpline_app.open.workspace import Workspace
 
 KILL_AFTER_MS = 8_000
 RUNS_ON_AFTER_MS = 400

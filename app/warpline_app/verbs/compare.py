@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.view_lock import LockMode
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.state.view_lock import LockMode
 
 
 def _pair(context: CommandContext) -> ComparedPair | None:

@@ -64,7 +64,7 @@ def _step(nav: Navigator, direction: int) -> None:
 
 def _step_lit(nav: Navigator, direction: int) -> None:
     """To another instance of the finding that is lit up."""
-    from warpline_app.session.lit_walk import step_lit
+    from warpline_app.state.lit_walk import step_lit
 
     lit = step_lit(nav.state, direction)
     if lit is None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.commands.context import CommandContext
-from warpline_app.session.job.board import JobBoard
-from warpline_app.session.job.row_order import RowOrder
+from warpline_app.open.job.board import JobBoard
+from warpline_app.open.job.row_order import RowOrder
 
 
 def _board(context: CommandContext) -> JobBoard | None:

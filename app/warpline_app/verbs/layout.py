@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline_app.commands.command import WindowCommand
-from warpline_app.session.saved_layout import apply_layout, layout_of
+from warpline_app.remembered.saved_layout import apply_layout, layout_of
 from warpline_app.verbs.timeline_command import timeline_command
 
 if TYPE_CHECKING:

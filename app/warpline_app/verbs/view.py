@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline_app.commands.command import Need, WindowCommand
-from warpline_app.session.timeline_state import Filter
+from warpline_app.state.timeline_state import Filter
 from warpline_app.verbs.timeline_command import A_RANGE, A_SELECTION, Action, if_timeline, timeline_command
 
 if TYPE_CHECKING:

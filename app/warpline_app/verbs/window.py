@@ -5,8 +5,8 @@ from __future__ import annotations
 from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 from warpline_app.look.appearance import appearance
-from warpline_app.session.alignment import movable_clocks
-from warpline_app.session.settings import ThemeChoice
+from warpline_app.open.alignment import movable_clocks
+from warpline_app.remembered.settings import ThemeChoice
 
 _THEMES: tuple[tuple[ThemeChoice, str], ...] = (
     ("system", "Follow the system"),

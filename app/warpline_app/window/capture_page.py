@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from warpline_app.session.document import Document
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.document import Document
+from warpline_app.open.workspace import Workspace
 
 
 class CapturePage(QWidget):

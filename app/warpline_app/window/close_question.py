@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from warpline.i18n import tr, tr_n
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.workspace import Workspace
 
 if TYPE_CHECKING:
     from warpline_app.recording.recording import Recording

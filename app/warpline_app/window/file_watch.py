@@ -8,10 +8,10 @@ from PySide6.QtCore import QObject, QTimer
 
 from warpline import page_guard
 from warpline.i18n import tr
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.document import Document
-from warpline_app.session.messages import UserMessage
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.open.document import Document
+from warpline_app.open.messages import UserMessage
+from warpline_app.open.workspace import Workspace
 
 _EVERY_MS = 1_000
 _IS_WHOLE = ("gone", "replaced")

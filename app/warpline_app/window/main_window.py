@@ -16,12 +16,12 @@ from warpline_app.commands.context import CommandContext
 from warpline_app.commands.menus import fill_menu_bar
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.file_drag import local_files
+from warpline_app.open.background import Job
+from warpline_app.open.document import Document
+from warpline_app.open.workspace import Item, Workspace
 from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.panels.frame.registry import all_panels
-from warpline_app.session.background import Job
-from warpline_app.session.document import Document
-from warpline_app.session.settings import Settings
-from warpline_app.session.workspace import Item, Workspace
+from warpline_app.remembered.settings import Settings
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.file_watch import FileWatch

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.session.messages import MessageList, UserMessage
+from warpline_app.open.messages import MessageList, UserMessage
 
 PASSING_MS = 8_000
 """What went well is shown for so long; longer while the pointer is on it."""

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from warpline.i18n import tr
-from warpline_app.session.document import Document
-from warpline_app.session.messages import UserMessage
-from warpline_app.session.opening_words import words_of
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.document import Document
+from warpline_app.open.messages import UserMessage
+from warpline_app.open.opening_words import words_of
+from warpline_app.open.workspace import Workspace
 
 
 class OpeningNotices(QObject):

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.progress_box import ProgressBox, center_in
-from warpline_app.session.opening import Opening
+from warpline_app.open.opening import Opening
 
 _WIDTH_PX = 360
 

@@ -8,7 +8,7 @@ from PySide6.QtGui import QImage
 
 from warpline_app.look.appearance import appearance
 from warpline_app.pictures.rendering import Picture, document_of, wait_until
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 if TYPE_CHECKING:

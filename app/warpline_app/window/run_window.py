@@ -35,7 +35,7 @@ def tell_failures() -> None:
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         former(kind, error, trace)
-        from warpline_app.session.opening import problem_of
+        from warpline_app.open.opening import problem_of
         from warpline_app.window.main_window import open_windows
 
         windows = open_windows()
@@ -68,7 +68,7 @@ def run_window(paths: list[Path]) -> int:
         from warpline_app.look.application import make_application
         from warpline_app.look.collecting import CycleCollector
         from warpline_app.look.files_there import is_there
-        from warpline_app.session.settings import Settings
+        from warpline_app.remembered.settings import Settings
         from warpline_app.window import main_window
 
     settings = Settings()

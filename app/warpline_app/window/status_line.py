@@ -11,11 +11,11 @@ from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.session.document import Document
-from warpline_app.session.source_titles import source_title
+from warpline_app.open.document import Document
+from warpline_app.open.source_titles import source_title
 
 if TYPE_CHECKING:
-    from warpline_app.session.timeline_state import TimelineState
+    from warpline_app.state.timeline_state import TimelineState
 
 SAID_FOR_MS = 6_000
 """What is said in passing stays this long, where the keys worth knowing stand otherwise."""

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 
 from warpline.i18n import tr
 from warpline_app.commands.runner import CommandRunner
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.document import Document
-from warpline_app.session.job.board import JobBoard
-from warpline_app.session.job.opening import JobOpening
-from warpline_app.session.opening import Opening
-from warpline_app.session.workspace import Item, Workspace
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.open.document import Document
+from warpline_app.open.job.board import JobBoard
+from warpline_app.open.job.opening import JobOpening
+from warpline_app.open.opening import Opening
+from warpline_app.open.workspace import Item, Workspace
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.drop_tab_bar import DropTabBar
 from warpline_app.window.opening_page import OpeningPage

@@ -21,8 +21,8 @@ from warpline_app.commands.keys import key_text
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.chip import Chip
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.session.document import Document
-from warpline_app.session.timeline_state import Filter, TimelineState
+from warpline_app.open.document import Document
+from warpline_app.state.timeline_state import Filter, TimelineState
 
 
 def chip_texts(value: Filter) -> list[tuple[str, Filter]]:

@@ -38,10 +38,10 @@ from warpline.library.opening import Opened  # noqa: E402  # the path above come
 from warpline.storage import open_capture  # noqa: E402  # the path above comes first
 from warpline_app.comparison.page import ComparisonPage  # noqa: E402  # the path above comes first
 from warpline_app.look.theme import DARK  # noqa: E402  # the path above comes first
-from warpline_app.session.comparing import ComparedFiles, ComparedPair  # noqa: E402  # the path above comes first
-from warpline_app.session.document import Document  # noqa: E402  # the path above comes first
-from warpline_app.session.settings import Settings  # noqa: E402  # the path above comes first
-from warpline_app.session.workspace import Workspace  # noqa: E402  # the path above comes first
+from warpline_app.open.comparing import ComparedFiles, ComparedPair  # noqa: E402  # the path above comes first
+from warpline_app.open.document import Document  # noqa: E402  # the path above comes first
+from warpline_app.open.workspace import Workspace  # noqa: E402  # the path above comes first
+from warpline_app.remembered.settings import Settings  # noqa: E402  # the path above comes first
 from warpline_app.timeline.widgets.view import HEADER_WIDTH, TimelineView  # noqa: E402  # the path above comes first
 
 COMPARED = (0, 50_000_000)

@@ -44,8 +44,8 @@ def run(ranks: int, steps: int, frames: int) -> bool:
     from PySide6.QtWidgets import QApplication
 
     from warpline_app.job.map_canvas import JobMapCanvas
-    from warpline_app.session.job.board import JobBoard
-    from warpline_app.session.settings import Settings
+    from warpline_app.open.job.board import JobBoard
+    from warpline_app.remembered.settings import Settings
 
     application = QApplication.instance() or QApplication([])
     board = JobBoard(made_job(ranks, steps), [Path("job")], Settings.kept_nowhere())

@@ -25,9 +25,9 @@ from warpline.model.errors import WarplineError
 from warpline.recording.recover import recover
 from warpline_app.look.application import make_application
 from warpline_app.look.collecting import CycleCollector
-from warpline_app.session.document import Document
-from warpline_app.session.opening import OpenProblem
-from warpline_app.session.settings import Settings
+from warpline_app.open.document import Document
+from warpline_app.open.opening import OpenProblem
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.run_window import tell_failures
 

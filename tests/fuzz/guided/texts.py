@@ -110,7 +110,7 @@ def _elf_seeds(_data: Path | None) -> list[bytes]:
 
 def run_settings(data: bytes) -> None:
     """What the window remembers, in a file that anybody may have edited."""
-    from warpline_app.session.settings import Settings
+    from warpline_app.remembered.settings import Settings
 
     path = scratch() / "settings.ini"
     path.write_bytes(data)
@@ -151,7 +151,7 @@ def _mutate_settings(data: bytes, rng: random.Random) -> bytes:
 
 
 def _preload_settings() -> None:
-    import warpline_app.session.settings
+    import warpline_app.remembered.settings
 
     del warpline_app
 

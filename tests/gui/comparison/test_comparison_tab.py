@@ -20,8 +20,8 @@ from warpline_app.comparison.page import ComparisonPage
 from warpline_app.comparison.picture import SIZE
 from warpline_app.dialogs.compare_with import CompareWithDialog
 from warpline_app.dialogs.share_comparison import write_comparison
-from warpline_app.session.comparing import ComparedPair, told_apart
-from warpline_app.session.view_lock import LockMode
+from warpline_app.open.comparing import ComparedPair, told_apart
+from warpline_app.state.view_lock import LockMode
 from warpline_app.window.main_window import MainWindow
 
 _WAIT_MS = 30_000

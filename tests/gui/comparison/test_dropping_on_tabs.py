@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 from tests.gui.comparison.comparison_sample import write_run
 
-from warpline_app.session.comparing import ComparedPair
+from warpline_app.open.comparing import ComparedPair
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.drop_tab_bar import DropTabBar
 from warpline_app.window.main_window import MainWindow

@@ -14,10 +14,11 @@ from tests.unit.recording.recording_tools import python, record
 
 from warpline_app.comparison.changes import SERIES
 from warpline_app.comparison.page import ComparisonPage
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.document import Document
-from warpline_app.session.series import SeriesNotes, read_series
-from warpline_app.session.settings import Settings
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.open.document import Document
+from warpline_app.open.series import read_series
+from warpline_app.remembered.series_notes import SeriesNotes
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

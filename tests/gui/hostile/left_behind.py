@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QEvent
 
-from warpline_app.session import background
+from warpline_app.open import background
 
 SLACK_MIB = 24
 _PROC = Path("/proc/self")

@@ -26,12 +26,12 @@ from PySide6.QtWidgets import QApplication, QDialog, QInputDialog, QWidget
 
 from warpline.model.errors import WarplineError
 from warpline_app.comparison.page import ComparisonPage
+from warpline_app.open.activity import Activity
+from warpline_app.open.background import Job, wait_for_jobs
+from warpline_app.open.document import Document
+from warpline_app.open.opening import OpenProblem
 from warpline_app.panels.frame.floating import FloatingPanel
 from warpline_app.panels.frame.registry import all_panels
-from warpline_app.session.activity import Activity
-from warpline_app.session.background import Job, wait_for_jobs
-from warpline_app.session.document import Document
-from warpline_app.session.opening import OpenProblem
 from warpline_app.window.main_window import MainWindow
 
 _KEY_NAMES = (

@@ -12,8 +12,8 @@ from tests.gui.hostile.left_behind import look, settle
 from tests.gui.hostile.random_user import RandomUser, surprises, until
 from tests.gui.hostile.traces import write_trace
 
-from warpline_app.session.opening import Opening
-from warpline_app.session.settings import Settings
+from warpline_app.open.opening import Opening
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 CANCELLED_AFTER = (0, 1, 2, 3, 5, 8)

@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
 from warpline_app.look.collecting import CycleCollector
-from warpline_app.session.background import Job
+from warpline_app.open.background import Job
 
 OBJECTS = 40
 

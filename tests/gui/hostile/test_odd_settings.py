@@ -14,7 +14,7 @@ from tests.gui.hostile.odd_settings import spoil
 from tests.gui.hostile.random_user import RandomUser, surprises
 
 from warpline.storage import open_capture
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 DIALOGS = ("file.open_job", "file.compare_with", "view.apply_view", "view.preferences")

@@ -15,7 +15,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from tests.gui.hostile.random_user import RandomUser, surprises
 
 from warpline_app.look.application import make_application
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 

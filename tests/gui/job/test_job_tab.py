@@ -21,10 +21,10 @@ from warpline_app.job.controls import summary_text
 from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.map_export import export_picture, write_csv
 from warpline_app.job.page import JobPage
-from warpline_app.session.document import Document
-from warpline_app.session.job.board import Cell, Chosen, JobBoard
-from warpline_app.session.job.row_order import RowOrder
-from warpline_app.session.settings import Settings
+from warpline_app.open.document import Document
+from warpline_app.open.job.board import Cell, Chosen, JobBoard
+from warpline_app.open.job.row_order import RowOrder
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 _WAIT_MS = 60_000

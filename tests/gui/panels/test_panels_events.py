@@ -18,12 +18,12 @@ from tests.gui.sample import COPY, KERNELS, MS
 from tests.unit.effort import rounds
 
 from warpline.storage import Capture, open_capture
+from warpline_app.open.messages import MessageList
 from warpline_app.panels.events import panel as events_module
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.events.query import EventQuery, capture_starts, rows_of
 from warpline_app.panels.table.content import sorted_order, text_ranks
-from warpline_app.session.messages import MessageList
-from warpline_app.session.timeline_state import Filter
+from warpline_app.state.timeline_state import Filter
 from warpline_app.window.main_window import MainWindow
 
 

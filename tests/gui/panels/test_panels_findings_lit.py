@@ -21,7 +21,7 @@ from warpline.model.progress import Progress, unwatched
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.explanation import Explanation
 from warpline_app.panels.findings.panel import FindingsPanel
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

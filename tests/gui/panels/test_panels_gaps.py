@@ -15,7 +15,7 @@ from warpline.cli import main
 from warpline.storage import open_capture
 from warpline_app.panels.details.panel import DetailsPanel
 from warpline_app.panels.facts.gap_facts import gap_reasons
-from warpline_app.session.evidence.evidence_state import Gap
+from warpline_app.state.evidence_state import Gap
 from warpline_app.timeline.model.why.gaps import gap_at
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow

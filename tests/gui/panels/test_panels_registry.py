@@ -17,7 +17,7 @@ from warpline import plugins
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.failed import FailedPanel
 from warpline_app.panels.frame.registry import all_panels
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 PACKAGE = "warpline_panel_of_a_test"

@@ -18,7 +18,7 @@ from warpline.storage import open_capture
 from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.theme import DARK, Theme
-from warpline_app.session.document import Document
+from warpline_app.open.document import Document
 from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.verbs.catalogue import TIMELINE_COMMANDS
 from warpline_app.verbs.timeline_input import TimelineInput

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from warpline_app.commands.context import CommandContext
+from warpline_app.open.workspace import Workspace
 from warpline_app.panels.frame.layout import PanelLayout
-from warpline_app.session.settings import Settings
-from warpline_app.session.workspace import Workspace
+from warpline_app.remembered.settings import Settings
 from warpline_app.timeline.widgets.navigator import TimelineNavigator
 from warpline_app.timeline.widgets.view import TimelineView
 

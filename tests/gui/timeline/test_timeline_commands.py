@@ -23,7 +23,7 @@ from tests.gui.timeline.timeline_tools import (
 from tests.gui.timeline_sample import MS
 
 from warpline_app.commands.command import WindowCommand, run
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.verbs.catalogue import TIMELINE_COMMANDS
 

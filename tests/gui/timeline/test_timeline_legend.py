@@ -13,7 +13,7 @@ from tests.gui.wait_sample import SOURCE, write_wait_sample
 
 from warpline_app.look.theme import DARK
 from warpline_app.panels.events.panel import EventsPanel
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.timeline.widgets.legend import Legend
 from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.window.capture_page import CapturePage

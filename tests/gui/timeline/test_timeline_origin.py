@@ -14,7 +14,7 @@ from tests.gui.sample import MS
 
 from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.look.theme import DARK, ui_font
-from warpline_app.session.layout_state import TimeMark
+from warpline_app.state.layout_state import TimeMark
 from warpline_app.timeline.draw.codes import FIRST_HUE, ColorTable
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.widgets.ruler import whole_texts

@@ -27,6 +27,8 @@ from warpline_app.dialogs import doctor, new_capture
 from warpline_app.job.cell_text import cell_lines
 from warpline_app.job.page import JobPage
 from warpline_app.look.application import speak
+from warpline_app.open import background
+from warpline_app.open.comparing import ComparedPair
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.findings.panel import FindingsPanel
 from warpline_app.panels.frame.registry import all_panels
@@ -35,9 +37,7 @@ from warpline_app.recording.doctor_report import parse_doctor
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest
-from warpline_app.session import background
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.timeline.model.search import SearchQuery, find_events
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow

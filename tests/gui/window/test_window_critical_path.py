@@ -13,7 +13,7 @@ from tests.gui.sample import MS
 
 from warpline.analysis.framework.registry import compute_report
 from warpline.storage import CaptureBuilder
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.timeline.model.time_model import TimeScale
 from warpline_app.timeline.model.why.path import PathSegments
 from warpline_app.window.capture_page import CapturePage

@@ -12,11 +12,11 @@ from pytestqt.qtbot import QtBot
 from tests.gui.sample import write_sample
 
 from warpline.storage.columns.mapped_file import MappedFile
+from warpline_app.open import background
+from warpline_app.open.activity import Activity
+from warpline_app.open.comparing import ComparedPair
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.registry import all_panels
-from warpline_app.session import background
-from warpline_app.session.activity import Activity
-from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.document import Document
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from warpline import i18n
 from warpline_app.commands.mnemonics import letters_of, with_mnemonic
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 

@@ -11,8 +11,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
+from warpline_app.open.written import tell_written
 from warpline_app.panels.events.panel import EventsPanel
-from warpline_app.session.written import tell_written
 from warpline_app.window import message_bars
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow

@@ -16,9 +16,9 @@ from warpline.interchange import import_files
 from warpline.storage import Capture
 from warpline_app.dialogs.align_ranks import AlignRanksDialog, parse_shift, shift_text, show_align_ranks
 from warpline_app.dialogs.palette import CommandPalette, show_palette
-from warpline_app.session import background
-from warpline_app.session.joining import join_ranks
-from warpline_app.session.settings import Settings
+from warpline_app.open import background
+from warpline_app.open.joining import join_ranks
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.opening_page import OpeningPage

@@ -20,7 +20,7 @@ from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.panels.console.panel import ConsolePanel
 from warpline_app.recording.doctor_report import SourceReport, parse_doctor
 from warpline_app.recording.recording import Recording
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import EndQuestion
 from warpline_app.window.main_window import MainWindow

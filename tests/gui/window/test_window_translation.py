@@ -16,7 +16,7 @@ from warpline.cli import main
 from warpline.i18n.po import Entry, entries, read_po
 from warpline.storage import open_capture
 from warpline_app.dialogs.preferences import PreferencesDialog
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

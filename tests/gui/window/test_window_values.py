@@ -17,7 +17,7 @@ from warpline.recording.spool.console_text import ConsoleText
 from warpline_app.dialogs.palette import match_score
 from warpline_app.recording.interpreters import find_interpreters
 from warpline_app.recording.request import RecordingRequest, suggested_output
-from warpline_app.session.settings import RECENT_LIMIT, Settings
+from warpline_app.remembered.settings import RECENT_LIMIT, Settings
 
 
 def console(*parts: bytes, max_lines: int = 100) -> ConsoleText:

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from warpline import plugins
 from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand, run
 from warpline_app.commands.context import CommandContext, Shell
-from warpline_app.session.settings import Settings
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.workspace import Workspace
+from warpline_app.remembered.settings import Settings
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.verbs.compare import A_COMPARISON
 from warpline_app.verbs.job import A_JOB

@@ -8,7 +8,7 @@ import pytest
 from tests.gui.timeline_sample import write_timeline_sample
 
 from warpline.storage import Capture, open_capture
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.state.timeline_state import TimelineState
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ from warpline_app.panels.memory.panel import thinned
 from warpline_app.panels.table.column_filter import can_filter, passing
 from warpline_app.panels.table.content import TableColumn, tsv
 from warpline_app.panels.table.report_columns import share_column, text_of
-from warpline_app.session.name_filter import passing_names
-from warpline_app.session.timeline_state import Filter
+from warpline_app.state.name_filter import passing_names
+from warpline_app.state.timeline_state import Filter
 
 NAMES = ["add", "addmm", "copy_", "Memcpy HtoD"]
 

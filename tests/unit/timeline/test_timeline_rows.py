@@ -9,7 +9,7 @@ from tests.gui.timeline_sample import MS, SPAN_NS, US
 from tests.unit.timeline.timeline_tools import MAIN, STREAM, lane_of
 
 from warpline.storage import Capture, CaptureBuilder, open_capture
-from warpline_app.session.timeline_state import Filter, TimelineState
+from warpline_app.state.timeline_state import Filter, TimelineState
 from warpline_app.timeline.model import curves
 from warpline_app.timeline.model.curves import row_figure
 from warpline_app.timeline.model.layout import PINNED_KEY, Layout, make_layout

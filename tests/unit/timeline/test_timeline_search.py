@@ -7,7 +7,7 @@ from tests.gui.timeline_sample import MS
 from tests.unit.timeline.timeline_tools import MAIN, STREAM, lane_of
 
 from warpline.storage import Capture
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.model.events_of_names import neighbour
 from warpline_app.timeline.model.search import Search
 

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.theme import Theme, ui_font
+from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
-from warpline_app.session.messages import MessageList
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QWidget
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import ui_font
+from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
-from warpline_app.session.messages import MessageList
 
 
 class DrawnChart(QWidget):

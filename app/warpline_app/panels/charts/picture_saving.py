@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
 from warpline_app.look.file_dialog import FileDialog
-from warpline_app.session.messages import MessageList
-from warpline_app.session.written import tell_written
+from warpline_app.open.messages import MessageList
+from warpline_app.open.written import tell_written
 
 _PNG_SCALE = 2
 

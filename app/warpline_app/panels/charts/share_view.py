@@ -16,8 +16,8 @@ from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
+from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.drawn_chart import DrawnChart
-from warpline_app.session.messages import MessageList
 
 MOST_PARTS = 16
 _LEAST_SHARE = 0.004

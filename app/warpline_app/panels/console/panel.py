@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.recording.spool.console_text import MAX_LINES, ConsoleText
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
-from warpline_app.session.document import Document
 
 LINES_AT_ONCE = 400
 """Of a program that prints faster than anybody reads, so many lines are shown per refresh: more would cost frames."""

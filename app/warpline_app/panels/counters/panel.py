@@ -17,9 +17,9 @@ from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
-from warpline_app.session.document import Document
 from warpline_app.timeline.model.core_load import counter_title, is_system_load
 
 BINS = 400

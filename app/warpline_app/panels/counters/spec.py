@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
-from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:

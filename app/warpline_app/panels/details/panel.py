@@ -28,6 +28,8 @@ from warpline.model.progress import IsCancelled
 from warpline.model.tracks import Track
 from warpline_app.look.theme import Theme
 from warpline_app.look.wrapped import breakable
+from warpline_app.open.background import Job
+from warpline_app.open.document import Document
 from warpline_app.panels.details.wrapping import WrappingDelegate
 from warpline_app.panels.facts.event_facts import EventFacts, Section, event_facts
 from warpline_app.panels.facts.fact import Fact
@@ -35,8 +37,6 @@ from warpline_app.panels.facts.gap_facts import gap_facts, gap_reasons
 from warpline_app.panels.facts.view_facts import view_facts, view_sections
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks
-from warpline_app.session.background import Job
-from warpline_app.session.document import Document
 from warpline_app.timeline.draw.name_colors import NameColors
 
 ROW_ROLE = Qt.ItemDataRole.UserRole

@@ -24,6 +24,7 @@ from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
 from warpline_app.panels.events.columns import event_columns
 from warpline_app.panels.events.query import EventQuery, capture_starts, rows_of
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -33,7 +34,6 @@ from warpline_app.panels.table.column_filter import ColumnFilter, can_filter
 from warpline_app.panels.table.content import Items, TableColumn, TableContent, sorted_order
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.table import PanelTable
-from warpline_app.session.document import Document
 
 SORT_BY_TIME_UP_TO = 3_000_000
 """More events than this come in the order of the file (track by track) until a header is clicked."""

@@ -14,8 +14,8 @@ from warpline.analysis.framework.selection import Selection, View
 from warpline.model.progress import IsCancelled
 from warpline_app.panels.table.column_filter import ColumnFilter, passing
 from warpline_app.panels.table.content import Items, TableColumn
-from warpline_app.session.name_filter import passing_names
-from warpline_app.session.timeline_state import Filter
+from warpline_app.state.name_filter import passing_names
+from warpline_app.state.timeline_state import Filter
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

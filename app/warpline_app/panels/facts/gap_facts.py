@@ -8,7 +8,7 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.model.times import format_duration, format_time
 from warpline_app.panels.facts.event_facts import EventFacts, Section
 from warpline_app.panels.facts.fact import Fact
-from warpline_app.session.evidence.evidence_state import Gap
+from warpline_app.state.evidence_state import Gap
 
 if TYPE_CHECKING:
     from warpline.analysis.findings.finding import Finding

@@ -13,11 +13,11 @@ from warpline.analysis.findings.finding import Finding, Hop, Where
 from warpline.analysis.findings.wording import finding_markdown, finding_text
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame
+from warpline_app.open.document import Document
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.evidence import finding_key, lit_of
 from warpline_app.panels.findings.explanation import Explanation
-from warpline_app.session.document import Document
-from warpline_app.session.lit_walk import show_stretch, step_lit
+from warpline_app.state.lit_walk import show_stretch, step_lit
 
 
 class FindingActions(QObject):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.finding import Finding, Hop
 from warpline.i18n import translated
 from warpline_app.panels.findings.card import where_text
-from warpline_app.session.evidence.lit import Lit, LitHop
+from warpline_app.state.lit import Lit, LitHop
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

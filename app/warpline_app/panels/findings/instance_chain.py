@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, Signal
 
 from warpline.analysis.findings.finding import Finding
 from warpline.model.progress import IsCancelled
+from warpline_app.open.background import Job
+from warpline_app.open.document import Document
 from warpline_app.panels.findings.evidence import hop_text
-from warpline_app.session.background import Job
-from warpline_app.session.document import Document
-from warpline_app.session.evidence.lit import Lit, LitHop
+from warpline_app.state.lit import Lit, LitHop
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

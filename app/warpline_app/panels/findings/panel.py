@@ -25,7 +25,7 @@ from warpline_app.panels.findings.step_stack import StepStack
 from warpline_app.panels.frame.computed import ComputedPanel
 
 if TYPE_CHECKING:
-    from warpline_app.session.document import Document
+    from warpline_app.open.document import Document
 
 AT_MOST = 5
 """Cards that are shown at first."""

@@ -16,13 +16,13 @@ from warpline.analysis.structure.stack_flame import STACK_SOURCES, stack_flame
 from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
 from warpline_app.panels.flame.legend import FlameLegend
 from warpline_app.panels.flame.view import FlameView
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.row_target import RowTarget
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.session.document import Document
 
 _SOURCES = (
     ("operators", english("Operators")),

@@ -17,9 +17,9 @@ from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
+from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 from warpline_app.panels.flame.colors import Code, code_of, color_of_code, color_of_wait, draw_box
-from warpline_app.session.messages import MessageList
 from warpline_app.timeline.draw.name_colors import NameColors
 
 ROW_PX = 19

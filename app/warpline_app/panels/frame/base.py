@@ -13,9 +13,9 @@ from warpline_app.look.theme import Theme
 
 if TYPE_CHECKING:
     from warpline.model.frames import StackFrame
+    from warpline_app.open.document import Document
     from warpline_app.panels.frame.row_target import RowTarget
-    from warpline_app.session.document import Document
-    from warpline_app.session.timeline_state import TimelineState
+    from warpline_app.state.timeline_state import TimelineState
 
 
 class Panel(QWidget):

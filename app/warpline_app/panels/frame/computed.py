@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr
 from warpline.model.progress import IsCancelled, Progress
+from warpline_app.open.background import Job
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import not_recorded_text
-from warpline_app.session.background import Job
 
 if TYPE_CHECKING:
-    from warpline_app.session.document import Document
+    from warpline_app.open.document import Document
 
 _HAND_STOPS_MS = 180
 _PAUSE_MS = 50

@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
-from warpline_app.session.document import Document
 
 
 class FailedPanel(Panel):

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, Q
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.failed import FailedPanel
 from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.tabs import PanelTabs
-from warpline_app.session.document import Document
 
 
 class PanelHost(QWidget):

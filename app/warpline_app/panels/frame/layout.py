@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QRubberBand, QWidget
 
 from warpline.i18n import tr
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.floating import FLOATING_SIZE, FloatingPanel, zone_of
 from warpline_app.panels.frame.host import PanelHost
@@ -17,7 +18,6 @@ from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.panels.frame.room import SharedRoom, bottom_height, right_width
 from warpline_app.panels.frame.saved_places import names, places, two_sizes
-from warpline_app.session.document import Document
 
 if TYPE_CHECKING:
     from warpline.model.frames import StackFrame

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QWidget
 
 from warpline.frozen import frozen
 from warpline.i18n import tr
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
-from warpline_app.session.document import Document
 
 Area = Literal["bottom", "right", "float"]
 LAST = 1000

@@ -9,11 +9,11 @@ from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection
 from warpline.i18n import translated
-from warpline_app.session.name_filter import passing_names
+from warpline_app.state.name_filter import passing_names
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-    from warpline_app.session.timeline_state import TimelineState
+    from warpline_app.state.timeline_state import TimelineState
 
 _NAME_ROW = re.compile(r"#(\w+)=(\d+)$")
 """The end of a row's key that singles out the events of a kind and a name (string id) on a track."""

@@ -15,6 +15,7 @@ from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import (
     Chart,
     duration_text,
@@ -25,7 +26,6 @@ from warpline_app.panels.charts.chart import (
 )
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks
-from warpline_app.session.document import Document
 from warpline_app.timeline.draw.name_colors import NameColors
 from warpline_app.timeline.model.events_of_names import instances
 

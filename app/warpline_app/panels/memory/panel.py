@@ -21,12 +21,12 @@ from warpline.model.sizes import format_bytes
 from warpline.model.times import format_time
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.session.document import Document
 
 MAX_POINTS = 600
 FloatArray = npt.NDArray[np.float64]

@@ -23,10 +23,10 @@ from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import contrast_ratio, to_rgb
+from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.drawn_chart import DrawnChart
 from warpline_app.panels.charts.share_view import Part
 from warpline_app.panels.model.layers import Place, can_lay_out, layered, layers_in_a_row
-from warpline_app.session.messages import MessageList
 
 _NODE_PX = (148.0, 36.0)
 _GAP_PX = (30.0, 14.0)

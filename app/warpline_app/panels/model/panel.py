@@ -20,6 +20,7 @@ from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.eliding import ends_apart
 from warpline_app.look.theme import Theme, mix, to_rgb
+from warpline_app.open.document import Document
 from warpline_app.panels.charts.share_view import Part, ShareView, largest
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
@@ -34,7 +35,6 @@ from warpline_app.panels.model.inside import (
 )
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.session.document import Document
 
 _MEASURES = {
     "self_ns": english("Own time"),

@@ -15,11 +15,11 @@ from warpline.model.frames import StackFrame
 from warpline.model.progress import IsCancelled
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.source.reading import SourceText, read_source
 from warpline_app.panels.source.view import CodeView, line_text
-from warpline_app.session.document import Document
 
 FILES_SHOWN = 60
 _TOOLTIP = Qt.ItemDataRole.ToolTipRole

@@ -14,9 +14,9 @@ from warpline.library.losses import lost_ratio, meaning_of, share_text
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
+from warpline_app.open.source_titles import source_title
 from warpline_app.panels.frame.base import Panel
-from warpline_app.session.document import Document
-from warpline_app.session.source_titles import source_title
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -18,13 +18,13 @@ from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
+from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.row_target import target_of
 from warpline_app.panels.frame.scope import selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.session.document import Document
 
 _CATEGORY_COLORS = {
     "kernel": "kernel",

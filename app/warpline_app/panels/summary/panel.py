@@ -20,6 +20,8 @@ from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.open.background import Job
+from warpline_app.open.document import Document
 from warpline_app.panels.charts.share_view import ShareView
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks, selection_of
@@ -27,8 +29,6 @@ from warpline_app.panels.summary.report_choice import ReportChoice, ReportEntry
 from warpline_app.panels.table.report_columns import share_column
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.session.background import Job
-from warpline_app.session.document import Document
 
 QUICK_ABOVE = 300_000
 """Events of a capture above which medians wait until the hand that drags a range stops."""

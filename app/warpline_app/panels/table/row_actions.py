@@ -15,7 +15,7 @@ from warpline_app.timeline.model.events_of_names import longest
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-    from warpline_app.session.timeline_state import TimelineState
+    from warpline_app.state.timeline_state import TimelineState
 
 
 class RowActions:

@@ -23,12 +23,12 @@ from warpline.model.frames import StackFrame
 from warpline_app.look.appearance import appearance
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.painting import contained
+from warpline_app.open.background import Job
+from warpline_app.open.messages import MessageList
+from warpline_app.open.written import tell_written
 from warpline_app.panels.table.content import Items, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table.item_model import Index, TableModel
 from warpline_app.panels.table.painter import CellPainter
-from warpline_app.session.background import Job
-from warpline_app.session.messages import MessageList
-from warpline_app.session.written import tell_written
 
 ROW_HEIGHT_PX = 23
 MIN_STRETCHED_PX = 220

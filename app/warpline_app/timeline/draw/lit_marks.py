@@ -13,8 +13,8 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.session.evidence.evidence_state import Gap
-from warpline_app.session.evidence.lit import Lit
+from warpline_app.state.evidence_state import Gap
+from warpline_app.state.lit import Lit
 from warpline_app.timeline.draw.arrows import link_picture, paint_links
 from warpline_app.timeline.model.layout import PlacedRow
 from warpline_app.timeline.model.links import Link

@@ -9,7 +9,7 @@ import numpy as np
 
 from warpline.frozen import frozen
 from warpline.i18n import tr
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.model.name_rows import NameGroup
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.rows import RowTree, title_matcher

@@ -14,10 +14,10 @@ from PySide6.QtCore import QObject, QRectF, Signal
 from PySide6.QtGui import QPaintDevice
 
 from warpline.frozen import frozen
-from warpline_app.session.background import Job
-from warpline_app.session.document import Document
-from warpline_app.session.evidence.lit import Lit
-from warpline_app.session.timeline_state import Filter
+from warpline_app.open.background import Job
+from warpline_app.open.document import Document
+from warpline_app.state.lit import Lit
+from warpline_app.state.timeline_state import Filter
 from warpline_app.timeline.model.layout import Layout, Levels, PlacedRow, make_layout, row_is_open
 from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.rows import RowTree

@@ -13,8 +13,8 @@ from PySide6.QtCore import QObject, Signal
 from warpline.frozen import frozen
 from warpline.i18n import tr, tr_n, translated
 from warpline.model import Cancelled
-from warpline_app.session.background import Job
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.open.background import Job
+from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.model.rows import title_matcher
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpline_app.session.document import Document
-from warpline_app.session.saved_layout import LayoutStore
-from warpline_app.session.timeline_state import TimelineState
-from warpline_app.session.workspace import Workspace
+from warpline_app.open.document import Document
+from warpline_app.open.workspace import Workspace
+from warpline_app.remembered.saved_layout import LayoutStore
+from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.rows import RowTree
 from warpline_app.timeline.model.search import Search

@@ -10,7 +10,7 @@ from warpline.i18n import tr, translated
 from warpline.model import format_duration
 from warpline_app.look.painting import contained, saved, tell_once
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
-from warpline_app.session.background import Job
+from warpline_app.open.background import Job
 from warpline_app.timeline.draw.cause_look import CauseLook, cause_looks, fill_cause
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.why.path import PathSegments, path_of

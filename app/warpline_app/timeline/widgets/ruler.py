@@ -24,7 +24,7 @@ from warpline.i18n import tr, tr_n
 from warpline.model import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.session.layout_state import TimeMark
+from warpline_app.state.layout_state import TimeMark
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.widgets.overlay import Overlay, mark_flag
 

@@ -15,11 +15,11 @@ from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import painting
 from warpline_app.look.theme import Theme
-from warpline_app.session.background import Job
-from warpline_app.session.document import Document
-from warpline_app.session.evidence.lit import Lit
-from warpline_app.session.name_filter import passing_names
-from warpline_app.session.timeline_state import TimelineState
+from warpline_app.open.background import Job
+from warpline_app.open.document import Document
+from warpline_app.state.lit import Lit
+from warpline_app.state.name_filter import passing_names
+from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.draw.emphasis import emphasis_for
 from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.idle import IdleWork

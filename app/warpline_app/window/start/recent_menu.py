@@ -12,7 +12,7 @@ from warpline.i18n import tr
 from warpline_app.commands.mnemonics import ENGLISH
 from warpline_app.look.file_drag import file_drag
 from warpline_app.look.files_there import is_there
-from warpline_app.session.settings import Settings
+from warpline_app.remembered.settings import Settings
 
 
 class RecentMenu(QMenu):

@@ -8,8 +8,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QImage
 
 from warpline.frozen import frozen
-from warpline_app.session.document import Document
-from warpline_app.session.settings import RECENT_LIMIT, Settings
+from warpline_app.open.document import Document
+from warpline_app.remembered.settings import RECENT_LIMIT, Settings
 
 PICTURE_SIZE = QSize(296, 92)
 _SCALE = 2

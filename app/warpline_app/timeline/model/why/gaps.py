@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpline_app.session.evidence.evidence_state import Gap
+from warpline_app.state.evidence_state import Gap
 from warpline_app.timeline.model.row import Content, TimelineRow
 
 if TYPE_CHECKING:

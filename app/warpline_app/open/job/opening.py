@@ -1,0 +1,118 @@
+"""A job on its way to being shown: its ranks are computed beside the window, and each tells when it is done."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from warpline.i18n import tr
+from warpline.library.opening import Opened, open_path
+from warpline.model.progress import IsCancelled, Progress
+from warpline_app.open.background import Job
+from warpline_app.open.opening import Opening, close_opened
+
+if TYPE_CHECKING:
+    from warpline.library.jobs import JobRank, TrainingJob
+    from warpline.library.jobs.finding import JobFiles
+
+_LEAST_RANKS = 2
+_SMALL_BYTES = 16 << 20
+"""Jobs whose files are together smaller are computed in a thread: processes take longer to start."""
+
+
+class JobOpening(Opening):
+    """Folders and files whose ranks are put side by side. ``job`` succeeds with a `TrainingJob`, or with `Opened` where
+    a folder turned out to be no job (see `job_of_ranks`).
+    """
+
+    ranks_found = Signal(object)
+    """numbers of the ranks that are going to be computed, a tuple"""
+    rank_ready = Signal(object)
+    """a JobRank that is computed or has failed"""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        is_surely_job: bool,
+        scheduler: str | None = None,
+        prepare: Callable[[], None] | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        self.paths = tuple(paths)
+        self.scheduler = scheduler
+        work = job_of_ranks(self, is_surely_job=is_surely_job, prepare=prepare)
+        super().__init__(self.paths[0], Job(work, parent, discard=_discard), parent=parent)
+        self.heading = tr("Opening the ranks of {name}", name=self.paths[0].name)
+
+
+def job_of_ranks(
+    opening: JobOpening, *, is_surely_job: bool, prepare: Callable[[], None] | None = None
+) -> Callable[[Progress, IsCancelled], TrainingJob | Opened]:
+    """The work of a `JobOpening`.
+
+    A folder that somebody just opens (``is_surely_job`` False) is a job where two files in it tell their ranks; any
+    other is opened as the capture that its traces make together.
+    """
+
+    def work(progress: Progress, is_cancelled: IsCancelled) -> TrainingJob | Opened:
+        from warpline.library.jobs import JobWatch, open_job
+        from warpline.library.jobs.finding import BY_ORDER, find_job
+        from warpline.model import Cancelled, WarplineError
+
+        files = None
+        if not is_surely_job:
+            progress(0.0, tr("looking for the ranks"))
+            try:
+                files = find_job(opening.paths, None, progress, is_cancelled)
+            except Cancelled:
+                raise
+            except WarplineError:
+                files = None
+            told = [one for one in files.ranks if one.told_by != BY_ORDER] if files is not None else []
+            if len(told) < _LEAST_RANKS:
+                opened = open_path(opening.paths[0], progress, is_cancelled)
+                if prepare is not None:
+                    prepare()
+                return opened
+
+        class Watch(JobWatch):
+            def found(self, files: JobFiles) -> None:
+                opening.ranks_found.emit(tuple(one.rank for one in files.ranks))
+
+            def ready(self, one: JobRank) -> None:
+                opening.rank_ready.emit(one)
+
+        workers = 1 if opening.scheduler is None and _is_small(opening.paths) else None
+        return open_job(
+            opening.paths,
+            scheduler=opening.scheduler,
+            workers=workers,
+            progress=progress,
+            cancelled=is_cancelled,
+            watch=Watch(),
+            files=files,
+        )
+
+    return work
+
+
+def _is_small(paths: Sequence[Path]) -> bool:
+    """Whether all files together are so small that no process is worth starting; asks no more than it must."""
+    size = 0
+    for path in paths:
+        for inside in path.rglob("*") if path.is_dir() else (path,):
+            with contextlib.suppress(OSError):  # a link to nothing is no rank's file
+                size += inside.stat().st_size
+            if size > _SMALL_BYTES:
+                return False
+    return True
+
+
+def _discard(found: TrainingJob | Opened) -> None:
+    if isinstance(found, Opened):
+        close_opened(found)

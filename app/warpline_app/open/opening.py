@@ -1,0 +1,87 @@
+"""Opening what a person chose in a thread of its own, and what to tell when it cannot be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+
+from warpline.frozen import frozen
+from warpline.i18n import tr
+from warpline.library.opening import Opened, open_path
+from warpline.model.errors import WarplineError
+from warpline.model.progress import IsCancelled, Progress
+from warpline_app.open.activity import Activity
+from warpline_app.open.background import Job
+
+
+@frozen
+class OpenProblem:
+    """Why a file could not be opened: one sentence, and for a defect of ours the traceback."""
+
+    path: Path
+    text: str
+    details: str = ""
+
+
+class Opening(Activity):
+    """A file on its way to being an open capture: what its tab shows until then.
+
+    ``job`` succeeds with `Opened`. ``console_text`` is what the program printed whose recording this file is.
+    """
+
+    def __init__(self, path: Path, job: Job, console_text: str = "", parent: QObject | None = None) -> None:
+        super().__init__(path.name, job, parent)
+        self.path = path
+        self.heading: str = tr("Opening {name}", name=path.name)
+        self.opening_job: Job = job
+        self.console_text = console_text
+        self.document_title = ""
+        """What the capture's tab says, where that is not the name of a file that somebody chose."""
+
+
+def open_job(path: Path, parent: QObject | None = None, *, prepare: Callable[[], None] | None = None) -> Job:
+    """A job that opens ``path``; it succeeds with `Opened`. A result nobody wants any more is closed.
+
+    ``prepare`` is called in the same thread: what shows a capture imports itself there and not in the window's.
+    """
+
+    def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
+        opened = open_path(path, progress, is_cancelled)
+        if prepare is not None:
+            prepare()
+        return opened
+
+    return Job(work, parent, discard=close_opened)
+
+
+def close_opened(opened: Opened) -> None:
+    """Let go of a capture nobody wants."""
+    opened.capture.close()
+
+
+def problem_of(path: Path, error: Exception) -> OpenProblem:
+    """What to tell a person about a failed opening."""
+    if isinstance(error, WarplineError):
+        return OpenProblem(path, " ".join(str(error).split()))
+    if isinstance(error, OSError):
+        return OpenProblem(path, tr("{path}: {reason}", path=path, reason=error.strerror or error))
+    if isinstance(error, ModuleNotFoundError):
+        return OpenProblem(
+            path,
+            tr("{path}: this needs {module}, which is not installed", path=path, module=error.name or "?"),
+        )
+    if isinstance(error, MemoryError):
+        return OpenProblem(path, tr("{path}: not enough memory to open it", path=path))
+    import traceback
+
+    return OpenProblem(
+        path,
+        tr(
+            "{path}: a defect in Warpline, please report it: {error}",
+            path=path,
+            error=f"{type(error).__name__}: {error}",
+        ),
+        "".join(traceback.format_exception(error)),
+    )

@@ -1,0 +1,365 @@
+"""What is open, which of it is in front, what goes on beside, what must be told; nothing here is a widget.
+
+Commands and dialogs act here; a window shows what is here and hands back what a person does to its tabs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from warpline.library.opening import SPOOL_SUFFIX, Opened
+from warpline_app.open.activity import Activity
+from warpline_app.open.alignment import ClockShifts, moved, remember, remembered
+from warpline_app.open.comparing import ComparedFiles, ComparedPair, Comparing, compare_job
+from warpline_app.open.document import Document
+from warpline_app.open.job.board import JobBoard
+from warpline_app.open.job.opening import JobOpening
+from warpline_app.open.messages import MessageList
+from warpline_app.open.opening import Opening, open_job, problem_of
+from warpline_app.remembered.dismissals import Dismissals
+from warpline_app.remembered.saved_layout import LayoutStore
+from warpline_app.remembered.settings import Settings
+
+if TYPE_CHECKING:
+    from warpline.library.jobs import TrainingJob
+    from warpline.storage import Capture
+
+Item = Document | Activity | ComparedPair | JobBoard
+"""What has a tab: an open capture, two that are compared, the ranks of a job, or what is becoming one of these (an
+`Opening`, a recording).
+"""
+
+
+class Workspace(QObject):
+    """The owner of documents and activities of one window, with one signal per field.
+
+    ``prepare`` is called in the thread of every file that is opened (see `open_job`).
+    """
+
+    item_added = Signal(object)
+    """an Item, the last one now"""
+    item_replaced = Signal(object, object)
+    """an Item, and the one that is in its place now"""
+    item_removed = Signal(object)
+    """an Item"""
+    front_changed = Signal(object)
+    """the Item in front, or None"""
+    current_changed = Signal(object)
+    """the Document in front, or None"""
+    document_opened = Signal(object)
+    """a Document that came of a file"""
+    document_leaving = Signal(object)
+    """a Document that nobody may show any more: its file may be closed right after"""
+    open_failed = Signal(object)
+    """an OpenProblem"""
+    activities_changed = Signal()
+    """Something began or ended."""
+    told = Signal(str)
+    """a sentence for the status line: why a command cannot run, what a search found"""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        parent: QObject | None = None,
+        *,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.settings: Settings = settings or Settings()
+        self.layouts = LayoutStore(self.settings)
+        self.messages = MessageList(self)
+        self._prepare = prepare
+        self._items: list[Item] = []
+        self._front: Item | None = None
+        self._current: Document | None = None
+        self._activities: list[Activity] = []
+
+    # -- what is open ---------------------------------------------------------------------------------------
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All that has a tab, in the order of the tabs."""
+        return tuple(self._items)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The open captures in the order of their tabs."""
+        return tuple(item for item in self._items if isinstance(item, Document))
+
+    @property
+    def front(self) -> Item | None:
+        """What is in front; None while nothing is open."""
+        return self._front
+
+    @property
+    def current(self) -> Document | None:
+        """The capture in front, of two that are compared the one with the keyboard; None while neither is."""
+        return self._current
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """What goes on: files being opened, exports, recordings."""
+        return tuple(self._activities)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a file is being opened."""
+        return any(isinstance(activity, Opening) for activity in self._activities)
+
+    def document_of(self, source: Path) -> Document | None:
+        """The open capture of a file a person chose."""
+        return next((document for document in self.documents if document.source == source), None)
+
+    def bring_to_front(self, item: Item) -> None:
+        """Show this one. Raises ValueError when it is not open."""
+        if item not in self._items:
+            raise ValueError(f"not open: {item.title}")
+        self._set_front(item)
+
+    def step(self, by: int) -> None:
+        """Go some items on, round the corner."""
+        if self._front is not None:
+            at = self._items.index(self._front)
+            self._set_front(self._items[(at + by) % len(self._items)])
+
+    def move(self, start: int, stop: int) -> None:
+        """Put the item at one place at another; tells nobody, for it is the tabs that were moved."""
+        self._items.insert(stop, self._items.pop(start))
+
+    def tell(self, text: str) -> None:
+        """Say something in passing; an empty text takes away what was said."""
+        self.told.emit(text)
+
+    # -- opening --------------------------------------------------------------------------------------------
+
+    def open_files(self, paths: list[Path]) -> None:
+        """Open several files."""
+        for path in paths:
+            self.open_file(path)
+
+    def open_file(self, path: Path, console_text: str = "") -> Opening | None:
+        """Open a file in the background, or a folder of ranks as a job; one that is open already comes to the front,
+        and there is nothing to wait for.
+        """
+        path = path.absolute()
+        known = self.document_of(path)
+        if known is not None and not console_text:
+            self._set_front(known)
+            return None
+        if path.is_dir() and path.suffix != SPOOL_SUFFIX:
+            return self.open_ranks([path], is_surely_job=False)
+        opening = Opening(path, open_job(path, self, prepare=self._prepare), console_text, self)
+        self.watch_opening(opening)
+        return opening
+
+    def open_ranks(
+        self, paths: Sequence[Path], *, is_surely_job: bool = True, scheduler: str | None = None
+    ) -> JobOpening | None:
+        """Put the ranks in folders and files side by side, in the background; None where they are shown already.
+
+        ``scheduler`` is the address of the Dask scheduler whose workers compute them; None: this computer does.
+        With ``is_surely_job`` False a folder without ranks is opened as any other.
+        """
+        wanted = tuple(path.absolute() for path in paths)
+        known = next(
+            (item for item in self._items if isinstance(item, JobBoard) and item.paths == wanted), None
+        )
+        if known is not None:
+            self._set_front(known)
+            return None
+        opening = JobOpening(
+            wanted,
+            is_surely_job=is_surely_job,
+            scheduler=scheduler,
+            prepare=self._prepare,
+            parent=self,
+        )
+        job = opening.opening_job
+        job.succeeded.connect(lambda found: self._ranks_opened(opening, found))
+        job.failed.connect(lambda error: self._failed(opening, error))
+        self.begin(opening, has_tab=True)
+        return opening
+
+    def _ranks_opened(self, opening: JobOpening, found: TrainingJob | Opened) -> None:
+        if isinstance(found, Opened):
+            self._opened(opening, found)
+        elif opening in self._items:
+            if len(opening.paths) == 1:
+                self.settings.add_recent_file(opening.paths[0])
+            self._replace(opening, JobBoard(found, opening.paths, self.settings, self))
+
+    def watch_opening(self, opening: Opening) -> None:
+        """Begin an opening; its capture will take its place."""
+        job = opening.opening_job
+        job.succeeded.connect(lambda opened: self._opened(opening, opened))
+        job.failed.connect(lambda error: self._failed(opening, error))
+        self.begin(opening, has_tab=True)
+
+    def compare(self, a: Path, b: Path) -> Comparing:
+        """Compare two files in a tab of their own, ``a`` being the one before."""
+        a, b = a.absolute(), b.absolute()
+        comparing = Comparing(a, b, compare_job(a, b, self, prepare=self._prepare), self)
+        job = comparing.opening_job
+        job.succeeded.connect(lambda files: self._compared(comparing, files))
+        job.failed.connect(lambda error: self._failed(comparing, error))
+        self.begin(comparing, has_tab=True)
+        return comparing
+
+    def _compared(self, comparing: Comparing, files: ComparedFiles) -> None:
+        if comparing not in self._items:
+            files.close()
+            return
+        pair = ComparedPair(files, self)
+        for document in pair.documents:
+            document.messages = self.messages
+            self.settings.add_recent_file(document.source)
+        pair.active_changed.connect(lambda _document: self._follow_front())
+        self._replace(comparing, pair)
+
+    def show(self, document: Document) -> None:
+        """Show a capture that is open already; it is closed with the workspace."""
+        document.messages = self.messages
+        self._add(document)
+
+    def _opened(self, opening: Opening, opened: Opened) -> None:
+        if opening not in self._items:
+            opened.capture.close()
+            return
+        shifts = remembered(opened.capture, self.settings)
+        capture = moved(opened.capture, shifts.shifts) if shifts.shifts else opened.capture
+        document = self._document(capture, opening.document_title or opened.source.name, opened.source)
+        document.alignment, document.console_text = shifts, opening.console_text
+        if not opening.document_title:
+            self.settings.add_recent_file(opened.source)
+        self._replace(opening, document)
+        self.document_opened.emit(document)
+
+    def _failed(self, opening: Opening, error: Exception) -> None:
+        if opening not in self._items:
+            return
+        problem = problem_of(opening.path, error)
+        self._remove(opening)
+        self.messages.show(problem.text, "error", problem.details)
+        self.open_failed.emit(problem)
+
+    def _document(self, capture: Capture, title: str, source: Path) -> Document:
+        document = Document(capture, title, self, source=source, messages=self.messages)
+        self.layouts.load(capture.uuid, document.state)
+        document.dismissals = Dismissals(self.settings, capture.uuid, document)
+        return document
+
+    def realign(self, document: Document, shifts: ClockShifts) -> Document:
+        """Show a document's file with other clocks, nothing imported again, and remember it.
+
+        What is in view and selected stays so. Returns the document that is in place of the former one.
+        """
+        remember(document.capture, shifts.shifts, self.settings)
+        self.layouts.save(document.capture.uuid, document.state)
+        made = self._document(moved(document.capture, shifts.shifts), document.title, document.source)
+        made.alignment, made.console_text = shifts, document.console_text
+        made.state.take_over(document.state)
+        self._replace(document, made)
+        self.document_leaving.emit(document)
+        return made
+
+    # -- activities -----------------------------------------------------------------------------------------
+
+    def begin(self, activity: Activity, *, has_tab: bool = False) -> None:
+        """Launch an activity and list it until it has ended."""
+        self._activities.append(activity)
+        activity.ended.connect(lambda: self._ended(activity))
+        if has_tab:
+            self._add(activity)
+        self.activities_changed.emit()
+        activity.launch()
+
+    def _ended(self, activity: Activity) -> None:
+        # One that was cancelled says so once its thread has ended; its tab is gone by then.
+        if activity in self._items and not isinstance(activity, Opening):
+            self._remove(activity)
+        self._forget(activity)
+
+    def _forget(self, activity: Activity) -> None:
+        if activity in self._activities:
+            self._activities.remove(activity)
+            self.activities_changed.emit()
+        if isinstance(activity, Opening):
+            # A child of the workspace, with its job and what that was to do: thousands in a week.
+            activity.deleteLater()
+
+    # -- closing --------------------------------------------------------------------------------------------
+
+    def close(self, item: Item) -> None:
+        """Close a capture, or stop what was to become one; a recording goes when it has ended."""
+        if isinstance(item, Document):
+            self._remove(item)
+            self.layouts.save(item.capture.uuid, item.state)
+            self.document_leaving.emit(item)
+            item.close()
+        elif isinstance(item, ComparedPair):
+            self._remove(item)
+            item.close()
+        elif isinstance(item, JobBoard):
+            self._remove(item)
+            item.deleteLater()
+        elif item.close_tab():
+            self._remove(item)
+
+    def close_all(self) -> None:
+        """Stop all activities but recordings, which go on writing by themselves, and close all captures."""
+        for activity in self.activities:
+            if not activity.asks_before_closing:
+                activity.stop()
+        for item in self.items:
+            if isinstance(item, Document | Opening | ComparedPair | JobBoard):
+                self.close(item)
+
+    # -- the list -------------------------------------------------------------------------------------------
+
+    def _add(self, item: Item) -> None:
+        self._items.append(item)
+        self.item_added.emit(item)
+        self._set_front(item)
+
+    def _replace(self, old: Item, new: Item) -> None:
+        self._items[self._items.index(old)] = new
+        if isinstance(old, Activity):
+            self._forget(old)
+        self.item_replaced.emit(old, new)
+        if self._front is old:
+            self._set_front(new)
+
+    def _remove(self, item: Item) -> None:
+        at = self._items.index(item)
+        del self._items[at]
+        if isinstance(item, Activity):
+            self._forget(item)
+        self.item_removed.emit(item)
+        if self._front is item:
+            # The neighbour at the right, else the last one.
+            self._set_front(self._items[min(at, len(self._items) - 1)] if self._items else None)
+
+    def _set_front(self, item: Item | None) -> None:
+        if item is self._front:
+            return
+        self._front = item
+        self.front_changed.emit(item)
+        self._follow_front()
+
+    def _follow_front(self) -> None:
+        """What commands act on is what is in front, of two that are compared the one with the keyboard."""
+        front = self._front
+        current = (
+            front.active
+            if isinstance(front, ComparedPair)
+            else front
+            if isinstance(front, Document)
+            else None
+        )
+        if current is not self._current:
+            self._current = current
+            self.current_changed.emit(current)

@@ -1,0 +1,388 @@
+"""What is open, in view, selected, pinned, filtered. Panels and the timeline listen here and never to each other.
+
+Times are capture times in integer nanoseconds. They travel through signals as Python objects, because a C++ int
+has 32 bits. Rows of the timeline are named by keys: the URI of a track, or such a URI followed by ``#`` and what
+was singled out of it (``gpu/0/…/stream/7#kernel=12``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field, replace
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from warpline.frozen import frozen
+from warpline.model.frames import StackFrame
+from warpline_app.state.evidence_state import EvidenceState
+
+UNDO_LIMIT = 200
+MIN_VIEW_NS = 1
+Range = tuple[int, int]
+
+
+@frozen
+class Filter:
+    """What is kept in full colour and which rows are shown. The default keeps everything.
+
+    ``names`` selects events by name (others are dimmed, panels leave them out): a substring, or a regular
+    expression with ``regex``. ``kept_names`` and ``hidden_names`` are whole names: of the former one must be met, of
+    the latter none. ``rows`` selects rows of the tree by title. ``only`` lists keys of rows: nothing
+    but these, what is above and what is below them is shown. ``kinds`` names kinds of events.
+    """
+
+    names: str = ""
+    rows: str = ""
+    regex: bool = False
+    case: bool = False
+    only: tuple[str, ...] = ()
+    kinds: frozenset[str] = field(default_factory=frozenset)
+    kept_names: tuple[str, ...] = ()
+    hidden_names: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything passes."""
+        return self == Filter(regex=self.regex, case=self.case)
+
+
+class TimelineState(EvidenceState):
+    """One capture's view, selection and layout, with one signal per field.
+
+    A setter that changes nothing emits nothing. `undo` takes back the last change of zoom or filter, or rows
+    that were hidden or shown.
+    """
+
+    view_changed = Signal(object)
+    """(start_ns, stop_ns)"""
+    selection_changed = Signal(object)
+    """row of the selected event, or None"""
+    reveal_wanted = Signal(object)
+    """row of an event that somebody led to: the timeline shows it"""
+    frame_wanted = Signal(object)
+    """the row of an event that shall take most of the width"""
+    row_wanted = Signal(str)
+    """key of a row that somebody led to: the timeline scrolls to it"""
+    events_wanted = Signal(str, str, str)
+    """a kind, the identity of a column and what must stand in it: events somebody wants listed"""
+    source_wanted = Signal(object)
+    """a `StackFrame` whose line somebody wants to read"""
+    range_selection_changed = Signal(object)
+    """(start_ns, stop_ns) or None"""
+    hover_changed = Signal(object)
+    """row of the event under the pointer, or None"""
+    track_selection_changed = Signal(object)
+    """key of the row whose events panels are about, or None for all"""
+    cursor_changed = Signal(object)
+    """time under the pointer in ns, or None"""
+    filter_changed = Signal(object)
+    """a Filter"""
+    highlight_changed = Signal(object)
+    """frozenset of name ids to single out (a row chosen in a table), empty for none"""
+    origin_changed = Signal(object)
+    """time in ns that the ruler counts from"""
+    arrows_changed = Signal(object)
+    """``selection``, ``all`` or ``off``"""
+    history_changed = Signal()
+    """what can be undone or redone has changed"""
+
+    def __init__(self, start_ns: int, stop_ns: int, parent: QObject | None = None) -> None:
+        """A state that shows a whole capture that lasts from ``start_ns`` to ``stop_ns``."""
+        super().__init__(parent)
+        self._span: Range = (int(start_ns), max(int(stop_ns), int(start_ns) + MIN_VIEW_NS))
+        self._view: Range = self._span
+        self._selection: int | None = None
+        self._range_selection: Range | None = None
+        self._track_selection: str | None = None
+        self._hover: int | None = None
+        self._cursor_ns: int | None = None
+        self._filter = Filter()
+        self._highlight: frozenset[int] = frozenset()
+        self.home_ns: int = self._span[0]
+        """where the capture starts, which times count from unless the origin was moved"""
+        self._origin_ns = self.home_ns
+        self._arrows = "selection"
+        self._undo: list[tuple[str, Any]] = []
+        self._redo: list[tuple[str, Any]] = []
+        self._gesture: str | None = None
+
+    # -- view ---------------------------------------------------------------------------------------------
+
+    @property
+    def span(self) -> Range:
+        """The whole capture: (start_ns, stop_ns), at least 1 ns long."""
+        return self._span
+
+    def set_span(self, start_ns: int, stop_ns: int) -> None:
+        """Let the view go from ``start_ns`` to ``stop_ns``, beyond the capture where another is looked at with it."""
+        self._span = (int(start_ns), max(int(stop_ns), int(start_ns) + MIN_VIEW_NS))
+        self.set_view(*self._view)
+
+    @property
+    def view(self) -> Range:
+        """The visible range (start_ns, stop_ns)."""
+        return self._view
+
+    def clamp_view(self, start_ns: int, stop_ns: int) -> Range:
+        """The nearest range that lies in the capture and is at least 1 ns long; the length is kept if possible."""
+        low, high = self._span
+        length = min(max(int(stop_ns) - int(start_ns), MIN_VIEW_NS), high - low)
+        start = min(max(int(start_ns), low), high - length)
+        return start, start + length
+
+    def set_view(self, start_ns: int, stop_ns: int, gesture: str | None = None) -> None:
+        """Show ``[start_ns, stop_ns)``, clamped to the capture.
+
+        The former view can be had back with `undo`. Calls with the same ``gesture`` (a held key, a drag) count
+        as one step until `end_gesture`.
+        """
+        view = self.clamp_view(start_ns, stop_ns)
+        if view == self._view:
+            return
+        if gesture is None or gesture != self._gesture:
+            self._remember("view", self._view)
+        self._gesture = gesture
+        self._view = view
+        self.view_changed.emit(view)
+
+    def end_gesture(self) -> None:
+        """The hand was lifted: what comes next is a step of its own."""
+        self._gesture = None
+
+    def show_all(self) -> None:
+        """Show the whole capture."""
+        self.set_view(*self._span)
+
+    def take_over(self, other: TimelineState) -> None:
+        """Show, select and filter what another state of the same file does; a view of everything stays one."""
+        is_all = other.view == other.span
+        self.set_view(*(self._span if is_all else other.view))
+        self.set_filter(other.filter)
+        self.set_highlight(other.highlight)
+        self.select(other.selection)
+        self.select_track(other.track_selection)
+        if not other.is_origin_moved:
+            self.set_origin(None)
+        if other.range_selection is not None:
+            self.select_range(*other.range_selection)
+        self._undo, self._redo = list(other._undo), list(other._redo)
+        self.history_changed.emit()
+
+    # -- undo ---------------------------------------------------------------------------------------------
+
+    def _remember(self, what: str, value: Any) -> None:
+        self._undo.append((what, value))
+        del self._undo[:-UNDO_LIMIT]
+        self._redo.clear()
+        self.history_changed.emit()
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is something to take back."""
+        return bool(self._undo)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether something was taken back that can be done again."""
+        return bool(self._redo)
+
+    def undo(self) -> None:
+        """Take back the last change of zoom, filter or hidden rows."""
+        self._step(self._undo, self._redo)
+
+    def redo(self) -> None:
+        """Do again what `undo` took back."""
+        self._step(self._redo, self._undo)
+
+    def _step(self, source: list[tuple[str, Any]], target: list[tuple[str, Any]]) -> None:
+        if not source:
+            return
+        self._gesture = None
+        what, value = source.pop()
+        if what == "view":
+            target.append((what, self._view))
+            self._view = value
+            self.view_changed.emit(value)
+        elif what == "hidden":
+            target.append((what, self.hidden))
+            self.set_hidden(value)
+        else:
+            target.append((what, self._filter))
+            self._filter = value
+            self.filter_changed.emit(value)
+        self.history_changed.emit()
+
+    # -- selection ----------------------------------------------------------------------------------------
+
+    @property
+    def selection(self) -> int | None:
+        """Row of the selected event."""
+        return self._selection
+
+    def select(self, row: int | None) -> None:
+        """Select one event, or nothing."""
+        row = None if row is None else int(row)
+        self.select_gap(None)
+        if row != self._selection:
+            self._selection = row
+            self.selection_changed.emit(row)
+
+    def reveal(self, row: int) -> None:
+        """Select an event and have the timeline go there: a row of a table, a link, a search was followed."""
+        self.select(row)
+        self.reveal_wanted.emit(int(row))
+
+    def frame(self, row: int) -> None:
+        """Select an event and have the timeline show it with some room around it."""
+        self.select(row)
+        self.frame_wanted.emit(int(row))
+
+    def reveal_row(self, key: str) -> None:
+        """Have the timeline scroll to a row."""
+        self.row_wanted.emit(key)
+
+    def list_events(self, kind: str, column: str, text: str) -> None:
+        """Have the events of a kind listed that have such a text in a column of their table."""
+        self.events_wanted.emit(kind, column, text)
+
+    def show_source(self, frame: StackFrame) -> None:
+        """Have the line of a stack shown where a person can read it."""
+        self.source_wanted.emit(frame)
+
+    @property
+    def range_selection(self) -> Range | None:
+        """The selected range (start_ns, stop_ns), which scopes every panel; None for the whole capture."""
+        return self._range_selection
+
+    def select_range(self, start_ns: int | None, stop_ns: int | None = None) -> None:
+        """Select a range of time (ends in any order), or none with None. An empty range is none."""
+        selected: Range | None = None
+        if start_ns is not None and stop_ns is not None and start_ns != stop_ns:
+            low, high = sorted((int(start_ns), int(stop_ns)))
+            selected = (max(low, self._span[0]), min(high, self._span[1]))
+            if selected[0] >= selected[1]:
+                selected = None
+        if selected != self._range_selection:
+            self._range_selection = selected
+            self.range_selection_changed.emit(selected)
+
+    @property
+    def track_selection(self) -> str | None:
+        """Key of the row whose events, with those of all rows below it, panels are about; None for all rows."""
+        return self._track_selection
+
+    def select_track(self, key: str | None) -> None:
+        """Have panels be about one row and what is below it, or about all."""
+        if key != self._track_selection:
+            self._track_selection = key
+            self.track_selection_changed.emit(key)
+
+    @property
+    def hover(self) -> int | None:
+        """Row of the event under the pointer."""
+        return self._hover
+
+    def set_hover(self, row: int | None) -> None:
+        """Tell which event is under the pointer."""
+        if row != self._hover:
+            self._hover = row
+            self.hover_changed.emit(row)
+
+    @property
+    def cursor_ns(self) -> int | None:
+        """Time under the pointer."""
+        return self._cursor_ns
+
+    def set_cursor(self, time_ns: int | None) -> None:
+        """Tell which time is under the pointer."""
+        if time_ns != self._cursor_ns:
+            self._cursor_ns = time_ns
+            self.cursor_changed.emit(time_ns)
+
+    # -- filter -------------------------------------------------------------------------------------------
+
+    @property
+    def filter(self) -> Filter:
+        """What passes."""
+        return self._filter
+
+    def set_filter(self, value: Filter) -> None:
+        """Filter events and rows; can be undone."""
+        if value != self._filter:
+            self._remember("filter", self._filter)
+            self._gesture = None
+            self._filter = value
+            self.filter_changed.emit(value)
+
+    def change_filter(self, **changes: Any) -> None:
+        """Change some fields of the filter (see `Filter`)."""
+        self.set_filter(replace(self._filter, **changes))
+
+    @property
+    def highlight(self) -> frozenset[int]:
+        """Name ids that are singled out."""
+        return self._highlight
+
+    def set_highlight(self, names: Iterable[int]) -> None:
+        """Single out all events with these name ids; nothing singles out none."""
+        value = frozenset(int(name) for name in names)
+        if value != self._highlight:
+            self._highlight = value
+            self.highlight_changed.emit(value)
+
+    # -- layout -------------------------------------------------------------------------------------------
+
+    def hide(self, keys: Iterable[str]) -> None:
+        """Hide exactly these rows; can be undone, which `set_hidden` cannot."""
+        before = self.hidden
+        self.set_hidden(keys)
+        if self.hidden != before:
+            self._remember("hidden", before)
+
+    @property
+    def origin_ns(self) -> int:
+        """The time that the ruler counts from: the start of the capture or a mark."""
+        return self._origin_ns
+
+    def set_origin(self, time_ns: int | None) -> None:
+        """Count from this time; None counts from the start of the capture."""
+        value = self.home_ns if time_ns is None else int(time_ns)
+        if value != self._origin_ns:
+            self._origin_ns = value
+            self.origin_changed.emit(value)
+
+    @property
+    def is_origin_moved(self) -> bool:
+        """Whether times count from somewhere else than the start of the capture."""
+        return self._origin_ns != self.home_ns
+
+    @property
+    def arrows(self) -> str:
+        """Which links are drawn: ``selection`` (and the hovered event), ``all`` in view, ``off``."""
+        return self._arrows
+
+    def set_arrows(self, mode: str) -> None:
+        """Draw links of the selection, all in view, or none. Raises ValueError for another word."""
+        if mode not in {"selection", "all", "off"}:
+            raise ValueError(f"arrows are drawn for 'selection', 'all' or 'off', not {mode!r}")
+        if mode != self._arrows:
+            self._arrows = mode
+            self.arrows_changed.emit(mode)
+
+    def clear(self) -> None:
+        """Let go of what is in hand: the finding, the range, the row, the event, what is singled out, the filter, in
+        this order.
+        """
+        if self._lit is not None:
+            self.set_lit(None)
+        elif self._range_selection is not None:
+            self.select_range(None)
+        elif self._track_selection is not None:
+            self.select_track(None)
+        elif self._selection is not None or self._gap is not None:
+            self.select(None)
+        elif self._highlight:
+            self.set_highlight(())
+        elif not self._filter.is_empty:
+            self.set_filter(Filter())

@@ -1,0 +1,167 @@
+"""Two timelines that move as one: which moment of one stands under which of the other."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from enum import StrEnum
+
+from PySide6.QtCore import QObject, Signal
+
+from warpline_app.state.timeline_state import Range, TimelineState
+
+
+class LockMode(StrEnum):
+    """By what two timelines are aligned."""
+
+    STEP = "step"
+    """the step in the middle of the view begins at the same place in both"""
+    MARK = "mark"
+    """the first mark of each, or the first that have the same text, stand under each other"""
+    START = "start"
+    """both begin at the same place"""
+    FREE = "free"
+    """each moves alone"""
+
+
+class ViewLock(QObject):
+    """Keeps zoom, place and selected range of two states together; one nanosecond is as wide in both.
+
+    ``starts_a`` and ``starts_b`` are where steps that belong together begin, capture ns, ascending.
+    """
+
+    mode_changed = Signal(object)
+    """a LockMode"""
+
+    def __init__(
+        self,
+        a: TimelineState,
+        b: TimelineState,
+        starts_a: Sequence[int] = (),
+        starts_b: Sequence[int] = (),
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.a, self.b = a, b
+        self._starts = (list(starts_a), list(starts_b))
+        self._own = (a.span, b.span)
+        self._pair: tuple[Range, Range] | None = None
+        self._moving = False
+        self._mode = LockMode.STEP if self._starts[0] else LockMode.START
+        self._widen()
+        a.view_changed.connect(lambda _view: self._follow(0))
+        b.view_changed.connect(lambda _view: self._follow(1))
+        a.range_selection_changed.connect(lambda _range: self._follow_range(0))
+        b.range_selection_changed.connect(lambda _range: self._follow_range(1))
+        for state in (a, b):
+            state.marks_changed.connect(lambda _marks: self._align())
+        self._align()
+
+    @property
+    def mode(self) -> LockMode:
+        """By what they are aligned."""
+        return self._mode
+
+    def set_mode(self, mode: LockMode) -> None:
+        """Align by something else; the second timeline moves to where the first is."""
+        if mode is not self._mode:
+            self._mode = mode
+            self._pair = None
+            self._widen()
+            self._align()
+            self.mode_changed.emit(mode)
+
+    def can(self, mode: LockMode) -> bool:
+        """Whether there is what this mode needs: steps, marks."""
+        if mode is LockMode.STEP:
+            return bool(self._starts[0])
+        return mode is not LockMode.MARK or bool(self.a.marks and self.b.marks)
+
+    def show_pair(self, a: Range, b: Range, *, margin: float = 0.04) -> None:
+        """Show a stretch of each, beginning at the same place, until the view has left them."""
+        length = max(a[1] - a[0], b[1] - b[0], 1)
+        air = int(length * margin) + 1
+        self._pair = (a, b)
+        self._moving = True
+        self._widen()
+        self.a.set_view(a[0] - air, a[0] + length + air)
+        self.b.set_view(b[0] - air, b[0] + length + air)
+        self._moving = False
+
+    def counterpart(self, side: int, time_ns: int) -> int:
+        """The moment of the other side that stands under one of this side (0: a, 1: b)."""
+        return time_ns + self._offset(side, time_ns)
+
+    def _offset(self, side: int, time_ns: int) -> int:
+        """What is added to times of a side around a moment to come to the other."""
+        if self._pair is not None:
+            here, there = self._pair[side], self._pair[1 - side]
+            length = max(here[1] - here[0], there[1] - there[0])
+            if here[0] - length <= time_ns < here[0] + 2 * length:
+                return there[0] - here[0]
+        starts, others = self._starts[side], self._starts[1 - side]
+        if self._mode is LockMode.STEP and starts:
+            place = max(bisect_right(starts, time_ns) - 1, 0)
+            return others[place] - starts[place]
+        if self._mode is LockMode.MARK:
+            marks = self._marks()
+            if marks is not None:
+                return marks[1 - side] - marks[side]
+        return self._own[1 - side][0] - self._own[side][0]
+
+    def _marks(self) -> Range | None:
+        """The two marks that stand under each other."""
+        texts = {mark.text: mark.time_ns for mark in reversed(self.b.marks) if mark.text}
+        same = next((mark for mark in self.a.marks if mark.text in texts), None)
+        if same is not None:
+            return same.time_ns, texts[same.text]
+        if self.a.marks and self.b.marks:
+            return self.a.marks[0].time_ns, self.b.marks[0].time_ns
+        return None
+
+    def _widen(self) -> None:
+        """Let each view go as far as the other's capture goes, so that both are as long at every zoom."""
+        for side, state in enumerate((self.a, self.b)):
+            own, other = self._own[side], self._own[1 - side]
+            if self._mode is LockMode.FREE:
+                state.set_span(*own)
+                continue
+            starts = [own[0], own[1], *self._starts[side], *(self._pair[side] if self._pair else ())]
+            offsets = [self._offset(side, time_ns) for time_ns in starts]
+            low, high = other[0] - max(offsets), other[1] - min(offsets)
+            length = max(max(own[1], high) - min(own[0], low), 1)
+            start = min(own[0], low)
+            state.set_span(start, start + length)
+        if self._mode is not LockMode.FREE:
+            # The same length on both, whatever each could do alone.
+            longest = max(state.span[1] - state.span[0] for state in (self.a, self.b))
+            for state in (self.a, self.b):
+                state.set_span(state.span[0], state.span[0] + longest)
+
+    def _align(self) -> None:
+        self._follow(0)
+        self._follow_range(0)
+
+    def _follow(self, side: int) -> None:
+        """Move the other side to where this one went."""
+        if self._moving or self._mode is LockMode.FREE:
+            return
+        leader, follower = (self.a, self.b) if side == 0 else (self.b, self.a)
+        start, stop = leader.view
+        offset = self._offset(side, (start + stop) // 2)
+        self._moving = True
+        follower.set_view(start + offset, stop + offset, gesture="lock")
+        self._moving = False
+
+    def _follow_range(self, side: int) -> None:
+        if self._moving or self._mode is LockMode.FREE:
+            return
+        leader, follower = (self.a, self.b) if side == 0 else (self.b, self.a)
+        chosen = leader.range_selection
+        self._moving = True
+        if chosen is None:
+            follower.select_range(None)
+        else:
+            offset = self._offset(side, sum(leader.view) // 2)
+            follower.select_range(chosen[0] + offset, chosen[1] + offset)
+        self._moving = False

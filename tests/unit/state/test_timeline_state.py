@@ -1,0 +1,129 @@
+"""What is in view, selected, filtered and pinned, what is undone, and a layout that comes back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.timeline.timeline_tools import MAIN, STREAM
+
+from warpline_app.remembered.saved_layout import apply_layout, layout_of
+from warpline_app.state.layout_state import TimeMark
+from warpline_app.state.timeline_state import Filter, TimelineState
+
+
+def test_a_field_that_does_not_change_says_nothing(state: TimelineState) -> None:
+    heard: list[object] = []
+    for signal in (state.view_changed, state.selection_changed, state.filter_changed, state.pins_changed):
+        signal.connect(heard.append)
+    state.set_view(*state.view)
+    state.select(None)
+    state.set_filter(Filter())
+    state.set_pins(())
+    assert not heard
+    state.select(3)
+    assert heard == [3]
+
+
+def test_zoom_and_filter_are_undone_in_the_order_they_were_done(state: TimelineState) -> None:
+    state.set_view(10, 1000)
+    state.set_filter(Filter(names="gemm"))
+    state.set_view(20, 500)
+    state.undo()
+    assert state.view == (10, 1000)
+    assert state.filter.names == "gemm"
+    state.undo()
+    assert state.filter.is_empty
+    state.undo()
+    assert state.view == state.span
+    assert not state.can_undo
+    for _ in range(3):
+        state.redo()
+    assert (state.view, state.filter.names) == ((20, 500), "gemm")
+
+
+def test_what_was_undone_is_gone_once_something_else_is_done(state: TimelineState) -> None:
+    state.set_view(10, 1000)
+    state.undo()
+    could_redo = state.can_redo
+    state.set_view(20, 500)
+    assert (could_redo, state.can_redo) == (True, False)
+    state.redo()
+    assert state.view == (20, 500)
+
+
+def test_hiding_rows_is_undone_among_the_other_steps(state: TimelineState) -> None:
+    state.hide([MAIN])
+    state.set_view(10, 1000)
+    state.hide([MAIN, STREAM])
+    state.hide([STREAM, MAIN])  # nothing changes: no step
+    state.undo()
+    assert state.hidden == {MAIN}
+    state.undo()
+    state.undo()
+    assert not state.hidden
+    assert not state.can_undo
+    state.redo()
+    assert state.hidden == {MAIN}
+
+
+def test_a_held_key_is_one_step_of_undo(state: TimelineState) -> None:
+    for stop in range(90_000_000, 10_000_000, -1_000_000):
+        state.set_view(0, stop, gesture="keys")
+    state.end_gesture()
+    state.set_view(0, 1_000_000, gesture="keys")
+    state.undo()
+    assert state.view == (0, 11_000_000)
+    state.undo()
+    assert state.view == state.span
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(-(10**9), 10**9))
+def test_a_view_stays_in_the_capture(start: int, stop: int) -> None:
+    state = TimelineState(1000, 50_000)
+    state.set_view(start, stop)
+    low, high = state.view
+    assert 1000 <= low < high <= 50_000
+
+
+def test_escape_lets_go_of_one_thing_after_the_other(state: TimelineState) -> None:
+    state.select(1)
+    state.select_range(5, 9)
+    state.set_highlight([3])
+    state.set_filter(Filter(names="x"))
+    state.clear()
+    assert state.range_selection is None
+    still = state.selection
+    assert still == 1
+    state.clear()
+    assert state.selection is None
+    state.clear()
+    assert not state.highlight
+    state.clear()
+    assert state.filter.is_empty
+
+
+def test_marks_keep_their_order_and_one_text_per_moment(state: TimelineState) -> None:
+    state.add_mark(500, "b")
+    state.add_mark(100, "a")
+    state.add_mark(500, "c")
+    assert list(state.marks) == [TimeMark(100, "a"), TimeMark(500, "c")]
+    state.remove_mark(100)
+    assert list(state.marks) == [TimeMark(500, "c")]
+
+
+def test_a_layout_comes_back_as_it_was_and_damaged_ones_are_survived(state: TimelineState) -> None:
+    state.set_pins([STREAM])
+    state.set_order("cpu", ["cpu/1", "cpu/0"])
+    state.set_hidden(["system/load"])
+    state.set_height(MAIN, 30)
+    state.set_expanded("cpu", False)
+    state.add_mark(7, "seven")
+    state.set_view(1_000, 2_000)
+    state.set_origin(7)
+    kept = layout_of(state)
+    other = TimelineState(*state.span)
+    apply_layout(other, kept)
+    assert layout_of(other) == kept
+    damaged = {"view": ["a", 2], "pins": 3, "order": {"x": 1}, "marks": [[1], "x"], "heights": {"a": "b"}}
+    apply_layout(other, damaged)
+    assert other.view == (1_000, 2_000)

@@ -27,11 +27,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 from tests.benchmarks.measuring import PeakMemory, table  # noqa: E402  # found through the path above
 
 from warpline.recording.finalise import finalise  # noqa: E402  # the same
+from warpline.recording.perf_events.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT  # noqa: E402  # the same
 from warpline.recording.session import RecordingOptions, Session  # noqa: E402  # the same
 from warpline.recording.sources.cuda import records as cupti_records  # noqa: E402  # the same
 from warpline.recording.sources.nvtx import records as nvtx_records  # noqa: E402  # the same
 from warpline.recording.sources.perf import records as perf_records  # noqa: E402  # the same
-from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT  # noqa: E402  # the same
 from warpline.recording.sources.registry import default_trace  # noqa: E402  # the same
 from warpline.recording.spool import records  # noqa: E402  # the same
 from warpline.recording.spool.writer import SpoolWriter  # noqa: E402  # the same

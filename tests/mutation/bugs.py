@@ -77,7 +77,7 @@ BUGS: tuple[Bug, ...] = (
     # recording
     Bug(
         "a thread that leaves a core as another comes in is called cut off",
-        f"{RECORDING}/sources/perf/thread_states.py",
+        f"{RECORDING}/states/thread_states.py",
         "np.flatnonzero((states.stop_ns[order[:-1]] > start[1:]) & (cpu[1:] == cpu[:-1]))",
         "np.flatnonzero((states.stop_ns[order[:-1]] >= start[1:]) & (cpu[1:] == cpu[:-1]))",
         ("tests/unit/recording/sources/test_perf_states.py",),

@@ -20,8 +20,8 @@ from tests.unit.recording.recording_tools import UNTIL_HOOKED
 
 import warpline
 from warpline.recording.doctor import check_source
-from warpline.recording.sources.steps import probing
-from warpline.recording.sources.steps.injection import hooking
+from warpline.recording.hooks import probing
+from warpline.recording.hooks.injection import hooking
 from warpline.recording.sources.steps.source import source
 
 HERE = Path(__file__).parent

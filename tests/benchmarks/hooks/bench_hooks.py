@@ -93,7 +93,7 @@ PADDLE_OPERATORS = (
     TURNS
     + """
 import paddle
-tell, end, numbers = 3, 4, paddle.zeros([64])  # recording/sources/steps/inside/paddle_operators.py
+tell, end, numbers = 3, 4, paddle.zeros([64])  # recording/hooks/inside/paddle_operators.py
 ask = builtins["paddle"]
 by_turns(lambda: paddle.add(numbers, numbers), lambda: ask(tell), lambda: ask(end))
 """

@@ -18,9 +18,9 @@ from tests.unit.recording.recording_tools import WARPLINE, States, needs_perf, p
 
 from warpline.model.errors import RecordingError
 from warpline.recording.finalise import finalise
+from warpline.recording.perf_events.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.recover import recover, still_running
 from warpline.recording.session import load_session
-from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.perf.records import SWITCH, switch
 from warpline.recording.spool.reader import read_spools, rows_of
 

@@ -21,14 +21,14 @@ from warpline.model.flags import Flag
 from warpline.model.waits import WaitKind
 from warpline.recording import proc_files
 from warpline.recording.doctor import check_sources
+from warpline.recording.perf_events import rings as perf
+from warpline.recording.perf_events.abi import RingTooLarge
 from warpline.recording.proc_files import parse_core_times, parse_stat
 from warpline.recording.record import record
 from warpline.recording.session import RecordingOptions
-from warpline.recording.sources.perf import rings as perf
-from warpline.recording.sources.perf.abi import RingTooLarge
 from warpline.recording.sources.procfs.estimates import dominant_states, state_ratios
 from warpline.recording.sources.registry import default_trace
-from warpline.recording.sources.thread_state import State
+from warpline.recording.states.state import State
 from warpline.recording.unavailable import Unavailable
 from warpline.storage import open_capture
 

@@ -13,7 +13,7 @@ from warpline.recording.spool.reader import SpoolFile
 from warpline.storage import NO_STACK, CaptureBuilder
 from warpline.untrusted import places_of
 
-_OWN_FILE = re.compile(r"warpline[/\\]recording[/\\]sources[/\\]\w+[/\\]inside[/\\]\w+\.py$")
+_OWN_FILE = re.compile(r"warpline[/\\]recording[/\\](sources[/\\]\w+|hooks)[/\\]inside[/\\]\w+\.py$")
 """Python that a recording puts into the program."""
 NO_PLACE = 0
 """String id of the empty text: the place of what has no stack."""

@@ -12,7 +12,7 @@ from warpline.recording.agent import records
 from warpline.recording.agent.python_stacks import PythonStacks
 from warpline.storage import CaptureBuilder
 
-HOOKS = "/usr/lib/python3/site-packages/warpline/recording/sources/steps/inside/torch_hooks.py"
+HOOKS = "/usr/lib/python3/site-packages/warpline/recording/hooks/inside/torch_hooks.py"
 
 
 class WrittenStacks:

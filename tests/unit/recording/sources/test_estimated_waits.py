@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpline.recording.sources.perf.thread_states import NO_CPU, States
 from warpline.recording.sources.procfs.estimates import cut_by_waits
-from warpline.recording.sources.thread_state import State
+from warpline.recording.states.state import State
+from warpline.recording.states.thread_states import NO_CPU, States
 
 MS = 1_000_000
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
 from warpline.model.flags import Flag
-from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
-from warpline.recording.sources.thread_state import State
+from warpline.recording.states.state import State
+from warpline.recording.states.thread_states import NO_CPU, Mark, Marks, States, thread_states
 
 
 def marks(*rows: tuple[int, int, int, Mark]) -> Marks:

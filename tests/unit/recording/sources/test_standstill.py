@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from warpline.model.waits import WaitKind
 from warpline.recording.agent.records import Closed
-from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, thread_states
 from warpline.recording.sources.procfs import records
 from warpline.recording.sources.procfs.closed_programs import why_closed
 from warpline.recording.sources.procfs.process_watch import ProcessWatch
@@ -26,6 +25,7 @@ from warpline.recording.sources.procfs.refinements import _told, core_waits, sha
 from warpline.recording.sources.procfs.standstill import LONG_NS, StandstillWatch
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.writer import SpoolWriter
+from warpline.recording.states.thread_states import NO_CPU, Mark, Marks, thread_states
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 

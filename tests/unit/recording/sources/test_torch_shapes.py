@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from warpline.recording.sources.steps.inside import common_hooks, torch_operators, torch_shapes
+from warpline.recording.hooks.inside import common_hooks, torch_operators, torch_shapes
 
 
 class Native:

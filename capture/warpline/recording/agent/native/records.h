@@ -225,7 +225,7 @@ struct record_python_task { /* the asyncio task that the thread is in at the sam
     uint32_t tid, name;
 };
 
-/* Frameworks, by hooks inside them; kinds and values are those of sources/steps/inside */
+/* Frameworks, by hooks inside them; kinds and values are those of hooks/inside */
 struct record_framework_range {
     uint64_t start_ns, end_ns;
     int64_t value;

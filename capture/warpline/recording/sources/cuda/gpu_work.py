@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.recording.sources.host_ranges import HostRanges
+
 Int64Array = npt.NDArray[np.int64]
 
 
@@ -29,15 +31,6 @@ class Calls:
     correlation: Int64Array
     thread: Int64Array
     start_ns: Int64Array
-
-
-@dataclass(frozen=True)
-class HostRanges:
-    """Ranges of one process: int64 [n]; times CLOCK_MONOTONIC ns, ``thread`` as in the translation's threads."""
-
-    thread: Int64Array
-    start_ns: Int64Array
-    stop_ns: Int64Array
 
 
 @dataclass(frozen=True)

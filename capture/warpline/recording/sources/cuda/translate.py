@@ -18,9 +18,9 @@ from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.gpu_clock import GpuClock, gpu_clock, make_sense
 from warpline.recording.sources.cuda.gpu_tracks import GpuTracks
-from warpline.recording.sources.cuda.gpu_work import Calls, HostRanges, StreamWork, project_ranges
+from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
 from warpline.recording.sources.cuda.occupancy import occupancy
-from warpline.recording.sources.nvtx.pairing import match_push_pop, push_pop_records, push_pop_serials
+from warpline.recording.sources.host_ranges import HostRangeReader
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct, take_records
@@ -77,7 +77,9 @@ class _Process:
         self._tracks = GpuTracks(self._translation, self._builder, self._spool, self._numbers)
         self._scope = self._translation.process_index(self._tracks.process)
         # Only they are projected on all the work there is.
-        self._has_ranges = bool(push_pop_serials(self._spool))
+        self._readers = [
+            reader for reader in self._translation.given(HostRangeReader) if reader.has_ranges(self._spool)
+        ]
         if session["per_graph"]:
             self._builder.add_warning(
                 english(
@@ -118,7 +120,7 @@ class _Process:
             device_of, context, stream = (
                 values[name].astype(np.int64) for name in ("device", "context", "stream")
             )
-            if self._has_ranges:
+            if self._readers:
                 correlation = values["correlation"].astype(np.int64)
                 done.append(StreamWork(correlation, device_of, context, stream, start, stop))
             by_device: dict[int, list[tuple[tuple[int, ...], Int64Array]]] = {}
@@ -321,29 +323,22 @@ class _Process:
 
     def _annotations(self, calls: Calls, work: Sequence[StreamWork]) -> None:
         """The host's push/pop ranges as they are felt on the streams."""
-        if not self._has_ranges or not len(calls.correlation):
+        if not self._readers or not len(calls.correlation):
             return
-        found = push_pop_records(self._spool)
-        since = max(self._translation.start_ns, self._spool.header.monotonic_ns)
-        resumes = self._translation.pauses[:, 1] + self._translation.start_ns
-        ranges = match_push_pop(found, since, self._translation.stop_ns, resumes)
-        named = np.flatnonzero(ranges.name > 0)
-        threads = self._translation.threads.lookup(
-            self._spool.header.pid, ranges.tid[named], ranges.start_ns[named]
-        )
         every = StreamWork(*(np.concatenate(column) for column in zip(*map(_columns, work), strict=True)))
-        felt = project_ranges(
-            HostRanges(threads, ranges.start_ns[named], ranges.stop_ns[named]), calls, every
-        )
-        names = capture_strings(self._spool, self._builder, ranges.name[named])
-        for (device, context, stream), rows in _groups(felt.device, felt.context, felt.stream):
-            self._builder.add_events(
-                self._tracks.annotations_track(device, context, stream),
-                "gpu_annotation",
-                self._translation.capture_time(felt.start_ns[rows]),
-                felt.stop_ns[rows] - felt.start_ns[rows],
-                names[felt.row[rows]],
-            )
+        for reader in self._readers:
+            ranges, range_names = reader.read(self._spool)
+            projected = project_ranges(ranges, calls, every)
+            names = capture_strings(self._spool, self._builder, range_names)
+            streams = _groups(projected.device, projected.context, projected.stream)
+            for (device, context, stream), rows in streams:
+                self._builder.add_events(
+                    self._tracks.annotations_track(device, context, stream),
+                    "gpu_annotation",
+                    self._translation.capture_time(projected.start_ns[rows]),
+                    projected.stop_ns[rows] - projected.start_ns[rows],
+                    names[projected.row[rows]],
+                )
 
 
 def _columns(work: StreamWork) -> tuple[Int64Array, ...]:

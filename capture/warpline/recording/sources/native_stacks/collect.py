@@ -12,22 +12,22 @@ from functools import partial
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording import proc_files
-from warpline.recording.sources.collector import Collector, Watched
-from warpline.recording.sources.native_stacks.chain_store import ChainStore
-from warpline.recording.sources.native_stacks.decode import RingContent, decode_chains
-from warpline.recording.sources.perf.abi import (
+from warpline.recording.perf_events.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
     Ring,
     online_cpus,
     sampling_attributes,
 )
-from warpline.recording.sources.perf.rings import (
+from warpline.recording.perf_events.rings import (
     Attributes,
     close_rings,
     open_rings,
     open_rings_of_running,
 )
+from warpline.recording.sources.collector import Collector, Watched
+from warpline.recording.sources.native_stacks.chain_store import ChainStore
+from warpline.recording.sources.native_stacks.decode import RingContent, decode_chains
 from warpline.recording.unavailable import Unavailable
 
 RING_PAGES = 64

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from warpline.recording.sources.perf.abi import (
+from warpline.recording.perf_events.abi import (
     MISC_COMM_EXEC,
     RECORD_COMM,
     RECORD_FORK,

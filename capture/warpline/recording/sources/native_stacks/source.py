@@ -35,8 +35,8 @@ class NativeSource(RecordingSource):
 
     def probe(self) -> str:
         """Opens and closes the events for our own process, and says what its samples tell."""
+        from warpline.recording.perf_events.rings import open_rings, paranoid_level
         from warpline.recording.sources.native_stacks.collect import sampling
-        from warpline.recording.sources.perf.rings import open_rings, paranoid_level
         from warpline.recording.symbols.library import require_elf_reader
 
         level = paranoid_level()

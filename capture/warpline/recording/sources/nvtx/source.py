@@ -68,9 +68,11 @@ class NvtxSource(RecordingSource):
         return {}
 
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
+        from warpline.recording.sources.nvtx.host_ranges import PushPopReader
         from warpline.recording.sources.nvtx.translate import processes_with_steps
 
         translation.give(StepsOfProgram(processes_with_steps(spools)))
+        translation.give(PushPopReader(translation))
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model.waits import WaitKind
 from warpline.recording.agent.waits import Releases, Waits, cover, read_waits, reasons
-from warpline.recording.sources.perf.refinement import Refinement
-from warpline.recording.sources.perf.thread_states import Marks, States
-from warpline.recording.sources.thread_state import State
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import AGENT_THREAD, Translation
+from warpline.recording.states.refinement import Refinement
+from warpline.recording.states.state import State
+from warpline.recording.states.thread_states import Marks, States
 from warpline.storage import NO_STACK
 
 Int64Array = npt.NDArray[np.int64]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
+from warpline.recording.sources.hooked import HookedSource
 from warpline.recording.sources.source import Choice
-from warpline.recording.sources.steps.hooked import HookedSource
 
 if TYPE_CHECKING:
     from warpline.recording.spool.reader import SpoolFile

@@ -10,11 +10,11 @@ import time
 import numpy as np
 
 from warpline.model.tracks import Source
+from warpline.recording.perf_events.abi import IOC_DISABLE, IOC_ENABLE, RING_PAGES
+from warpline.recording.perf_events.rings import close_rings, open_rings, open_rings_of_running
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf import records as perf_records
-from warpline.recording.sources.perf.abi import IOC_DISABLE, IOC_ENABLE, RING_PAGES
 from warpline.recording.sources.perf.decode import Decoded, decode
-from warpline.recording.sources.perf.rings import close_rings, open_rings, open_rings_of_running
 from warpline.recording.spool import records
 
 _COMM = struct.Struct("<QIIIHH")

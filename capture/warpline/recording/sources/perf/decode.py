@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from warpline.recording.sources.perf import records
-from warpline.recording.sources.perf.abi import (
+from warpline.recording.perf_events.abi import (
     MISC_COMM_EXEC,
     RECORD_COMM,
     RECORD_EXIT,
@@ -18,6 +17,7 @@ from warpline.recording.sources.perf.abi import (
     RECORD_SAMPLE,
     RECORD_SWITCH,
 )
+from warpline.recording.sources.perf import records
 
 _SWITCH_BYTES = 32
 _SWITCH_HEADER = RECORD_SWITCH | _SWITCH_BYTES << 48

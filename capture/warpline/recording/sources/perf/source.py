@@ -34,7 +34,7 @@ class PerfSource(RecordingSource):
 
     def probe(self) -> str:
         """Opens and closes the events for our own process."""
-        from warpline.recording.sources.perf.rings import open_rings, paranoid_level
+        from warpline.recording.perf_events.rings import open_rings, paranoid_level
 
         for ring in open_rings(os.getpid(), enable_on_exec=True):
             ring.close()

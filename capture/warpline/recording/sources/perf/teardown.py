@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import Flag
-from warpline.recording.sources.perf.thread_states import NO_CPU, States
-from warpline.recording.sources.thread_state import State
 from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.states.state import State
+from warpline.recording.states.thread_states import NO_CPU, States
 
 Int64Array = npt.NDArray[np.int64]
 

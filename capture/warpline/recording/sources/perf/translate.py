@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english, english_n
+from warpline.recording.perf_events.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.perf import records as perf_records
-from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
-from warpline.recording.sources.perf.refinement import Refinement, over
 from warpline.recording.sources.perf.teardown import with_teardown
-from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
-from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.records import Sighting
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.threads import BEFORE
+from warpline.recording.states.refinement import Refinement, over
+from warpline.recording.states.state import STATE_NAMES, State
+from warpline.recording.states.thread_states import NO_CPU, Mark, Marks, States, thread_states
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

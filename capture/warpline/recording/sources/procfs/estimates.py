@@ -10,10 +10,10 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model.flags import Flag
 from warpline.model.track_titles import ESTIMATED_STATE
-from warpline.recording.sources.perf.refinement import Refinement, over
-from warpline.recording.sources.perf.thread_states import NO_CPU, States
-from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.states.refinement import Refinement, over
+from warpline.recording.states.state import STATE_NAMES, State
+from warpline.recording.states.thread_states import NO_CPU, States
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

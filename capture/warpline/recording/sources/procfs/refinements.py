@@ -12,13 +12,13 @@ from warpline.i18n import english
 from warpline.model.flags import Flag
 from warpline.model.waits import WAIT_KINDS, WaitKind
 from warpline.recording.agent.waits import descriptor_kind
-from warpline.recording.sources.perf.refinement import Refinement
-from warpline.recording.sources.perf.thread_states import States
 from warpline.recording.sources.procfs import records
 from warpline.recording.sources.procfs.system_calls import CALLS, kind_of_place
-from warpline.recording.sources.thread_state import State
 from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.states.refinement import Refinement
+from warpline.recording.states.state import State
+from warpline.recording.states.thread_states import States
 
 Int64Array = npt.NDArray[np.int64]
 _TIME_BITS = 48  # nanoseconds of three days

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
+from warpline.recording.sources.hooked import HookedSource
 from warpline.recording.sources.source import Choice
-from warpline.recording.sources.steps.hooked import HookedSource
 
 if TYPE_CHECKING:
     from warpline.recording.session import Session
@@ -41,7 +41,7 @@ class StepsSource(HookedSource):
         return {MEMORY_VARIABLE: str(int(session.options.torch_memory))}
 
     def joining(self) -> Mapping[str, str]:
-        from warpline.recording.sources.steps.injection import hooking
+        from warpline.recording.hooks.injection import hooking
 
         return hooking(self.name, {})
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english
 from warpline.recording.agent.contribution import Contribution
+from warpline.recording.sources.hooked import HookedSource
 from warpline.recording.sources.source import Choice
-from warpline.recording.sources.steps.hooked import HookedSource
 
 if TYPE_CHECKING:
     from warpline.recording.session import Session

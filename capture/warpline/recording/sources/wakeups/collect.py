@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
-from warpline.recording.sources.collector import Collector, Watched
-from warpline.recording.sources.perf.abi import (
+from warpline.recording.perf_events.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
     RECORD_LOST,
@@ -27,6 +26,7 @@ from warpline.recording.sources.perf.abi import (
     open_ring,
     tracepoint_attributes,
 )
+from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.wakeups import records
 from warpline.recording.unavailable import Unavailable
 

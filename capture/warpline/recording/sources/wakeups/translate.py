@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.links import WAKEUP
-from warpline.recording.sources.perf.refinement import Refinement
-from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States
-from warpline.recording.sources.thread_state import State
 from warpline.recording.sources.wakeups import records
 from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.states.refinement import Refinement
+from warpline.recording.states.state import State
+from warpline.recording.states.thread_states import NO_CPU, Mark, Marks, States
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-import warpline.recording.sources.steps.inside
+import warpline.recording.hooks.inside
 
-BOOT = Path(warpline.recording.sources.steps.inside.__file__).with_name("boot.py")
+BOOT = Path(warpline.recording.hooks.inside.__file__).with_name("boot.py")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from warpline.recording.sources.steps.inside import common_hooks, paddle_hooks
+from warpline.recording.hooks.inside import common_hooks, paddle_hooks
 
 
 def quick(*_parts: object) -> str:

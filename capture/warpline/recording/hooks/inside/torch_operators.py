@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     # What boot.py puts among the globals of this file.
-    from warpline.recording.sources.steps.inside.common_hooks import quietly
-    from warpline.recording.sources.steps.inside.torch_shapes import Shapes
+    from warpline.recording.hooks.inside.common_hooks import quietly
+    from warpline.recording.hooks.inside.torch_shapes import Shapes
 
     def read(file: str, /) -> dict[str, Any]: ...
 

@@ -23,7 +23,7 @@ class HookedSource(RecordingSource):
         return ""
 
     def trial(self) -> PythonTrial:
-        from warpline.recording.sources.steps.probing import HOOKS_TRIAL
+        from warpline.recording.hooks.probing import HOOKS_TRIAL
 
         return HOOKS_TRIAL
 
@@ -33,7 +33,7 @@ class HookedSource(RecordingSource):
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent
-        from warpline.recording.sources.steps.injection import hooking
+        from warpline.recording.hooks.injection import hooking
 
         loaded = preload_agent(session, inherited, self.name)
         variables = {**loaded.variables, **hooking(self.name, inherited), **self.asked(session)}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     # What boot.py puts among the globals of this file.
-    from warpline.recording.sources.steps.inside.common_hooks import (
+    from warpline.recording.hooks.inside.common_hooks import (
         BACKWARD,
         CHECKPOINT,
         EVALUATION,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from warpline.i18n import english
 from warpline.recording import proc_files
-from warpline.recording.sources.perf.abi import (
+from warpline.recording.perf_events.abi import (
     IOC_SET_OUTPUT,
     RING_PAGES,
     Ring,

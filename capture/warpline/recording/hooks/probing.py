@@ -5,7 +5,7 @@ from __future__ import annotations
 from warpline.i18n import english
 from warpline.recording.agent.probing import bytes_of
 from warpline.recording.agent.trials import PythonTrial
-from warpline.recording.sources.steps.injection import hooking
+from warpline.recording.hooks.injection import hooking
 from warpline.recording.unavailable import Unavailable
 
 _PROGRAM = """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States
+from warpline.recording.states.thread_states import NO_CPU, Mark, Marks, States
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

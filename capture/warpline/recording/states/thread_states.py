@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import Flag
-from warpline.recording.sources.thread_state import State
+from warpline.recording.states.state import State
 
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,13 +21,13 @@ class HostRanges:
     stop_ns: Int64Array
 
 
-class HostRangeReader(ABC):
+class HostRangeReader:
     """Reads named ranges from spool files; the source that records them passes it on with `Translation.give`."""
 
-    @abstractmethod
     def has_ranges(self, spool: SpoolFile) -> bool:
         """Whether a process's spool file holds any."""
+        raise NotImplementedError
 
-    @abstractmethod
     def read(self, spool: SpoolFile) -> tuple[HostRanges, Int64Array]:
         """The ranges of a process's spool file, and the string id of each name in it, int64 [n]."""
+        raise NotImplementedError

@@ -1,4 +1,4 @@
-"""A compared report as columns of a table: both values, difference, ratio, share of the whole difference."""
+"""A compared report as table columns: both values, difference, ratio, share of the total difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME_PX, _VALUE_PX = 240, 88
 
 
 def change_content(table: TableComparison) -> TableContent:
-    """The rows as they come: what explains most first."""
+    """Rows in the given order: largest contribution first."""
     rows, role = table.rows, table.column.role
     unit = translated(table.column.title)
     names = [short_kernel_name(row.text) if table.report in _OF_KERNELS else row.text for row in rows]
@@ -83,7 +83,7 @@ def change_content(table: TableComparison) -> TableContent:
             is_number=True,
             width=90,
             key="share",
-            description=tr("of the difference of all rows"),
+            description=tr("share of the total difference of all rows"),
         ),
     ]
     if any(row.count_a is not None or row.count_b is not None for row in rows):
@@ -107,7 +107,7 @@ def change_content(table: TableComparison) -> TableContent:
 
 
 def _variation_column(rows: tuple[RowChange, ...]) -> TableColumn:
-    """Whether a row differs by more than it varies."""
+    """Confidence interval of the difference, or *noise*."""
 
     def text(item: int) -> str:
         varied = rows[item].variation
@@ -127,7 +127,7 @@ def _variation_column(rows: tuple[RowChange, ...]) -> TableColumn:
         lambda: text_ranks([text(item) for item in range(len(rows))]),
         tooltip=about,
         width=176,
-        description=tr("where the difference lies with 95 % confidence"),
+        description=tr("95 % confidence interval of the difference; “noise” if it contains 0"),
         key="variation",
     )
 
@@ -145,7 +145,7 @@ def _count_column(title: str, key: str, counts: list[float | None]) -> TableColu
 
 
 def _about(row: RowChange) -> str:
-    """The whole name, and what stands behind it on both sides where that was matched by rules."""
+    """The full name, and the original names on both sides if rules matched them."""
     if not row.rules:
         return row.text
     sides = [

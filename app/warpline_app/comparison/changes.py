@@ -1,4 +1,4 @@
-"""Reports of two captures compared row by row, and what their metadata differ in: one of them at a time."""
+"""Differences between two captures, one report at a time, and the differences of their metadata."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _FIRST = ("cuda_gpu_kern_sum", "operator", "waits", "osrt_sum", "nvtx_sum")
 
 
 class Changes(QWidget):
-    """A choice of reports that both captures have, and the table of the chosen one."""
+    """A list of the reports both captures have, and the table of the selected one."""
 
     names_chosen = Signal(list)
-    """texts of the key of a row that a person went to"""
+    """key texts of the selected row"""
     run_chosen = Signal(Path)
-    """another run of the series that a person wants to compare with"""
+    """another run of the series to compare with"""
 
     def __init__(self, pair: ComparedPair, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,12 +74,12 @@ class Changes(QWidget):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the table shows what was chosen."""
+        """Whether the selected report is shown."""
         return self._has_begun and self._job is None
 
     @property
     def shown(self) -> TableComparison | None:
-        """The comparison in the table; None while it is the metadata, or there is none."""
+        """The comparison in the table; None for the metadata or no comparison."""
         return self._shown
 
     def _fill_choice(self) -> None:
@@ -88,10 +88,13 @@ class Changes(QWidget):
             spec
             for spec in reports()
             if spec.needs
-            and all(any(kind in one.kinds and len(one.kinds[kind]) for kind in spec.needs) for one in (a, b))
+            and all(
+                any(kind in capture.kinds and len(capture.kinds[kind]) for kind in spec.needs)
+                for capture in (a, b)
+            )
         ]
         if self._pair.found.facts:
-            self.choice.addItem(tr("What differs in the metadata"), METADATA)
+            self.choice.addItem(tr("Metadata differences"), METADATA)
         if len(series_files(self._pair.b.path)) > 1:
             self.choice.addItem(tr("Runs of this series"), SERIES)
         for spec in specs:
@@ -101,13 +104,13 @@ class Changes(QWidget):
         self.choice.setCurrentIndex(max(self.choice.findData(best), 0))
 
     def begin(self) -> None:
-        """The timelines were painted: compute what is shown first."""
+        """Compute the first report, once the timelines are painted."""
         if not self._has_begun:
             self._has_begun = True
             self._compute()
 
     def show_report(self, name: str) -> None:
-        """Choose a report. Raises KeyError when both captures do not have it."""
+        """Select a report. Raises KeyError unless both captures have it."""
         place = self.choice.findData(name)
         if place < 0:
             raise KeyError(name)
@@ -129,10 +132,13 @@ class Changes(QWidget):
             self.note.setText("")
             self.table.set_content(self._metadata())
             return
-        found = self._pair.found
+        comparison = self._pair.found
         self.note.setText(tr("computing…"))
         job = Job(
-            lambda _p, is_cancelled: compare_report(found.a, found.b, name, found.choices, is_cancelled), self
+            lambda _p, is_cancelled: compare_report(
+                comparison.a, comparison.b, name, comparison.choices, is_cancelled
+            ),
+            self,
         )
         job.succeeded.connect(self._show)
         job.failed.connect(self._fail)
@@ -147,7 +153,7 @@ class Changes(QWidget):
         gone = sum(row.b is None for row in table.rows)
         self.note.setText(
             tr(
-                "{column} · {new:,} new, {gone:,} gone, {matched:,} matched by rules",
+                "{column} · {new:,} only in B, {gone:,} only in A, {matched:,} matched by rules",
                 column=translated(table.column.title),
                 new=new,
                 gone=gone,
@@ -168,7 +174,7 @@ class Changes(QWidget):
 
     def _show_series(self, series: Series) -> None:
         self._job = None
-        self.note.setText(tr("double click writes a note to a run"))
+        self.note.setText(tr("Double-click a run to add a note"))
         shown = self._pair.a.path, self._pair.b.path
         self.series.show_series(series, SeriesNotes(self._settings, series.id), shown)
 
@@ -177,14 +183,14 @@ class Changes(QWidget):
         self._shown = None
         self.table.set_content(TableContent())
         text = str(error) if isinstance(error, WarplineError) else repr(error)
-        # Errors name a report as the command line does; here it goes by its title.
+        # Errors contain the report's command-line name; show its title instead.
         self.note.setText(text.replace(str(self.choice.currentData()), self.choice.currentText()))
 
     def _metadata(self) -> TableContent:
         facts = self._pair.found.facts
         columns = [
             TableColumn(
-                tr("About"), lambda item: translated(GROUPS[facts[item].group]), width=110, key="group"
+                tr("Group"), lambda item: translated(GROUPS[facts[item].group]), width=110, key="group"
             ),
             TableColumn(tr("Name"), lambda item: fact_name(facts[item]), width=190, key="fact"),
             TableColumn(
@@ -212,7 +218,7 @@ class Changes(QWidget):
             self.names_chosen.emit(sorted(names_of([*row.names_a, *row.names_b])))
 
     def shut_down(self) -> None:
-        """Want no result any more."""
+        """Cancel the computation."""
         if self._job is not None:
             self._job.cancel()
             self._job = None

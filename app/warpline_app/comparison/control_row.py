@@ -1,4 +1,4 @@
-"""The line above two timelines: by what they are aligned, what is matched and lit, and what came out."""
+"""The controls above two timelines: alignment, row matching, highlighting, and the result."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MODES = {
     LockMode.STEP: english("aligned by step"),
     LockMode.MARK: english("aligned by mark"),
     LockMode.START: english("aligned at the start"),
-    LockMode.FREE: english("each moves alone"),
+    LockMode.FREE: english("not aligned"),
 }
 
 
 class ControlRow(QWidget):
-    """Follows the lock of a pair, and tells what a person switches."""
+    """Follows the lock of a pair and signals changes to the controls."""
 
     rows_matched = Signal(bool)
     lit = Signal(bool)
-    """whether names that differ are to be singled out"""
+    """whether to highlight names that differ"""
 
     def __init__(self, pair: ComparedPair, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,29 +32,31 @@ class ControlRow(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._pair = pair
         self.mode = QComboBox()
-        self.mode.setAccessibleName(tr("How the timelines are aligned"))
+        self.mode.setAccessibleName(tr("Alignment of the timelines"))
         for mode, title in MODES.items():
             self.mode.addItem(translated(title), mode)
         self.mode.activated.connect(lambda index: pair.lock.set_mode(LockMode(self.mode.itemData(index))))
         self.match = QCheckBox(tr("Match rows"))
-        self.match.setToolTip(tr("Open, hide and scroll rows of both timelines together"))
+        self.match.setToolTip(tr("Expand, hide and scroll rows of both timelines together"))
         self.match.setChecked(True)
         self.match.toggled.connect(self.rows_matched)
-        self.light = QCheckBox(tr("Light differences"))
-        self.light.setToolTip(tr("Single out events that are new, gone, or take more or less time"))
-        self.light.toggled.connect(self.lit)
-        self.back = QPushButton(tr("Show What Is Compared"))
+        self.highlight = QCheckBox(tr("Highlight differences"))
+        self.highlight.setToolTip(
+            tr("Highlight events that are only in A or only in B, or whose time changed")
+        )
+        self.highlight.toggled.connect(self.lit)
+        self.back = QPushButton(tr("Show compared range"))
         self.back.clicked.connect(lambda _checked: pair.show_windows())
         self.result = QLabel()
-        self.said = ElidedLabel()
-        self.said.setObjectName("muted")
+        self.verdict_label = ElidedLabel()
+        self.verdict_label.setObjectName("muted")
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 4, 10, 4)
         row.setSpacing(10)
-        for widget in (self.mode, self.match, self.light, self.back, self.result):
+        for widget in (self.mode, self.match, self.highlight, self.back, self.result):
             row.addWidget(widget)
-        row.addWidget(self.said, 1)
-        self._say()
+        row.addWidget(self.verdict_label, 1)
+        self._show_verdict()
         pair.lock.mode_changed.connect(lambda _mode: self._show_mode())
         for document in pair.documents:
             document.state.marks_changed.connect(lambda _marks: self._show_mode())
@@ -65,16 +67,16 @@ class ControlRow(QWidget):
         self.mode.setCurrentIndex(self.mode.findData(lock.mode))
         model = self.mode.model()
         for place, mode in enumerate(MODES):
-            # Greyed out until both have a mark, or steps.
+            # Disable modes that need marks or steps on both sides.
             flags = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
             model.setData(
                 model.index(place, 0), flags.value if lock.can(mode) else 0, Qt.ItemDataRole.UserRole - 1
             )
 
-    def _say(self) -> None:
-        found = self._pair.found
-        percent = signed_percent(found.a.total_ns, found.b.total_ns)
-        self.result.setText(f"B − A: {signed_duration(found.difference_ns)}  {percent}")
-        text = " ".join(filter(None, [verdict(found), alignment_text(found)]))
-        self.said.setText(text)
-        self.said.setToolTip(text)
+    def _show_verdict(self) -> None:
+        comparison = self._pair.found
+        percent = signed_percent(comparison.a.total_ns, comparison.b.total_ns)
+        self.result.setText(f"B − A: {signed_duration(comparison.difference_ns)}  {percent}")
+        text = " ".join(filter(None, [verdict(comparison), alignment_text(comparison)]))
+        self.verdict_label.setText(text)
+        self.verdict_label.setToolTip(text)

@@ -1,4 +1,4 @@
-"""The tab of two captures that are compared: both timelines, the waterfall, and reports row by row."""
+"""A comparison's tab: both timelines, the waterfall, and reports row by row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from warpline_app.timeline.widgets.navigator import TimelineNavigator
 from warpline_app.timeline.widgets.view import TimelineView
 
 _LEAST_CHANGE = 0.01
-"""Of the whole difference; names that changed by less are not lit."""
+"""Share of the total difference below which names are not highlighted."""
 
 
 class ComparisonPage(QWidget):
@@ -45,7 +45,7 @@ class ComparisonPage(QWidget):
         self.rows = RowLock(self.views[0], self.views[1], self)
         self.controls = ControlRow(pair, self)
         self.controls.rows_matched.connect(self.rows.set_on)
-        self.controls.lit.connect(self.light_differences)
+        self.controls.lit.connect(self.highlight_differences)
         self.waterfall = WaterfallView(pair.found)
         self.waterfall.part_chosen.connect(self.go_to_part)
         self.waterfall.contributor_chosen.connect(self.go_to_contributor)
@@ -58,11 +58,11 @@ class ComparisonPage(QWidget):
             view.state.reveal_wanted.connect(view.scene.reveal_event)
             view.state.frame_wanted.connect(view.scene.frame_event)
             view.state.row_wanted.connect(view.scene.reveal_row)
-            view.search.changed.connect(lambda view=view: self._search_too(view))
+            view.search.changed.connect(lambda view=view: self._search_other(view))
             for widget in (view, *view.findChildren(QWidget)):
                 widget.installEventFilter(self)
         FirstFrame(self.views[0].canvas, self).after(self.changes.begin)
-        # One legend is enough for both.
+        # One legend for both timelines.
         self.views[1].explained = tuple(view.document.capture for view in self.views)
         self.views[0].explained = ()
         self.views[0].legend.expect(False)
@@ -100,20 +100,18 @@ class ComparisonPage(QWidget):
         column.addWidget(self.splitter, 1)
 
     def _share_time(self) -> None:
-        """One ruler and overview for both while they move as one; a mark of B needs B's own ruler to be read on."""
+        """Share one ruler and overview while the timelines move together and B has no marks of its own."""
         has_own = self.pair.lock.mode is LockMode.FREE or bool(self.pair.b.state.marks)
         self.views[1].share_time(None if has_own else self.views[0].scene)
 
-    # -- as other parts of the window see it
-
     @property
     def view(self) -> TimelineView:
-        """The timeline that has the keyboard."""
+        """The timeline with keyboard focus."""
         return self.views[self._side]
 
     @property
     def navigator(self) -> TimelineNavigator:
-        """What moves the timeline that has the keyboard."""
+        """The navigator of the timeline with keyboard focus."""
         return self.navigators[self._side]
 
     @property
@@ -122,11 +120,11 @@ class ComparisonPage(QWidget):
 
     @property
     def is_idle(self) -> bool:
-        """Whether all drawing and computing is done."""
+        """Whether drawing and computing are finished."""
         return all(view.is_idle for view in self.views) and self.changes.is_settled
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The timeline that is clicked, or has the keyboard, is the one commands act on."""
+        """Commands act on the timeline that was last clicked or focused."""
         if event.type() in (QEvent.Type.FocusIn, QEvent.Type.MouseButtonPress):
             for view in self.views:
                 if watched is view or (isinstance(watched, QWidget) and view.isAncestorOf(watched)):
@@ -134,8 +132,8 @@ class ComparisonPage(QWidget):
                     self.setFocusProxy(view)
         return super().eventFilter(watched, event)
 
-    def _search_too(self, view: TimelineView) -> None:
-        """What is looked for in one is looked for in the other."""
+    def _search_other(self, view: TimelineView) -> None:
+        """Repeat a search in the other timeline."""
         other = self._other(view)
         if view.document is self.pair.active and other.search.query != view.search.query:
             other.search.find(view.search.query)
@@ -143,45 +141,47 @@ class ComparisonPage(QWidget):
     def _other(self, view: TimelineView) -> TimelineView:
         return self.views[1 - self.views.index(view)]
 
-    # -- going where the difference is
-
     def go_to_part(self, part: TimePart) -> None:
-        """Both timelines go where the part has most of its time at once; who contributed is lit."""
+        """Show where the part takes most of its time on both timelines, and highlight its contributors."""
         self._go_to_stretches(part, [stretch_of(side, part.cause) for side in self._sides], None)
 
     def _go_to_stretches(
         self, part: TimePart, stretches: list[tuple[int, int] | None], name: str | None
     ) -> None:
-        """Show a stretch of each side, or where it would be; light up the events of names, else states of threads."""
-        wanted = [one.name for one in part.contributors if one.name and one.difference_ns][:8]
-        ids = self._light(wanted if name is None else [name])
+        """Show a range on each side (or its counterpart), highlighting events by name, else thread states."""
+        names_shown = [
+            contributor.name
+            for contributor in part.contributors
+            if contributor.name and contributor.difference_ns
+        ][:8]
+        ids = self._highlight(names_shown if name is None else [name])
         first, second = self._sides
         ranges = [stretch or window_of(side) for stretch, side in zip(stretches, self._sides, strict=True)]
         if stretches[0] is None and stretches[1] is not None:
-            ranges[0] = _under(ranges[1], window_of(second), window_of(first))
+            ranges[0] = _counterpart_range(ranges[1], window_of(second), window_of(first))
         if stretches[1] is None and stretches[0] is not None:
-            ranges[1] = _under(ranges[0], window_of(first), window_of(second))
+            ranges[1] = _counterpart_range(ranges[0], window_of(first), window_of(second))
         self.pair.lock.show_pair(ranges[0], ranges[1], margin=0.35)
         events = [
             None if is_wait(part.cause) else longest_event(side, chosen, within)
             for side, chosen, within in zip(self._sides, ids, ranges, strict=True)
         ]
         if events == [None, None]:
-            events = self._light_states(part, ranges, name)
+            events = self._highlight_states(part, ranges, name)
         self._reveal(events)
 
-    def _light_states(
+    def _highlight_states(
         self, part: TimePart, ranges: list[tuple[int, int]], name: str | None
     ) -> list[int | None]:
-        """Light up what threads were in during a part; the state of each side at the beginning of its range."""
-        self._light([])
-        found: list[int | None] = []
+        """Highlight the thread states of a part; the state of each side at the start of its range."""
+        self._highlight([])
+        comparison: list[int | None] = []
         for side, view, (start, _stop) in zip(self._sides, self.views, ranges, strict=True):
             lit = lit_states(side, part.cause, translated(part.title), name)
             view.state.set_lit(lit)
             place = -1 if lit is None else int(lit.ranges[:, 0].searchsorted(start, "right")) - 1
-            found.append(None if lit is None or place < 0 else int(lit.row_of_range[place]))
-        return found
+            comparison.append(None if lit is None or place < 0 else int(lit.row_of_range[place]))
+        return comparison
 
     @property
     def _sides(self) -> tuple[Side, Side]:
@@ -196,7 +196,7 @@ class ComparisonPage(QWidget):
                     view.scene.reveal_event(event)
 
     def go_to_contributor(self, part: TimePart, contributor: Contributor) -> None:
-        """Both timelines go to the longest event of a name, or where what it names took longest."""
+        """Show the longest event of a contributor on both timelines, or the range where it takes longest."""
         ids = self._ids([contributor.name])
         if any(
             longest_event(side, chosen) is not None for side, chosen in zip(self._sides, ids, strict=True)
@@ -207,46 +207,50 @@ class ComparisonPage(QWidget):
         self._go_to_stretches(part, stretches, contributor.name)
 
     def go_to_names(self, names: list[str]) -> None:
-        """Light events of these names, and go to the longest of each side."""
-        ids = self._light(names)
+        """Highlight the events of these names and show the longest one of each side."""
+        ids = self._highlight(names)
         sides = (self.pair.found.a, self.pair.found.b)
         events = [
-            longest_event(side, wanted, with_instants=True) for side, wanted in zip(sides, ids, strict=True)
+            longest_event(side, names_shown, with_instants=True)
+            for side, names_shown in zip(sides, ids, strict=True)
         ]
         spans: list[tuple[int, int] | None] = [
             None if event is None else side.run.capture.event_span(event)
             for side, event in zip(sides, events, strict=True)
         ]
         if spans[0] is None and spans[1] is None:
-            self._workspace.tell(tr("No event is called so in what is compared"))
+            self._workspace.tell(tr("Neither capture has an event of this name in the compared range"))
             return
         first, second = spans
         window_a, window_b = window_of(self.pair.found.a), window_of(self.pair.found.b)
-        range_a = first or _under(second or window_b, window_b, window_a)
-        range_b = second or _under(first or window_a, window_a, window_b)
+        range_a = first or _counterpart_range(second or window_b, window_b, window_a)
+        range_b = second or _counterpart_range(first or window_a, window_a, window_b)
         self.pair.lock.show_pair(range_a, range_b, margin=1.5)
         self._reveal(events)
 
-    def light_differences(self, is_on: bool) -> None:
-        """Single out events of names that are new, gone or changed; or none."""
+    def highlight_differences(self, is_on: bool) -> None:
+        """Highlight events of names that are new, gone or changed, or nothing."""
         if not is_on:
-            self._light([])
+            self._highlight([])
             return
-        found = self.pair.found
-        least = _LEAST_CHANGE * max(abs(found.difference_ns), 1)
-        self._light(
-            one.name
-            for part in found.parts
-            for one in part.contributors
-            if one.name and (one.is_new or one.is_gone or abs(one.difference_ns) >= least)
+        comparison = self.pair.found
+        least = _LEAST_CHANGE * max(abs(comparison.difference_ns), 1)
+        self._highlight(
+            contributor.name
+            for part in comparison.parts
+            for contributor in part.contributors
+            if contributor.name
+            and (contributor.is_new or contributor.is_gone or abs(contributor.difference_ns) >= least)
         )
 
     def _ids(self, names: Iterable[str]) -> list[frozenset[int]]:
-        wanted = list(names)
-        return [name_ids(side, wanted, is_exact=self.pair.found.choices.is_exact) for side in self._sides]
+        names_shown = list(names)
+        return [
+            name_ids(side, names_shown, is_exact=self.pair.found.choices.is_exact) for side in self._sides
+        ]
 
-    def _light(self, names: Iterable[str]) -> list[frozenset[int]]:
-        """Single out the events of names, and nothing else; their ids on each side."""
+    def _highlight(self, names: Iterable[str]) -> list[frozenset[int]]:
+        """Highlight only the events of these names; returns their ids on each side."""
         ids = self._ids(names)
         for view in self.views:
             view.state.set_lit(None)
@@ -254,24 +258,24 @@ class ComparisonPage(QWidget):
             view.state.set_highlight(chosen)
         return ids
 
-    # -- the end
-
     def take_timelines_away(self) -> None:
-        """Stop all drawing and computing, before the files are closed."""
+        """Stop drawing and computing before the files are closed."""
         self.changes.shut_down()
         for view in self.views:
             view.shut_down()
             view.hide()
 
 
-def _under(range_ns: tuple[int, int], window: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    """The range of the other side that is as far from the beginning of its window."""
+def _counterpart_range(
+    range_ns: tuple[int, int], window: tuple[int, int], other: tuple[int, int]
+) -> tuple[int, int]:
+    """The range of the other side at the same distance from its window's start."""
     start = other[0] + range_ns[0] - window[0]
     return start, start + range_ns[1] - range_ns[0]
 
 
 def _titled(letter: str, view: TimelineView, path: str, total_ns: int) -> QWidget:
-    """A timeline below a line that says whose it is."""
+    """A timeline below a strip with its letter, path and length."""
     box = QWidget()
     column = QVBoxLayout(box)
     column.setContentsMargins(0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""A comparison as a picture: both timelines and the waterfall, without a display."""
+"""Renders a comparison as a picture without a display: both timelines and the waterfall."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ SIZE = (1600, 1000)
 SCALE = 2.0
 
 
-def write_picture(found: Comparison, path: Path) -> None:
-    """Write a PNG of what the window would show. Raises ExportError when it cannot be written.
-
-    The captures stay open: they are their owner's.
-    """
+def write_picture(comparison: Comparison, path: Path) -> None:
+    """Write the comparison page as a PNG; the captures stay open. Raises ExportError if it cannot be written."""
     require_widgets(SCALE)
-    a, b = (Opened(side.run.capture, Path(side.run.path)) for side in (found.a, found.b))
-    pair = ComparedPair(ComparedFiles(a, b, found))
+    a, b = (Opened(side.run.capture, Path(side.run.path)) for side in (comparison.a, comparison.b))
+    pair = ComparedPair(ComparedFiles(a, b, comparison))
     page = ComparisonPage(pair, Workspace(Settings.kept_nowhere()))
     page.resize(*SIZE)
     page.show()

@@ -1,4 +1,4 @@
-"""Where on the timelines of two captures a part of their difference is."""
+"""Finds the places of a difference on the two timelines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from warpline_app.state.timeline_state import Range
 
 
 def stretch_of(side: Side, cause: str) -> Range | None:
-    """Where a side's windows have most of a cause at once."""
+    """The range in which a cause takes most of a side's time."""
     return side.largest_stretch(cause)
 
 
 def lit_states(side: Side, cause: str, title: str, name: str | None = None) -> Lit | None:
-    """What a thread was in while a cause had its time (``name``: that of one contributor), to be lit up.
+    """Thread states during a cause (or one contributor, ``name``), to highlight.
 
-    None where it is a GPU's time, or nothing tells of the thread's states.
+    None for GPU time, or if the thread's states were not recorded.
     """
     thread, capture = side.use.thread, side.run.capture
     start, stop = side.use.stretches(cause, side.windows.start, side.windows.stop, name)
@@ -47,39 +47,39 @@ def lit_states(side: Side, cause: str, title: str, name: str | None = None) -> L
 
 
 def window_of(side: Side) -> Range:
-    """What of a side is compared."""
+    """The compared range of a side."""
     return int(side.windows.start[0]), int(side.windows.stop.max())
 
 
 def name_ids(side: Side, names: Iterable[str], *, is_exact: bool) -> frozenset[int]:
-    """String ids of names in a side's capture: as they are, else those that the rules make equal."""
+    """String ids of names in a side's capture: exact matches, else matches by rule."""
     strings = side.run.capture.strings
-    found: set[int] = set()
+    ids_found: set[int] = set()
     for name in names:
-        known = strings.id(name)
-        if known is not None:
-            found.add(known)
+        string_id = strings.id(name)
+        if string_id is not None:
+            ids_found.add(string_id)
         elif not is_exact:
-            # A pattern's literal beginning narrows millions of names before each is looked at.
-            beginning = stable_name(name).partition("…")[0]
-            if len(beginning) >= 3:
-                ids = strings.find(beginning, case=True).tolist()
+            # The literal start of a pattern narrows millions of names before each is checked.
+            prefix = stable_name(name).partition("…")[0]
+            if len(prefix) >= 3:
+                ids = strings.find(prefix, case=True).tolist()
                 texts = strings.get(ids)
-                found |= {
+                ids_found |= {
                     i for i, text in zip(ids, texts, strict=True) if stable_name(text) == stable_name(name)
                 }
-    return frozenset(found)
+    return frozenset(ids_found)
 
 
 def names_of(keys: Iterable[Key]) -> set[str]:
-    """All texts of keys: one of them is the name."""
+    """All non-empty texts of the keys; one of them is the name."""
     return {text for key in keys for text in key if text}
 
 
 def longest_event(
     side: Side, ids: frozenset[int], within: Range | None = None, *, with_instants: bool = False
 ) -> int | None:
-    """The longest event of some names in what is compared, or a part of it, as its row; None where there is none."""
+    """Row of the longest event with one of these names, in the compared range or part of it; None if there is none."""
     if not ids:
         return None
     capture = side.run.capture

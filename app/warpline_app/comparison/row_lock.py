@@ -1,4 +1,4 @@
-"""Rows of two timelines kept beside each other: what is opened, pinned or scrolled to in one is in the other."""
+"""Keeps rows of two timelines side by side: expanding, pinning and scrolling apply to both."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class RowLock(QObject):
             state.hidden_changed.connect(lambda _value, side=side: self._layout(side))
             state.heights_changed.connect(lambda _value, side=side: self._layout(side))
             state.pins_changed.connect(lambda _value, side=side: self._layout(side))
-            state.track_selection_changed.connect(lambda key, side=side: self._chosen(side, key))
+            state.track_selection_changed.connect(lambda key, side=side: self._select(side, key))
             view.scene.scrolled.connect(lambda _top, side=side: self._scroll(side))
 
     def set_on(self, is_on: bool) -> None:
-        """Match rows from now on, or let each be as it is."""
+        """Match rows from now on, or stop matching."""
         self.is_on = is_on
         if is_on:
             self._layout(0)
@@ -38,7 +38,7 @@ class RowLock(QObject):
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Meanwhile each goes where it is sent, whatever the other shows."""
+        """Let the timelines scroll independently."""
         before, self._moving = self._moving, True
         try:
             yield
@@ -46,7 +46,7 @@ class RowLock(QObject):
             self._moving = before
 
     def counterpart(self, side: int, key: str) -> str | None:
-        """The row of the other side that belongs to one of this side."""
+        """The other side's row for a row of this side."""
         return self.match.counterpart(side, key)
 
     def _keys(self, side: int, keys: Iterable[str]) -> list[str]:
@@ -57,26 +57,30 @@ class RowLock(QObject):
             return
         state, other = self._views[side].state, self._views[1 - side].state
         self._moving = True
-        # What has no counterpart stays as it is.
+        # Rows without a counterpart keep their state.
         unmatched = {
             key: is_open for key, is_open in other.expanded.items() if not self.counterpart(1 - side, key)
         }
         opened = {
-            found: is_open
+            other_key: is_open
             for key, is_open in state.expanded.items()
-            if (found := self.counterpart(side, key))
+            if (other_key := self.counterpart(side, key))
         }
         other.set_all_expanded({**unmatched, **opened})
-        kept = {key for key in other.hidden if not self.counterpart(1 - side, key)}
-        other.set_hidden(kept | set(self._keys(side, state.hidden)))
+        unmatched_hidden = {key for key in other.hidden if not self.counterpart(1 - side, key)}
+        other.set_hidden(unmatched_hidden | set(self._keys(side, state.hidden)))
         other.set_heights(
-            {found: height for key, height in state.heights.items() if (found := self.counterpart(side, key))}
+            {
+                other_key: height
+                for key, height in state.heights.items()
+                if (other_key := self.counterpart(side, key))
+            }
         )
         other.set_pins(self._keys(side, state.pins))
         self._moving = False
         self._scroll(side)
 
-    def _chosen(self, side: int, key: str | None) -> None:
+    def _select(self, side: int, key: str | None) -> None:
         if self._moving or not self.is_on:
             return
         self._moving = True
@@ -84,7 +88,7 @@ class RowLock(QObject):
         self._moving = False
 
     def _scroll(self, side: int) -> None:
-        """Put the counterpart of the topmost row where that one is."""
+        """Scroll the counterpart of the topmost row to the same height."""
         if self._moving or not self.is_on:
             return
         scene, other = self._views[side].scene, self._views[1 - side].scene
@@ -93,8 +97,8 @@ class RowLock(QObject):
             if placed.pinned or placed.bottom <= scene.scroll_px:
                 continue
             key = self.counterpart(side, placed.row.key)
-            there = other.layout.by_key.get(key) if key else None
-            if there is not None:
-                other.scroll_to(there.top - (placed.top - scene.scroll_px))
+            counterpart_row = other.layout.by_key.get(key) if key else None
+            if counterpart_row is not None:
+                other.scroll_to(counterpart_row.top - (placed.top - scene.scroll_px))
                 break
         self._moving = False

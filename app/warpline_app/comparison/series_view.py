@@ -1,4 +1,4 @@
-"""The runs of a series as points over each other's time: how long a step, or the whole, took from run to run."""
+"""The runs of a series as points: step or total time of each run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TICK_PX = 30
 
 
 class SeriesView(QWidget):
-    """Draws a point for each run; a click compares with it, a double click writes a note to it."""
+    """Draws a point for each run; a click compares with it, a double click adds a note."""
 
     run_chosen = Signal(Path)
     """a run to compare with"""
@@ -38,27 +38,24 @@ class SeriesView(QWidget):
         self.setMouseTracking(True)
 
     def sizeHint(self) -> QSize:
-        """A third of a window."""
         return QSize(560, 200)
 
     def show_series(self, series: Series, notes: SeriesNotes, shown: tuple[Path, ...]) -> None:
-        """Draw a series; ``shown`` are the runs that stand against each other, A first."""
+        """Draw a series; ``shown`` are the compared runs, A first."""
         self._series, self._notes, self._shown = series, notes, shown
         self.update()
 
     @property
     def series(self) -> Series:
-        """What is drawn."""
+        """The series drawn."""
         return self._series
 
     def note_of(self, run: SeriesRun) -> str:
-        """What a person wrote to a run."""
+        """The user's note on a run."""
         return self._notes.of(run.path) if self._notes is not None else ""
 
-    # -- geometry
-
     def point_of(self, place: int) -> QPointF:
-        """Where a run is drawn."""
+        """Position of a run's point."""
         runs = self._series.runs
         room = self.width() - _LEFT - _RIGHT
         x = _LEFT + room * (place + 0.5) / max(len(runs), 1)
@@ -74,7 +71,7 @@ class SeriesView(QWidget):
         return tick_step_ns(round(self._top_ns()), max(self.height() - _TOP - _BOTTOM, 1), _TICK_PX)
 
     def ticks_ns(self) -> list[int]:
-        """Where the axis has its lines: round times, evenly apart."""
+        """Values of the axis lines: round and evenly spaced."""
         step = self._step_ns()
         return list(range(0, int(self._top_ns()) + 1, step))
 
@@ -87,22 +84,19 @@ class SeriesView(QWidget):
         best = min(near, default=None)
         return best[1] if best is not None and best[0] <= max(width / 2, _REACH_PX) else None
 
-    # -- painting
-
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Axis, points, notes."""
         theme = appearance().theme
         painter.fillRect(self.rect(), theme.color("panel"))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(ui_font(11))
         painter.setPen(theme.color("muted"))
         runs = self._series.runs
-        title = tr("Median step of each run") if self._series.is_of_steps else tr("Length of each run")
+        title = tr("Median step of each run") if self._series.is_of_steps else tr("Total time of each run")
         painter.drawText(_LEFT, 16, title)
         if not runs:
             painter.drawText(
-                self.rect(), int(Qt.AlignmentFlag.AlignCenter), tr("No runs are beside this one.")
+                self.rect(), int(Qt.AlignmentFlag.AlignCenter), tr("No other runs in this folder")
             )
             return
         for value in self.ticks_ns():
@@ -146,10 +140,7 @@ class SeriesView(QWidget):
             text = elide(note, Qt.TextElideMode.ElideRight, int(room) - 6)
             painter.drawText(below.translated(0, 16), center, text)
 
-    # -- events
-
     def event(self, event: QEvent) -> bool:
-        """Tooltips."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             place = self._place_at(QPointF(event.pos()))
             if place is None:
@@ -160,17 +151,17 @@ class SeriesView(QWidget):
         return super().event(event)
 
     def about(self, run: SeriesRun) -> str:
-        """What is known of a run, in lines."""
+        """Description of a run, in lines."""
         lines = [run.path.name, self.note_of(run)]
         if run.step_ns is not None:
             lines.append(tr("median step {time}", time=format_duration(run.step_ns)))
-        lines.append(tr("length {time}", time=format_duration(run.duration_ns)))
+        lines.append(tr("total time {time}", time=format_duration(run.duration_ns)))
         if run.exit_status:
-            lines.append(tr("ended with status {code}", code=run.exit_status))
+            lines.append(tr("exit status {code}", code=run.exit_status))
         return "\n".join(filter(None, lines))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a run, or what to do with it."""
+        """Compare with a run, or open its menu."""
         place = self._place_at(event.position())
         if place is None:
             return
@@ -183,13 +174,13 @@ class SeriesView(QWidget):
             menu.popup(event.globalPosition().toPoint())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Write a note to a run."""
+        """Write a note on a run."""
         place = self._place_at(event.position())
         if place is not None:
             self.ask_note(self._series.runs[place])
 
     def ask_note(self, run: SeriesRun) -> None:
-        """Ask what was changed in a run."""
+        """Ask for a note on a run."""
         if self._notes is None:
             return
         text, is_accepted = QInputDialog.getText(
@@ -199,7 +190,7 @@ class SeriesView(QWidget):
             self.write_note(run, text)
 
     def write_note(self, run: SeriesRun, text: str) -> None:
-        """Keep a note."""
+        """Save a note."""
         if self._notes is not None:
             self._notes.write(run.path, text)
             self.update()

@@ -1,4 +1,4 @@
-"""The difference of two captures as a waterfall: from A to B, a bar for each part; a click leads to it."""
+"""The difference of two captures as a waterfall from A to B, one bar per part."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OF_KERNELS = ("computation", "communication", "launch", "other")
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of the picture: from where to where its bar goes on the axis of time, ns."""
+    """A row of the picture; its bar spans ``start_ns`` to ``stop_ns`` on the time axis."""
 
     name: str
     start_ns: int
@@ -65,16 +65,16 @@ class _Row:
 
 
 class WaterfallView(QWidget):
-    """Draws the parts, largest change first, and below the chosen one who contributed."""
+    """Draws the parts, largest change first, and the contributors of the selected one."""
 
     part_chosen = Signal(object)
-    """a TimePart that a person wants to see on the timelines"""
+    """a TimePart to show on the timelines"""
     contributor_chosen = Signal(object, object)
-    """a TimePart, and a Contributor of it"""
+    """a TimePart, and a Contributor to it"""
 
-    def __init__(self, found: Comparison, parent: QWidget | None = None) -> None:
+    def __init__(self, comparison: Comparison, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.found = found
+        self.comparison = comparison
         self._chosen: TimePart | None = None
         self._theme: Theme | None = None
         self.setAccessibleName(tr("Waterfall of the difference"))
@@ -91,11 +91,11 @@ class WaterfallView(QWidget):
 
     @property
     def row_names(self) -> list[str]:
-        """What stands at the left, from the top."""
+        """Labels at the left, from the top."""
         return [row.name for row in self._rows]
 
     def choose(self, part: TimePart | None) -> None:
-        """Show who contributed to a part; tells nobody."""
+        """Show the contributors to a part, without emitting a signal."""
         self._chosen = part
         self._rows = self._make_rows()
         self.setMinimumHeight(self.sizeHint().height())
@@ -103,19 +103,18 @@ class WaterfallView(QWidget):
         self.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in these colours whatever the window's are: for pictures."""
+        """Paint in this theme instead of the window's, for pictures."""
         self._theme = theme
         self.update()
 
     def sizeHint(self) -> QSize:
-        """As high as its rows."""
         return QSize(640, sum(row.height_px for row in self._rows) + 2 * _GAP_PX)
 
     def _make_rows(self) -> list[_Row]:
-        a_ns, b_ns = self.found.a.total_ns, self.found.b.total_ns
+        a_ns, b_ns = self.comparison.a.total_ns, self.comparison.b.total_ns
         rows = [_Row("A", 0, a_ns, format_duration(a_ns), is_end=True)]
         at = a_ns
-        for part in self.found.parts:
+        for part in self.comparison.parts:
             start, at = at, at + part.difference_ns
             if not part.difference_ns and part is not self._chosen:
                 continue
@@ -123,19 +122,21 @@ class WaterfallView(QWidget):
             rows.append(_Row(marked(translated(part.title), part), start, at, values.strip(), part))
             if part is self._chosen:
                 inner = start
-                for one in largest(part, self.found.difference_ns, _MOST_INNER):
-                    short = short_kernel_name(one.name) if part.cause in _OF_KERNELS else one.name
-                    name = marked(short, one)
-                    stop = inner + one.difference_ns
-                    rows.append(_Row(name, inner, stop, signed_duration(one.difference_ns), part, one))
+                for contributor in largest(part, self.comparison.difference_ns, _MOST_INNER):
+                    short = (
+                        short_kernel_name(contributor.name) if part.cause in _OF_KERNELS else contributor.name
+                    )
+                    name = marked(short, contributor)
+                    stop = inner + contributor.difference_ns
+                    rows.append(
+                        _Row(name, inner, stop, signed_duration(contributor.difference_ns), part, contributor)
+                    )
                     inner = stop
         rows.append(_Row("B", 0, b_ns, format_duration(b_ns), is_end=True))
         return rows
 
-    # -- geometry
-
     def row_rect(self, place: int) -> QRect:
-        """Where a row is."""
+        """Rectangle of a row."""
         top = _GAP_PX + sum(row.height_px for row in self._rows[:place])
         return QRect(0, top, self.width(), self._rows[place].height_px)
 
@@ -148,7 +149,7 @@ class WaterfallView(QWidget):
     def _names_px(self) -> int:
         metrics = QFontMetrics(ui_font(_TEXT_PX))
         widest = max(metrics.horizontalAdvance(row.name) for row in self._rows if row.contributor is None)
-        # Names of kernels and functions are long, and the bars below a part are short.
+        # Names of kernels and functions are long, and contributors' bars are short.
         has_inner = any(row.contributor is not None for row in self._rows)
         widest = max(widest, 260) if has_inner else widest
         return min(max(widest + 16, 120), max(self.width() * 2 // 5, 120))
@@ -158,24 +159,21 @@ class WaterfallView(QWidget):
         return max(metrics.horizontalAdvance(row.values) for row in self._rows) + _LEFT_PX + _GAP_PX
 
     def _axis(self) -> tuple[int, int]:
-        """From where to where the axis goes, ns: cut below where the parts are small beside the whole."""
+        """Range of the axis in ns. It does not start at 0 when the parts are small compared with the total."""
         ends = [end for row in self._rows if not row.is_end for end in (row.start_ns, row.stop_ns)]
-        ends += [self.found.a.total_ns, self.found.b.total_ns]
+        ends += [self.comparison.a.total_ns, self.comparison.b.total_ns]
         low, high = min(ends), max(ends)
         room = max(high - low, 1)
         return (0 if low < 2 * room else low - room // 3), high + max(room // 20, 1)
 
-    # -- painting
-
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The rows."""
         theme = self._theme or appearance().theme
         painter.fillRect(self.rect(), theme.color("panel"))
         self.draw(painter)
 
     def draw(self, painter: QPainter) -> None:
-        """Draw on anything."""
+        """Draw on any device."""
         theme = self._theme or appearance().theme
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         names_px, values_px = self._names_px(), self._values_px()
@@ -213,7 +211,7 @@ class WaterfallView(QWidget):
         is_noise = row.contributor is None and row.part is not None and row.part.is_noise
         alpha = 90 if is_noise else 150 if row.contributor is not None else 235
         painter.fillRect(bar, theme.color(_SLOWER if is_slower else _FASTER, alpha))
-        # An arrow tells the direction without colours.
+        # An arrow shows the direction without relying on colour.
         if bar.width() >= 10:
             tip = bar.right() - 3 if is_slower else bar.left() + 3
             back = tip - 5 if is_slower else tip + 5
@@ -234,47 +232,44 @@ class WaterfallView(QWidget):
         indent = 14 if is_inner else 0
         room = QRect(_LEFT_PX + indent, rect.top(), names_px - indent, rect.height())
         align = Qt.AlignmentFlag.AlignVCenter
-        # What tells contributors apart is at either end: a function, and the line in its file.
+        # Contributors differ at either end: the function, and the line in its file.
         mode = Qt.TextElideMode.ElideMiddle if is_inner else Qt.TextElideMode.ElideRight
         name = painter.fontMetrics().elidedText(row.name, mode, room.width())
         painter.drawText(room, int(align | Qt.AlignmentFlag.AlignLeft), name)
         values = QRect(self.width() - values_px, rect.top(), values_px - _LEFT_PX, rect.height())
         painter.drawText(values, int(align | Qt.AlignmentFlag.AlignRight), row.values)
 
-    # -- events
-
     def event(self, event: QEvent) -> bool:
-        """Tooltips."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             place = self._row_at(event.pos().y())
             row = None if place is None else self._rows[place]
-            about = None if row is None else row.contributor or row.part
-            if row is None or about is None:
+            item = None if row is None else row.contributor or row.part
+            if row is None or item is None:
                 QToolTip.hideText()
             else:
-                values = f"A {format_duration(about.a_ns)}   B {format_duration(about.b_ns)}"
+                values = f"A {format_duration(item.a_ns)}   B {format_duration(item.b_ns)}"
                 name = row.contributor.name if row.contributor is not None else row.name
                 text = f"{name}\n{values}   {row.values}"
-                if isinstance(about, TimePart) and about.variation is not None:
-                    text = f"{text}\n{variation_text(about.variation)}"
+                if isinstance(item, TimePart) and item.variation is not None:
+                    text = f"{text}\n{variation_text(item.variation)}"
                 QToolTip.showText(event.globalPos(), text, self)
             return True
         return super().event(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """A hand over what can be clicked."""
+        """Show a hand cursor over clickable rows."""
         place = self._row_at(event.position().y())
         is_part = place is not None and self._rows[place].part is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_part else Qt.CursorShape.ArrowCursor)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Go to a part, or to who contributed to it."""
+        """Show a part or a contributor."""
         place = self._row_at(event.position().y())
         if place is not None and event.button() == Qt.MouseButton.LeftButton:
             self._go(self._rows[place])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Up and down go from part to part."""
+        """Up and Down move between parts."""
         step = {Qt.Key.Key_Down.value: 1, Qt.Key.Key_Up.value: -1}.get(event.key())
         parts = [row.part for row in self._rows if row.part is not None and row.contributor is None]
         if step is None or not parts:
@@ -294,16 +289,14 @@ class WaterfallView(QWidget):
         self.choose(row.part)
         self.part_chosen.emit(row.part)
 
-    # -- saving
-
     def export(self, path: Path) -> None:
-        """Save the picture: SVG when the name ends so, PNG at twice the size otherwise."""
+        """Save the picture: SVG if the name ends in .svg, else PNG at twice its size."""
         theme = self._theme or appearance().theme
         save_picture(path, self.rect(), theme.color("panel"), self.draw)
 
 
 def _draw_break(painter: QPainter, bar: QRectF, theme: Theme) -> None:
-    """Two slanted lines through a bar whose axis does not begin at 0."""
+    """Two slanted lines through a bar whose axis does not start at 0."""
     painter.setPen(theme.color("panel"))
     for shift in (8.0, 12.0):
         painter.drawLine(

@@ -1,4 +1,4 @@
-"""From the map of a job to timelines: one rank's capture at a step, or several ranks aligned on one timeline."""
+"""Opens timelines from the map of a job: one rank at a step, or several ranks aligned."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _AROUND = 0.08
 
 
 def open_chosen(workspace: Workspace, board: JobBoard) -> None:
-    """Open what is chosen: a rank's capture at its step, several ranks on one timeline.
+    """Open the selection: one rank's capture at its step, or several ranks on one timeline.
 
-    Ranks without a file are left out, and it is said.
+    Ranks without a file are left out; messages say so.
     """
     ranks, steps = board.ranks_chosen(), board.steps_chosen()
     with_file = [one for one in ranks if one.path is not None]
     if not ranks:
-        workspace.tell(tr("Choose a cell of the map first"))
+        workspace.tell(tr("Select a cell of the map first"))
     elif not with_file:
-        workspace.tell(tr("There is no file of rank {number}", number=ranks[0].rank))
+        workspace.tell(tr("Rank {number} has no file", number=ranks[0].rank))
     elif len(with_file) == 1:
         _open_rank(workspace, board, with_file[0], steps)
     elif len(with_file) > MOST_JOINED:
         workspace.tell(
             tr(
-                "{count:,} ranks are too many for one timeline; choose at most {most}",
+                "{count:,} ranks are too many for one timeline; select at most {most}",
                 count=len(with_file),
                 most=MOST_JOINED,
             )
@@ -54,27 +54,27 @@ def _open_rank(workspace: Workspace, board: JobBoard, one: JobRank, steps: tuple
     path = one.path.absolute()
     from warpline_app.job.joined_ranks import stretch_of
 
-    wanted = None if steps is None else stretch_of(board, one.rank, steps)
+    step_range = None if steps is None else stretch_of(board, one.rank, steps)
     known = workspace.document_of(path)
     if known is not None:
         workspace.bring_to_front(known)
-        _show(known, wanted)
+        _show(known, step_range)
         return
     opening = workspace.open_file(path)
     if opening is not None:
-        _ShowsWhenOpen(workspace, opening, lambda: wanted)
+        _ShowsWhenOpen(workspace, opening, lambda: step_range)
 
 
 def _open_ranks(
     workspace: Workspace, board: JobBoard, ranks: Sequence[JobRank], steps: tuple[int, int] | None
 ) -> None:
-    found: list[Range] = []
+    step_ranges: list[Range] = []
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
         from warpline_app.job.joined_ranks import open_joined
 
         opened, stretch = open_joined(board, ranks, steps, progress, is_cancelled)
-        found.extend([] if stretch is None else [stretch])
+        step_ranges.extend([] if stretch is None else [stretch])
         return opened
 
     assert ranks[0].path is not None
@@ -83,28 +83,30 @@ def _open_ranks(
     opening.document_title = tr("{job}: ranks {ranks}", job=board.title, ranks=names)
     opening.title = opening.document_title
     opening.heading = tr_n(
-        "Putting {count} rank on one timeline", "Putting {count} ranks on one timeline", len(ranks)
+        "Aligning {count} rank on one timeline", "Aligning {count} ranks on one timeline", len(ranks)
     )
-    _ShowsWhenOpen(workspace, opening, lambda: found[0] if found else None)
+    _ShowsWhenOpen(workspace, opening, lambda: step_ranges[0] if step_ranges else None)
     workspace.watch_opening(opening)
 
 
-def _show(document: Document, wanted: Range | None) -> None:
-    if wanted is None:
+def _show(document: Document, step_range: Range | None) -> None:
+    if step_range is None:
         return
     origin = document.capture.span[0]
-    start, stop = origin + wanted[0], origin + wanted[1]
-    around = round(_AROUND * (stop - start))
-    document.state.set_view(start - around, stop + around)
+    start, stop = origin + step_range[0], origin + step_range[1]
+    margin = round(_AROUND * (stop - start))
+    document.state.set_view(start - margin, stop + margin)
     document.state.select_range(start, stop)
 
 
 class _ShowsWhenOpen(QObject):
-    """Waits for the capture of an opening and shows a part of it; gone when there is one, or there will be none."""
+    """Waits until a capture is open and shows a part of it; deletes itself then, or if opening fails."""
 
-    def __init__(self, workspace: Workspace, opening: Opening, wanted: Callable[[], Range | None]) -> None:
+    def __init__(
+        self, workspace: Workspace, opening: Opening, step_range: Callable[[], Range | None]
+    ) -> None:
         super().__init__(workspace)
-        self._opening, self._wanted = opening, wanted
+        self._opening, self._wanted = opening, step_range
         workspace.item_replaced.connect(self._replaced)
         workspace.item_removed.connect(self._removed)
 

@@ -1,4 +1,4 @@
-"""What stands out of a job, as cards; a card leads to its ranks on the map."""
+"""A job's findings as cards; selecting one shows its ranks on the map."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpline_app.panels.findings.sign import SeveritySign, severity_title
 
 
 class JobFindingCard(QFrame):
-    """One finding; a click, Return or Space chooses it."""
+    """One finding; a click, Return or Space selects it."""
 
     chosen = Signal()
 
@@ -46,25 +46,25 @@ class JobFindingCard(QFrame):
         if finding.cost_ns:
             cost = QLabel(format_duration(finding.cost_ns))
             cost.setObjectName("figure")
-            cost.setToolTip(tr("What all ranks together lose by it"))
+            cost.setToolTip(tr("Time lost by all ranks together"))
             row.addWidget(cost, 0, Qt.AlignmentFlag.AlignTop)
         self.setAccessibleName(f"{severity_title(finding.severity)}: {translated(finding.title)}")
         self.setAccessibleDescription(translated(finding.text))
 
     def set_selected(self, is_selected: bool) -> None:
-        """Show that this is the one, or not."""
+        """Highlight the card, or not."""
         self.setProperty("selected", "true" if is_selected else "false")
         self.style().unpolish(self)
         self.style().polish(self)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose it."""
+        """Select the card."""
         super().mousePressEvent(event)
         if event.button() == Qt.MouseButton.LeftButton:
             self.chosen.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return and Space choose it."""
+        """Select the card on Return and Space."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self.chosen.emit()
         else:
@@ -94,9 +94,9 @@ class JobFindingCards(QScrollArea):
         self.setWidget(inside)
 
     def choose(self, card: JobFindingCard) -> None:
-        """Single its ranks out on the map, and go to the first."""
-        for one in self.cards:
-            one.set_selected(one is card)
+        """Select the finding's ranks on the map and make the first one current."""
+        for other in self.cards:
+            other.set_selected(other is card)
         board = self._board
         rows = [row for rank in card.finding.ranks if (row := board.map.row_of(rank)) is not None]
         steps = len(board.map.steps)

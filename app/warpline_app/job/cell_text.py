@@ -1,4 +1,4 @@
-"""What is said of a cell, a row and a value of a job's map."""
+"""Texts for cells, rows and values of a job's map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpline_app.open.job.job_map import JobMap
 
 
 def value_text(column: Column | None, value: float | None) -> str:
-    """A value with its unit, as people read it; a dash for what was not recorded."""
+    """A value with its unit; a dash if not recorded."""
     if value is None or column is None:
         return "–"
     if column.unit == "ns":
@@ -23,30 +23,30 @@ def value_text(column: Column | None, value: float | None) -> str:
 
 
 def column_title(column: Column | None) -> str:
-    """What a quantity is called."""
+    """Title of a quantity."""
     return "" if column is None else translated(column.title)
 
 
 def rank_title(one: JobRank) -> str:
-    """The rank, and its host where that is known."""
+    """The rank and, if known, its host."""
     title = tr("rank {number}", number=one.rank)
     return f"{title} · {one.host}" if one.host else title
 
 
 def absence(job_map: JobMap, row: int) -> str:
-    """Why a row has no cells; empty where it has some."""
+    """Why a row has no cells; empty if it has some."""
     one = job_map.ranks[row]
     if one.state is RankState.FAILED:
         return tr("failed: {reason}", reason=translated(one.reason))
     if one.state is RankState.MISSING:
-        return translated(one.reason) or tr("no file of this rank was found")
+        return translated(one.reason) or tr("no file found for this rank")
     if not job_map.has_steps(row):
-        return translated(one.reason) or tr("no steps were recorded on this rank")
+        return translated(one.reason) or tr("no steps recorded on this rank")
     return ""
 
 
 def deviation_text(column: Column | None, value: float, median: float) -> str:
-    """How far a value is from the median of the ranks."""
+    """Difference of a value from the median of the ranks."""
     difference = value - median
     sign = "+" if difference >= 0 else "−"
     text = sign + value_text(column, abs(difference))
@@ -56,13 +56,13 @@ def deviation_text(column: Column | None, value: float, median: float) -> str:
 
 
 def cell_lines(board: JobBoard, cell: Cell) -> list[str]:
-    """All that is known of a cell, line by line: rank, host, step, value, how far that is from the other ranks."""
+    """Description of a cell, line by line: rank, host, step, value, difference from the other ranks."""
     row, step = cell
     job_map = board.map
     lines = [rank_title(job_map.ranks[row])]
-    gone = absence(job_map, row)
-    if gone:
-        return [*lines, gone]
+    reason = absence(job_map, row)
+    if reason:
+        return [*lines, reason]
     lines.append(tr("step {number}", number=int(job_map.steps[step])))
     column = job_map.column(board.column)
     value = job_map.value(board.column, row, step)
@@ -73,7 +73,7 @@ def cell_lines(board: JobBoard, cell: Cell) -> list[str]:
     if median is not None:
         lines.append(
             tr(
-                "{difference} against the median of the ranks, {median}",
+                "{difference} compared with the median of the ranks, {median}",
                 difference=deviation_text(column, value, median),
                 median=value_text(column, median),
             )
@@ -82,7 +82,7 @@ def cell_lines(board: JobBoard, cell: Cell) -> list[str]:
 
 
 def chosen_text(board: JobBoard) -> str:
-    """How much is selected."""
+    """The size of the selection."""
     chosen = board.chosen
     if not chosen.rows:
         return ""

@@ -1,7 +1,7 @@
-"""Colours of a sequential scale: from what is usual, near the ground, to what stands out.
+"""A sequential colour scale from usual values, near the background, to outstanding ones.
 
-Lightness rises (dark themes) or falls (light ones) all the way from blue to yellow or back, so the order is seen
-without telling red from green; a test holds it for simulated colour-blindness.
+Lightness changes steadily from blue to yellow, so the order is visible without telling red from green. A test checks
+this with simulated colour blindness.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from warpline_app.look.theme import Theme, mix, to_rgb
 
 STEPS = 255
-"""Colours of the scale; the one behind them is of cells in which nothing was recorded."""
+"""Number of colours; index `STEPS` holds the colour of cells without a recorded value."""
 MISSING = STEPS
 _DARK = ("#1f2f49", "#2c4a7c", "#53688f", "#857f86", "#b99b6b", "#e6bd4d", "#fff0a0")
 _LIGHT = ("#f3f0dc", "#e6d79c", "#c2b489", "#8f938c", "#5d7391", "#2f4f86", "#10244f")
@@ -23,7 +23,7 @@ ColorTable = npt.NDArray[np.uint32]
 
 
 def color_table(theme: Theme) -> ColorTable:
-    """0xffrrggbb of `STEPS` colours and that of `MISSING`; uint32."""
+    """`STEPS` colours and that of `MISSING` as 0xffrrggbb; uint32."""
     return _table(theme.is_dark, missing_color(theme))
 
 
@@ -43,5 +43,5 @@ def _table(is_dark: bool, missing: int) -> ColorTable:
 
 
 def missing_color(theme: Theme) -> int:
-    """0xffrrggbb of cells in which nothing was recorded: a grey of the surface, which the scale has not."""
+    """0xffrrggbb of cells without a recorded value: a grey that the scale does not contain."""
     return mix(theme.rgb("canvas"), theme.rgb("text"), 0.10)

@@ -1,4 +1,4 @@
-"""The line above a job's map: what colours it, what sorts it, what the colours mean, and what the job is."""
+"""The controls above a job's map: colour, order, legend and a summary."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _ORDERS = {
 
 
 def summary_text(board: JobBoard) -> str:
-    """How many ranks and steps there are, and how many ranks have nothing to show."""
+    """Counts of ranks, hosts and steps, and of ranks with nothing to show."""
     ranks, steps = board.map.shape
     parts = [
         tr_n("{count:,} rank", "{count:,} ranks", ranks),
         tr_n("{count:,} step", "{count:,} steps", steps),
     ]
-    hosts = len({one.host for one in board.map.ranks if one.host})
+    hosts = len({rank.host for rank in board.map.ranks if rank.host})
     if hosts > 1:
         parts.insert(1, tr_n("{count:,} host", "{count:,} hosts", hosts))
-    states = [one.state for one in board.map.ranks]
+    states = [rank.state for rank in board.map.ranks]
     if failed := states.count(RankState.FAILED):
         parts.append(tr_n("{count:,} failed", "{count:,} failed", failed))
     if missing := states.count(RankState.MISSING) + board.map.without_rows:
         parts.append(tr_n("{count:,} without a file", "{count:,} without a file", missing))
     empty = sum(
-        one.state is RankState.COMPUTED and not board.map.has_steps(row)
-        for row, one in enumerate(board.map.ranks)
+        rank.state is RankState.COMPUTED and not board.map.has_steps(row)
+        for row, rank in enumerate(board.map.ranks)
     )
     if empty:
         parts.append(tr_n("{count:,} without steps", "{count:,} without steps", empty))
@@ -51,37 +51,39 @@ def summary_text(board: JobBoard) -> str:
 
 
 def _formats(board: JobBoard) -> Counter[str]:
-    """How many ranks are of which format, by what that is called (English; empty: captures)."""
-    return Counter(one.format for one in board.job.ranks if one.state is RankState.COMPUTED)
+    """Number of ranks per format title (English; empty for captures)."""
+    return Counter(rank.format for rank in board.job.ranks if rank.state is RankState.COMPUTED)
 
 
 def reasons_text(board: JobBoard, most: int = 12) -> str:
-    """The ranks that have nothing to show, the files left out, and why, line by line; and several formats."""
+    """Why ranks are empty or files were left out, line by line, and the formats if there are several."""
     lines = [
-        tr("rank {number}: {reason}", number=one.rank, reason=absence(board.map, row))
-        for row, one in enumerate(board.map.ranks)
+        tr("rank {number}: {reason}", number=rank.rank, reason=absence(board.map, row))
+        for row, rank in enumerate(board.map.ranks)
         if absence(board.map, row)
     ]
     lines += [
-        tr("left out: {path}: {reason}", path=one.where, reason=one.reason)
-        if one.rank is None
-        else tr("left out, rank {rank}: {path}: {reason}", rank=one.rank, path=one.where, reason=one.reason)
-        for one in board.job.left_out
+        tr("left out: {path}: {reason}", path=rank.where, reason=rank.reason)
+        if rank.rank is None
+        else tr(
+            "left out, rank {rank}: {path}: {reason}", rank=rank.rank, path=rank.where, reason=rank.reason
+        )
+        for rank in board.job.left_out
     ]
     lines = [*lines[:most], "…"] if len(lines) > most else lines
     if len(formats := _formats(board)) > 1:
         each = [
             f"{translated(name) or tr('captures of Warpline')} ({number})" for name, number in formats.items()
         ]
-        lines.append(tr("of several formats: {formats}", formats=", ".join(each)))
+        lines.append(tr("mixed formats: {formats}", formats=", ".join(each)))
     return "\n".join(lines)
 
 
 class JobControls(QWidget):
-    """Follows a board, and changes it as a person wants."""
+    """Follows a board and changes it."""
 
     open_wanted = Signal()
-    """Open what is chosen."""
+    """Open the selection."""
 
     def __init__(self, board: JobBoard, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -89,8 +91,8 @@ class JobControls(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._board = board
         self.column = QComboBox()
-        self.column.setAccessibleName(tr("What colours the map"))
-        self.column.setToolTip(tr("What colours the map"))
+        self.column.setAccessibleName(tr("Quantity that colours the map"))
+        self.column.setToolTip(tr("Quantity that colours the map"))
         for column in board.map.columns:
             title = column_title(column)
             self.column.addItem(title[:1].upper() + title[1:], column.name)
@@ -98,8 +100,8 @@ class JobControls(QWidget):
         self.column.activated.connect(lambda index: board.set_column(self.column.itemData(index)))
         self.column.setEnabled(self.column.count() > 0)
         self.order = QComboBox()
-        self.order.setAccessibleName(tr("How ranks are sorted"))
-        self.order.setToolTip(tr("How ranks are sorted"))
+        self.order.setAccessibleName(tr("Order of ranks"))
+        self.order.setToolTip(tr("Order of ranks"))
         for order, title in _ORDERS.items():
             if order is not RowOrder.HOST or board.map.has_hosts:
                 self.order.addItem(translated(title), order.value)
@@ -108,9 +110,7 @@ class JobControls(QWidget):
         self.legend = ScaleLegend()
         self.full = QCheckBox(tr("All values"))
         self.full.setToolTip(
-            tr(
-                "Let the colours go from the least to the largest value; otherwise outliers do not stretch them"
-            )
+            tr("Spread the colours from the smallest to the largest value, including outliers")
         )
         self.full.setChecked(board.is_full_range)
         for box in (self.column, self.order):
@@ -119,24 +119,24 @@ class JobControls(QWidget):
         self.strip = self._strip()
         self.open = QPushButton()
         self.open.clicked.connect(lambda _checked: self.open_wanted.emit())
-        self.said = ElidedLabel()
-        self.said.setObjectName("muted")
+        self.summary = ElidedLabel()
+        self.summary.setObjectName("muted")
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 4, 10, 4)
         row.setSpacing(8)
         for widget in (QLabel(tr("Color", "job")), self.column, QLabel(tr("Ranks", "job")), self.order):
             row.addWidget(widget)
         row.addSpacing(8)
-        row.addWidget(self.said, 1)
+        row.addWidget(self.summary, 1)
         row.addWidget(self.open)
         for signal in (board.chosen_changed, board.current_changed):
-            signal.connect(self._say_again)
+            signal.connect(self._update_summary)
         for signal in (board.column_changed, board.order_changed, board.range_changed):
             signal.connect(self._follow)
-        self.say()
+        self.update_summary()
 
     def _strip(self) -> QWidget:
-        """What stands below the map: what its colours mean."""
+        """The strip below the map with the legend."""
         strip = QWidget()
         strip.setObjectName("panel")
         strip.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -149,20 +149,20 @@ class JobControls(QWidget):
         return strip
 
     def _follow(self, _value: object) -> None:
-        """Somebody else changed what is shown."""
+        """Show the board's settings."""
         board = self._board
         self.column.setCurrentIndex(self.column.findData(board.column))
         self.order.setCurrentIndex(max(self.order.findData(board.order_by.value), 0))
         self.full.setChecked(board.is_full_range)
 
-    def _say_again(self, _value: object) -> None:
-        self.say()
+    def _update_summary(self, _value: object) -> None:
+        self.update_summary()
 
-    def say(self) -> None:
-        """What the job is, or how much of it is selected."""
+    def update_summary(self) -> None:
+        """Show the selection's size, else the job's summary."""
         board = self._board
-        self.said.setText(chosen_text(board) or summary_text(board))
-        self.said.setToolTip("" if board.chosen.rows else reasons_text(board))
+        self.summary.setText(chosen_text(board) or summary_text(board))
+        self.summary.setToolTip("" if board.chosen.rows else reasons_text(board))
         count = len(board.ranks_chosen())
         self.open.setText(
             tr_n("Open {count} rank", "Open {count} ranks on one timeline", count)

@@ -1,4 +1,4 @@
-"""Ranks of a job put on one timeline: how their clocks lie is known of the job, their captures are copied together."""
+"""Copies the captures of several ranks of a job onto one timeline, using the job's clock offsets."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def open_joined(
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> tuple[Opened, Range | None]:
-    """One capture of several ranks, from the cache where it was made before, and where steps of them are in it (ns
-    since it begins; None where none of the ranks has them).
+    """The joined capture of several ranks (cached), and the range of the given steps in it.
 
-    Raises WarplineError when a file cannot be opened or the capture not be written, Cancelled.
+    The range is in ns since the capture's start, None if no rank has these steps. Raises Cancelled, and WarplineError
+    when a file cannot be opened or the capture cannot be written.
     """
     offsets = _offsets(board.job, [one.rank for one in ranks])
     with ExitStack() as stack:
@@ -41,11 +41,7 @@ def open_joined(
         for place, one in enumerate(ranks):
             check_cancelled(is_cancelled)
             assert one.path is not None
-            opened = open_path(
-                one.path,
-                _part(progress, place, len(ranks)),
-                is_cancelled,
-            )
+            opened = open_path(one.path, _part(progress, place, len(ranks)), is_cancelled)
             capture = stack.enter_context(opened.capture)
             offset, method, residual = offsets[one.rank]
             origin = joined[0].capture.span[0] if joined else capture.span[0]
@@ -64,13 +60,13 @@ def open_joined(
             is_cancelled,
         )
         stretches = []
-        for each in joined if steps is not None else ():
-            stretch = stretch_of(board, each.rank, steps or (0, 0))
+        for rank_capture in joined if steps is not None else ():
+            stretch = stretch_of(board, rank_capture.rank, steps or (0, 0))
             if stretch is not None:
-                begin = each.capture.span[0] - each.shift_ns
+                begin = rank_capture.capture.span[0] - rank_capture.shift_ns
                 stretches.append((begin + stretch[0], begin + stretch[1]))
     capture = open_capture(path, progress=progress, cancelled=is_cancelled)
-    # It is the capture of no file that somebody chose.
+    # The user opened no file of this capture, so its own path stands for it.
     whole = (
         (
             min(start for start, _ in stretches) - capture.span[0],
@@ -83,43 +79,45 @@ def open_joined(
 
 
 def _part(progress: Progress, place: int, count: int) -> Progress:
-    """Tells how far opening one of several files is as a part of the whole."""
+    """Progress of opening one of several files, as a share of the whole."""
     return lambda fraction, text: progress(_OPENING_SHARE * (place + fraction) / count, text)
 
 
 def stretch_of(board: JobBoard, rank: int, steps: tuple[int, int]) -> Range | None:
-    """From where to where steps of a rank last, ns since its capture began; None where it has none of them."""
+    """Time range of a rank's steps, ns since its capture's start; None if it has none of them."""
     row = board.map.row_of(rank)
     if row is None or not board.map.has_steps(row):
         return None
     starts = board.job.steps.starts(rank)[steps[0] : steps[1] + 1]
     lengths = board.job.steps.values("duration_ns").T[np.searchsorted(board.job.steps.ranks, rank)]
     lengths = lengths[steps[0] : steps[1] + 1]
-    there = (starts >= 0) & ~np.isnan(lengths)
-    if not there.any():
+    has_step = (starts >= 0) & ~np.isnan(lengths)
+    if not has_step.any():
         return None
-    return int(starts[there].min()), int((starts[there] + lengths[there].astype(np.int64)).max())
+    return int(starts[has_step].min()), int((starts[has_step] + lengths[has_step].astype(np.int64)).max())
 
 
 def _offsets(job: TrainingJob, ranks: Sequence[int]) -> dict[int, tuple[int, str, int | None]]:
-    """How much later than the first of these each rank's time is (both counted since their captures began), ns; what
-    tells that (``collectives``, else ``steps`` that both have, else ``start``), and how far it may be off.
+    """How much later each rank's time is than the first rank's, both since their captures' starts, in ns.
+
+    With each offset, its method (``collectives``, else common ``steps``, else ``start``) and its possible error in
+    ns.
     """
     first = ranks[0]
-    found: dict[int, tuple[int, str, int | None]] = {}
+    offsets: dict[int, tuple[int, str, int | None]] = {}
     for rank in ranks:
         own, reference = job.clocks.get(rank), job.clocks.get(first)
         if own is not None and reference is not None and own.reference == reference.reference:
             residual = max(own.residual_ns, reference.residual_ns)
-            found[rank] = (own.offset_ns - reference.offset_ns, "collectives", residual)
+            offsets[rank] = (own.offset_ns - reference.offset_ns, "collectives", residual)
             continue
         apart = _apart_by_steps(job, rank, first)
-        found[rank] = (0, "start", None) if apart is None else (apart, "steps", None)
-    return found
+        offsets[rank] = (0, "start", None) if apart is None else (apart, "steps", None)
+    return offsets
 
 
 def _apart_by_steps(job: TrainingJob, rank: int, first: int) -> int | None:
-    """How much later a rank begins the steps that both have, in the median."""
+    """Median delay between the two ranks' starts of common steps, in ns; None if there are none."""
     known = job.steps.ranks.tolist()
     if rank not in known or first not in known:
         return None

@@ -1,4 +1,4 @@
-"""The ranks at the left of a map and the numbers of steps above it."""
+"""Rank names left of a map and step numbers above it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NICE = (1, 2, 5)
 
 
 def label_of(board: JobBoard, row: int) -> str:
-    """What stands beside a row: the rank, and its host, which comes first where hosts are what rows are sorted by."""
+    """The label of a row: rank and host, host first if rows are sorted by host."""
     one = board.map.ranks[row]
     if not one.host:
         return str(one.rank)
@@ -29,7 +29,7 @@ def label_of(board: JobBoard, row: int) -> str:
 
 
 def gutter_px(board: JobBoard) -> int:
-    """Room for the labels of the rows."""
+    """Width of the row labels."""
     metrics = QFontMetrics(ui_font(TEXT_PX))
     count = len(board.map.ranks)
     rows = {*range(0, count, max(1, count // _MEASURED)), *range(max(count - 1, 0), count)}
@@ -39,7 +39,7 @@ def gutter_px(board: JobBoard) -> int:
 
 
 def stride(least: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20 … that is at least so large."""
+    """The smallest of 1, 2, 5, 10, 20 … that is at least ``least``."""
     power = 1
     while True:
         for nice in _NICE:
@@ -49,7 +49,7 @@ def stride(least: float) -> int:
 
 
 def draw_rows(painter: QPainter, board: JobBoard, axis: Axis, area: QRectF, theme: Theme) -> None:
-    """Names of rows, as many as there is room for; those of ranks that have failed are marked."""
+    """Draw as many row labels as fit; failed ranks are marked."""
     font = ui_font(TEXT_PX)
     painter.setFont(font)
     metrics = QFontMetrics(font)
@@ -62,8 +62,8 @@ def draw_rows(painter: QPainter, board: JobBoard, axis: Axis, area: QRectF, them
         top = area.top() + axis.place_of(place)
         height = max(axis.cell_px, _LINE_PX)
         middle = top + min(axis.cell_px, height) / 2
-        is_whole = board.map.ranks[row].state is RankState.COMPUTED
-        painter.setPen(theme.color("muted" if is_whole else "warning"))
+        is_computed = board.map.ranks[row].state is RankState.COMPUTED
+        painter.setPen(theme.color("muted" if is_computed else "warning"))
         box = QRectF(area.left() + 4, middle - _LINE_PX / 2, area.width() - 10, _LINE_PX)
         if box.bottom() <= area.bottom() + 2:
             text = metrics.elidedText(label_of(board, row), Qt.TextElideMode.ElideMiddle, int(box.width()))
@@ -71,7 +71,7 @@ def draw_rows(painter: QPainter, board: JobBoard, axis: Axis, area: QRectF, them
 
 
 def draw_steps(painter: QPainter, board: JobBoard, axis: Axis, area: QRectF, theme: Theme) -> None:
-    """Numbers of steps, as many as there is room for, over ticks."""
+    """Draw ticks and as many step numbers as fit."""
     font = ui_font(TEXT_PX)
     painter.setFont(font)
     steps = board.map.steps

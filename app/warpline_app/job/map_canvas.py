@@ -1,4 +1,4 @@
-"""The heat map of a job: a row for each rank, a column for each step; painted from one image of pixels."""
+"""The heat map of a job: one row per rank, one column per step, painted from one image."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ AXIS_PX = 24
 MOST_ROW_PX, MOST_STEP_PX = 30.0, 180.0
 _EDGE_PX = 10
 _SEEN_PX, _MOST_MARKED = 1.5, 200
-"""Outliers in smaller cells are marked, as long as they are no more than this."""
+"""Up to this many outliers are enlarged when cells are smaller than this."""
 
 
 class JobMapCanvas(QWidget):
-    """Paints a `JobBoard` and knows which cells are in view; what a person does to it is `MapInput`."""
+    """Paints a `JobBoard` and tracks the cells in view; `MapInput` handles input."""
 
     view_changed = Signal()
-    """Other rows or steps are in view."""
+    """Different rows or steps are in view."""
 
     def __init__(self, board: JobBoard, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,21 +65,19 @@ class JobMapCanvas(QWidget):
         appearance().theme_changed.connect(self._repaint)
         self._measure_range()
 
-    # -- what is in view
-
     @property
     def theme(self) -> Theme:
-        """The colours: those of the window, or of a picture that is being made."""
+        """The window's theme, or that of a picture being made."""
         return self._theme or appearance().theme
 
     def set_theme(self, theme: Theme | None) -> None:
-        """Paint in these colours whatever the window's are."""
+        """Paint in this theme instead of the window's; None restores the window's."""
         self._theme = theme
         self.update()
 
     @property
     def area(self) -> QRectF:
-        """Where the cells are."""
+        """The rectangle of the cells."""
         return QRectF(
             self._gutter_px,
             AXIS_PX,
@@ -88,7 +86,7 @@ class JobMapCanvas(QWidget):
         )
 
     def set_view(self, rows: Axis | None = None, steps: Axis | None = None) -> None:
-        """Show other rows, other steps, or both."""
+        """Show these rows, these steps, or both."""
         rows, steps = rows or self.rows, steps or self.steps
         if (rows, steps) != (self.rows, self.steps):
             self.rows, self.steps = rows, steps
@@ -104,7 +102,7 @@ class JobMapCanvas(QWidget):
         )
 
     def frame_chosen(self) -> None:
-        """Show what is chosen; all where nothing is, or where that is in view already."""
+        """Show the selection; everything if nothing is selected or the selection is already in view."""
         chosen = self.board.chosen
         if not chosen.rows:
             self.fit()
@@ -118,14 +116,14 @@ class JobMapCanvas(QWidget):
             self.set_view(rows, steps)
 
     def cell_at(self, point: QPointF) -> Cell | None:
-        """The cell at a place of the widget; None beside the cells."""
+        """The cell at a point of the widget; None beside the cells."""
         area = self.area
         place = self.rows.cell_at(point.y() - area.top())
         step = self.steps.cell_at(point.x() - area.left())
         return None if place is None or step is None else (int(self.board.order[place]), step)
 
     def nearest_cell(self, point: QPointF) -> Cell | None:
-        """The cell at a place, or the one nearest to it; None where there are no cells at all."""
+        """The cell at a point, or the nearest one; None if there are no cells."""
         area = self.area
         (top, bottom), (left, right) = cells_in_view(self.rows), cells_in_view(self.steps)
         if top >= bottom or left >= right:
@@ -135,7 +133,7 @@ class JobMapCanvas(QWidget):
         return int(self.board.order[min(max(place, top), bottom - 1)]), min(max(step, left), right - 1)
 
     def rect_of(self, cell: Cell) -> QRectF:
-        """Where a cell is on the widget."""
+        """The cell's rectangle on the widget."""
         return cell_rect(self.board, cell, self.rows, self.steps, self.area)
 
     def _reveal(self, cell: Cell | None) -> None:
@@ -143,16 +141,13 @@ class JobMapCanvas(QWidget):
             self.set_view(self.rows.showing(self.board.place_of(cell[0])), self.steps.showing(cell[1]))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The same cells on other pixels."""
+        """Keep the same cells in view."""
         super().resizeEvent(event)
         area = self.area
         self.set_view(self.rows.resized(area.height()), self.steps.resized(area.width()))
 
     def sizeHint(self) -> QSize:
-        """As high as its rows at their largest, within a window."""
         return QSize(800, int(min(max(len(self.board.map.ranks), 3) * MOST_ROW_PX, 420)) + AXIS_PX + 8)
-
-    # -- contents
 
     def _repaint(self, _value: object) -> None:
         self.update()
@@ -178,11 +173,11 @@ class JobMapCanvas(QWidget):
         return self._cells
 
     def forget_image(self) -> None:
-        """Make the image of the cells anew with the next frame."""
+        """Redraw the image of the cells at the next frame."""
         self._image = None
 
     def image(self, ratio: float) -> QImage | None:
-        """The cells in view as pixels of the screen, of which ``ratio`` are one of the widget; None without cells."""
+        """The cells in view as an image, ``ratio`` screen pixels per widget pixel; None without cells."""
         if self.range is None:
             return None
         self._ratio = ratio
@@ -198,19 +193,18 @@ class JobMapCanvas(QWidget):
                 values = with_outliers_marked(values, self.range.high, _MOST_MARKED)
             pixels = colored(values, self.range, color_table(theme))
             height, width = pixels.shape
-            # A copy: Qt does not keep the memory of numpy alive.
-            made = QImage(pixels.tobytes(), width, height, 4 * width, QImage.Format.Format_RGB32).copy()
-            self._image = (key, made)
+            # Copied: QImage does not keep numpy's memory alive.
+            image = QImage(pixels.tobytes(), width, height, 4 * width, QImage.Format.Format_RGB32).copy()
+            self._image = (key, image)
         return self._image[1]
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The image, and what lies over it."""
         painter.fillRect(event.rect(), self.theme.color("canvas"))
         self.draw(painter, self.devicePixelRatioF())
 
     def draw(self, painter: QPainter, ratio: float) -> None:
-        """Draw on anything whose pixels are ``1 / ratio`` of the widget's."""
+        """Draw on any device with ``ratio`` pixels per widget pixel."""
         board, area, theme = self.board, self.area, self.theme
         image = self.image(ratio)
         painter.save()
@@ -232,7 +226,7 @@ class JobMapCanvas(QWidget):
         draw_steps(painter, board, self.steps, QRectF(area.left(), 0, area.width(), AXIS_PX), theme)
 
     def _target(self) -> QRectF:
-        """Where the image goes: to the pixel where cells were reduced to pixels, else where its cells are."""
+        """Target rectangle of the image: whole pixels where cells share pixels, else the cells' place."""
         area = self.area
         left, width = area.left(), area.width()
         top, height = area.top(), area.height()
@@ -248,7 +242,7 @@ class JobMapCanvas(QWidget):
         return max(round(length * self._ratio), 1)
 
     def _draw_grid(self, painter: QPainter, theme: Theme) -> None:
-        """Lines between cells that are large enough to have them."""
+        """Draw lines between cells that are large enough."""
         area = self.area
         target = self._target()
         painter.setPen(theme.color("canvas"))
@@ -262,6 +256,5 @@ class JobMapCanvas(QWidget):
                 painter.drawLine(QPointF(x, target.top()), QPointF(x, target.bottom()))
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Nothing is under the pointer any more."""
         self.board.set_hover(None)
         super().leaveEvent(event)

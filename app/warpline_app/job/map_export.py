@@ -1,4 +1,4 @@
-"""The map of a job for elsewhere: as a picture, as CSV, and its values on the clipboard."""
+"""Exports a job's map as a picture, as CSV, and to the clipboard."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _SCALE = 2
 
 
 def map_lines(board: JobBoard, chosen: Chosen) -> Iterator[list[str]]:
-    """A line of titles, then for each row its rank, host and the values of the steps; in ns where they are times.
+    """A header, then rank, host and the steps' values of each row; times in ns.
 
-    What was not recorded is empty. An empty `Chosen` means all.
+    Missing values are empty. An empty `Chosen` selects everything.
     """
     job_map = board.map
     first, last = (chosen.first, chosen.last + 1) if chosen.rows else (0, len(job_map.steps))
@@ -46,20 +46,20 @@ def map_lines(board: JobBoard, chosen: Chosen) -> Iterator[list[str]]:
     for row in board.order.tolist():
         if chosen.rows and row not in chosen.rows:
             continue
-        one = job_map.ranks[row]
-        place = place_of.get(one.rank)
+        rank = job_map.ranks[row]
+        place = place_of.get(rank.rank)
         values = [np.nan] * (last - first) if place is None else cells[place, first:last].tolist()
-        yield [str(one.rank), one.host, *("" if math.isnan(value) else f"{value:.15g}" for value in values)]
+        yield [str(rank.rank), rank.host, *("" if math.isnan(value) else f"{value:.15g}" for value in values)]
 
 
 def write_csv(board: JobBoard, path: Path) -> None:
-    """Write the map. Raises OSError when the file cannot be written."""
+    """Write the map to a file. Raises OSError if it cannot be written."""
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(map_lines(board, Chosen()))
 
 
 def copy_cells(board: JobBoard) -> None:
-    """Put the chosen values (else that of the current cell, else all) on the clipboard as TSV with titles."""
+    """Copy the selected values as TSV with a header; without a selection the current cell, else everything."""
     chosen, current = board.chosen, board.current
     if not chosen.rows and current is not None:
         chosen = Chosen(frozenset({current[0]}), current[1], current[1])
@@ -68,7 +68,7 @@ def copy_cells(board: JobBoard) -> None:
 
 @dataclass(frozen=True)
 class MapPicture:
-    """What a picture of a map is made of."""
+    """The widgets a picture of a map is drawn from."""
 
     board: JobBoard
     canvas: JobMapCanvas
@@ -76,7 +76,7 @@ class MapPicture:
 
 
 def draw_picture(shown: MapPicture, painter: QPainter) -> None:
-    """The map as it is seen, below what it shows and above what its colours mean."""
+    """Draw the map as shown, with a title above and the legend below."""
     board, canvas, legend = shown.board, shown.canvas, shown.legend
     theme = canvas.theme
     painter.setFont(ui_font(13, bold=True))
@@ -92,12 +92,12 @@ def draw_picture(shown: MapPicture, painter: QPainter) -> None:
 
 
 def picture_area(shown: MapPicture) -> QRect:
-    """How large a picture of the map is."""
+    """Size of a picture of the map."""
     return QRect(0, 0, shown.canvas.width(), shown.canvas.height() + _HEAD_PX + _LEGEND_PX)
 
 
 def copy_picture(shown: MapPicture) -> None:
-    """Put a picture of the map on the clipboard, at twice the size."""
+    """Copy a picture of the map at twice its size."""
     area = picture_area(shown)
     picture = QPixmap(area.size() * _SCALE)
     picture.setDevicePixelRatio(_SCALE)
@@ -109,18 +109,18 @@ def copy_picture(shown: MapPicture) -> None:
 
 
 def export_picture(shown: MapPicture, path: Path) -> None:
-    """Save a picture of the map: SVG when the name ends so, PNG at twice the size otherwise."""
+    """Save a picture of the map: SVG if the name ends in .svg, else PNG at twice its size."""
     ground = shown.canvas.theme.color("canvas")
     save_picture(path, picture_area(shown), ground, lambda painter: draw_picture(shown, painter))
 
 
-def ask_for_picture(shown: MapPicture, owner: QWidget, messages: MessageList) -> None:
+def save_picture_as(shown: MapPicture, owner: QWidget, messages: MessageList) -> None:
     """Ask for a file and save a picture of the map."""
     ask_and_save(owner, "job", lambda path: export_picture(shown, path), messages)
 
 
-def ask_for_csv(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
-    """Ask for a file and write the map into it."""
+def save_csv_as(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
+    """Ask for a file and write the map to it."""
     dialog = FileDialog(owner, tr("Export map as CSV"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters(["CSV (*.csv)"])
@@ -131,7 +131,7 @@ def ask_for_csv(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
         job = Job(lambda _progress, _cancelled: write_csv(board, Path(name)), owner)
         job.succeeded.connect(lambda _written: tell_written(messages, Path(name)))
         job.failed.connect(
-            lambda error: messages.show(tr("the table could not be written: {error}", error=error))
+            lambda error: messages.show(tr("The table could not be written: {error}", error=error))
         )
         job.launch()
 

@@ -1,4 +1,4 @@
-"""A job's map with its scroll bars, which are there while more than all is not in view."""
+"""A job's map with scroll bars, shown only while part of the map is out of view."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.map_geometry import Axis
 
 _FINE = 100
-"""Steps of a scroll bar for a cell."""
+"""Scroll bar steps per cell."""
 
 
 class MapFrame(QWidget):
-    """Canvas and scroll bars, which follow each other."""
+    """Canvas and scroll bars, kept in sync."""
 
     def __init__(self, canvas: JobMapCanvas, parent: QWidget | None = None) -> None:
         super().__init__(parent)

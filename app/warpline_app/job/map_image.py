@@ -1,6 +1,6 @@
-"""The cells of a map as an image: a pixel each where they fit, else the largest of the cells that share a pixel.
+"""The cells of a map as an image: one pixel per cell, or the largest value among cells that share a pixel.
 
-Painting costs the cells in view once, and pixels: 4,096 ranks × 1,000 steps are some milliseconds.
+Painting costs one pass over the cells in view: a few milliseconds for 4,096 ranks × 1,000 steps.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ PixelArray = npt.NDArray[np.uint32]
 
 
 def ordered_cells(cells: Float32Array, order: npt.NDArray[np.int64]) -> Float32Array:
-    """Rows in the order they are shown, float32 (rows, steps); what was not recorded is −inf, below every value."""
+    """Rows in display order, float32 (rows, steps); missing values become −inf, below every value."""
     found = cells[order]
     found[np.isnan(found)] = -np.inf
     return found
 
 
 def largest_in_blocks(values: npt.NDArray[Any], edges: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """The largest of rows ``edges[i]`` to ``edges[i + 1]`` (at least one), for each column.
+    """Maximum over rows ``edges[i]`` to ``edges[i + 1]`` (at least one), for each column.
 
-    One pass for each row of the largest block, each of them over whole rows: much faster than `maximum.reduceat`.
+    Makes one pass per row of the largest block over whole rows: much faster than `maximum.reduceat`.
     """
     first = np.minimum(edges[:-1], len(values) - 1)
     last = np.maximum(np.minimum(edges[1:], len(values)), first + 1) - 1
@@ -39,7 +39,7 @@ def largest_in_blocks(values: npt.NDArray[Any], edges: npt.NDArray[np.int64]) ->
 
 
 def _block_edges(axis: Axis, pixels: int) -> npt.NDArray[np.int64]:
-    """Which cells share each pixel; borders stay where they are while the view moves, so that nothing flickers."""
+    """Borders of the cells that share each pixel. They stay in place while the view moves, to avoid flicker."""
     per_pixel = (axis.stop - axis.start) / pixels
     begin = np.floor(axis.start / per_pixel) * per_pixel
     edges = np.floor(begin + per_pixel * np.arange(pixels + 1) + 1e-9).astype(np.int64)
@@ -49,17 +49,17 @@ def _block_edges(axis: Axis, pixels: int) -> npt.NDArray[np.int64]:
 
 
 def cells_in_view(axis: Axis) -> tuple[int, int]:
-    """The first cell that is seen and the one after the last."""
+    """The first visible cell and the one after the last."""
     return max(int(axis.start), 0), min(int(np.ceil(axis.stop - 1e-9)), axis.count)
 
 
 def values_image(
     cells: Float32Array, rows: Axis, steps: Axis, size_px: tuple[int, int]
 ) -> tuple[Float32Array, bool, bool]:
-    """What is to be coloured of `ordered_cells`, float32 (down, across), and whether either direction was reduced to
-    pixels; of a direction that was not, the image has a pixel for each cell of `cells_in_view`.
+    """The values to colour, float32 (down, across), and whether each direction was reduced to pixels.
 
-    ``size_px`` is (across, down) in pixels of the screen.
+    A direction that was not reduced has one pixel per cell of `cells_in_view`. ``size_px`` is (across, down) in
+    screen pixels.
     """
     across, down = size_px
     top, bottom = cells_in_view(rows)
@@ -77,9 +77,7 @@ def values_image(
 
 
 def with_outliers_marked(values: Float32Array, above: float, most: int) -> Float32Array:
-    """The same with each value above a limit on its neighbours, too, where there are at most ``most`` of them: one
-    pixel of a screen is not seen.
-    """
+    """Copy each value above a limit to its neighbours, if there are at most ``most``: one pixel would be missed."""
     places = np.argwhere(values > above)
     if not 0 < len(places) <= most:
         return values

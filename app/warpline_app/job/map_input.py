@@ -1,4 +1,4 @@
-"""What a person does to the map of a job: hover, click, choose, move, zoom, by pointer and by keys."""
+"""Pointer and keyboard input on a job's map: hover, select, move, zoom."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _OWN = frozenset(
 
 
 class MapInput(QObject):
-    """Listens to a canvas for as long as that lives, and acts on its board."""
+    """Filters the events of a canvas and changes its board."""
 
     open_wanted = Signal()
-    """Open what is chosen, or the current cell."""
+    """Open the selection, or the current cell."""
     copy_wanted = Signal()
     menu_wanted = Signal(QPoint)
-    """where a menu belongs, in global coordinates"""
+    """global position for a menu"""
 
     def __init__(self, canvas: JobMapCanvas) -> None:
         super().__init__(canvas)
@@ -58,7 +58,7 @@ class MapInput(QObject):
         canvas.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Everything that is done to the canvas."""
+        """Handle pointer, wheel and keys of the canvas."""
         kind = event.type()
         if isinstance(event, QKeyEvent):
             if kind == QEvent.Type.ShortcutOverride and self._is_own(event):
@@ -76,8 +76,6 @@ class MapInput(QObject):
             elif kind == QEvent.Type.MouseButtonRelease:
                 self._release(event)
         return False
-
-    # -- pointer
 
     def _press(self, event: QMouseEvent) -> None:
         point = event.position()
@@ -154,7 +152,7 @@ class MapInput(QObject):
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             factor = _ZOOM**-notches
             area = canvas.area
-            # Over the names of ranks only ranks are zoomed, over the numbers of steps only steps.
+            # Over the rank names only ranks zoom, over the step numbers only steps.
             rows = canvas.rows.zoomed(factor, point.y() - area.top()) if point.y() >= area.top() else None
             steps = canvas.steps.zoomed(factor, point.x() - area.left()) if point.x() >= area.left() else None
             canvas.set_view(rows, steps)
@@ -168,8 +166,6 @@ class MapInput(QObject):
 
     def _pan(self, rows: float, steps: float) -> None:
         self._canvas.set_view(self._canvas.rows.moved(rows), self._canvas.steps.moved(steps))
-
-    # -- keys
 
     def _is_own(self, event: QKeyEvent) -> bool:
         is_plain = not event.modifiers() & (

@@ -1,4 +1,4 @@
-"""What lies over the cells of a map: what is chosen, where keys act, what is under the pointer, and texts in cells."""
+"""Overlays on the map's cells: selection, current cell, pointer, and values in cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAST_MARK_PX = 5.0
 
 
 def cell_rect(board: JobBoard, cell: Cell, rows: Axis, steps: Axis, area: QRectF) -> QRectF:
-    """Where a cell is on the screen."""
+    """The cell's rectangle on the screen."""
     return QRectF(
         area.left() + steps.place_of(cell[1]),
         area.top() + rows.place_of(board.place_of(cell[0])),
@@ -34,7 +34,7 @@ def cell_rect(board: JobBoard, cell: Cell, rows: Axis, steps: Axis, area: QRectF
 def draw_absences(
     painter: QPainter, board: JobBoard, rows: Axis, steps: Axis, area: QRectF, theme: Theme
 ) -> None:
-    """Why rows have no cells, where a line of text fits into them."""
+    """Write into rows without cells why they have none, if a line of text fits."""
     if rows.cell_px < _LEAST_ROW_PX:
         return
     painter.setFont(ui_font(_TEXT_PX))
@@ -56,11 +56,11 @@ def draw_values(
     board: JobBoard,
     axes: tuple[Axis, Axis],
     area: QRectF,
-    found: ValueRange,
+    value_range: ValueRange,
     colors: ColorTable,
     theme: Theme,
 ) -> None:
-    """Values in their cells, where they fit."""
+    """Write values into their cells, if they fit."""
     rows, steps = axes
     if steps.cell_px < _LEAST_TEXT_PX[0] or rows.cell_px < _LEAST_TEXT_PX[1]:
         return
@@ -69,7 +69,7 @@ def draw_values(
     cells = board.map.cells(board.column)
     inks = [theme.ink_dark, theme.ink_light]
     for row in (int(board.order[place]) for place in range(*cells_in_view(rows))):
-        shades = found.shades(cells[row])
+        shades = value_range.shades(cells[row])
         for step in range(*cells_in_view(steps)):
             value = board.map.value(board.column, row, step)
             if value is None:
@@ -88,7 +88,7 @@ def _readable(inks: Sequence[str], ground: int) -> str:
 def draw_marks(
     painter: QPainter, board: JobBoard, rows: Axis, steps: Axis, area: QRectF, theme: Theme
 ) -> None:
-    """What is chosen, the current cell, and lines through the cell under the pointer."""
+    """Draw the selection, the current cell, and lines through the cell under the pointer."""
     accent = theme.color("selection")
     chosen = board.chosen
     if chosen.rows:
@@ -103,7 +103,7 @@ def draw_marks(
     if board.hover is not None:
         box = cell_rect(board, board.hover, rows, steps, area)
         painter.setPen(theme.color("text", 110))
-        # Along the edges of cells: through their middle they would strike the values out.
+        # Lines run along the edges of cells; through the middle they would cross out the values.
         painter.drawLine(QPointF(area.left(), box.bottom()), box.bottomLeft())
         painter.drawLine(QPointF(box.left(), area.top()), box.topLeft())
         painter.setPen(theme.color("text"))
@@ -117,13 +117,13 @@ def draw_marks(
 
 
 def _at_least(box: QRectF) -> QRectF:
-    """A cell large enough to be found."""
+    """The rectangle enlarged to a visible minimum."""
     more_x, more_y = max(_LEAST_MARK_PX - box.width(), 0) / 2, max(_LEAST_MARK_PX - box.height(), 0) / 2
     return box.adjusted(-more_x, -more_y, more_x, more_y)
 
 
 def _runs(places: list[int]) -> Iterator[tuple[int, int]]:
-    """First and last of places that follow each other."""
+    """First and last of each run of consecutive numbers."""
     begin = 0
     for at in range(1, len(places) + 1):
         if at == len(places) or places[at] != places[at - 1] + 1:

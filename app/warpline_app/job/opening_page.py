@@ -1,4 +1,4 @@
-"""The tab of a job whose ranks are being computed: how far each is, and which have failed."""
+"""The tab of a job while its ranks are computed: progress and failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JobOpeningPage(QWidget):
         self.setObjectName("openingPage")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.box = ProgressBox(opening.heading, _WIDTH_PX)
-        self.box.cancel.setToolTip(tr("What is computed is kept: opening the job again goes on from there"))
+        self.box.cancel.setToolTip(tr("Finished ranks are kept; opening the job again continues from there"))
         self.box.cancel_requested.connect(self.cancel_requested)
         self.grid = RankGrid()
         self.failures = QLabel()
@@ -47,10 +47,10 @@ class JobOpeningPage(QWidget):
         self.grid.set_done(one)
         failed = self.grid.failed
         if failed:
-            lines = [tr_n("{count} rank has failed", "{count} ranks have failed", len(failed))]
+            lines = [tr_n("{count} rank failed", "{count} ranks failed", len(failed))]
             lines += [
-                tr("rank {number}: {reason}", number=each.rank, reason=translated(each.reason))
-                for each in failed[:_SHOWN_FAILURES]
+                tr("rank {number}: {reason}", number=rank.rank, reason=translated(rank.reason))
+                for rank in failed[:_SHOWN_FAILURES]
             ]
             self.failures.setText("\n".join([*lines, "…"] if len(failed) > _SHOWN_FAILURES else lines))
             self.failures.show()

@@ -1,4 +1,4 @@
-"""The tab of a job: the map of its ranks and steps, and its tables below."""
+"""A job's tab: the map of its ranks and steps, with tables below."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpline_app.job.at_step import open_chosen
 from warpline_app.job.cell_text import cell_lines
 from warpline_app.job.controls import JobControls, reasons_text
 from warpline_app.job.map_canvas import JobMapCanvas
-from warpline_app.job.map_export import MapPicture, ask_for_csv, ask_for_picture, copy_cells, copy_picture
+from warpline_app.job.map_export import MapPicture, copy_cells, copy_picture, save_csv_as, save_picture_as
 from warpline_app.job.map_frame import MapFrame
 from warpline_app.job.map_input import MapInput
 from warpline_app.job.tables import FINDINGS, LinkedTables
@@ -23,12 +23,12 @@ _TABLE, _SPLIT = "job/table", "job/split"
 
 
 def _first_table(board: JobBoard) -> str:
-    """What stands out where something does, else who is waited for."""
+    """Findings if there are any, else the stragglers."""
     return FINDINGS if board.job.findings else "job_stragglers"
 
 
 class JobPage(QWidget):
-    """Shows a `JobBoard`; what is opened from it are tabs of their own."""
+    """Shows a `JobBoard`; captures opened from it get tabs of their own."""
 
     def __init__(self, board: JobBoard, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,11 +57,11 @@ class JobPage(QWidget):
     def _arrange(self) -> None:
         self.map = QStackedWidget()
         shown = QWidget()
-        around = QVBoxLayout(shown)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.setSpacing(0)
-        around.addWidget(MapFrame(self.canvas), 1)
-        around.addWidget(self.controls.strip)
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(MapFrame(self.canvas), 1)
+        column.addWidget(self.controls.strip)
         self.map.addWidget(shown)
         self.map.addWidget(self._why_empty())
         self.map.setCurrentIndex(0 if len(self.board.map.steps) else 1)
@@ -74,9 +74,9 @@ class JobPage(QWidget):
         self.splitter.setSizes([wanted, max(220, 700 - wanted)])
         self.splitter.setStretchFactor(0, 1)
         self.splitter.setStretchFactor(1, 1)
-        kept = self._workspace.settings.bytes_of(_SPLIT)
-        if kept is not None:
-            self.splitter.restoreState(kept)
+        saved_split = self._workspace.settings.bytes_of(_SPLIT)
+        if saved_split is not None:
+            self.splitter.restoreState(saved_split)
         self.splitter.splitterMoved.connect(
             lambda _at, _index: self._workspace.settings.set_bytes(_SPLIT, self.splitter.saveState())
         )
@@ -87,10 +87,10 @@ class JobPage(QWidget):
         column.addWidget(self.splitter, 1)
 
     def _why_empty(self) -> QWidget:
-        """What is said where no rank has a step."""
+        """The label shown instead of the map if no rank has a step."""
         report = self.board.job.reports.get("job_steps")
         why = report.result if report is not None else None
-        parts = [tr("No step to show")]
+        parts = [tr("No steps to show")]
         if isinstance(why, NotRecorded):
             parts += [translated(why.reason), translated(why.remedy)]
         parts.append(reasons_text(self.board))
@@ -103,7 +103,7 @@ class JobPage(QWidget):
         return label
 
     def _explain(self) -> None:
-        """Let the legend tell what the colours mean now."""
+        """Update the legend."""
         name = self.board.column
         cells = self.board.map.cells(name) if name else None
         self.controls.legend.show_range(
@@ -120,15 +120,15 @@ class JobPage(QWidget):
 
     @property
     def picture(self) -> MapPicture:
-        """What a picture of the map is made of."""
+        """The widgets a picture of the map is drawn from."""
         return MapPicture(self.board, self.canvas, self.controls.legend)
 
     def open_chosen(self) -> None:
-        """Open what is chosen: one rank at its step, several on one timeline."""
+        """Open the selection: one rank at its step, or several on one timeline."""
         open_chosen(self._workspace, self.board)
 
     def menu(self) -> QMenu:
-        """What can be done with the map and what is chosen in it."""
+        """Context menu of the map and its selection."""
         board = self.board
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -145,7 +145,7 @@ class JobPage(QWidget):
         menu.addAction(tr("Copy values") + "\tCtrl+C", lambda: copy_cells(board))
         menu.addAction(tr("Copy picture"), lambda: copy_picture(self.picture))
         menu.addAction(
-            tr("Save picture…"), lambda: ask_for_picture(self.picture, self, self._workspace.messages)
+            tr("Save picture…"), lambda: save_picture_as(self.picture, self, self._workspace.messages)
         )
-        menu.addAction(tr("Export map as CSV…"), lambda: ask_for_csv(board, self, self._workspace.messages))
+        menu.addAction(tr("Export map as CSV…"), lambda: save_csv_as(board, self, self._workspace.messages))
         return menu

@@ -1,4 +1,4 @@
-"""How far the ranks of a job are: a square each, in the order of their numbers."""
+"""Progress of a job's ranks: one square for each, in numerical order."""
 
 from __future__ import annotations
 
@@ -19,44 +19,43 @@ _MOST_HEIGHT_PX = 320
 
 
 class RankGrid(QWidget):
-    """Waiting ranks are hollow, computed ones are filled, failed ones are crossed; pointing at one tells."""
+    """Waiting ranks are grey, computed ones filled, failed ones crossed; tooltips give details."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._numbers: tuple[int, ...] = ()
         self.done: dict[int, JobRank] = {}
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(tr("Ranks that are computed"))
+        self.setAccessibleName(tr("Progress of ranks"))
 
     def set_ranks(self, numbers: tuple[int, ...]) -> None:
-        """The ranks there are."""
+        """Set the ranks."""
         self._numbers = numbers
         self.updateGeometry()
         self.update()
 
     def set_done(self, one: JobRank) -> None:
-        """A rank is computed or has failed."""
+        """Mark a rank as computed or failed."""
         self.done[one.rank] = one
         self.update()
 
     @property
     def failed(self) -> list[JobRank]:
-        """The ranks that have failed so far, by number."""
+        """The failed ranks, by number."""
         return sorted(
             (one for one in self.done.values() if one.state is RankState.FAILED), key=lambda one: one.rank
         )
 
     def _cell_px(self) -> int:
-        """As large as all of them fit."""
+        """The largest size at which all squares fit."""
         count = max(len(self._numbers), 1)
-        fitting = int(math.sqrt(_WIDTH_PX * _MOST_HEIGHT_PX / count))
-        return min(max(fitting, _LEAST_PX), _MOST_PX)
+        side = int(math.sqrt(_WIDTH_PX * _MOST_HEIGHT_PX / count))
+        return min(max(side, _LEAST_PX), _MOST_PX)
 
     def _across(self) -> int:
         return _WIDTH_PX // self._cell_px()
 
     def sizeHint(self) -> QSize:
-        """All squares."""
         rows = -(-len(self._numbers) // self._across())
         return QSize(_WIDTH_PX, max(rows * self._cell_px(), 1))
 
@@ -67,7 +66,6 @@ class RankGrid(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The squares."""
         theme = appearance().theme
         for place, number in enumerate(self._numbers):
             box, one = self._rect(place), self.done.get(number)
@@ -81,24 +79,23 @@ class RankGrid(QWidget):
             else:
                 painter.fillRect(box, theme.color("selection"))
 
-    def about(self, point: QPoint) -> str:
-        """What became of the rank at a place; empty beside all."""
+    def text_at(self, point: QPoint) -> str:
+        """State of the rank at a point; empty beside the squares."""
         for place, number in enumerate(self._numbers):
             if self._rect(place).contains(point):
                 one = self.done.get(number)
-                what = (
+                state = (
                     tr("waiting")
                     if one is None
                     else tr("failed: {reason}", reason=translated(one.reason))
                     if one.state is RankState.FAILED
                     else tr("computed")
                 )
-                return tr("rank {number}: {reason}", number=number, reason=what)
+                return tr("rank {number}: {reason}", number=number, reason=state)
         return ""
 
     def event(self, event: QEvent) -> bool:
-        """Tooltips."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.about(event.pos()), self)
+            QToolTip.showText(event.globalPos(), self.text_at(event.pos()), self)
             return True
         return super().event(event)

@@ -1,4 +1,4 @@
-"""What the colours of a map mean: the scale with its ends and unit, and the colour of what was not recorded."""
+"""Legend of a map: the colour scale with its ends and unit, and the colour of missing values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GAP_PX = 8
 
 
 class ScaleLegend(QWidget):
-    """A bar of the colours between the values at its ends; ``≤`` and ``≥`` where there are values beyond them."""
+    """A colour bar between its end values; ``≤`` and ``≥`` mark values beyond the ends."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,49 +35,49 @@ class ScaleLegend(QWidget):
     def _repaint(self, _theme: object) -> None:
         self.update()
 
-    def show_range(self, column: Column | None, found: ValueRange | None, *, has_missing: bool) -> None:
-        """Explain other colours."""
-        self.column, self.range, self.has_missing = column, found, has_missing
-        self.setAccessibleName(self.about())
+    def show_range(self, column: Column | None, value_range: ValueRange | None, *, has_missing: bool) -> None:
+        """Show this column's range."""
+        self.column, self.range, self.has_missing = column, value_range, has_missing
+        self.setAccessibleName(self.description())
         self.updateGeometry()
         self.update()
 
     def set_theme(self, theme: Theme | None) -> None:
-        """Paint in these colours whatever the window's are."""
+        """Paint in this theme instead of the window's."""
         self._theme = theme
 
     @property
     def texts(self) -> tuple[str, str]:
-        """What stands at the ends of the bar."""
-        found = self.range
-        if found is None:
+        """Labels at the ends of the bar."""
+        value_range = self.range
+        if value_range is None:
             return "", ""
-        low = ("≤ " if found.is_cut_below else "") + value_text(self.column, found.low)
-        high = ("≥ " if found.is_cut_above else "") + value_text(self.column, found.high)
+        low = ("≤ " if value_range.is_cut_below else "") + value_text(self.column, value_range.low)
+        high = ("≥ " if value_range.is_cut_above else "") + value_text(self.column, value_range.high)
         return low, high
 
-    def about(self) -> str:
-        """The legend in words."""
-        found = self.range
-        if found is None:
-            return tr("no cell has a value")
+    def description(self) -> str:
+        """The legend as text."""
+        value_range = self.range
+        if value_range is None:
+            return tr("No cell has a value")
         lines = [
             tr(
                 "{quantity}: from {low} to {high}",
                 quantity=column_title(self.column),
-                low=value_text(self.column, found.low),
-                high=value_text(self.column, found.high),
+                low=value_text(self.column, value_range.low),
+                high=value_text(self.column, value_range.high),
             )
         ]
-        if found.is_cut_below or found.is_cut_above:
+        if value_range.is_cut_below or value_range.is_cut_above:
             lines.append(
                 tr(
-                    "Outliers have the colour of the nearest end: values go from {least} to {most}.",
-                    least=value_text(self.column, found.least),
-                    most=value_text(self.column, found.most),
+                    "Outliers have the colour of the nearer end: values range from {least} to {most}.",
+                    least=value_text(self.column, value_range.least),
+                    most=value_text(self.column, value_range.most),
                 )
             )
-        lines.append(tr("Where several cells share a pixel, it shows the largest of them."))
+        lines.append(tr("Cells that share a pixel show the largest value."))
         return "\n".join(lines)
 
     @property
@@ -85,7 +85,6 @@ class ScaleLegend(QWidget):
         return tr("not recorded") if self.has_missing else ""
 
     def sizeHint(self) -> QSize:
-        """As wide as its texts."""
         metrics = QFontMetrics(ui_font(_TEXT_PX))
         if self.range is None:
             return QSize(0, 22)
@@ -96,11 +95,10 @@ class ScaleLegend(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The bar and its ends."""
         self.draw(painter)
 
     def draw(self, painter: QPainter) -> None:
-        """Draw on anything."""
+        """Draw on any device."""
         if self.range is None:
             return
         theme = self._theme or appearance().theme
@@ -132,8 +130,7 @@ class ScaleLegend(QWidget):
             write(self._missing_text)
 
     def event(self, event: QEvent) -> bool:
-        """Tooltips."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.about(), self)
+            QToolTip.showText(event.globalPos(), self.description(), self)
             return True
         return super().event(event)

@@ -1,4 +1,4 @@
-"""The reports of a job as tables that go along with its map, both ways."""
+"""The reports of a job as tables that follow its map, and vice versa."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from warpline_app.panels.table.report_columns import (
 from warpline_app.panels.table.table import PanelTable
 
 _RANKS = ("rank", "last_rank", "duration_ns_worst_rank")
-"""Columns that name a rank, the one that a row leads to first."""
+"""Columns that name a rank, preferred first."""
 FINDINGS = "job_findings"
 _MEASURED = 40
 _MOST_WIDTH = 230
 
 
 class JobTable(PanelTable):
-    """One report. A row that names a rank or a step leads to its row or column of the map."""
+    """One report. Selecting a row with a rank or a step selects that row or column of the map."""
 
     open_wanted = Signal()
-    """Open what the row stands for."""
+    """Open the capture of the row."""
 
     def __init__(self, report: Report, table: Table, board: JobBoard, messages: MessageList) -> None:
         super().__init__(messages)
@@ -68,7 +68,7 @@ class JobTable(PanelTable):
         return min(max(longest, metrics.horizontalAdvance(title + " ▾")) + 24, _MOST_WIDTH)
 
     def cell_of(self, item: int) -> Cell | None:
-        """The cell of the map that a row stands for; of a row that names no step, the one shown now or the first."""
+        """The map cell of a row; a missing rank or step is taken from the current cell, else the first."""
         job_map, current = self._board.map, self._board.current
         rank, step = self._rank(item), self._step(item)
         row = None if rank is None else job_map.row_of(rank)
@@ -92,7 +92,7 @@ class JobTable(PanelTable):
             self.open_wanted.emit()
 
     def follow(self, cell: Cell | None) -> None:
-        """Show the row of the cell that a person went to on the map."""
+        """Select the table row of the map's current cell."""
         if cell is None:
             return
         chosen = self.current_item()
@@ -109,7 +109,7 @@ class JobTable(PanelTable):
 
 
 def _reader(table: Table, *names: str) -> Callable[[int], int | None]:
-    """The number in the first of these columns that a table has and that is recorded in the row."""
+    """Reads the first of these columns that has a value in the row."""
     readers = [value_reader(table.data[name]) for name in names if name in table.data]
 
     def read(item: int) -> int | None:
@@ -128,11 +128,11 @@ def _places(table: Table, name: str) -> dict[int, int]:
 
 
 class LinkedTables(QWidget):
-    """The tables of a job, one of them at a time; what could not be made says why."""
+    """The tables of a job, one at a time; a report that could not be made says why."""
 
     open_wanted = Signal()
     chosen = Signal(str)
-    """name of the report that a person wants to see"""
+    """name of the report the user selected"""
 
     def __init__(self, board: JobBoard, messages: MessageList, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -165,7 +165,7 @@ class LinkedTables(QWidget):
             self.pages.addWidget(self.cards)
             self._notes.append("")
         elif report.name == FINDINGS and not isinstance(report.result, NotRecorded):
-            self._add_text(tr("Nothing stands out: no rank is waited for much more than the others."))
+            self._add_text(tr("No findings: no rank delays the others noticeably."))
         elif isinstance(report.result, NotRecorded):
             text = " — ".join(filter(None, map(translated, (report.result.reason, report.result.remedy))))
             self._add_text(text)
@@ -191,7 +191,7 @@ class LinkedTables(QWidget):
         return page if isinstance(page, JobTable) else None
 
     def show_report(self, name: str) -> None:
-        """Put a report in front; nothing happens when the job has none of that name."""
+        """Bring a report to the front; ignored if the job has no such report."""
         if name in self.names:
             self.tabs.setCurrentIndex(self.names.index(name))
 
@@ -204,4 +204,4 @@ class LinkedTables(QWidget):
 
 
 _NOT_HERE = ("job_step_ranks",)
-"""What the map itself shows."""
+"""The map itself shows this."""

@@ -1,4 +1,4 @@
-"""From which value to which the colours of a map go: where most values lie, so that one outlier changes nothing."""
+"""The value range of a map's colours: where most values lie, unaffected by outliers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from warpline_app.job.color_scale import MISSING, STEPS
 
 _SAMPLE = 200_000
 _FEW = 16
-"""Of fewer values none can be told to be an outlier."""
+"""With fewer values, none counts as an outlier."""
 _BELOW, _ABOVE = 1.5, 3.0
-"""Distances between the quartiles that colours go beyond them: what lies farther out is an outlier (Tukey's fences)."""
+"""Interquartile ranges that colours extend beyond the quartiles; values farther out are outliers (Tukey's fences)."""
 _LEAST_SPAN = 0.1
-"""Of the median: what differs by less than this is alike, and is not painted as if it mattered."""
+"""Minimum span as a share of the median, so that near-equal values get similar colours."""
 
 
 @dataclass(frozen=True)
 class ValueRange:
-    """Values from ``low`` to ``high`` have colours of their own; ``least`` and ``most`` are the extremes there are."""
+    """Colours span ``low`` to ``high``; ``least`` and ``most`` are the actual extremes."""
 
     low: float
     high: float
@@ -30,16 +30,16 @@ class ValueRange:
 
     @property
     def is_cut_above(self) -> bool:
-        """Whether values lie above what has colours of its own."""
+        """Whether values lie above ``high``."""
         return self.most > self.high
 
     @property
     def is_cut_below(self) -> bool:
-        """Whether values lie below it."""
+        """Whether values lie below ``low``."""
         return self.least < self.low
 
     def shades(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
-        """The place on the scale of each value, `MISSING` for −inf and NaN; uint8 of the same shape."""
+        """Colour index of each value, `MISSING` for −inf and NaN; uint8 of the same shape."""
         span = self.high - self.low
         factor = (STEPS - 1) / span if span > 0 else 0.0
         with np.errstate(invalid="ignore"):
@@ -51,9 +51,9 @@ class ValueRange:
 
 
 def value_range(cells: npt.NDArray[Any], *, is_full: bool = False) -> ValueRange | None:
-    """The range of a map's cells, NaN where there is none; None where no cell has a value.
+    """The range of a map's cells, in which NaN marks a missing value; None if no cell has one.
 
-    Quartiles come of at most 200,000 cells, evenly taken. ``is_full`` goes from the least to the largest value.
+    Quartiles come from at most 200,000 evenly spaced cells. ``is_full`` spans the least to the largest value.
     """
     flat = cells.reshape(-1)
     with np.errstate(invalid="ignore"):
@@ -73,7 +73,7 @@ def value_range(cells: npt.NDArray[Any], *, is_full: bool = False) -> ValueRange
     between = third - first
     low, high = first - _BELOW * between, third + _ABOVE * between
     if between == 0 and median == 0:
-        # Nearly all are nothing: the few that are something tell the rest apart.
+        # Nearly all values are 0: scale by the positive ones.
         positive = sample[sample > 0]
         low, high = 0.0, float(np.quantile(positive, 0.9)) if len(positive) else most
     low, high = max(low, least), min(high, most)

@@ -1,4 +1,4 @@
-"""The QApplication: name, icon, language, theme. Made once per process."""
+"""Creates the QApplication with name, icon, language and theme, once per process."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 DESKTOP_FILE = "warpline"
 _STYLE = ("-style", "Fusion")
-"""Named to Qt, which `QApplication.setStyle` does at the price of the 566 constants of a style in Python."""
+"""Passed to Qt as an option, because `QApplication.setStyle` would create 566 style constants in Python."""
 
 
 def make_application(
     theme: str, language: str, arguments: Sequence[str] = (), *, is_themed: bool = True
 ) -> QApplication:
-    """The application of this process, made if there is none; speaks this language, wears this theme.
+    """The application of this process, created if needed, with this language and theme.
 
-    Both may be ``system``, which follows the desktop. With ``is_themed`` False the theme is only prepared: the first
-    window is made before it is applied.
+    Both may be ``system``, which follows the desktop. With ``is_themed`` False, the theme is only prepared and the
+    first window is created before it is applied.
     """
     existing = QApplication.instance()
     application = (
@@ -46,7 +46,7 @@ def make_application(
 
 
 def speak(application: QApplication, language: str) -> QTranslator | None:
-    """Let Qt's own texts (buttons of dialogs, file dialogs) follow; Qt brings its translations. What was installed."""
+    """Install Qt's own translations (dialog buttons, file dialogs). Returns the translator, None if there is none."""
     if language == ENGLISH:
         return None
     from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator

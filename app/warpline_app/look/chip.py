@@ -1,4 +1,4 @@
-"""A filter that holds, as a chip with a cross."""
+"""An active filter, shown as a chip."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warpline.i18n import tr
 
 
 class Chip(QFrame):
-    """One filter, with a cross that takes it away."""
+    """One active filter with a button that removes it."""
 
     def __init__(self, text: str, remove: Callable[[], None], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -26,7 +26,7 @@ class Chip(QFrame):
         self.close_button.setText("✕")
         self.close_button.setToolTip(tr("Remove this filter"))
         self.close_button.setAccessibleName(tr("Remove filter {text}", text=text))
-        # The signal carries whether the button is checked, which is nobody's filter.
+        # The signal passes the button's checked state, which `remove` does not take.
         self.close_button.clicked.connect(lambda _checked: remove())
         row = QHBoxLayout(self)
         row.setContentsMargins(9, 2, 3, 2)

@@ -1,4 +1,4 @@
-"""A label of one line that gives way: what does not fit is elided, and the tooltip has it all."""
+"""A one-line label that elides its text and shows it whole in the tooltip."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warpline_app.look.painting import contained
 
 
 class ElidedLabel(QLabel):
-    """Takes the room it is given and asks for none, so that a long text never widens a window."""
+    """Takes the width it gets and requests none, so long texts never widen a window."""
 
     def __init__(
         self,
@@ -30,20 +30,18 @@ class ElidedLabel(QLabel):
         return self.fontMetrics().horizontalAdvance(self.text()) > self.contentsRect().width()
 
     def minimumSizeHint(self) -> QSize:
-        """One line high, as narrow as it gets."""
         return QSize(0, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Show the whole text as a tooltip where there is no other."""
+        """Show the elided text as the tooltip unless another is set."""
         super().resizeEvent(event)
         if not self.toolTip() or self.toolTip() == self.text():
             self.setToolTip(self.text() if self.is_elided else "")
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The text, elided."""
         rect = self.contentsRect()
         text = self.fontMetrics().elidedText(self.text(), self._mode, rect.width())
-        # As a style does it, whose class alone would bring 566 constants into Python.
+        # Drawn directly: importing QStyle would create 566 constants in Python.
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(rect, int(self.alignment()), text)

@@ -1,4 +1,4 @@
-"""Names that stand under each other, cut so that different ones look different."""
+"""Shortens names listed together so that different names stay distinguishable."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from itertools import takewhile
 from PySide6.QtCore import Qt
 
 Fit = Callable[[int, str, Qt.TextElideMode], str]
-"""The place of a text, the text, and where to cut it: what fits there."""
+"""Shortens (index, text, where to cut) to the available width."""
 
 
 def elide_apart(texts: Sequence[str], fit: Fit) -> list[str]:
-    """What is shown of each text. The end is cut where that tells them apart, else the middle, else what they share."""
+    """The shortened texts. Cuts the end if the results differ, else the middle, else drops the common prefix."""
     shown = [fit(place, text, Qt.TextElideMode.ElideRight) for place, text in enumerate(texts)]
-    for places in _alike(texts, shown):
+    for places in _ambiguous(texts, shown):
         for place in places:
             shown[place] = fit(place, texts[place], Qt.TextElideMode.ElideMiddle)
-    for places in _alike(texts, shown):
+    for places in _ambiguous(texts, shown):
         letters = zip(*(texts[place] for place in places), strict=False)
         shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
         for place in places:
@@ -26,9 +26,9 @@ def elide_apart(texts: Sequence[str], fit: Fit) -> list[str]:
 
 
 def ends_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
-    """Names, and where several are called the same as much of the ends of their dotted paths as tells them apart."""
+    """The names; equal names of different paths become the shortest path endings that differ."""
     shown, parts = list(names), [path.split(".") for path in paths]
-    for places in _alike(paths, names):
+    for places in _ambiguous(paths, names):
         length = 1
         while length < max(len(parts[place]) for place in places):
             length += 1
@@ -40,9 +40,9 @@ def ends_apart(names: Sequence[str], paths: Sequence[str]) -> list[str]:
     return shown
 
 
-def _alike(texts: Sequence[str], shown: Sequence[str]) -> list[list[int]]:
-    """Places of different texts of which the same is shown."""
+def _ambiguous(texts: Sequence[str], shown: Sequence[str]) -> list[list[int]]:
+    """Groups of indices whose different texts are shown identically."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(shown):
         places.setdefault(text, []).append(place)
-    return [alike for alike in places.values() if len({texts[place] for place in alike}) > 1]
+    return [group for group in places.values() if len({texts[place] for place in group}) > 1]

@@ -1,4 +1,4 @@
-"""Qt's file dialog, all of it in the user's language."""
+"""Qt's file dialog, fully translated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from warpline.i18n import tr
 
 
 class FileDialog(QFileDialog):
-    """Qt's own, with the labels that its catalogues lack."""
+    """Adds the labels missing from Qt's catalogues."""
 
     def __init__(self, parent: QWidget | None = None, caption: str = "", directory: str = "") -> None:
         super().__init__(parent, caption, directory)

@@ -1,4 +1,4 @@
-"""Files that are dragged: from another program, from a tab, from a list of ours."""
+"""Dragging files from other programs, tabs and lists."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QWidget
 
 
 def local_files(data: QMimeData) -> list[Path]:
-    """The files of this machine that are dragged."""
+    """The dragged files that are on this machine."""
     urls = data.urls() if data.hasUrls() else []
     return [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
 
 
 def file_drag(path: Path, source: QWidget, picture: QPixmap) -> QDrag:
-    """A drag of a file as other programs make them, with a picture at the pointer; `QDrag.exec` begins it."""
+    """A drag of a file with a picture at the pointer, as file managers make it; `QDrag.exec` starts it."""
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
     drag = QDrag(source)

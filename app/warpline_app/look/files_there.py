@@ -1,4 +1,4 @@
-"""Paths that somebody typed or that settings remember, and times of files: nobody promised that they can be any."""
+"""Checks on typed or remembered paths, and file times, that never raise."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pathlib import Path
 
 
 def typed_path(text: str) -> Path:
-    """The path of a text, with ``~`` for the home folder; the text itself where nobody of that name is known."""
+    """The path of a text, with ``~`` expanded; unchanged if the user is unknown."""
     return Path(os.path.expanduser(text.strip()))
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path leads to something: not one that is too long, or leads into a folder that is closed.
+    """Whether the path exists; False if it is too long or its folder may not be read.
 
-    `Path.exists`, and the others likewise, raise where the system gives another reason than that nothing is there.
+    Unlike `Path.exists`, which raises for errors other than a missing file.
     """
     return os.path.exists(path)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path leads to a folder."""
+    """Whether the path is a folder."""
     return os.path.isdir(path)
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path leads to a file."""
+    """Whether the path is a file."""
     return os.path.isfile(path)
 
 
 def local_time(seconds: float) -> datetime:
-    """The local time of so many seconds since 1970, the first or last there is for one that no calendar has."""
+    """Local time of seconds since 1970, clamped to the range of `datetime`."""
     try:
         return datetime.fromtimestamp(seconds)
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Painting whose errors stay in one widget: Qt does not survive a painter that is still open when a picture is done."""
+"""Keeps paint errors inside one widget: Qt crashes if a painter is still open when painting ends."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from warpline_app.look.theme import ui_font
 
 W = TypeVar("W", bound=QWidget)
 
-_told: WeakKeyDictionary[QWidget, str] = WeakKeyDictionary()
-"""What each widget that cannot be painted said last."""
+_last_errors: WeakKeyDictionary[QWidget, str] = WeakKeyDictionary()
+"""The last error reported for each widget that failed to paint."""
 
 
 @contextmanager
 def painting(device: QPaintDevice) -> Iterator[QPainter]:
-    """A painter that is closed whatever happens."""
+    """A painter that is always closed."""
     painter = QPainter(device)
     try:
         yield painter
@@ -35,7 +35,7 @@ def painting(device: QPaintDevice) -> Iterator[QPainter]:
 
 @contextmanager
 def saved(painter: QPainter) -> Iterator[None]:
-    """What is changed of a painter inside is as before afterwards, whatever happens."""
+    """Save the painter's state and always restore it."""
     painter.save()
     try:
         yield
@@ -44,10 +44,10 @@ def saved(painter: QPainter) -> Iterator[None]:
 
 
 def contained(paint: Callable[[W, QPainter, QPaintEvent], None]) -> Callable[[W, QPaintEvent], None]:
-    """A ``paintEvent`` from a function that paints.
+    """Turn a paint function into a ``paintEvent`` that never raises.
 
-    When it raises, what it painted so far stays, the reason is written over it, and the error is told to
-    `sys.excepthook`: once, not with every frame.
+    On an error it keeps what was painted, writes the reason over it, and reports to `sys.excepthook` once, not at
+    every frame.
     """
 
     @functools.wraps(paint)
@@ -56,21 +56,21 @@ def contained(paint: Callable[[W, QPainter, QPaintEvent], None]) -> Callable[[W,
         try:
             with painting(target) as painter:
                 paint(widget, painter, event)
-        except Exception as error:  # none may leave a virtual function of Qt
-            tell_once(widget, error)
+        except Exception as error:  # no exception may leave a virtual function of Qt
+            report_once(widget, error)
             with painting(target) as painter:
                 _write(painter, target, str(error) or type(error).__name__)
         else:
-            _told.pop(widget, None)
+            _last_errors.pop(widget, None)
 
     return paint_event
 
 
-def tell_once(widget: QWidget, error: Exception) -> None:
-    """Tell `sys.excepthook` why a widget cannot be painted, unless that is what it was told last about this widget."""
+def report_once(widget: QWidget, error: Exception) -> None:
+    """Report a paint error to `sys.excepthook` unless it was the last one reported for this widget."""
     text = repr(error)
-    if _told.get(widget) != text:
-        _told[widget] = text
+    if _last_errors.get(widget) != text:
+        _last_errors[widget] = text
         sys.excepthook(type(error), error, error.__traceback__)
 
 
@@ -79,5 +79,7 @@ def _write(painter: QPainter, target: QWidget, reason: str) -> None:
     painter.setPen(appearance().theme.color("warning"))
     flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
     painter.drawText(
-        target.rect().adjusted(8, 0, -8, 0), flags, tr("cannot be drawn: {reason}", "timeline", reason=reason)
+        target.rect().adjusted(8, 0, -8, 0),
+        flags,
+        tr("cannot be drawn: {reason}", "timeline", reason=reason),
     )

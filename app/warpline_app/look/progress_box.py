@@ -1,4 +1,4 @@
-"""What is being done, how far it is, and a button that ends it: in the middle of an empty tab."""
+"""A progress display with a *Cancel* button, for the middle of an empty tab."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warpline_app.look.elided import ElidedLabel
 
 
 class ProgressBox(QWidget):
-    """Heading, bar, detail and *Cancel*; what more there is to show goes above the button."""
+    """Heading, bar, detail and *Cancel*; `add` puts more widgets above the button."""
 
     cancel_requested = Signal()
 
@@ -35,11 +35,11 @@ class ProgressBox(QWidget):
         self._column.addWidget(self.cancel, 0, Qt.AlignmentFlag.AlignLeft)
 
     def add(self, widget: QWidget) -> None:
-        """Show something more."""
+        """Insert a widget above the button."""
         self._column.insertWidget(self._column.count() - 1, widget)
 
     def report(self, fraction: float, text: str) -> None:
-        """Show how far it is."""
+        """Show the fraction done and what is being done."""
         if fraction > 0:
             self.bar.setRange(0, 1000)
             self.bar.setValue(round(1000 * min(fraction, 1.0)))
@@ -47,6 +47,6 @@ class ProgressBox(QWidget):
 
 
 def center_in(page: QWidget, box: ProgressBox) -> None:
-    """Lay a box out in the middle of an otherwise empty page."""
+    """Lay out a box in the middle of an otherwise empty page."""
     layout = QGridLayout(page)
     layout.addWidget(box, 0, 0, Qt.AlignmentFlag.AlignCenter)

@@ -1,4 +1,4 @@
-"""The style of what surrounds the timeline: tool row, chips, message bars, panel tabs, dialogs, empty state."""
+"""Style sheet of the widgets around the timeline: tool row, chips, message bars, panel tabs, dialogs, welcome page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def _mixed(theme: Theme, base: str, token: str, share: float) -> str:
 
 
 def style_sheet(theme: Theme) -> str:
-    """What the application's own widgets add to `theme.style_sheet`; they are addressed by object name."""
+    """What the application's own widgets add to `theme.style_sheet`, addressed by object name."""
     chip = _mixed(theme, "header", "selection", 0.20)
     error = _mixed(theme, "header", "copy_to_host", 0.16)
     warning = _mixed(theme, "header", "warning", 0.16)
     info = _mixed(theme, "header", "kernel", 0.16)
     hover = _mixed(theme, "header", "text", 0.08)
     edge = _mixed(theme, "header", "text", 0.45)
-    # Marks on the accent need the ink that reads on it, marks on the surface the ink of texts.
+    # Marks on the accent use the ink readable there; marks on the surface use the text ink.
     ink, ink_text = ("dark", "light") if theme.is_dark else ("light", "dark")
     icons = resources.path("icons").as_posix()
     return f"""

@@ -1,7 +1,7 @@
-"""Colours of the window: light, dark, high contrast, or what the system says.
+"""Colours of the window: light, dark, high contrast, or the desktop's choice.
 
-The surface is calm and the data loud: chrome has two greys, colour belongs to events, ``selection`` means selected
-and ``link`` means linked, and nothing else uses these two.
+The surface is calm, the data loud: two greys for the chrome, colour for events. ``selection`` only ever means
+selected, ``link`` only ever means linked.
 """
 
 from __future__ import annotations
@@ -48,17 +48,16 @@ _FAMILIES = {
     "neutral": "#8b93a1",
 }
 _HUES = ("#3252b6", "#d58647", "#248d81", "#b477ae", "#83b924", "#28c7e7", "#f9b2b7", "#67e8ce")
-# Categories that stand beside each other, and hues of names, differ by five of L* and more: in grey, and to eyes that
-# mix up red and green or blue and yellow, they are told apart too. No hue of a name is that of a category: they share
-# pictures, and a name would be taken for one.
+# Neighbouring categories and name hues differ by at least 5 L*, so they stay distinct in grey and for colour-blind
+# eyes. No name hue equals a category's colour: both appear in the same picture.
 
 
 @frozen
 class Theme:
     """The colours of one appearance as ``#rrggbb``.
 
-    ``families`` maps the colour families of kinds (and what they split into: copies by direction, thread states)
-    to a colour; ``hues`` colour names of operators, ranges and threads.
+    ``families`` maps colour families of kinds, copy directions and thread states to colours; ``hues`` colour the
+    names of operators, ranges and threads.
     """
 
     name: str
@@ -81,11 +80,11 @@ class Theme:
     hues: tuple[str, ...] = _HUES
 
     def color(self, token: str, alpha: int = 255) -> QColor:
-        """A token (``canvas``) or a colour family (``kernel``) as a colour. Raises KeyError for another word."""
+        """Colour of a token (``canvas``) or colour family (``kernel``). Raises KeyError for an unknown name."""
         return QColor(_color(self.hex(token), alpha))
 
     def hex(self, token: str) -> str:
-        """A token or a colour family as ``#rrggbb``. Raises KeyError for another word."""
+        """``#rrggbb`` of a token or colour family. Raises KeyError for an unknown name."""
         value = self.families.get(token)
         if value is None:
             value = vars(self).get(token)
@@ -94,11 +93,11 @@ class Theme:
         return value
 
     def rgb(self, token: str) -> int:
-        """A token or a colour family as 0xffrrggbb."""
+        """0xffrrggbb of a token or colour family."""
         return to_rgb(self.hex(token))
 
     def family(self, name: str) -> str:
-        """The colour of a family, that of ``neutral`` when the theme does not know it (a plugin's kind)."""
+        """Colour of a family; the ``neutral`` colour for families the theme does not know (a plug-in's kind)."""
         return self.families.get(name, self.families["neutral"])
 
 
@@ -209,7 +208,7 @@ _BY_NAME = {theme.name: theme for theme in (LIGHT, DARK, CONTRAST, CONTRAST_LIGH
 
 
 def theme_by_name(name: str) -> Theme:
-    """The theme of this name; ``system`` follows the desktop. Raises KeyError for another word."""
+    """The theme of this name; ``system`` follows the desktop. Raises KeyError for an unknown name."""
     if name == "system":
         app = QGuiApplication.instance()
         if isinstance(app, QGuiApplication) and app.styleHints().colorScheme() == Qt.ColorScheme.Light:
@@ -219,7 +218,7 @@ def theme_by_name(name: str) -> Theme:
 
 
 def to_rgb(text: str) -> int:
-    """0xffrrggbb of ``#rrggbb``."""
+    """Convert ``#rrggbb`` to 0xffrrggbb."""
     return 0xFF000000 | int(text[1:], 16)
 
 
@@ -238,7 +237,7 @@ def contrast_ratio(a: int, b: int) -> float:
 
 @cache
 def mix(a: int, b: int, share: float) -> int:
-    """``a`` with ``share`` of ``b``, as 0xffrrggbb."""
+    """``a`` blended with ``share`` of ``b``, as 0xffrrggbb."""
     result = 0xFF000000
     for shift in (16, 8, 0):
         x, y = (a >> shift) & 0xFF, (b >> shift) & 0xFF
@@ -248,7 +247,7 @@ def mix(a: int, b: int, share: float) -> int:
 
 @cache
 def ui_font(pixel_size: int = 12, *, bold: bool = False) -> QFont:
-    """The font of the interface at a size in pixels; shared, so copy it before changing it."""
+    """The interface font at a size in pixels. It is shared: copy it before changing it."""
     font = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont))
     font.setPixelSize(pixel_size)
     font.setBold(bold)
@@ -256,7 +255,7 @@ def ui_font(pixel_size: int = 12, *, bold: bool = False) -> QFont:
 
 
 def palette(theme: Theme) -> QPalette:
-    """The palette of Qt's own widgets."""
+    """The palette for Qt's own widgets."""
     result = QPalette()
     role = QPalette.ColorRole
     for where, token in (
@@ -283,12 +282,12 @@ def palette(theme: Theme) -> QPalette:
 
 
 def wash(theme: Theme, token: str = "selection", share: float = 0.22) -> str:
-    """A light wash of a token over the panel, as ``#rrggbb`` (rows of tables that are singled out)."""
+    """The panel colour tinted with a token, as ``#rrggbb``, for highlighted table rows."""
     return f"#{mix(theme.rgb('panel'), theme.rgb(token), share) & 0xFFFFFF:06x}"
 
 
 def style_sheet(theme: Theme) -> str:
-    """The style sheet of the chrome: flat, hairlines, tabs as plain text with an accent underline."""
+    """Style sheet of the chrome: flat, hairlines, tabs as plain text with an accent underline."""
     selected = wash(theme)
     return f"""
     QMainWindow, QDialog {{ background: {theme.header}; }}

@@ -1,4 +1,4 @@
-"""Texts of several lines: names without spaces break too, numbers stay with their units."""
+"""Multi-line labels: long names may break, numbers stay with their units."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NO_BREAK = "\u00a0"
 
 
 def breakable(text: str) -> str:
-    """The text with places to break after punctuation: names of templates and files have no spaces."""
+    """The text with break opportunities after punctuation; names of templates and files have no spaces."""
     return _BREAKS.sub(rf"\1{_NO_SPACE}", text)
 
 
 def prose(text: str) -> str:
-    """A sentence that fits any width: long names in it have places to break, a number and its unit have none."""
+    """The sentence with break opportunities in long names, and none between a number and its unit."""
     broken = _HUMPS.sub(_NO_SPACE, _OPENED.sub("", breakable(_UNITS.sub(_NO_BREAK, text))))
     return _LONG.sub(rf"\g<0>{_NO_SPACE}", broken)
 
 
 class WrappedLabel(QLabel):
-    """A plain sentence in as many lines as its width makes of it; `text` is as it was given."""
+    """A plain sentence wrapped to its width; `text` returns the original."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(prose(text), parent)
@@ -38,10 +38,10 @@ class WrappedLabel(QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
     def text(self) -> str:
-        """The sentence without places to break."""
+        """The sentence as it was set, without break characters."""
         return self._given
 
     def setText(self, text: str) -> None:
-        """Another sentence."""
+        """Set the sentence."""
         self._given = text
         super().setText(prose(text))

@@ -159,12 +159,12 @@ def test_a_row_of_a_table_leads_to_the_longest_event_of_both(qtbot: QtBot, page:
 def test_differences_are_lit_and_search_is_in_both(
     qtbot: QtBot, window: MainWindow, page: ComparisonPage
 ) -> None:
-    page.controls.light.setChecked(True)
+    page.controls.highlight.setChecked(True)
     for view, kernel in zip(page.views, ("gemm_128x64", "gemm_256x64"), strict=True):
         strings = view.document.capture.strings
         assert strings.id("enumerate(DataLoader)#_next_data") in view.state.highlight
         assert strings.id(kernel) not in view.state.highlight
-    page.controls.light.setChecked(False)
+    page.controls.highlight.setChecked(False)
     assert not page.views[0].state.highlight
     page.views[0].setFocus()
     window.tool_row.search.setText("collate")
@@ -299,7 +299,7 @@ def test_a_bar_of_waits_lights_the_thread_while_it_waited(
         assert view.state.selection in lit.rows.tolist()
         assert not view.state.highlight
     # What is lit next takes its place.
-    page.controls.light.setChecked(True)
+    page.controls.highlight.setChecked(True)
     assert all(view.state.lit is None for view in page.views)
 
 

@@ -110,8 +110,8 @@ def test_ranks_that_have_nothing_to_show_say_why(page: JobPage) -> None:
         assert color_at(page.canvas, (row, STEPS - 1)).rgb() == missing_color(page.canvas.theme)
         assert len(cell_lines(board, (row, 0))) == 2
     assert board.map.ranks[failed].reason in cell_lines(board, (failed, 0))[1]
-    assert "1 failed" in page.controls.said.text()
-    assert board.map.ranks[failed].reason in page.controls.said.toolTip()
+    assert "1 failed" in page.controls.summary.text()
+    assert board.map.ranks[failed].reason in page.controls.summary.toolTip()
 
 
 def test_pointing_at_a_cell_tells_rank_step_value_and_how_far_that_is_from_the_others(
@@ -334,9 +334,9 @@ def test_sorting_by_host_keeps_machines_together_and_those_without_one_last(
     top = page.canvas.rect_of((row_of(page, 1), 0)).top()
     assert top == page.canvas.rect_of((row_of(page, 4), 0)).bottom()
     # A second file of a rank is named, and no row of its own.
-    assert "2 hosts" in page.controls.said.text()
-    assert "1 file left out" in page.controls.said.text()
-    assert "rank_1.h5 is that rank, too" in page.controls.said.toolTip()
+    assert "2 hosts" in page.controls.summary.text()
+    assert "1 file left out" in page.controls.summary.text()
+    assert "rank_1.h5 is that rank, too" in page.controls.summary.toolTip()
 
 
 def test_the_map_goes_elsewhere_as_values_and_as_a_picture(page: JobPage, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
-from warpline_app.look.painting import contained, painting, tell_once
+from warpline_app.look.painting import contained, painting, report_once
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis
@@ -255,7 +255,7 @@ class Canvas(QWidget):
                 self.render_frame()
         except Exception as error:  # none may leave a virtual function of Qt: told, and the old frame stays
             self._is_kept = True
-            tell_once(self, error)
+            report_once(self, error)
             return
         self._paint(event)
         self.frame_drawn.emit()

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from warpline.i18n import tr, translated
 from warpline.model import format_duration
-from warpline_app.look.painting import contained, saved, tell_once
+from warpline_app.look.painting import contained, report_once, saved
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
 from warpline_app.open.background import Job
 from warpline_app.timeline.draw.cause_look import CauseLook, cause_looks, fill_cause
@@ -111,7 +111,7 @@ class PathLane(QWidget):
     def _failed(self, error: Exception) -> None:
         self.missing = str(error) or type(error).__name__
         self._is_known = True
-        tell_once(self, error)
+        report_once(self, error)
         self._ended()
 
     def _ended(self) -> None:

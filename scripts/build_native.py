@@ -47,10 +47,23 @@ class Helper(NamedTuple):
         return [f"{self.root}/{package}/native" for package in (self.package, *self.shared)]
 
 
-_IMPORTERS = ("warpline/interchange/framework",)
+def _importer_helpers(root: Path) -> list[Helper]:
+    """A library for each format whose folder has C, named after the folder. All share the framework's headers."""
+    interchange = root / "capture/warpline/interchange"
+    return [
+        Helper(
+            "capture",
+            native.parent.relative_to(root / "capture").as_posix(),
+            f"libwarpline_{native.relative_to(interchange).parts[0]}.so",
+            ("warpline/interchange/framework",),
+        )
+        for native in sorted(interchange.glob("*/**/native"))
+        if native.parent.name != "framework"
+    ]
+
+
 HELPERS = (
-    Helper("capture", "warpline/interchange/trace_json", "libwarpline_scan.so", _IMPORTERS),
-    Helper("capture", "warpline/interchange/nsys/tables", "libwarpline_sqlite.so", _IMPORTERS),
+    *_importer_helpers(Path(__file__).resolve().parents[1]),
     Helper("capture", "warpline/storage/columns", "libwarpline_guard.so"),
     Helper("capture", "warpline/storage/index", "libwarpline_strip.so"),
     Helper("capture", "warpline/storage/write", "libwarpline_packing.so"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpline.interchange.joining_ranks import RankCapture, join_captures
+from warpline.interchange.joining.ranks import RankCapture, join_captures
 from warpline.library.opening import Opened, open_path
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage import ConversionCache, open_capture

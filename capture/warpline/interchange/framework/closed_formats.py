@@ -1,191 +1,180 @@
-"""Formats of other tools that Warpline does not read: recognised by content, and told how they can be brought in."""
+"""Formats that Warpline recognises but does not read: the name of each, and how to get something that it does read."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
+from warpline.interchange.framework.protobuf import ProtobufError, read_varint
+
+Matcher = Callable[[bytes, Path], bool]
+"""Decides by the beginning of the unpacked content; the path is for what the content leaves open."""
 
 _SQLITE = b"SQLite format 3\x00"
 _HTML_TRACE = re.compile(rb'class="trace-data"|<script[^>]*trace-data|trace_event_clock_sync')
 _FTRACE_LINE = re.compile(rb"^ *.{1,40}-\d+ +(\( *[\d-]+\) )?\[\d{3}\].* \d+\.\d{6,9}: +\w+: ", re.MULTILINE)
 _PERF_SCRIPT_LINE = re.compile(rb"^.{0,32}?\d+(/\d+)? +(\[\d{3}\] +)?\d+\.\d{6,9}: +", re.MULTILINE)
-_PERFETTO_PACKET = 0x0A
-"""Field 1 of a trace, length delimited: the first byte of Perfetto's files."""
+_RECIPE_HEADER = re.compile(rb'"?(Start \(ns\)|Name|Range Name|Time \(%\))"?,')
 _XPLANE_NAMES = (b"/host:metadata", b"/host:CPU", b"/device:GPU", b"/device:TPU", b"Task Environment")
 
 
-@dataclass(frozen=True)
-class _Closed:
-    """One format: what it is called, how its content is known, what to do (``{file}`` is the path, quoted)."""
-
-    title: Callable[[], str]
-    is_it: Callable[[bytes, Path], bool]
-    remedy: Callable[[str], str]
+def _starts_with(*prefixes: bytes) -> Matcher:
+    return lambda head, _path: head.startswith(prefixes)
 
 
-def _is_sqlite_of(pattern: bytes) -> Callable[[bytes, Path], bool]:
-    # The statements that made the tables stand in the first pages.
-    found = re.compile(rb"CREATE (TABLE|VIEW) [\"`]?" + pattern, re.IGNORECASE)
-    return lambda head, _path: head.startswith(_SQLITE) and found.search(head) is not None
+def _matches(pattern: bytes) -> Matcher:
+    compiled = re.compile(pattern)
+    return lambda head, _path: compiled.match(head) is not None
+
+
+def _is_sqlite_with(table: bytes) -> Matcher:
+    # The first pages hold the statements that created the tables.
+    statement = re.compile(rb"CREATE (TABLE|VIEW) [\"`]?" + table, re.IGNORECASE)
+    return lambda head, _path: head.startswith(_SQLITE) and statement.search(head) is not None
 
 
 def _is_xplane(head: bytes, _path: Path) -> bool:
-    """A protobuf whose field 1 is a plane (id, name …), the first of them with one of XLA's names."""
+    # Field 1 is a plane (id, name …); one of XLA's names stands in the first.
     return head[:1] == b"\x0a" and any(name in head[:64] for name in _XPLANE_NAMES)
 
 
-def _is_perfetto(head: bytes, path: Path) -> bool:
-    """A protobuf of packets, each field 1 with its length, as far as a few packets go."""
-    if _is_xplane(head, path):
-        return False
-    at, packets = 0, 0
-    while at < len(head) and packets < 8:
-        if head[at] != _PERFETTO_PACKET:
+def _is_perfetto(head: bytes, _path: Path) -> bool:
+    """Whether the first fields are all packets: field 1, each with its length."""
+    position = packets = 0
+    while position < len(head) and packets < 8:
+        if head[position] != 0x0A:
             return False
-        length, at = _varint(head, at + 1)
-        if length is None:
+        try:
+            length, position = read_varint(head, position + 1)
+        except ProtobufError:
             return False
-        at += length
+        position += length
         packets += 1
-    return packets >= 3 or (packets > 0 and at == len(head))
-
-
-def _varint(data: bytes, at: int) -> tuple[int | None, int]:
-    value = 0
-    for shift in range(0, 35, 7):
-        if at >= len(data):
-            return None, at
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    return None, at
+    return packets >= 3 or (packets > 0 and position == len(head))
 
 
 def _text(head: bytes) -> bytes:
     return head[: 1 << 16] if b"\x00" not in head[: 1 << 12] else b""
 
 
-def _is_ftrace(head: bytes, _path: Path) -> bool:
+def _plain_text(head: bytes) -> bytes:
     text = _text(head)
-    return text.startswith((b"# tracer:", b"TRACE:")) or (
-        not text.lstrip().startswith((b"{", b"[", b"<")) and _FTRACE_LINE.search(text) is not None
-    )
+    return b"" if text.lstrip().startswith((b"{", b"[", b"<")) else text
+
+
+def _is_ftrace(head: bytes, _path: Path) -> bool:
+    return _text(head).startswith((b"# tracer:", b"TRACE:")) or bool(_FTRACE_LINE.search(_plain_text(head)))
 
 
 def _is_perf_script(head: bytes, _path: Path) -> bool:
-    text = _text(head)
-    return b"# captured on" in text[:4096] or (
-        not text.lstrip().startswith((b"{", b"[", b"<")) and _PERF_SCRIPT_LINE.match(text) is not None
-    )
-
-
-def _by_traceconv(file: str) -> str:
-    return tr(
-        "Perfetto's traceconv makes a trace of it that Warpline imports: {command}",
-        command=f"traceconv json {file} trace.json",
-    )
-
-
-def _by_warpline(_file: str) -> str:
-    return tr(
-        "Warpline records programs itself, without root: {command}", command="warpline record -- COMMAND"
-    )
+    return b"# captured on" in _text(head)[:4096] or bool(_PERF_SCRIPT_LINE.match(_plain_text(head)))
 
 
 def _is_systrace(head: bytes, _path: Path) -> bool:
-    return head.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html")) and (
-        _HTML_TRACE.search(head) is not None or _FTRACE_LINE.search(_text(head)) is not None
-    )
+    is_page = head.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html"))
+    return is_page and bool(_HTML_TRACE.search(head) or _FTRACE_LINE.search(_text(head)))
 
 
 def _is_recipe(head: bytes, path: Path) -> bool:
-    """Parquet tables, and CSV tables (of nsys stats, packed or not) that begin with one of the known columns."""
-    if head.startswith(b"PAR1"):
-        return True
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return ".csv" in path.name
-    return re.match(rb'"?(Start \(ns\)|Name|Range Name|Time \(%\))"?,', head) is not None
+    """Whether it is a Parquet table, or a CSV table (plain or xz) of ``nsys stats``."""
+    is_packed_table = head.startswith(b"\xfd7zXZ\x00") and ".csv" in path.name
+    return head.startswith(b"PAR1") or is_packed_table or _RECIPE_HEADER.match(head) is not None
 
 
-_FORMATS: tuple[_Closed, ...] = (
-    _Closed(
-        lambda: tr("data of perf record"),
-        lambda head, _path: head.startswith((b"PERFILE2", b"2ELIFREP")),
-        _by_warpline,
+class ClosedFormat(NamedTuple):
+    """A row of the table. ``{file}`` in the command stands for the quoted path."""
+
+    title: str
+    matches: Matcher
+    advice: str
+    command: str
+
+
+_CONVERT = english("Convert it with Perfetto's traceconv and open the result")
+_CONVERT_TWICE = english("Convert it in two steps and open the result")
+_RECORD = english("Record the program with Warpline instead, without root")
+
+CLOSED_FORMATS = (
+    ClosedFormat(
+        english("a perf.data file of perf record"),
+        _starts_with(b"PERFILE2", b"2ELIFREP"),
+        _RECORD,
+        "warpline record -- COMMAND",
     ),
-    _Closed(
-        lambda: tr("data of trace-cmd"),
-        lambda head, _path: head.startswith(b"\x17\x08\x44tracing"),
-        lambda file: tr(
-            "print it, and let Perfetto's traceconv make a trace of it that Warpline imports: {command}",
-            command=f"trace-cmd report {file} > trace.txt && traceconv json trace.txt trace.json",
-        ),
+    ClosedFormat(
+        english("a trace.dat file of trace-cmd"),
+        _starts_with(b"\x17\x08\x44tracing"),
+        _CONVERT_TWICE,
+        "trace-cmd report {file} > trace.txt && traceconv json trace.txt trace.json",
     ),
-    _Closed(
-        lambda: tr("a database of ROCm's rocmProfileData"),
-        _is_sqlite_of(rb"rocpd_(api|op|string)\b[\"`]? *\("),
-        lambda file: tr(
-            "its own tool makes a trace of it that Warpline imports: {command}",
-            command=f"python rpd2tracing.py {file} trace.json",
-        ),
+    ClosedFormat(
+        english("a database of ROCm's rocmProfileData"),
+        _is_sqlite_with(rb"rocpd_(api|op|string)\b[\"`]? *\("),
+        english("Convert it with rocmProfileData's own tool and open the result"),
+        "python rpd2tracing.py {file} trace.json",
     ),
-    _Closed(
-        lambda: tr("a database of ROCm's rocprofv3"),
-        _is_sqlite_of(rb"rocpd_"),
-        lambda file: tr(
-            "convert it in two steps, and import the result: {command}",
-            command=f"rocpd convert -i {file} -f pftrace -o trace, traceconv json trace.pftrace trace.json",
-        ),
+    ClosedFormat(
+        english("a database of ROCm's rocprofv3"),
+        _is_sqlite_with(rb"rocpd_"),
+        _CONVERT_TWICE,
+        "rocpd convert -i {file} -f pftrace -o trace && traceconv json trace.pftrace trace.json",
     ),
-    _Closed(
-        lambda: tr("a database of Ascend's profiler"),
-        _is_sqlite_of(rb"(CANN_API|COMPUTE_TASK_INFO|PYTORCH_API)"),
-        lambda _file: tr("import the trace it writes beside it: {command}", command="trace_view.json"),
+    ClosedFormat(
+        english("a database of Ascend's profiler"),
+        _is_sqlite_with(rb"(CANN_API|COMPUTE_TASK_INFO|PYTORCH_API)"),
+        english("Open the trace that the profiler wrote beside it"),
+        "warpline import trace_view.json -o run.h5",
     ),
-    _Closed(
-        lambda: tr("output of ROCm's rocprofv3"),
-        lambda head, _path: re.match(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:', head) is not None,
-        lambda _file: tr(
-            "let it write a Perfetto trace, convert that, and import the result: {command}",
-            command="rocprofv3 --output-format pftrace …, traceconv json FILE.pftrace trace.json",
-        ),
+    ClosedFormat(
+        english("JSON output of ROCm's rocprofv3"),
+        _matches(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:'),
+        english("Record again as a Perfetto trace, convert that, and open the result"),
+        "rocprofv3 --output-format pftrace … && traceconv json FILE.pftrace trace.json",
     ),
-    _Closed(
-        lambda: tr("an XPlane profile of XLA (JAX, TensorFlow)"),
+    ClosedFormat(
+        english("an XPlane profile of XLA (JAX, TensorFlow)"),
         _is_xplane,
-        lambda _file: tr(
-            "JAX writes a trace that Warpline imports, perfetto_trace.json.gz, with {command}",
-            command="jax.profiler.trace(folder, create_perfetto_trace=True)",
-        ),
+        english("Let JAX also write perfetto_trace.json.gz and open that"),
+        "jax.profiler.trace(folder, create_perfetto_trace=True)",
     ),
-    _Closed(lambda: tr("a trace of Android's systrace"), _is_systrace, _by_traceconv),
-    _Closed(lambda: tr("text of ftrace"), _is_ftrace, _by_traceconv),
-    _Closed(lambda: tr("text of perf script"), _is_perf_script, _by_warpline),
-    _Closed(lambda: tr("a Perfetto trace"), _is_perfetto, _by_traceconv),
-    _Closed(
-        lambda: tr("a table of a recipe of Nsight Systems, not a recording"),
+    ClosedFormat(
+        english("an HTML page of Android's systrace"),
+        _is_systrace,
+        _CONVERT,
+        "traceconv json {file} trace.json",
+    ),
+    ClosedFormat(english("ftrace text"), _is_ftrace, _CONVERT, "traceconv json {file} trace.json"),
+    ClosedFormat(
+        english("text output of perf script"), _is_perf_script, _RECORD, "warpline record -- COMMAND"
+    ),
+    # Many protobuf files begin like packets, so this comes after the other one.
+    ClosedFormat(english("a Perfetto trace"), _is_perfetto, _CONVERT, "traceconv json {file} trace.json"),
+    ClosedFormat(
+        english("a table of an Nsight Systems recipe, not a recording"),
         _is_recipe,
-        lambda _file: tr(
-            "import the recording it was made from: {command}",
-            command="nsys export --type sqlite FILE.nsys-rep",
-        ),
+        english("Export the report that it was made from and open the result"),
+        "nsys export --type sqlite FILE.nsys-rep",
     ),
 )
+"""The first row that matches names the file. An importer that is surer than `POSSIBLE` comes before all of them."""
 
 
 def why_closed(head: bytes, path: Path) -> str | None:
-    """One line that names the format and says how to bring the file in; None for everything else.
+    """What the file is and what to do, in one line; None when no closed format matches.
 
     ``head`` is the beginning of the unpacked content.
     """
-    for closed in _FORMATS:
-        if closed.is_it(head, path):
-            return f"{path}: {closed.title()}; {closed.remedy(shlex.quote(str(path)))}"
+    for closed in CLOSED_FORMATS:
+        if closed.matches(head, path):
+            return tr(
+                "{path}: {format}, which Warpline cannot read. {advice}: {command}",
+                path=path,
+                format=translated(closed.title),
+                advice=translated(closed.advice),
+                command=closed.command.replace("{file}", shlex.quote(str(path))),
+            )
     return None

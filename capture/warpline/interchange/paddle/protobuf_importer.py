@@ -24,6 +24,20 @@ from warpline.interchange.framework.columns import (
     texts,
 )
 from warpline.interchange.framework.importer import CERTAIN, ImportOptions, ImportSummary
+from warpline.interchange.framework.protobuf import (
+    FieldStream,
+    Message,
+    ProtobufError,
+    Value,
+    float_of,
+    integer_of,
+    integers_of,
+    message_of,
+    read_fields,
+    signed,
+    text_of,
+)
+from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, unpacked
 from warpline.interchange.paddle.columns import (
     MEMORY_CATEGORIES,
     RANGE,
@@ -32,15 +46,6 @@ from warpline.interchange.paddle.columns import (
     device_of_place,
 )
 from warpline.interchange.paddle.converter import PaddleConverter
-from warpline.interchange.paddle.wire import (
-    WireError,
-    float32,
-    integer_of,
-    message_of,
-    read_fields,
-    signed,
-    text_of,
-)
 from warpline.interchange.torch.columns import API, KERNEL, MEMCPY, MEMORY, MEMSET, PHASE
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, Piece
@@ -50,11 +55,12 @@ from warpline.model.progress import IsCancelled, Progress, check_cancelled
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-Message = dict[int, int | bytes]
-
-_MAX_BYTES = 4 << 30
 _BATCH = 20_000
 _ROOT = "root node"
+_VERSION, _THREAD, _EXTRA_INFO, _DEVICE = 1, 3, 4, 5
+"""Fields of the profile."""
+_NODE = 2
+"""The field of a thread's tree that holds one host node."""
 _KERNEL_NUMBERS = {
     4: "grid_x", 5: "grid_y", 6: "grid_z", 1: "block_x", 2: "block_y", 3: "block_z", 9: "registers",
 }  # fmt: skip
@@ -91,30 +97,30 @@ class ProtobufImporter:
         cancelled: IsCancelled,
     ) -> ImportSummary:
         """See `Importer.convert`."""
-        if path.stat().st_size > _MAX_BYTES:
-            raise ImportFormatError(
-                tr("{path}: too large; export the profile with export_chrome_tracing instead", path=path)
-            )
-        content = path.read_bytes()
         converter = PaddleConverter(builder, options)
-        state = StreamState(bytes_read=len(content))
-        done = 0
+        state = StreamState()
+        size = max(1, path.stat().st_size)
         rows: list[Row] = []
-        for row in _rows(content, state):
-            rows.append(row)
-            if len(rows) >= _BATCH:
-                check_cancelled(cancelled)
-                done += len(rows)
-                converter.absorb(_piece(rows))
-                rows = []
-                progress(
-                    0.5, tr_n("{count:,} event of {name}", "{count:,} events of {name}", done, name=path.name)
-                )
+        with path.open("rb") as file:
+            for row in _rows(FieldStream(unpacked(file, path), enter={(_THREAD,)}), state):
+                rows.append(row)
+                if len(rows) >= _BATCH:
+                    check_cancelled(cancelled)
+                    converter.absorb(_piece(rows))
+                    rows = []
+                    count = converter.events
+                    progress(
+                        file.tell() / size,
+                        tr_n(
+                            "{count:,} event of {name}", "{count:,} events of {name}", count, name=path.name
+                        ),
+                    )
         converter.absorb(_piece(rows))
         if not converter.events:
             raise ImportFormatError(
                 tr(
-                    "{path}: no events in it; export the profile with export_chrome_tracing instead",
+                    "{path}: a Paddle profile without events. Export it again with "
+                    "paddle.profiler.export_chrome_tracing(folder)",
                     path=path,
                 )
             )
@@ -135,24 +141,25 @@ class Row(msgspec.Struct, gc=False):
     detail: Message
 
 
-def _rows(content: bytes, state: StreamState) -> Iterator[Row]:
+def _rows(fields: FieldStream, state: StreamState) -> Iterator[Row]:
     extra: dict[str, str] = {}
     devices: list[dict[str, Any]] = []
     try:
-        for number, value in read_fields(content):
-            if number == 1:
+        for path, value in fields:
+            if value is None:
+                continue
+            if path == (_VERSION,):
                 state.header["schemaVersion"] = text_of(value)
-            elif number == 3 and isinstance(value, bytes):
-                for field, node in read_fields(value):
-                    if field == 2 and isinstance(node, bytes):
-                        yield from _node_rows(node)
-            elif number == 4:
+            elif path == (_THREAD, _NODE) and isinstance(value, bytes):
+                yield from _node_rows(value)
+            elif path == (_EXTRA_INFO,):
                 pair = message_of(value)
                 extra[text_of(pair.get(1, b""))] = text_of(pair.get(2, b""))
-            elif number == 5:
+            elif path == (_DEVICE,):
                 devices.append(_device(message_of(value)))
-    except WireError as error:
+    except (ProtobufError, *UNPACKING_ERRORS) as error:
         state.truncated = english("the protobuf message is damaged or ends early ({error})", error=error)
+    state.bytes_read = fields.position
     state.header["ExtraInfo"] = extra
     state.header["deviceProperties"] = devices
 
@@ -290,15 +297,15 @@ def _add_device_columns(name: str, group: Group, rows: Sequence[Row]) -> None:
                 for row in rows
             ]
         )
-        numbers["blocks"] = floats([float32(row.detail.get(15, 0)) for row in rows])
-        numbers["warps"] = floats([float32(row.detail.get(16, 0)) for row in rows])
+        numbers["blocks"] = floats([float_of(row.detail.get(15, 0)) for row in rows])
+        numbers["warps"] = floats([float_of(row.detail.get(16, 0)) for row in rows])
     else:
         numbers["bytes"] = integers([row.detail.get(1) for row in rows])
         if name == MEMSET:
             numbers["value"] = integers([row.detail.get(3) for row in rows])
 
 
-def _shapes(value: int | bytes | None) -> str:
+def _shapes(value: Value | None) -> str:
     """``{"X": [[2, 3]]}`` of an operator's input shapes; "" without any."""
     try:
         keys, vectors = _keyed(value)
@@ -310,22 +317,22 @@ def _shapes(value: int | bytes | None) -> str:
             ]
             for vector in vectors
         ]
-    except WireError:
+    except ProtobufError:
         return ""
     return msgspec.json.encode(dict(zip(keys, shapes, strict=False))).decode() if keys else ""
 
 
-def _dtypes(value: int | bytes | None) -> str:
+def _dtypes(value: Value | None) -> str:
     """``{"X": ["float32"]}`` of an operator's inputs; "" without any."""
     try:
         keys, vectors = _keyed(value)
         types = [[text_of(dtype) for field, dtype in read_fields(vector) if field == 1] for vector in vectors]
-    except WireError:
+    except ProtobufError:
         return ""
     return msgspec.json.encode(dict(zip(keys, types, strict=False))).decode() if keys else ""
 
 
-def _keyed(value: int | bytes | None) -> tuple[list[str], list[bytes]]:
+def _keyed(value: Value | None) -> tuple[list[str], list[bytes]]:
     keys: list[str] = []
     vectors: list[bytes] = []
     if isinstance(value, bytes):
@@ -338,8 +345,7 @@ def _keyed(value: int | bytes | None) -> tuple[list[str], list[bytes]]:
 
 
 def _numbers(shape: bytes) -> list[int]:
-    """Repeated numbers, one field each (proto2 does not pack them)."""
-    return [signed(size) for field, size in read_fields(shape) if field == 1 and isinstance(size, int)]
+    return [signed(size) for field, value in read_fields(shape) if field == 1 for size in integers_of(value)]
 
 
 importer = ProtobufImporter()

@@ -16,7 +16,7 @@ from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces,
 
 Int64Array = npt.NDArray[np.int64]
 
-LIBRARY = Path(__file__).parent / "libwarpline_scan.so"
+LIBRARY = Path(__file__).parent / "libwarpline_trace_json.so"
 _FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern")
 
 

@@ -65,11 +65,11 @@ CLOSED = {
         "traceconv json",
     ),
     f"{RECIPES}nvtx_gpu_proj_trace/trace.parquet": (
-        "recipe of Nsight Systems",
+        "Nsight Systems recipe",
         "nsys export",
     ),
     f"{RECIPES}report_nvtx_pushpop_trace.csv.xz": (
-        "recipe of Nsight Systems",
+        "Nsight Systems recipe",
         "nsys export",
     ),
 }

@@ -25,7 +25,6 @@ from tests.unit.interchange.import_tools import (
 
 from warpline.interchange import detect
 from warpline.interchange.paddle.columns import device_of_place, plain_name
-from warpline.interchange.paddle.wire import WireError, read_fields
 from warpline.model import ImportFormatError
 from warpline.storage import Capture
 
@@ -191,10 +190,3 @@ def test_a_cut_protobuf_file_keeps_its_beginning(data_dir: Path, tmp_path: Path)
     damaged[len(content) // 2] ^= 0x55
     capture = imported(tmp_path, text_file(tmp_path, bytes(damaged), "damaged.pb"))
     assert 0 < len(capture.events) <= whole
-
-
-def test_the_wire_format_refuses_nonsense() -> None:
-    assert list(read_fields(b"\x08\x96\x01\x12\x02hi")) == [(1, 150), (2, b"hi")]
-    for message in (b"\x12\x05hi", b"\x08", b"\x0b", b"\x00\x01", b"\x08" + b"\xff" * 11):
-        with pytest.raises(WireError):
-            list(read_fields(message))

@@ -13,7 +13,7 @@ from warpline.compiled import load
 from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
 from warpline.interchange.nsys.tables.access import Batch
 
-LIBRARY = Path(__file__).parent / "libwarpline_sqlite.so"
+LIBRARY = Path(__file__).parent / "libwarpline_nsys.so"
 INTEGER, REAL, TEXT = range(3)
 
 _FUNCTIONS = ("step", "column_type", "column_int64", "column_double", "column_blob", "column_bytes")

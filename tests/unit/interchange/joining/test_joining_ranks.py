@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.benchmarks.jobs.generate_job import JobPlan, write_job
 
 from warpline.interchange.framework.ranks import alignment_reason
-from warpline.interchange.joining_ranks import RankCapture, join_captures
+from warpline.interchange.joining.ranks import RankCapture, join_captures
 from warpline.storage import open_capture
 
 SHIFT_NS = 5_000

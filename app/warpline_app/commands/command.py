@@ -1,7 +1,7 @@
-"""What a user can do: one list of commands, from which menus, toolbar, palette, help sheet, docs and tests are made.
+"""Commands: the single list that menus, toolbar, palette, help sheet, docs and tests are built from.
 
-A module that adds verbs exports a tuple of `WindowCommand`; `warpline_app.verbs.catalogue` joins the tuples. A command
-does its work through the `CommandContext` it is handed, so the list itself needs no window.
+A verb module exports a tuple of `WindowCommand`; `warpline_app.verbs.catalogue` joins them. A command acts through the
+`CommandContext` passed to it, so the list itself needs no window.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Motion = Literal["in", "out", "left", "right"]
 
 @frozen
 class Need:
-    """What must be so for a command to run, and what is said when it is not (English, translated where shown)."""
+    """A condition for running a command, and the reason shown when it fails (English, translated for display)."""
 
     is_met: Callable[[CommandContext], bool]
     refusal: str
@@ -29,19 +29,18 @@ A_CAPTURE = Need(lambda context: context.workspace.current is not None, "Open a 
 
 @frozen
 class WindowCommand:
-    """One verb.
+    """One command.
 
-    ``title`` and ``category`` are English and are translated where they are shown (``text``, ``category_text``);
-    a title ends in ``…`` when the command asks for more before it acts. ``category`` is the menu: File, View,
-    Navigate, Analyze, Help. ``keys`` are portable key sequences (``Ctrl+O``, ``F``, ``Shift+/``), the first one is
-    shown in the menu. ``group`` separates: a menu draws a line where it changes from one command to the next.
+    ``title`` and ``category`` are English; ``text`` and ``category_text`` translate them. A title ends in ``…`` when
+    the command asks for input first. ``category`` is the menu: File, View, Navigate, Analyze, Help. ``keys`` are
+    portable key sequences (``Ctrl+O``, ``F``, ``Shift+/``); menus show the first. Menus draw a separator where
+    ``group`` changes.
 
-    ``needs`` are asked in their order; the first that is not met is the reason why the command is greyed out, and is
-    said when it is asked for all the same. With ``checked`` the command is a switch and the function tells its
-    position. With ``in_menu`` false it is in palette and help sheet only.
+    The first unmet condition in ``needs`` disables the command and gives the reason. A command with ``checked`` is a
+    switch; the function returns its position. With ``in_menu`` False it appears only in the palette and the help sheet.
 
-    With ``motion`` the keys act for as long as they are held down: the timeline in front moves by itself then, and
-    ``callback`` is one step of it, for menus and the palette. No shortcut is made of such keys.
+    The keys of a command with ``motion`` act for as long as they are held: the timeline in front moves by itself.
+    ``callback`` is a single step, for menus and the palette. Such keys get no shortcut.
     """
 
     id: str
@@ -73,20 +72,19 @@ class WindowCommand:
 
     @property
     def hint_text(self) -> str:
-        """One sentence more about it in the user's language, or nothing."""
+        """The hint in the user's language, or an empty text."""
         return tr(self.hint, "command") if self.hint else ""
 
     def refusal(self, context: CommandContext) -> str | None:
-        """Why it cannot be used now, in the user's language; None when it can."""
+        """Why the command cannot run now, in the user's language; None when it can."""
         missing = next((need for need in self.needs if not need.is_met(context)), None)
         return None if missing is None else tr(missing.refusal, "command")
 
 
 def run(command: WindowCommand, context: CommandContext, *, is_held: bool = False) -> bool:
-    """The one way in which a command runs, whatever asked for it; False when it cannot be used now.
+    """Run a command, whatever invoked it; False when it cannot run now, and then the status line says why.
 
-    Then the reason is told in the workspace, which the status line shows. With ``is_held`` a key was pressed that
-    acts for as long as it is down.
+    ``is_held`` is for a key that acts for as long as it is held down.
     """
     refusal = command.refusal(context)
     if refusal is not None:

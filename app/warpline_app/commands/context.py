@@ -1,4 +1,4 @@
-"""Where a command acts: what is open, what shows it, and what is around that."""
+"""The context of a command: the workspace, and the window around the timeline."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Shell(Protocol):
-    """What a window has around the timeline, as far as commands need it."""
+    """The window around the timeline, as far as commands need it."""
 
     @property
     def widget(self) -> QWidget:
-        """What dialogs belong to and stand above."""
+        """The parent of dialogs."""
         ...
 
     @property
@@ -28,36 +28,36 @@ class Shell(Protocol):
 
     @property
     def navigator(self) -> Navigator | None:
-        """What moves the timeline in front, None while none is open."""
+        """Moves the timeline in front; None when no capture is open."""
         ...
 
     @property
     def is_full_screen(self) -> bool:
-        """Whether nothing else is on the screen."""
+        """Whether the window fills the screen."""
         ...
 
     def toggle_full_screen(self) -> None:
-        """Take the whole screen, or give it back."""
+        """Enter or leave full screen."""
         ...
 
     def focus_search(self) -> None:
-        """Give the keyboard to the search box."""
+        """Move the keyboard focus to the search box."""
         ...
 
     def focus_front(self) -> None:
-        """Give the keyboard to what is in front."""
+        """Move the keyboard focus to the tab in front."""
         ...
 
     def show_palette(self) -> None:
-        """List all commands, to be found by a few letters."""
+        """Open the command palette."""
         ...
 
     def show_keys(self) -> None:
-        """Show the sheet of all keys."""
+        """Show the keyboard shortcuts."""
         ...
 
     def open_window(self) -> None:
-        """Open another, empty window."""
+        """Open an empty window."""
         ...
 
     def close_window(self) -> None:
@@ -65,12 +65,12 @@ class Shell(Protocol):
         ...
 
     def close_all_windows(self) -> None:
-        """Close all windows, and with the last one the program; each may ask first."""
+        """Close all windows, which ends the program; each may ask first."""
         ...
 
 
 class CommandContext:
-    """Handed to every command."""
+    """Passed to every command."""
 
     def __init__(self, workspace: Workspace, shell: Shell) -> None:
         self.workspace = workspace
@@ -78,11 +78,11 @@ class CommandContext:
 
     @property
     def state(self) -> TimelineState | None:
-        """The state of the capture in front, None while none is open."""
+        """The state of the capture in front; None when none is open."""
         document = self.workspace.current
         return document.state if document is not None else None
 
     @property
     def navigator(self) -> Navigator | None:
-        """What moves the timeline in front, None while none is open."""
+        """Moves the timeline in front; None when no capture is open."""
         return self.shell.navigator

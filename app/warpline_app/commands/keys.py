@@ -1,4 +1,4 @@
-"""Keys of commands: how they are written, which act wherever the focus is, and which command a press means."""
+"""Keys of commands: notation, which ones work anywhere in the window, and the command a key press runs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _WIDGET_KEYS = frozenset(
 
 
 def is_window_wide(key: str) -> bool:
-    """Whether a key can act wherever the focus is.
+    """Whether a key works wherever the keyboard focus is.
 
-    Keys that tables, buttons and lists need (arrows, Return, Space, copy, select all) belong to the widget with the
-    focus; the timeline watches them itself.
+    Keys that tables, buttons and lists need (arrows, Return, Space, copy, select all) belong to the focused widget; the
+    timeline handles them itself.
     """
     if key in {"Ctrl+C", "Ctrl+A"}:
         return False
     *modifiers, last = key.split("+")
-    # Tables have no use for these two with Ctrl, and tabs have none without.
+    # With Ctrl, tables do not use these keys; without it, tabs do not.
     return last not in _WIDGET_KEYS or ("Ctrl" in modifiers and last in {"Tab", "PgUp", "PgDown"})
 
 
@@ -33,7 +33,7 @@ def key_text(key: str) -> str:
 
 
 class KeyTable:
-    """Which command a key press means, where no shortcut has taken it."""
+    """Maps a key press to a command, where no shortcut handles it."""
 
     def __init__(self, commands: Iterable[WindowCommand]) -> None:
         self._by_key: dict[str, WindowCommand] = {}
@@ -43,20 +43,16 @@ class KeyTable:
             table.update({QKeySequence(key).toString(): command for key in command.keys})
 
     def command_of(self, event: QKeyEvent) -> WindowCommand | None:
-        """The command of a press. Keys that are held are not looked for: their place decides, and not the letter."""
+        """The command for a key press. Held keys are not included: their position decides, not their letter."""
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        found = self._by_key.get(_text(event, modifiers))
-        if found is None and modifiers == Qt.KeyboardModifier.ShiftModifier:
-            # A character that needs Shift on this keyboard is meant as the character.
-            found = (
-                self._by_key.get(event.text().upper())
-                if event.text() and not event.text().isalpha()
-                else None
-            )
-        return found
+        command = self._by_key.get(_text(event, modifiers))
+        if command is None and modifiers == Qt.KeyboardModifier.ShiftModifier and not event.text().isalpha():
+            # A character that needs Shift on this keyboard counts as that character.
+            command = self._by_key.get(event.text().upper())
+        return command
 
     def held_command_of(self, event: QKeyEvent) -> WindowCommand | None:
-        """The command of a key that is held, by its letter: where there is no timeline to know its place."""
+        """The command for a held key by its letter: without a timeline its position is unknown."""
         return self._held.get(_text(event, event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier))
 
 

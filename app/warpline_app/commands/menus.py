@@ -1,4 +1,4 @@
-"""From the list of commands to menus: the menu bar, context menus, and single entries."""
+"""Menus built from the list of commands: the menu bar, context menus and single entries."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from warpline_app.commands.runner import CommandRunner
 MENU_ORDER = ("File", "View", "Navigate", "Analyze", "Help")
 SUBMENUS: dict[tuple[str, str], str] = {
     ("View", "rows"): "Rows",
-    ("View", "filter"): "Show Only",
-    ("View", "height"): "Height and Order of Rows",
+    ("View", "filter"): "Row filter",
+    ("View", "height"): "Row height and order",
     ("View", "layout"): "Layout",
     ("View", "panels"): "Panels",
-    ("Navigate", "pan"): "Pan and Scroll",
+    ("Navigate", "pan"): "Pan and scroll",
     ("Navigate", "mark"): "Marks",
     ("Navigate", "row"): "Rows",
 }
-"""Groups of commands that get a menu of their own, by category and group: a menu is read at a glance or not at all."""
+"""Submenus by category and group: a menu stays short enough to take in at a glance."""
 MakeMenu = Callable[[QWidget], QMenu]
 
 
@@ -44,7 +44,7 @@ def menu_entry(runner: CommandRunner, command_id: str, parent: QObject) -> QActi
 
 
 def refresh_entry(runner: CommandRunner, command: WindowCommand, entry: QAction) -> None:
-    """Grey an entry out or not, with the reason as its tooltip, and tick it or not."""
+    """Enable or disable an entry, with the reason as its tooltip, and set its check mark."""
     refusal = runner.refusal(command.id)
     entry.setEnabled(refusal is None)
     entry.setToolTip(refusal or command.hint_text)
@@ -53,7 +53,7 @@ def refresh_entry(runner: CommandRunner, command: WindowCommand, entry: QAction)
 
 
 def add_entries(menu: QMenu, runner: CommandRunner, command_ids: Iterable[str]) -> None:
-    """Add commands to a menu that is made to be shown once; an empty id is a line between them."""
+    """Add commands to a menu that is shown once; an empty id adds a separator."""
     menu.setToolTipsVisible(True)
     for command_id in command_ids:
         if command_id:
@@ -65,11 +65,10 @@ def add_entries(menu: QMenu, runner: CommandRunner, command_ids: Iterable[str]) 
 def fill_menu_bar(
     bar: QMenuBar, runner: CommandRunner, submenus: dict[str, MakeMenu] | None = None
 ) -> dict[str, QMenu]:
-    """One menu per category in the usual order; returns the menus by category.
+    """Fill the menu bar with one menu per category; returns the menus by category.
 
-    Each menu, and each entry of a menu, has a letter of its own that chooses it while the menu is open (Alt opens the
-    bar). ``submenus`` maps the id of a command to a function that makes a menu shown right after it. Entries are greyed
-    out when their menu opens, so none is out of date.
+    Each menu and entry gets its own mnemonic letter. ``submenus`` maps a command's id to a function that makes the menu
+    inserted after it. Entries are enabled or disabled whenever their menu opens.
     """
     menus: dict[str, QMenu] = {}
     commands = runner.commands.values()

@@ -1,4 +1,4 @@
-"""Letters that choose an entry of an open menu, each only once in its menu."""
+"""Mnemonics: a letter for each menu entry, unique within its menu."""
 
 from __future__ import annotations
 
@@ -10,33 +10,31 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 ENGLISH = "english"
-"""Property of an entry: its title in English, from which its letter is taken in every language."""
+"""Property of an entry: its English title, which gives the mnemonic in every language."""
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _FREE = string.ascii_uppercase + string.digits
 
 
 def letters_of(titles: Sequence[str]) -> list[str]:
-    """A letter for each English title, each once: the first of a word where it is free, else one inside."""
+    """A unique letter for each English title: a word's first letter if free, else one inside a word."""
     taken: set[str] = set()
-    found = [""] * len(titles)
-    # Those with the fewest letters to choose from go first, so that none is left without its own.
-    for place in sorted(range(len(titles)), key=lambda one: len(set(titles[one].upper()))):
+    letters = [""] * len(titles)
+    # Titles with the fewest letters choose first, so that each gets one.
+    for place in sorted(range(len(titles)), key=lambda index: len(set(titles[index].upper()))):
         words = _WORD.findall(titles[place])
-        wanted = [word[0] for word in words] + [letter for word in words for letter in word[1:]]
-        letter = next((one for one in (*map(str.upper, wanted), *_FREE) if one not in taken), "")
+        candidates = [word[0] for word in words] + [letter for word in words for letter in word[1:]]
+        letter = next((c for c in (*map(str.upper, candidates), *_FREE) if c not in taken), "")
         taken.add(letter)
-        found[place] = letter
-    return found
+        letters[place] = letter
+    return letters
 
 
 def with_mnemonic(text: str, letter: str) -> str:
-    """A text of a menu, ``&&`` and its key after a tab included, with its letter marked; in brackets where the text
-    does not have it, as menus in Chinese do.
-    """
+    """The menu text (with ``&&`` and a key after a tab) with its mnemonic marked; in brackets if not in the text."""
     title, tab, key = text.partition("\t")
     if not letter:
         return text
-    # Words first: the mark stands where the eye begins to read.
+    # Prefer the start of a word.
     for places in ((word.start() for word in _WORD.finditer(title)), range(len(title))):
         place = next((place for place in places if title[place].upper() == letter), None)
         if place is not None:
@@ -46,17 +44,17 @@ def with_mnemonic(text: str, letter: str) -> str:
 
 
 def add_mnemonics(menu: QMenu | QMenuBar) -> None:
-    """Mark a letter in each entry of a menu and of the menus below it; once, when the menu is filled."""
+    """Mark a mnemonic in each entry of a menu and its submenus; call once, after filling the menu."""
     entries = [action for action in menu.actions() if not action.isSeparator()]
     titles = [_english(action) for action in entries]
     for action, letter in zip(entries, letters_of(titles), strict=True):
         action.setText(with_mnemonic(action.text(), letter))
     for action in entries:
-        below = action.menu()
-        if isinstance(below, QMenu):
-            add_mnemonics(below)
+        submenu = action.menu()
+        if isinstance(submenu, QMenu):
+            add_mnemonics(submenu)
 
 
 def _english(action: QAction) -> str:
-    known = action.property(ENGLISH)
-    return str(known) if known else action.text().partition("\t")[0]
+    title = action.property(ENGLISH)
+    return str(title) if title else action.text().partition("\t")[0]

@@ -1,4 +1,4 @@
-"""Through what verbs act on a capture that is shown, whatever shows it."""
+"""The interface through which commands act on the capture in front, whatever widget shows it."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from warpline_app.timeline.widgets.view import TimelineView
 
 
 class Navigator(Protocol):
-    """Moves what is in view, knows what a person points at, and asks. What holds is in ``state``."""
+    """Moves the view, knows the row and time a command applies to, and asks for input. ``state`` holds the rest."""
 
     @property
     def document(self) -> Document:
-        """The capture that is shown."""
+        """The capture shown."""
         ...
 
     @property
     def state(self) -> TimelineState:
-        """What is in view, selected, pinned, filtered of it."""
+        """Its view, selection, pins and filter."""
         ...
 
     @property
     def search(self) -> Search:
-        """What was looked for and found in it."""
+        """Its search and the results."""
         ...
 
     @property
     def tree(self) -> RowTree:
-        """All its rows."""
+        """Its rows."""
         ...
 
     @property
     def layouts(self) -> LayoutStore:
-        """The views of captures that were saved under a name."""
+        """Saved views of captures."""
         ...
 
     @property
     def view(self) -> TimelineView:
-        """The widget that shows it: for pictures of it."""
+        """The widget that shows it, for pictures."""
         ...
 
     # -- moving
 
     def zoom(self, factor: float) -> None:
-        """Show a range of time this many times as long, about what is pointed at."""
+        """Scale the visible time range by ``factor`` around the anchor."""
         ...
 
     def pan(self, share: float) -> None:
-        """Go on by a share of what is in view, back with a minus."""
+        """Move right by a share of the visible range; negative moves left."""
         ...
 
     def turn_page(self, direction: int) -> None:
@@ -62,7 +62,7 @@ class Navigator(Protocol):
         ...
 
     def hold(self, motion: str) -> None:
-        """Move (``in``, ``out``, ``left``, ``right``) faster and faster until the key that was pressed is let go."""
+        """Move (``in``, ``out``, ``left``, ``right``) with growing speed until the key is released."""
         ...
 
     def go_to(self, event: int) -> None:
@@ -78,45 +78,45 @@ class Navigator(Protocol):
         ...
 
     def center_on(self, time_ns: int) -> None:
-        """Put a moment into the middle."""
+        """Centre the view on a time."""
         ...
 
     def take_focus(self) -> None:
-        """Have the keyboard."""
+        """Take the keyboard focus."""
         ...
 
-    # -- what is pointed at
+    # -- target of a command
 
     def anchor_ns(self) -> int:
-        """The moment that keys are about: under the pointer, else of the selected event, else in the middle."""
+        """The time a key acts on: under the pointer, else the selected event's, else the middle of the view."""
         ...
 
     def focus_row(self) -> TimelineRow | None:
-        """The row that is meant: under the pointer, else clicked last, else that of the selected event."""
+        """The row a command acts on: under the pointer, else clicked last, else the selected event's."""
         ...
 
     def step_row(self, direction: int) -> None:
-        """Mean the next (1) or previous (-1) row that is shown."""
+        """Move the row focus to the next (1) or previous (-1) visible row."""
         ...
 
     def toggle(self, row: TimelineRow) -> None:
-        """Open a row, or close it."""
+        """Expand or collapse a row."""
         ...
 
     def first_event_in_view(self) -> int | None:
-        """The first visible event of the row that is meant, else of the topmost row that has one."""
+        """The first visible event of the focus row, else of the topmost row that has one."""
         ...
 
-    # -- talking
+    # -- messages and questions
 
     def tell(self, text: str) -> None:
-        """Say something in passing."""
+        """Show a text in the status line."""
         ...
 
     def ask_text(self, title: str, label: str, text: str = "") -> str | None:
-        """Ask for a text; None when the person changed their mind."""
+        """Ask for a text; None when cancelled."""
         ...
 
     def ask_choice(self, title: str, label: str, choices: Sequence[str]) -> str | None:
-        """Ask for one of some texts; None when the person changed their mind."""
+        """Ask for one of the choices; None when cancelled."""
         ...

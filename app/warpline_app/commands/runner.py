@@ -1,4 +1,4 @@
-"""All commands of one window, and what asks for them: each key, menu entry, button and palette line ends up here."""
+"""Runs a window's commands for every key, menu entry, button and palette line."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from warpline_app.commands.keys import KeyTable, is_window_wide
 class CommandRunner(QObject):
     """Runs commands in a context, by id or by key.
 
-    A shortcut asks at the moment the key is pressed whether its command can run, so it is never out of date.
+    A shortcut checks when pressed whether its command can run, so it is never out of date.
     """
 
     ran = Signal(str)
-    """id of a command that has run"""
+    """id of a command that ran"""
     refused = Signal(str)
-    """id of a command that was asked for and cannot be used now; the workspace has told why"""
+    """id of a command that could not run; the workspace has shown the reason"""
 
     def __init__(self, owner: QWidget, context: CommandContext, commands: Iterable[WindowCommand]) -> None:
-        """Raises ValueError for two commands of one id."""
+        """Raises ValueError for two commands with the same id."""
         super().__init__(owner)
         self._context = context
         self.commands: dict[str, WindowCommand] = {}
@@ -44,28 +44,28 @@ class CommandRunner(QObject):
         shortcut.activated.connect(lambda: self.run(command.id))
 
     def refusal(self, command_id: str) -> str | None:
-        """Why the command cannot be used now, None when it can. Raises KeyError for an unknown id."""
+        """Why the command cannot run now, None when it can. Raises KeyError for an unknown id."""
         return self.commands[command_id].refusal(self._context)
 
     def is_enabled(self, command_id: str) -> bool:
-        """Whether the command can be used now."""
+        """Whether the command can run now."""
         return self.refusal(command_id) is None
 
     def is_checked(self, command_id: str) -> bool:
-        """Whether a switch is on; False for what is no switch."""
+        """Whether a switch is on; False for any other command."""
         checked = self.commands[command_id].checked
         return checked is not None and checked(self._context)
 
     def run(self, command_id: str, *, is_held: bool = False) -> bool:
-        """Run a command; False when it cannot be used now. Raises KeyError for an unknown id."""
+        """Run a command; False when it cannot run now. Raises KeyError for an unknown id."""
         has_run = run(self.commands[command_id], self._context, is_held=is_held)
         (self.ran if has_run else self.refused).emit(command_id)
         return has_run
 
     def press(self, event: QKeyEvent, motion: Motion | None = None) -> bool:
-        """Run the command of a key that was pressed where no shortcut takes it; False when there is none.
+        """Run the command of a key press that no shortcut handles; False when there is none.
 
-        ``motion`` is what a key stands for by its place on the keyboard.
+        ``motion`` is the motion of the key's position on the keyboard.
         """
         if motion is not None:
             command = next((known for known in self.commands.values() if known.motion == motion), None)
@@ -78,7 +78,7 @@ class CommandRunner(QObject):
         return command is not None
 
     def press_without_timeline(self, event: QKeyEvent) -> bool:
-        """The same where no timeline has the keyboard: keys that would move it say what is missing."""
+        """Handle a held key while no timeline has the focus: the status line says what is missing."""
         command = self._keys.held_command_of(event)
         if command is not None and not event.isAutoRepeat():
             self.run(command.id, is_held=True)

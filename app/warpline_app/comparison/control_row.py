@@ -45,7 +45,7 @@ class ControlRow(QWidget):
             tr("Highlight events that are only in A or only in B, or whose time changed")
         )
         self.highlight.toggled.connect(self.lit)
-        self.back = QPushButton(tr("Show compared range"))
+        self.back = QPushButton(tr("Show compared ranges"))
         self.back.clicked.connect(lambda _checked: pair.show_windows())
         self.result = QLabel()
         self.verdict_label = ElidedLabel()

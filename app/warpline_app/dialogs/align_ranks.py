@@ -1,4 +1,4 @@
-"""Analyze → Align Ranks…: the clocks of a capture, how each was put to the others, and by how much to move it."""
+"""Analyze → Align ranks…: the clocks of a capture, how each was put to the others, and by how much to move it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File → Compare With…: another tab, a recent capture, or any file; and which of the two came first."""
+"""File → Compare with…: another tab, a recent capture, or any file; and which of the two came first."""
 
 from __future__ import annotations
 

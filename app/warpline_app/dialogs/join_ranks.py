@@ -1,4 +1,4 @@
-"""File → Merge Traces of Several Ranks…: which files, and the capture to make of them."""
+"""File → Merge rank traces…: which files, and the capture to make of them."""
 
 from __future__ import annotations
 

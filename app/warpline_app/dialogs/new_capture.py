@@ -1,4 +1,4 @@
-"""File → New Capture…: what to run, with which Python, and what to record of it."""
+"""File → New capture…: what to run, with which Python, and what to record of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File → Open Job…: a folder with the files of the ranks, or the files themselves, and who computes them."""
+"""File → Open job…: a folder with the files of the ranks, or the files themselves, and who computes them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def match_score(query: str, text: str) -> int | None:
     """How well ``query`` fits ``text``: None not at all, otherwise smaller is better.
 
     Every letter must come in order. Letters that begin a word cost nothing, letters that follow the one before
-    cost little, skipped ones cost more; so ``nc`` finds *New Capture* before *Zoom In at Cursor*.
+    cost little, skipped ones cost more; so ``nc`` finds *New Capture* before *Zoom in at Cursor*.
     """
     folded, query = text.casefold(), "".join(query.casefold().split())
     cost = 0

@@ -1,4 +1,4 @@
-"""File → Export Comparison…: as a page for somebody who has no Warpline, or as a picture."""
+"""File → Export comparison…: as a page for somebody who has no Warpline, or as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File → Record Again: the command of a capture recorded anew, and compared with it."""
+"""File → Record again: the command of a capture recorded anew, and compared with it."""
 
 from __future__ import annotations
 

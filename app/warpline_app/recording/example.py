@@ -1,4 +1,4 @@
-"""File → Record the Demo: the bundled example under the recorder, for whoever has nothing to look at yet."""
+"""File → Record demo: the bundled example under the recorder, for whoever has nothing to look at yet."""
 
 from __future__ import annotations
 

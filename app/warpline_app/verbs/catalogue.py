@@ -1,4 +1,4 @@
-"""All commands: one line for each module that brings some, and those that other distributions register."""
+"""All commands: those of the verb modules, and those that other distributions register."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
     *EVENT_COMMANDS,
     *ROW_COMMANDS,
 )
-"""Those that act on the timeline in front."""
+"""Commands that act on the timeline in front."""
 
 
 def all_commands() -> tuple[WindowCommand, ...]:
-    """Every command, in the order of the menus. Those of other distributions take no id and no key of ours."""
+    """Every command, in menu order. Commands of other distributions cannot take an id or key of ours."""
     panels = panel_commands()
     ours = (*FILE_COMMANDS, *TIMELINE_COMMANDS, *COMPARE_COMMANDS, *JOB_COMMANDS, *WINDOW_COMMANDS)
     taken = {_portable(key) for command in ours for key in command.keys}
-    found = {
+    commands = {
         command.id: command
         for command in (
             *FILE_COMMANDS,
@@ -47,12 +47,12 @@ def all_commands() -> tuple[WindowCommand, ...]:
         )
     }
     for command in (*panels, *_installed()):
-        if command in panels or command.id not in found:
-            # Some of the panels are others', too.
+        if command in panels or command.id not in commands:
+            # Other distributions register panels, too.
             free = tuple(key for key in command.keys if _portable(key) not in taken)
             taken.update(_portable(key) for key in free)
-            found[command.id] = replace(command, keys=free)
-    return tuple(found.values())
+            commands[command.id] = replace(command, keys=free)
+    return tuple(commands.values())
 
 
 def _portable(key: str) -> str:
@@ -60,26 +60,22 @@ def _portable(key: str) -> str:
 
 
 def _installed() -> Iterator[WindowCommand]:
-    """What the entry points name: a tuple of commands each."""
+    """The commands of the entry points, each of which names a tuple of commands."""
     for point in plugins.entry_points(ENTRY_POINT_GROUP):
         try:
             commands = tuple(point.load())
             if not all(isinstance(command, WindowCommand) for command in commands):
-                raise TypeError(tr("{found!r} is not a tuple of commands", found=commands))
-        except Exception as error:  # whatever another distribution's code may do when it is imported
+                raise TypeError(tr("{value!r} is not a tuple of commands", value=commands))
+        except Exception as error:  # another distribution's code may raise anything
             yield _broken(point, error)
         else:
             yield from commands
 
 
 def _broken(point: plugins.EntryPoint, error: Exception) -> WindowCommand:
-    """Listed all the same, so that it is not missed in silence; it says why when it is asked for."""
+    """A stand-in for commands that cannot be loaded: the palette lists it and says why it does not work."""
     reason = tr("cannot be loaded from {value}: {error}", value=point.value, error=error)
+    broken = Need(lambda _context: False, reason)
     return WindowCommand(
-        point.name,
-        point.name,
-        "Help",
-        lambda _context: None,
-        needs=(Need(lambda _context: False, reason),),
-        in_menu=False,
+        point.name, point.name, "Help", lambda _context: None, needs=(broken,), in_menu=False
     )

@@ -1,4 +1,4 @@
-"""What is done with two captures side by side."""
+"""Commands on two captures compared in one tab."""
 
 from __future__ import annotations
 
@@ -37,59 +37,61 @@ def _swap(context: CommandContext) -> None:
         context.workspace.compare(pair.b.source, pair.a.source)
 
 
-def _show_windows(context: CommandContext) -> None:
-    pair = _pair(context)
-    if pair is not None:
-        pair.show_windows()
-
-
-def _align(mode: LockMode) -> Callable[[CommandContext], None]:
-    def act(context: CommandContext) -> None:
+def _with_pair(action: Callable[[ComparedPair], object]) -> Callable[[CommandContext], None]:
+    def run(context: CommandContext) -> None:
         pair = _pair(context)
         if pair is not None:
-            pair.lock.set_mode(mode)
+            action(pair)
 
-    return act
+    return run
 
 
-def _is_aligned(mode: LockMode) -> Callable[[CommandContext], bool]:
+def _if_pair(test: Callable[[ComparedPair], bool]) -> Callable[[CommandContext], bool]:
     def ask(context: CommandContext) -> bool:
         pair = _pair(context)
-        return pair is not None and pair.lock.mode is mode
+        return pair is not None and test(pair)
 
     return ask
 
 
-def _can_align(mode: LockMode) -> Callable[[CommandContext], bool]:
-    def ask(context: CommandContext) -> bool:
-        pair = _pair(context)
-        return pair is not None and pair.lock.can(mode)
+def _align_command(
+    command_id: str, title: str, mode: LockMode, *needs: Need, hint: str = ""
+) -> WindowCommand:
+    """A switch that aligns the two timelines in a certain way."""
+    return WindowCommand(
+        command_id,
+        title,
+        "Analyze",
+        _with_pair(lambda pair: pair.lock.set_mode(mode)),
+        needs=(A_COMPARISON, *needs),
+        checked=_if_pair(lambda pair: pair.lock.mode is mode),
+        group="compare",
+        hint=hint,
+    )
 
-    return ask
 
-
-_HAS_STEPS = Need(_can_align(LockMode.STEP), "No steps were recorded in both")
-_HAS_MARKS = Need(_can_align(LockMode.MARK), "Set a mark in both first")
+_HAS_STEPS = Need(_if_pair(lambda pair: pair.lock.can(LockMode.STEP)), "Both captures need recorded steps")
+_HAS_MARKS = Need(_if_pair(lambda pair: pair.lock.can(LockMode.MARK)), "Set a mark in both captures first")
 
 COMPARE_COMMANDS: tuple[WindowCommand, ...] = (
     WindowCommand(
         "file.compare_with",
-        "Compare With…",
+        "Compare with…",
         "File",
         _compare_with,
         ("Ctrl+Shift+D",),
         needs=(A_CAPTURE,),
         group="compare",
-        hint="See where the difference to another capture lies",
+        hint="Show where this capture differs from another",
     ),
     WindowCommand(
         "file.export_comparison",
-        "Export Comparison…",
+        "Export comparison…",
         "File",
         _share,
         needs=(A_COMPARISON,),
         group="compare",
-        hint="Write a page or a picture for somebody who has no Warpline",
+        hint="Write a web page or a picture for people without Warpline",
     ),
     WindowCommand(
         "compare.swap",
@@ -101,47 +103,20 @@ COMPARE_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     WindowCommand(
         "compare.show",
-        "Show What Is Compared",
+        "Show compared ranges",
         "Analyze",
-        _show_windows,
+        _with_pair(lambda pair: pair.show_windows()),
         needs=(A_COMPARISON,),
         group="compare",
     ),
-    WindowCommand(
-        "compare.by_step",
-        "Align by Step",
-        "Analyze",
-        _align(LockMode.STEP),
-        needs=(A_COMPARISON, _HAS_STEPS),
-        checked=_is_aligned(LockMode.STEP),
-        group="compare",
-    ),
-    WindowCommand(
+    _align_command("compare.by_step", "Align by step", LockMode.STEP, _HAS_STEPS),
+    _align_command(
         "compare.by_mark",
-        "Align by Mark",
-        "Analyze",
-        _align(LockMode.MARK),
-        needs=(A_COMPARISON, _HAS_MARKS),
-        checked=_is_aligned(LockMode.MARK),
-        group="compare",
-        hint="The first mark of each, or the first that have the same text, stand under each other",
+        "Align by mark",
+        LockMode.MARK,
+        _HAS_MARKS,
+        hint="Align the first marks with the same text, or the first mark of each",
     ),
-    WindowCommand(
-        "compare.at_start",
-        "Align at the Start",
-        "Analyze",
-        _align(LockMode.START),
-        needs=(A_COMPARISON,),
-        checked=_is_aligned(LockMode.START),
-        group="compare",
-    ),
-    WindowCommand(
-        "compare.freely",
-        "Move Each Alone",
-        "Analyze",
-        _align(LockMode.FREE),
-        needs=(A_COMPARISON,),
-        checked=_is_aligned(LockMode.FREE),
-        group="compare",
-    ),
+    _align_command("compare.at_start", "Align at start", LockMode.START),
+    _align_command("compare.freely", "Scroll independently", LockMode.FREE),
 )

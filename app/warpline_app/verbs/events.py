@@ -1,6 +1,6 @@
-"""Verbs about events, links, marks and what a search found.
+"""Commands on events, links, marks and search results.
 
-The timeline's model is imported where a verb needs it: the window is on the screen before it is.
+The timeline's model is imported inside functions: the window appears before it is loaded.
 """
 
 from __future__ import annotations
@@ -30,17 +30,11 @@ def _select(nav: Navigator, row: int | None) -> None:
         nav.go_to(row)
 
 
-def _next(nav: Navigator) -> None:
-    _step(nav, 1)
-
-
-def _previous(nav: Navigator) -> None:
-    _step(nav, -1)
-
-
 def _step(nav: Navigator, direction: int) -> None:
-    """Along the lane; while a finding is lit up, from one of its instances to the next, while names are highlighted
-    from one of their events.
+    """Go to the next (1) or previous (-1) event.
+
+    That is the next instance of a lit finding, else the next event with a highlighted name, else the next event in the
+    lane.
     """
     from warpline_app.timeline.model.events_of_names import neighbour, place_among
 
@@ -51,10 +45,10 @@ def _step(nav: Navigator, direction: int) -> None:
     if names and names == frozenset(nav.search.found.names.tolist()):
         _select(nav, nav.search.step(direction))
     elif names and (selected is None or int(capture.events.name[selected]) in names):
-        found = neighbour(capture, names, selected, direction, nav.state.view[0])
-        _select(nav, found)
-        if found is not None:
-            place, count = place_among(capture, names, found)
+        row = neighbour(capture, names, selected, direction, nav.state.view[0])
+        _select(nav, row)
+        if row is not None:
+            place, count = place_among(capture, names, row)
             nav.tell(tr("{place:,} of {count:,}", "timeline", place=place, count=count))
     elif selected is None:
         _select(nav, nav.first_event_in_view())
@@ -63,12 +57,12 @@ def _step(nav: Navigator, direction: int) -> None:
 
 
 def _step_lit(nav: Navigator, direction: int) -> None:
-    """To another instance of the finding that is lit up."""
+    """Go to another instance of the lit finding."""
     from warpline_app.state.lit_walk import step_lit
 
     lit = step_lit(nav.state, direction)
     if lit is None:
-        nav.tell(tr("This finding has no instances that could be walked through", "timeline"))
+        nav.tell(tr("This finding has no instances to step through", "timeline"))
     else:
         nav.tell(tr("{title}: {number:,} of {count:,}", title=lit.title, number=lit.at + 1, count=len(lit)))
 
@@ -98,9 +92,9 @@ def _follow(nav: Navigator, *, back: bool) -> None:
         nav.tell(tr("The other end of this link is not in the capture", "timeline"))
     else:
         nav.tell(
-            tr("Nothing leads to this event", "timeline")
+            tr("No link leads to this event", "timeline")
             if back
-            else tr("This event leads to nothing", "timeline")
+            else tr("No link starts at this event", "timeline")
         )
 
 
@@ -118,7 +112,7 @@ def _source(nav: Navigator) -> None:
 
 
 def _frame_of_selection(nav: Navigator) -> StackFrame | None:
-    """The line of the program at which the selected event happened, as far as its stack tells."""
+    """The source line where the selected event happened, from its stack."""
     from warpline.analysis.structure.wait_story import line_of
     from warpline.model.frames import parse_frame
 
@@ -128,13 +122,14 @@ def _frame_of_selection(nav: Navigator) -> StackFrame | None:
     table = capture.kinds.get(capture.kind_of_code.get(int(capture.events.kind[row]), ""))
     frame = line_of(capture, table.at(row)) if table is not None else None
     if frame is None or not frame.file:
-        # Calls of Python that a framework traced are named by their line.
+        # Python calls traced by a framework are named after their source line.
         frame = parse_frame(capture.strings[int(capture.events.name[row])])
     return frame if frame.file else None
 
 
 _A_LINE = Need(
-    if_timeline(lambda nav: _frame_of_selection(nav) is not None), "No stack of this event names a line"
+    if_timeline(lambda nav: _frame_of_selection(nav) is not None),
+    "This event has no stack with a source line",
 )
 
 
@@ -146,13 +141,12 @@ def _copy(nav: Navigator) -> None:
         QGuiApplication.clipboard().setText(text.plain())
 
 
-def _step_found(direction: int) -> Action:
-    # What was found and which of it this is stands beside the search box.
+def _step_result(direction: int) -> Action:
     return lambda nav: _select(nav, nav.search.step(direction))
 
 
 def _mark(nav: Navigator) -> None:
-    """At the pointer, else at the start of the selection, else in the middle of the nav."""
+    """Add a mark at the pointer, else at the start of the selected event, else in the middle of the view."""
     state = nav.state
     if state.cursor_ns is not None:
         moment = state.cursor_ns
@@ -164,16 +158,15 @@ def _mark(nav: Navigator) -> None:
     state.add_mark(moment, tr("Mark {n}", "timeline", n=number))
 
 
-def _near_mark(nav: Navigator, direction: int) -> None:
-    middle = sum(nav.state.view) // 2
-    times = [mark.time_ns for mark in nav.state.marks]
-    ahead = [time_ns for time_ns in times if (time_ns - middle) * direction > 0]
-    if ahead:
-        nav.center_on(min(ahead) if direction > 0 else max(ahead))
+def _near_mark(direction: int) -> Action:
+    def run(nav: Navigator) -> None:
+        middle = sum(nav.state.view) // 2
+        times = [mark.time_ns for mark in nav.state.marks]
+        ahead = [time_ns for time_ns in times if (time_ns - middle) * direction > 0]
+        if ahead:
+            nav.center_on(min(ahead) if direction > 0 else max(ahead))
 
-
-def _remove_marks(nav: Navigator) -> None:
-    nav.state.set_marks(())
+    return run
 
 
 def _origin_at_pointer(nav: Navigator) -> None:
@@ -184,131 +177,124 @@ def _origin_at_pointer(nav: Navigator) -> None:
         nav.state.set_origin(moment)
 
 
+def _event_command(
+    command_id: str,
+    title: str,
+    category: str,
+    action: Action,
+    keys: tuple[str, ...] = (),
+    *,
+    needs: tuple[Need, ...] = (),
+    group: str,
+    hint: str = "",
+) -> WindowCommand:
+    """A command on the selected event."""
+    return timeline_command(
+        command_id, title, category, action, keys, needs=(A_SELECTION, *needs), group=group, hint=hint
+    )
+
+
 EVENT_COMMANDS: tuple[WindowCommand, ...] = (
-    timeline_command("event.next", "Next Event on the Lane", "Navigate", _next, (".",), group="event"),
     timeline_command(
-        "event.previous", "Previous Event on the Lane", "Navigate", _previous, (",",), group="event"
+        "event.next", "Next event in lane", "Navigate", lambda nav: _step(nav, 1), (".",), group="event"
     ),
     timeline_command(
-        "event.up",
-        "Enclosing Event",
+        "event.previous",
+        "Previous event in lane",
         "Navigate",
-        _up_nesting,
-        ("Alt+Up",),
-        needs=(A_SELECTION,),
+        lambda nav: _step(nav, -1),
+        (",",),
         group="event",
     ),
-    timeline_command(
-        "event.down",
-        "First Nested Event",
-        "Navigate",
-        _down_nesting,
-        ("Alt+Down",),
-        needs=(A_SELECTION,),
-        group="event",
+    _event_command("event.up", "Go to parent event", "Navigate", _up_nesting, ("Alt+Up",), group="event"),
+    _event_command(
+        "event.down", "Go to first child event", "Navigate", _down_nesting, ("Alt+Down",), group="event"
     ),
-    timeline_command(
+    _event_command(
         "event.frame",
-        "Zoom to This Event",
+        "Zoom to selected event",
         "Navigate",
         lambda nav: nav.frame_event(nav.state.selection or 0),
         ("Return", "Enter"),
-        needs=(A_SELECTION,),
         group="event",
     ),
-    timeline_command(
-        "link.back",
-        "Follow the Link Back",
-        "Navigate",
-        lambda nav: _follow(nav, back=True),
-        ("[",),
-        needs=(A_SELECTION,),
-        group="link",
+    _event_command(
+        "link.back", "Follow link back", "Navigate", lambda nav: _follow(nav, back=True), ("[",), group="link"
     ),
-    timeline_command(
+    _event_command(
         "link.forward",
-        "Follow the Link Forward",
+        "Follow link forward",
         "Navigate",
         lambda nav: _follow(nav, back=False),
         ("]",),
-        needs=(A_SELECTION,),
         group="link",
     ),
     timeline_command(
         "search.next",
-        "Next Found Event",
+        "Next search result",
         "Navigate",
-        _step_found(1),
+        _step_result(1),
         ("Ctrl+G", "F3", "N"),
         needs=(A_FIND,),
         group="search",
     ),
     timeline_command(
         "search.previous",
-        "Previous Found Event",
+        "Previous search result",
         "Navigate",
-        _step_found(-1),
+        _step_result(-1),
         ("Ctrl+Shift+G", "Shift+F3", "Shift+N"),
         needs=(A_FIND,),
         group="search",
     ),
-    timeline_command("mark.set", "Set a Mark", "Navigate", _mark, ("M",), group="mark"),
+    timeline_command("mark.set", "Add mark", "Navigate", _mark, ("M",), group="mark"),
     timeline_command(
-        "mark.next",
-        "Next Mark",
-        "Navigate",
-        lambda nav: _near_mark(nav, 1),
-        ("Ctrl+.",),
-        needs=(A_MARK,),
-        group="mark",
+        "mark.next", "Next mark", "Navigate", _near_mark(1), ("Ctrl+.",), needs=(A_MARK,), group="mark"
     ),
     timeline_command(
         "mark.previous",
-        "Previous Mark",
+        "Previous mark",
         "Navigate",
-        lambda nav: _near_mark(nav, -1),
+        _near_mark(-1),
         ("Ctrl+M",),
         needs=(A_MARK,),
         group="mark",
     ),
     timeline_command(
         "mark.remove_all",
-        "Remove All Marks",
+        "Remove all marks",
         "Navigate",
-        _remove_marks,
+        lambda nav: nav.state.set_marks(()),
         needs=(A_MARK,),
         group="mark",
     ),
     timeline_command(
-        "mark.origin", "Count Times from the Pointer", "Navigate", _origin_at_pointer, ("O",), group="mark"
+        "mark.origin", "Set time origin at pointer", "Navigate", _origin_at_pointer, ("O",), group="mark"
     ),
     timeline_command(
         "mark.origin_start",
-        "Count Times from the Start",
+        "Reset time origin",
         "Navigate",
         lambda nav: nav.state.set_origin(None),
         group="mark",
     ),
-    timeline_command(
+    _event_command(
         "event.highlight_name",
-        "Highlight All of This Name",
+        "Highlight all with this name",
         "Analyze",
         _highlight_name,
         ("Ctrl+H",),
-        needs=(A_SELECTION,),
         group="select",
     ),
-    timeline_command(
+    _event_command(
         "event.source",
-        "Show the Source Line",
+        "Show source line",
         "Analyze",
         _source,
         ("Ctrl+U",),
-        needs=(A_SELECTION, _A_LINE),
+        needs=(_A_LINE,),
         group="select",
-        hint="The line of the program on which the selected event ran or waited",
+        hint="The source line where the selected event ran or waited",
     ),
-    timeline_command(
-        "event.copy", "Copy the Event", "Analyze", _copy, ("Ctrl+C",), needs=(A_SELECTION,), group="select"
-    ),
+    _event_command("event.copy", "Copy event", "Analyze", _copy, ("Ctrl+C",), group="select"),
 )

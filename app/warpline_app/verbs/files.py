@@ -1,6 +1,8 @@
-"""What is opened, recorded, written and closed."""
+"""Commands that open, record, write and close captures."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from PySide6.QtGui import QGuiApplication
 
@@ -21,14 +23,25 @@ def _new_capture(context: CommandContext) -> None:
     show_new_capture(context.workspace, context.shell.widget)
 
 
+def _shows_errors(action: Callable[[CommandContext], None]) -> Callable[[CommandContext], None]:
+    """The action, with its errors shown as messages in the window."""
+
+    def run(context: CommandContext) -> None:
+        from warpline.model.errors import WarplineError
+
+        try:
+            action(context)
+        except WarplineError as error:
+            context.workspace.messages.show(str(error), "error")
+
+    return run
+
+
+@_shows_errors
 def _record_demo(context: CommandContext) -> None:
-    from warpline.model.errors import WarplineError
     from warpline_app.recording.example import record_example
 
-    try:
-        record_example(context.workspace)
-    except WarplineError as error:
-        context.workspace.messages.show(str(error), "error")
+    record_example(context.workspace)
 
 
 def _join_ranks(context: CommandContext) -> None:
@@ -37,20 +50,15 @@ def _join_ranks(context: CommandContext) -> None:
     show_join_ranks(context.workspace, context.shell.widget)
 
 
+@_shows_errors
 def _record_again(context: CommandContext) -> None:
-    from warpline.model.errors import WarplineError
     from warpline_app.recording.again import record_again
 
-    document = context.workspace.current
-    if document is None:
-        return
-    try:
-        record_again(context.workspace, document)
-    except WarplineError as error:
-        context.workspace.messages.show(str(error), "error")
+    if context.workspace.current is not None:
+        record_again(context.workspace, context.workspace.current)
 
 
-def _was_recorded_here(context: CommandContext) -> bool:
+def _can_record_again(context: CommandContext) -> bool:
     document = context.workspace.current
     if document is None:
         return False
@@ -59,7 +67,7 @@ def _was_recorded_here(context: CommandContext) -> bool:
     return can_record_again(document)
 
 
-A_RECORDING_OF_OURS = Need(_was_recorded_here, "This capture does not tell how to record it again")
+A_RECORDED_COMMAND = Need(_can_record_again, "This capture has no command to record again")
 
 
 def _export(context: CommandContext) -> None:
@@ -74,11 +82,7 @@ def _copy_picture(context: CommandContext) -> None:
         picture = context.navigator.view.picture()
         QGuiApplication.clipboard().setImage(picture)
         size = {"width": picture.width(), "height": picture.height()}
-        context.workspace.tell(tr("Copied: the timeline as a picture of {width} × {height} pixels", **size))
-
-
-def _new_window(context: CommandContext) -> None:
-    context.shell.open_window()
+        context.workspace.tell(tr("Copied the timeline as a {width} × {height} picture", **size))
 
 
 def _close_tab(context: CommandContext) -> None:
@@ -88,44 +92,40 @@ def _close_tab(context: CommandContext) -> None:
         context.shell.close_window()
 
 
-def _quit(context: CommandContext) -> None:
-    context.shell.close_all_windows()
-
-
 FILE_COMMANDS: tuple[WindowCommand, ...] = (
     WindowCommand(
-        "file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces of other profilers"
+        "file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces from other profilers"
     ),
     WindowCommand(
         "file.join_ranks",
-        "Merge Traces of Several Ranks…",
+        "Merge rank traces…",
         "File",
         _join_ranks,
-        hint="Make one capture, on one timeline, of the traces that each process of a job wrote",
+        hint="Merge the traces of a job's processes into one capture on one timeline",
     ),
     WindowCommand(
         "file.new_capture",
-        "New Capture…",
+        "New capture…",
         "File",
         _new_capture,
         ("Ctrl+N",),
-        hint="Run a program and record what it does",
+        hint="Run a program and record it",
     ),
     WindowCommand(
         "file.record_demo",
-        "Record the Demo",
+        "Record demo",
         "File",
         _record_demo,
-        hint="Record a small program that waits in many ways, and look at it",
+        hint="Record a small example program that waits in many ways, and open the result",
     ),
     WindowCommand(
         "file.record_again",
-        "Record Again",
+        "Record again",
         "File",
         _record_again,
         ("Ctrl+R",),
-        needs=(A_CAPTURE, A_RECORDING_OF_OURS),
-        hint="Run the command of this capture anew, with the same settings, and compare",
+        needs=(A_CAPTURE, A_RECORDED_COMMAND),
+        hint="Run this capture's command again with the same settings, and compare",
     ),
     WindowCommand(
         "file.export",
@@ -135,19 +135,33 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         ("Ctrl+E",),
         needs=(A_CAPTURE,),
         group="export",
-        hint="Write the capture, or a part of it, in another format",
+        hint="Write the capture or a part of it in another format",
     ),
     WindowCommand(
         "file.copy_picture",
-        "Copy Picture",
+        "Copy timeline as picture",
         "File",
         _copy_picture,
         ("Ctrl+Alt+C",),
         needs=(A_CAPTURE,),
         group="export",
-        hint="Put the timeline, as it stands, into the clipboard as a picture",
+        hint="Copy the visible timeline to the clipboard as a picture",
     ),
-    WindowCommand("file.new_window", "New Window", "File", _new_window, ("Ctrl+Shift+N",), group="window"),
-    WindowCommand("file.close", "Close Tab", "File", _close_tab, ("Ctrl+W",), group="window"),
-    WindowCommand("file.quit", "Quit", "File", _quit, ("Ctrl+Q",), group="quit"),
+    WindowCommand(
+        "file.new_window",
+        "New window",
+        "File",
+        lambda context: context.shell.open_window(),
+        ("Ctrl+Shift+N",),
+        group="window",
+    ),
+    WindowCommand("file.close", "Close tab", "File", _close_tab, ("Ctrl+W",), group="window"),
+    WindowCommand(
+        "file.quit",
+        "Quit",
+        "File",
+        lambda context: context.shell.close_all_windows(),
+        ("Ctrl+Q",),
+        group="quit",
+    ),
 )

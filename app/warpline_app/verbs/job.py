@@ -1,4 +1,4 @@
-"""What is done with the ranks of a job side by side."""
+"""Commands on the map of a job's ranks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ def _board(context: CommandContext) -> JobBoard | None:
     return front if isinstance(front, JobBoard) else None
 
 
+def _if_board(test: Callable[[JobBoard], bool]) -> Callable[[CommandContext], bool]:
+    def ask(context: CommandContext) -> bool:
+        board = _board(context)
+        return board is not None and test(board)
+
+    return ask
+
+
 A_JOB = Need(lambda context: _board(context) is not None, "Open a job first")
-A_RANK = Need(
-    lambda context: (board := _board(context)) is not None and bool(board.ranks_chosen()),
-    "Choose a cell of the map first",
-)
-HOSTS = Need(
-    lambda context: (board := _board(context)) is not None and board.map.has_hosts,
-    "No rank tells its host",
-)
+A_RANK = Need(_if_board(lambda board: bool(board.ranks_chosen())), "Select a cell of the map first")
+HOSTS = Need(_if_board(lambda board: board.map.has_hosts), "No rank recorded its host")
 
 
 def _open_folder(context: CommandContext) -> None:
@@ -46,75 +48,51 @@ def _open_chosen(context: CommandContext) -> None:
         open_chosen(context.workspace, board)
 
 
-def _sort(by: RowOrder) -> Callable[[CommandContext], None]:
-    def act(context: CommandContext) -> None:
+def _sort_command(by: RowOrder, title: str, *needs: Need) -> WindowCommand:
+    def sort(context: CommandContext) -> None:
         board = _board(context)
         if board is not None:
             board.set_order(by)
 
-    return act
-
-
-def _is_sorted(by: RowOrder) -> Callable[[CommandContext], bool]:
-    def ask(context: CommandContext) -> bool:
-        board = _board(context)
-        return board is not None and board.order_by is by
-
-    return ask
+    return WindowCommand(
+        f"job.by_{by.value}",
+        title,
+        "Analyze",
+        sort,
+        needs=(A_JOB, *needs),
+        checked=_if_board(lambda board: board.order_by is by),
+        group="job",
+    )
 
 
 JOB_COMMANDS: tuple[WindowCommand, ...] = (
     WindowCommand(
         "file.open_job",
-        "Open Job…",
+        "Open job…",
         "File",
         _open_folder,
         ("Ctrl+Shift+O",),
         group="job",
-        hint="Put the ranks in a folder side by side: a map of ranks and steps",
+        hint="Show the ranks in a folder side by side, as a map of ranks and steps",
     ),
     WindowCommand(
         "file.open_job_files",
-        "Open Files as Job…",
+        "Open files as job…",
         "File",
         _open_files,
         group="job",
-        hint="Put the ranks that several files are of side by side",
+        hint="Show the ranks in several files side by side",
     ),
     WindowCommand(
         "job.open_chosen",
-        "Open Chosen Ranks",
+        "Open selected ranks",
         "Analyze",
         _open_chosen,
         needs=(A_JOB, A_RANK),
         group="job",
-        hint="Show the capture of a rank at its step, or several ranks aligned on one timeline",
+        hint="Open a rank's capture at the selected step, or several ranks aligned on one timeline",
     ),
-    WindowCommand(
-        "job.by_rank",
-        "Sort Ranks by Number",
-        "Analyze",
-        _sort(RowOrder.RANK),
-        needs=(A_JOB,),
-        checked=_is_sorted(RowOrder.RANK),
-        group="job",
-    ),
-    WindowCommand(
-        "job.by_host",
-        "Sort Ranks by Host",
-        "Analyze",
-        _sort(RowOrder.HOST),
-        needs=(A_JOB, HOSTS),
-        checked=_is_sorted(RowOrder.HOST),
-        group="job",
-    ),
-    WindowCommand(
-        "job.by_value",
-        "Sort Ranks by Value",
-        "Analyze",
-        _sort(RowOrder.VALUE),
-        needs=(A_JOB,),
-        checked=_is_sorted(RowOrder.VALUE),
-        group="job",
-    ),
+    _sort_command(RowOrder.RANK, "Sort ranks by number"),
+    _sort_command(RowOrder.HOST, "Sort ranks by host", HOSTS),
+    _sort_command(RowOrder.VALUE, "Sort ranks by value"),
 )

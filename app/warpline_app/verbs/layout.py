@@ -1,4 +1,4 @@
-"""Verbs about the layout as a whole: views kept under a name, and the layout the rows had in the beginning."""
+"""Commands on the layout: saved views, and resetting the rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _save_view(nav: Navigator) -> None:
 
 
 def _choose(nav: Navigator, title: str) -> str | None:
-    """One of the saved views; None when there is none, or the person changed their mind."""
+    """The saved view the user picks; None when there is none or the user cancels."""
     names = sorted(nav.layouts.views(nav.document.capture.uuid))
     if not names:
-        nav.tell(tr("No view of this capture was saved yet", "timeline"))
+        nav.tell(tr("This capture has no saved views", "timeline"))
         return None
     return nav.ask_choice(title, tr("View:", "timeline"), names)
 
@@ -47,7 +47,7 @@ def _delete_view(nav: Navigator) -> None:
     name = _choose(nav, tr("Delete view", "timeline"))
     if name is not None:
         nav.layouts.remove_view(nav.document.capture.uuid, name)
-        nav.tell(tr("The view {name} is deleted", "timeline", name=name))
+        nav.tell(tr("View {name} deleted", "timeline", name=name))
 
 
 def _reset_layout(nav: Navigator) -> None:
@@ -59,15 +59,13 @@ def _reset_layout(nav: Navigator) -> None:
     state.set_all_expanded({})
     state.set_heights({})
     undo = (tr("Undo", "timeline"), lambda: apply_layout(state, before))
-    nav.document.messages.show(
-        tr("The rows are as they were in the beginning", "timeline"), "info", actions=(undo,)
-    )
+    nav.document.messages.show(tr("Row layout reset", "timeline"), "info", actions=(undo,))
 
 
 LAYOUT_COMMANDS: tuple[WindowCommand, ...] = (
-    timeline_command("view.save_view", "Save View…", "View", _save_view, group="layout"),
-    timeline_command("view.apply_view", "Apply View…", "View", _apply_view, group="layout"),
-    timeline_command("view.rename_view", "Rename View…", "View", _rename_view, group="layout"),
-    timeline_command("view.delete_view", "Delete View…", "View", _delete_view, group="layout"),
-    timeline_command("view.reset_layout", "Reset the Layout of Rows", "View", _reset_layout, group="layout"),
+    timeline_command("view.save_view", "Save view…", "View", _save_view, group="layout"),
+    timeline_command("view.apply_view", "Apply view…", "View", _apply_view, group="layout"),
+    timeline_command("view.rename_view", "Rename view…", "View", _rename_view, group="layout"),
+    timeline_command("view.delete_view", "Delete view…", "View", _delete_view, group="layout"),
+    timeline_command("view.reset_layout", "Reset row layout", "View", _reset_layout, group="layout"),
 )

@@ -1,4 +1,4 @@
-"""A command for each panel: it shows the panel, or hides the one in front."""
+"""A command for each panel: show the panel, or hide it when it is in front."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from warpline_app.panels.frame.registry import all_panels
 
 
 def panel_commands() -> tuple[WindowCommand, ...]:
-    """In the order of the panels' tabs."""
+    """Panel commands, in the order of the panels' tabs."""
     return tuple(_panel_command(spec) for spec in all_panels())
 
 

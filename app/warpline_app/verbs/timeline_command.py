@@ -1,4 +1,4 @@
-"""How a verb of the timeline becomes a command: it acts through the navigator of the context, and needs one."""
+"""Commands that act on the timeline in front, through the navigator of the context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Test = Callable[["Navigator"], bool]
 
 
 def on_timeline(action: Action) -> Callable[[CommandContext], None]:
-    """What the command does with its context."""
+    """The callback of a command: calls the action with the navigator."""
 
     def act(context: CommandContext) -> None:
         if context.navigator is not None:
@@ -26,7 +26,7 @@ def on_timeline(action: Action) -> Callable[[CommandContext], None]:
 
 
 def if_timeline(test: Test) -> Callable[[CommandContext], bool]:
-    """A question to the timeline in front; no without one."""
+    """A test on the timeline in front; False when there is none."""
 
     def ask(context: CommandContext) -> bool:
         return context.navigator is not None and test(context.navigator)
@@ -34,11 +34,11 @@ def if_timeline(test: Test) -> Callable[[CommandContext], bool]:
     return ask
 
 
-A_SELECTION = Need(if_timeline(lambda nav: nav.state.selection is not None), "No event is selected")
-A_RANGE = Need(if_timeline(lambda nav: nav.state.range_selection is not None), "No range of time is selected")
-A_ROW = Need(if_timeline(lambda nav: nav.focus_row() is not None), "No row is pointed at")
-A_FIND = Need(if_timeline(lambda nav: len(nav.search.found.rows) > 0), "Nothing was searched and found")
-A_MARK = Need(if_timeline(lambda nav: bool(nav.state.marks)), "No mark is set")
+A_SELECTION = Need(if_timeline(lambda nav: nav.state.selection is not None), "Select an event first")
+A_RANGE = Need(if_timeline(lambda nav: nav.state.range_selection is not None), "Select a time range first")
+A_ROW = Need(if_timeline(lambda nav: nav.focus_row() is not None), "Point at a row first")
+A_FIND = Need(if_timeline(lambda nav: len(nav.search.found.rows) > 0), "There are no search results")
+A_MARK = Need(if_timeline(lambda nav: bool(nav.state.marks)), "There are no marks")
 
 
 def timeline_command(
@@ -55,7 +55,7 @@ def timeline_command(
     in_menu: bool = True,
     hint: str = "",
 ) -> WindowCommand:
-    """A command on the timeline in front."""
+    """A command on the timeline in front: `WindowCommand` with an open capture as its first need."""
     return WindowCommand(
         command_id,
         title,

@@ -1,4 +1,4 @@
-"""What one timeline asks for, answered with commands: its context menus, the keys it watches, its questions."""
+"""Connects a timeline to the commands: its context menus, its keys, its questions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ VIEW_MENU = ("view.zoom_range", "view.fit", "view.undo")
 
 
 class TimelineInput(QObject):
-    """Listens to a timeline for as long as it lives; every command runs through ``runner``."""
+    """Runs the commands a timeline asks for, through ``runner``; lives as long as the timeline."""
 
     def __init__(self, navigator: Navigator, runner: CommandRunner) -> None:
         view = navigator.view
@@ -67,12 +67,12 @@ class TimelineInput(QObject):
         view.key_pressed.connect(self.press)
 
     def press(self, event: QKeyEvent) -> None:
-        """Run the command a key stands for; the event is accepted when there is one."""
+        """Run the command of a key press; accepts the event when there is one."""
         if self._runner.press(event, verb_of(event)):
             event.accept()
 
     def ask_mark(self, time_ns: int) -> None:
-        """Ask for the text of a mark and set it."""
+        """Ask for the text of a mark at a time, and set the mark."""
         state = self._view.state
         known = next((mark.text for mark in state.marks if mark.time_ns == time_ns), "")
         text = self._navigator.ask_text(tr("Mark", "timeline"), tr("Text of the mark:", "timeline"), known)
@@ -80,33 +80,30 @@ class TimelineInput(QObject):
             state.add_mark(time_ns, text)
 
     def row_menu(self) -> QMenu:
-        """The menu of the row in focus."""
+        """The context menu of the row in focus."""
         return self._menu(ROW_MENU)
 
     def event_menu(self, time_ns: int, event: int | None) -> QMenu:
-        """The menu of the canvas over an event, which is selected, or over nothing."""
+        """The context menu of the canvas; over an event, which is selected, it has the event's commands."""
         state = self._view.state
         menu = self._menu(EVENT_MENU if event is not None else ())
         menu.addSeparator()
-        menu.addAction(tr("Set a mark here", "timeline")).triggered.connect(lambda: state.add_mark(time_ns))
+        menu.addAction(tr("Add mark here", "timeline")).triggered.connect(lambda: state.add_mark(time_ns))
         add_entries(menu, self._runner, VIEW_MENU)
         return menu
 
     def ruler_menu(self, time_ns: int) -> QMenu:
-        """The menu of the ruler at a moment."""
+        """The context menu of the ruler at a time."""
         state = self._view.state
         menu = self._menu(())
-        menu.addAction(tr("Set or name a mark…", "timeline")).triggered.connect(
-            lambda: self.ask_mark(time_ns)
-        )
-        menu.addAction(tr("Count times from here", "timeline")).triggered.connect(
-            lambda: state.set_origin(time_ns)
-        )
-        menu.addAction(tr("Count times from the start", "timeline")).triggered.connect(
-            lambda: state.set_origin(None)
-        )
+        for text, action in (
+            (tr("Add or name mark…", "timeline"), lambda: self.ask_mark(time_ns)),
+            (tr("Set time origin here", "timeline"), lambda: state.set_origin(time_ns)),
+            (tr("Reset time origin", "timeline"), lambda: state.set_origin(None)),
+        ):
+            menu.addAction(text).triggered.connect(action)
         if any(mark.time_ns == time_ns for mark in state.marks):
-            remove = menu.addAction(tr("Remove this mark", "timeline"))
+            remove = menu.addAction(tr("Remove mark", "timeline"))
             remove.triggered.connect(lambda: state.remove_mark(time_ns))
         return menu
 

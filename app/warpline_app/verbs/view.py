@@ -1,4 +1,4 @@
-"""Verbs about what is shown: zoom, pan, range, filter, layout."""
+"""Commands on the view: zoom, pan, time range, filter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _pan(share: float) -> Action:
 
 
 def _frame_selection(nav: Navigator) -> None:
-    """The selected event, then the selected range, and all of it when that is shown already."""
+    """Show the selected event, else the selected range; everything when that is in view already."""
     state = nav.state
     before = state.view
     if state.selection is not None:
@@ -48,17 +48,9 @@ def _range_of_selection(nav: Navigator) -> None:
         nav.state.select_range(*nav.document.capture.event_span(nav.state.selection))
 
 
-def _range_of_view(nav: Navigator) -> None:
-    nav.state.select_range(*nav.state.view)
-
-
 def _one_nanosecond(nav: Navigator) -> None:
     moment = nav.anchor_ns()
     nav.state.set_view(moment, moment + 1)
-
-
-def _page(direction: int) -> Action:
-    return lambda nav: nav.turn_page(direction)
 
 
 def _arrows(nav: Navigator) -> None:
@@ -77,16 +69,20 @@ def _filter_names(nav: Navigator) -> None:
         nav.state.change_filter(names=text[1:-1] if is_regex else text, regex=is_regex)
 
 
+def _pan_command(command_id: str, title: str, action: Action, key: str) -> WindowCommand:
+    return timeline_command(command_id, title, "Navigate", action, (key,), group="pan", in_menu=False)
+
+
 VIEW_COMMANDS: tuple[WindowCommand, ...] = (
     timeline_command(
-        "view.zoom_in", "Zoom In", "View", _zoom(1 / STEP), ("W", "Up"), motion="in", group="zoom"
+        "view.zoom_in", "Zoom in", "View", _zoom(1 / STEP), ("W", "Up"), motion="in", group="zoom"
     ),
     timeline_command(
-        "view.zoom_out", "Zoom Out", "View", _zoom(STEP), ("S", "Down"), motion="out", group="zoom"
+        "view.zoom_out", "Zoom out", "View", _zoom(STEP), ("S", "Down"), motion="out", group="zoom"
     ),
     timeline_command(
         "view.zoom_in_step",
-        "Zoom In a Step",
+        "Zoom in one step",
         "View",
         _zoom(1 / STEP),
         ("Ctrl++", "Ctrl+=", "+", "="),
@@ -95,7 +91,7 @@ VIEW_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     timeline_command(
         "view.zoom_out_step",
-        "Zoom Out a Step",
+        "Zoom out one step",
         "View",
         _zoom(STEP),
         ("Ctrl+-", "-"),
@@ -103,88 +99,69 @@ VIEW_COMMANDS: tuple[WindowCommand, ...] = (
         in_menu=False,
     ),
     timeline_command(
-        "view.zoom_range", "Zoom to the Range", "View", _zoom_range, ("Z",), needs=(A_RANGE,), group="zoom"
+        "view.zoom_range",
+        "Zoom to selected range",
+        "View",
+        _zoom_range,
+        ("Z",),
+        needs=(A_RANGE,),
+        group="zoom",
     ),
     timeline_command(
         "view.frame",
-        "Frame the Selection",
+        "Frame selection",
         "View",
         _frame_selection,
         ("F",),
         group="zoom",
-        hint="The event, else the range; again for everything",
+        hint="Zoom to the selected event or range; again for everything",
     ),
     timeline_command(
-        "view.fit",
-        "Show Everything",
-        "View",
-        lambda nav: nav.state.show_all(),
-        ("Home", "Ctrl+0"),
-        group="zoom",
+        "view.fit", "Zoom to fit", "View", lambda nav: nav.state.show_all(), ("Home", "Ctrl+0"), group="zoom"
     ),
     timeline_command(
-        "view.one_ns", "Zoom to One Nanosecond", "View", _one_nanosecond, group="zoom", in_menu=False
+        "view.one_ns", "Zoom to one nanosecond", "View", _one_nanosecond, group="zoom", in_menu=False
     ),
     timeline_command(
         "view.undo",
-        "Undo Zoom, Filter or Hiding",
+        "Undo zoom, filter or hide",
         "View",
         lambda nav: nav.state.undo(),
         ("Backspace", "Ctrl+Z"),
-        needs=(Need(if_timeline(lambda nav: nav.state.can_undo), "There is nothing to take back"),),
+        needs=(Need(if_timeline(lambda nav: nav.state.can_undo), "Nothing to undo"),),
         group="undo",
     ),
     timeline_command(
         "view.redo",
-        "Redo Zoom, Filter or Hiding",
+        "Redo zoom, filter or hide",
         "View",
         lambda nav: nav.state.redo(),
         ("Shift+Backspace", "Ctrl+Shift+Z"),
-        needs=(Need(if_timeline(lambda nav: nav.state.can_redo), "Nothing was taken back"),),
+        needs=(Need(if_timeline(lambda nav: nav.state.can_redo), "Nothing to redo"),),
         group="undo",
     ),
     timeline_command(
-        "view.arrows", "Arrows: Selection, All in View, Off", "View", _arrows, ("L",), group="links"
+        "view.arrows",
+        "Cycle link arrows",
+        "View",
+        _arrows,
+        ("L",),
+        group="links",
+        hint="Arrows for the selection, for all events in view, or off",
     ),
     timeline_command(
-        "navigate.left", "Pan Left", "Navigate", _pan(-0.25), ("A", "Left"), motion="left", group="pan"
+        "navigate.left", "Pan left", "Navigate", _pan(-0.25), ("A", "Left"), motion="left", group="pan"
     ),
     timeline_command(
-        "navigate.right", "Pan Right", "Navigate", _pan(0.25), ("D", "Right"), motion="right", group="pan"
+        "navigate.right", "Pan right", "Navigate", _pan(0.25), ("D", "Right"), motion="right", group="pan"
     ),
-    timeline_command(
-        "navigate.page_left",
-        "Pan a Screen Left",
-        "Navigate",
-        _pan(-FAST_PAN),
-        ("Ctrl+Left",),
-        group="pan",
-        in_menu=False,
-    ),
-    timeline_command(
-        "navigate.page_right",
-        "Pan a Screen Right",
-        "Navigate",
-        _pan(FAST_PAN),
-        ("Ctrl+Right",),
-        group="pan",
-        in_menu=False,
-    ),
-    timeline_command(
-        "navigate.page_up", "Scroll Rows Up", "Navigate", _page(-1), ("PgUp",), group="pan", in_menu=False
-    ),
-    timeline_command(
-        "navigate.page_down",
-        "Scroll Rows Down",
-        "Navigate",
-        _page(1),
-        ("PgDown",),
-        group="pan",
-        in_menu=False,
-    ),
+    _pan_command("navigate.page_left", "Pan left one screen", _pan(-FAST_PAN), "Ctrl+Left"),
+    _pan_command("navigate.page_right", "Pan right one screen", _pan(FAST_PAN), "Ctrl+Right"),
+    _pan_command("navigate.page_up", "Scroll rows up", lambda nav: nav.turn_page(-1), "PgUp"),
+    _pan_command("navigate.page_down", "Scroll rows down", lambda nav: nav.turn_page(1), "PgDown"),
     timeline_command(
         "view.filter_names",
-        "Filter Events by Name…",
+        "Filter events by name…",
         "Analyze",
         _filter_names,
         ("Ctrl+Shift+F",),
@@ -192,15 +169,15 @@ VIEW_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     timeline_command(
         "view.clear_filter",
-        "Clear the Filter",
+        "Clear filter",
         "Analyze",
         lambda nav: nav.state.set_filter(Filter()),
-        needs=(Need(if_timeline(lambda nav: not nav.state.filter.is_empty), "Nothing is filtered"),),
+        needs=(Need(if_timeline(lambda nav: not nav.state.filter.is_empty), "No filter is set"),),
         group="filter",
     ),
     timeline_command(
         "view.range_of_selection",
-        "Select the Event's Range",
+        "Select time range of event",
         "Analyze",
         _range_of_selection,
         ("R",),
@@ -209,19 +186,19 @@ VIEW_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     timeline_command(
         "view.range_of_view",
-        "Select the Visible Range",
+        "Select visible time range",
         "Analyze",
-        _range_of_view,
+        lambda nav: nav.state.select_range(*nav.state.view),
         ("Ctrl+A",),
         group="select",
     ),
     timeline_command(
         "view.clear",
-        "Clear the Selection",
+        "Clear selection",
         "Analyze",
         lambda nav: nav.state.clear(),
         ("Esc",),
         group="select",
-        hint="The range, then the row, the event, the highlight, the filter",
+        hint="Clears the range, then the row, the event, the highlight and the filter",
     ),
 )

@@ -1,4 +1,4 @@
-"""What the window can do around a timeline: tabs, themes, search, help."""
+"""Commands on the window around a timeline: tabs, themes, search, help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from warpline_app.open.alignment import movable_clocks
 from warpline_app.remembered.settings import ThemeChoice
 
 _THEMES: tuple[tuple[ThemeChoice, str], ...] = (
-    ("system", "Follow the system"),
+    ("system", "System"),
     ("light", "Light"),
     ("dark", "Dark"),
     ("contrast", "High contrast, dark"),
@@ -17,15 +17,7 @@ _THEMES: tuple[tuple[ThemeChoice, str], ...] = (
 )
 
 
-_TABS = Need(lambda context: len(context.workspace.items) > 1, "There is no other tab")
-
-
-def _full_screen(context: CommandContext) -> None:
-    context.shell.toggle_full_screen()
-
-
-def _search(context: CommandContext) -> None:
-    context.shell.focus_search()
+_TABS = Need(lambda context: len(context.workspace.items) > 1, "No other tab is open")
 
 
 def _focus_timeline(context: CommandContext) -> None:
@@ -39,10 +31,6 @@ def _preferences(context: CommandContext) -> None:
     show_preferences(context.workspace.settings, context.shell.widget)
 
 
-def _palette(context: CommandContext) -> None:
-    context.shell.show_palette()
-
-
 def _has_ranks(context: CommandContext) -> bool:
     document = context.workspace.current
     return document is not None and bool(movable_clocks(document.capture))
@@ -52,10 +40,6 @@ def _align_ranks(context: CommandContext) -> None:
     from warpline_app.dialogs.align_ranks import show_align_ranks
 
     show_align_ranks(context.workspace, context.shell.widget)
-
-
-def _help_sheet(context: CommandContext) -> None:
-    context.shell.show_keys()
 
 
 def _doctor(context: CommandContext) -> None:
@@ -102,7 +86,7 @@ def _theme_command(name: ThemeChoice, title: str) -> WindowCommand:
 WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
     WindowCommand(
         "view.next_tab",
-        "Next Tab",
+        "Next tab",
         "View",
         lambda context: context.workspace.step(1),
         ("Ctrl+Tab", "Ctrl+PgDown"),
@@ -111,7 +95,7 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     WindowCommand(
         "view.previous_tab",
-        "Previous Tab",
+        "Previous tab",
         "View",
         lambda context: context.workspace.step(-1),
         ("Ctrl+Shift+Tab", "Ctrl+PgUp"),
@@ -120,33 +104,33 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     WindowCommand(
         "view.full_screen",
-        "Full Screen",
+        "Full screen",
         "View",
-        _full_screen,
+        lambda context: context.shell.toggle_full_screen(),
         ("F11",),
         checked=lambda context: context.shell.is_full_screen,
         group="appearance",
     ),
     WindowCommand(
         "view.critical_path",
-        "Critical Path",
+        "Show critical path",
         "View",
         _critical_path,
         ("C",),
         needs=(A_CAPTURE,),
         checked=lambda context: context.workspace.settings.shows_critical_path,
         group="appearance",
-        hint="A lane above the rows: what took the time, back from its end through whoever was waited for",
+        hint="A lane above the rows: the chain of work and waits that set the total time",
     ),
     WindowCommand(
         "view.legend",
-        "Legend of Thread States",
+        "Show thread state legend",
         "View",
         _legend,
         needs=(A_CAPTURE,),
         checked=lambda context: context.workspace.settings.shows_legend,
         group="appearance",
-        hint="The strip that tells what the colours of running and waiting threads mean; a click lists such waits",
+        hint="A strip that explains the colours of thread states; click a state to list its events",
     ),
     *(_theme_command(name, title) for name, title in _THEMES),
     WindowCommand("view.preferences", "Preferences…", "View", _preferences, ("Ctrl+,",), group="preferences"),
@@ -154,39 +138,47 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         "navigate.search",
         "Search",
         "Navigate",
-        _search,
+        lambda context: context.shell.focus_search(),
         ("Ctrl+F", "/"),
         needs=(A_CAPTURE,),
         group="search",
     ),
     WindowCommand(
         "navigate.timeline",
-        "Go to the Timeline",
+        "Focus timeline",
         "Navigate",
         _focus_timeline,
         ("Ctrl+T",),
         needs=(A_CAPTURE,),
         group="search",
-        hint="Give the keyboard back to the timeline",
+        hint="Move keyboard focus to the timeline",
     ),
     WindowCommand(
         "analyze.align_ranks",
-        "Align Ranks…",
+        "Align ranks…",
         "Analyze",
         _align_ranks,
-        needs=(A_CAPTURE, Need(_has_ranks, "All tracks of this capture have one clock")),
+        needs=(A_CAPTURE, Need(_has_ranks, "All tracks of this capture share one clock")),
         group="ranks",
-        hint="Move the clock of a rank against the others; nothing is imported again",
+        hint="Shift the clock of a rank against the others, without importing again",
     ),
-    WindowCommand("help.palette", "Command Palette…", "Help", _palette, ("Ctrl+Shift+P",)),
-    WindowCommand("help.keys", "Keys", "Help", _help_sheet, ("?", "F1")),
+    WindowCommand(
+        "help.palette",
+        "Command palette…",
+        "Help",
+        lambda context: context.shell.show_palette(),
+        ("Ctrl+Shift+P",),
+    ),
+    WindowCommand(
+        "help.keys", "Keyboard shortcuts", "Help", lambda context: context.shell.show_keys(), ("?", "F1")
+    ),
     WindowCommand(
         "help.doctor",
-        "What Can Be Recorded Here…",
+        "Check what can be recorded…",
         "Help",
         _doctor,
         group="about",
-        hint="What this machine lets Warpline record, and the remedy where it does not",
+        hint="What Warpline can record on this machine, and how to enable the rest",
     ),
     WindowCommand("help.about", "About Warpline", "Help", _about, group="about"),
 )

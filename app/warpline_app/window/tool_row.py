@@ -120,7 +120,7 @@ class ToolRow(QWidget):
         row.setSpacing(7)
         for command_id, title in (
             ("file.open", tr("Open…")),
-            ("file.new_capture", tr("New Capture…")),
+            ("file.new_capture", tr("New capture…")),
             ("", ""),
             ("view.fit", tr("Fit")),
             ("view.undo", tr("Undo zoom")),

@@ -1,4 +1,4 @@
-"""Record Again: the same command once more, what it changed, and the series it belongs to."""
+"""Record again: the same command once more, what it changed, and the series it belongs to."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_others_recorded_cannot_be_recorded_again(
 ) -> None:
     open_page(sample)
     refusal = window.commands.commands["file.record_again"].refusal(window.context)
-    assert refusal == "This capture does not tell how to record it again"
+    assert refusal == "This capture has no command to record again"
 
 
 def test_points_of_a_series_are_where_they_are_clicked(

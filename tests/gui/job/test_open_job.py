@@ -1,4 +1,4 @@
-"""File → Open Job…: which ranks, by whom they are computed, and what of it is remembered."""
+"""File → Open job…: which ranks, by whom they are computed, and what of it is remembered."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_a_key_shows_the_line_of_the_selected_event(
     state.select(row_at(page.document.capture, 72, "state", 5))
     assert (
         window.commands.commands["event.source"].refusal(window.context)
-        == "No stack of this event names a line"
+        == "This event has no stack with a source line"
     )
 
 

@@ -170,7 +170,7 @@ def test_named_views_are_remembered(
     said: list[str] = []
     context.workspace.told.connect(said.append)
     assert run(commands["view.apply_view"], context)
-    assert said[-1] == "No view of this capture was saved yet"
+    assert said[-1] == "This capture has no saved views"
 
 
 def test_keys_are_unique() -> None:
@@ -226,9 +226,9 @@ def test_the_menu_of_the_ruler_sets_marks_and_the_origin(
     right_click(view.ruler, QPoint(400, 10))
     menu = shown_menu(qtbot, view)
     texts = {action.text(): action for action in menu.actions()}
-    assert "Remove this mark" not in texts
-    texts["Set or name a mark…"].trigger()
-    texts["Count times from here"].trigger()
+    assert "Remove mark" not in texts
+    texts["Add or name mark…"].trigger()
+    texts["Set time origin here"].trigger()
     (mark,) = view.state.marks
     assert mark.text == "here"
     assert mark.time_ns == view.state.origin_ns == view.scene.scale.to_ns(400)

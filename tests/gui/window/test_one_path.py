@@ -19,7 +19,7 @@ from warpline_app.window.main_window import MainWindow
 OpenPage = Callable[[Path], CapturePage]
 Ask = Callable[[QtBot, MainWindow, CapturePage], None]
 COMMAND = "view.zoom_range"
-REFUSAL = "Zoom to the Range: No range of time is selected"
+REFUSAL = "Zoom to selected range: Select a time range first"
 
 
 def entry_of(menu: QMenu, command_id: str) -> QAction:
@@ -61,7 +61,7 @@ def by_context_menu(_qtbot: QtBot, _window: MainWindow, page: CapturePage) -> No
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     entry = entry_of(menu, COMMAND)
-    assert entry.text() == "Zoom to the Range\tZ"
+    assert entry.text() == "Zoom to selected range\tZ"
     state.select_range(*selected) if selected else state.select_range(None)
     entry.trigger()
     menu.close()
@@ -71,8 +71,8 @@ def by_palette(qtbot: QtBot, window: MainWindow, _page: CapturePage) -> None:
     window.commands.run("help.palette")
     palette = window.findChild(CommandPalette)
     assert palette is not None
-    qtbot.keyClicks(palette.input, "zoom to the range")
-    assert palette.titles[0] == "Zoom to the Range"
+    qtbot.keyClicks(palette.input, "zoom to selected range")
+    assert palette.titles[0] == "Zoom to selected range"
     qtbot.keyClick(palette.input, Qt.Key.Key_Return)
 
 
@@ -107,7 +107,7 @@ def test_a_held_key_is_refused_while_there_is_nothing_to_move(qtbot: QtBot, wind
     with qtbot.waitSignal(window.commands.refused, timeout=2_000) as refused:
         qtbot.keyClick(window, Qt.Key.Key_W)
     assert refused.args == ["view.zoom_in"]
-    assert window.status_line.said == "Zoom In: Open a capture first"
+    assert window.status_line.said == "Zoom in: Open a capture first"
 
 
 def test_a_held_key_runs_on_the_same_path_and_moves_until_it_is_let_go(
@@ -131,22 +131,22 @@ def test_a_button_that_cannot_act_says_why_and_a_press_that_comes_too_late_too(
     page = open_page(sample)
     button = window.tool_row.buttons["view.undo"]
     assert not button.isEnabled()
-    assert button.toolTip() == "There is nothing to take back"
+    assert button.toolTip() == "Nothing to undo"
     page.document.state.set_view(0, MS)
     assert button.isEnabled()
-    assert button.toolTip() == "Undo Zoom, Filter or Hiding (Backspace)"
+    assert button.toolTip() == "Undo zoom, filter or hide (Backspace)"
     page.document.state.blockSignals(True)  # the tool row does not hear of it
     page.document.state.undo()
     page.document.state.blockSignals(False)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert window.status_line.said == "Undo Zoom, Filter or Hiding: There is nothing to take back"
+    assert window.status_line.said == "Undo zoom, filter or hide: Nothing to undo"
 
 
 def test_what_is_said_goes_when_another_tab_comes(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     window.commands.run(COMMAND)
-    assert window.status_line.said == "Zoom to the Range: Open a capture first"
+    assert window.status_line.said == "Zoom to selected range: Open a capture first"
     open_page(sample)
     assert window.status_line.said == ""
 
@@ -158,4 +158,4 @@ def test_an_entry_that_is_greyed_out_shows_the_reason(
     window.menus["View"].aboutToShow.emit()
     entry = entry_of(window.menus["View"], COMMAND)
     assert not entry.isEnabled()
-    assert entry.toolTip() == "No range of time is selected"
+    assert entry.toolTip() == "Select a time range first"

@@ -138,8 +138,8 @@ def test_the_palette_finds_and_runs(
     assert palette is not None
     assert palette.isVisible()
     assert palette.input.hasFocus()
-    qtbot.keyClicks(palette.input, "show every")
-    assert palette.titles[0] == "Show Everything"
+    qtbot.keyClicks(palette.input, "zoom to fit")
+    assert palette.titles[0] == "Zoom to fit"
     qtbot.keyClick(palette.input, Qt.Key.Key_Return)
     assert page.document.state.view == page.document.state.span
     assert not palette.isVisible()

@@ -1,4 +1,4 @@
-"""File → New Capture…: a real program, a real recorder, from the form to the open capture."""
+"""File → New capture…: a real program, a real recorder, from the form to the open capture."""
 
 from __future__ import annotations
 

@@ -179,8 +179,8 @@ def test_palette_prefers_beginnings_of_words() -> None:
         assert found is not None
         return found
 
-    assert match_score("xyz", "New Capture…") is None
-    assert score("nc", "New Capture…") < score("nc", "Pan a Screen Left")
+    assert match_score("xyz", "New capture…") is None
+    assert score("nc", "New capture…") < score("nc", "Pan left one screen")
     assert score("fit", "Fit the Range") < score("fit", "Filter It")
     assert score("", "anything") == 0
 

@@ -59,7 +59,7 @@ class ConsolePanel(Panel):
         self.note = QLabel(
             tr(
                 "This capture holds nothing that its program printed.\n"
-                "All output is shown here for programs recorded with File → New Capture…; of others, the end of what "
+                "All output is shown here for programs recorded with File → New capture…; of others, the end of what "
                 "they wrote to standard error, where waits or Python stacks are recorded."
             )
         )

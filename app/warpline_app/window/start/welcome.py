@@ -50,9 +50,9 @@ class WelcomePage(QWidget):
         buttons = QHBoxLayout()
         buttons.setSpacing(10)
         for command_id, title, is_primary in (
-            ("file.new_capture", tr("New Capture…"), True),
+            ("file.new_capture", tr("New capture…"), True),
             ("file.open", tr("Open…"), False),
-            ("file.record_demo", tr("Record the Demo"), False),
+            ("file.record_demo", tr("Record demo"), False),
         ):
             self._add_button(buttons, runner, command_id, title, is_primary)
         buttons.addStretch(1)

@@ -89,15 +89,15 @@ def run(events: int, kinds: list[str]) -> None:
 def save_session(folder: Path, last_ns: int) -> None:
     """What the recorder leaves beside the spool files."""
     Session(
-        folder,
-        folder,
-        ("bench",),
-        "/",
-        START,
-        0,
-        1,
-        PID,
-        RecordingOptions(default_trace()),
+        directory=folder,
+        output=folder,
+        command=("bench",),
+        working_directory="/",
+        start_monotonic_ns=START,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=PID,
+        options=RecordingOptions(trace=default_trace()),
         stop_monotonic_ns=last_ns + 10_000_000,
     ).save()
 

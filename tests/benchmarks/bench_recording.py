@@ -164,7 +164,7 @@ def provoked_loss(folder: Path, rounds: int) -> None:
         os.read(release, 1)
         os.execv(sys.executable, [sys.executable, "-c", PING_PONG, str(rounds)])
     os.close(result)
-    collector = PerfCollector(Watched(folder, pid))
+    collector = PerfCollector(Watched(directory=folder, root_pid=pid))
     os.write(hold, b"x")
     with open(output) as lines:
         own, _seconds, _pid, _child = json.loads(lines.readline())

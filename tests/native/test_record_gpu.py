@@ -338,15 +338,15 @@ def test_a_damaged_spool_still_gives_a_capture(gpu_session: Session, training: P
     whole = path.read_bytes()
     start = gpu_session.spool().header.monotonic_ns - 1_000_000
     recording = recorded.Session(
-        gpu_session.folder,
-        tmp_path / "x.h5",
-        ("program",),
-        "/",
-        start,
-        0,
-        1,
-        gpu_session.spool().header.pid,
-        recorded.RecordingOptions(default_trace()),
+        directory=gpu_session.folder,
+        output=tmp_path / "x.h5",
+        command=("program",),
+        working_directory="/",
+        start_monotonic_ns=start,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=gpu_session.spool().header.pid,
+        options=recorded.RecordingOptions(trace=default_trace()),
         stop_monotonic_ns=start + 10_000_000_000,
     )
     recording.save()

@@ -89,7 +89,9 @@ class AttachCommand:
             if status["state"] == "started" and not args.quiet:
                 _say(tr("recording process {pid}; Ctrl-C ends the recording, not the program", pid=args.pid))
 
-        options = RecordingOptions(args.trace, args.duration, keeps_arguments=args.keep_arguments)
+        options = RecordingOptions(
+            trace=args.trace, duration_ns=args.duration, keeps_arguments=args.keep_arguments
+        )
         result = attach(args.pid, output, options, spool=args.spool, report=tell)
         if not args.quiet:
             _say(summary_line(result))

@@ -52,7 +52,7 @@ class DemoCommand:
         result = record(
             [sys.executable, str(resources.path(EXAMPLE))],
             folder / CAPTURE,
-            RecordingOptions(default_trace()),
+            RecordingOptions(trace=default_trace()),
         )
         print(summary_line(result), flush=True)
         if result.path is None or result.exit_status:

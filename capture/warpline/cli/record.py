@@ -98,14 +98,14 @@ class RecordCommand:
         parser.add_argument(
             "--osrt-threshold",
             type=time_ns,
-            default=RecordingOptions(()).osrt_threshold_ns,
+            default=RecordingOptions(trace=()).osrt_threshold_ns,
             metavar="T",
             help=tr("leave out calls of the OS runtime that are shorter (default: 1us)"),
         )
         parser.add_argument(
             "--torch-shapes",
             type=count_of_steps,
-            default=RecordingOptions(()).torch_shapes,
+            default=RecordingOptions(trace=()).torch_shapes,
             metavar="STEPS",
             help=tr("operators of PyTorch with shapes, types and FLOPs in the first steps of a training"),
         )
@@ -119,21 +119,21 @@ class RecordCommand:
         parser.add_argument(
             "--python-hz",
             type=samples_per_second,
-            default=RecordingOptions(()).python_hz,
+            default=RecordingOptions(trace=()).python_hz,
             metavar="N",
             help=tr(
                 "samples of Python stacks per second, 0 for none (default: {hz})",
-                hz=RecordingOptions(()).python_hz,
+                hz=RecordingOptions(trace=()).python_hz,
             ),
         )
         parser.add_argument(
             "--native-hz",
             type=samples_per_second,
-            default=RecordingOptions(()).native_hz,
+            default=RecordingOptions(trace=()).native_hz,
             metavar="N",
             help=tr(
                 "samples of native stacks per second on a core, 0 for none (default: {hz})",
-                hz=RecordingOptions(()).native_hz,
+                hz=RecordingOptions(trace=()).native_hz,
             ),
         )
         parser.add_argument(
@@ -193,18 +193,18 @@ class RecordCommand:
         from warpline.recording.record import record
 
         options = RecordingOptions(
-            with_operators(args.trace, args.torch_shapes),
-            args.duration,
-            args.delay,
-            args.capture_range,
-            args.cuda_graphs,
-            args.terminate,
-            args.cuda_memory,
-            args.osrt_threshold,
-            args.python_hz,
-            args.native_hz,
-            args.torch_shapes,
-            args.torch_memory,
+            trace=with_operators(args.trace, args.torch_shapes),
+            duration_ns=args.duration,
+            delay_ns=args.delay,
+            capture_range=args.capture_range,
+            cuda_graphs=args.cuda_graphs,
+            terminate=args.terminate,
+            cuda_memory=args.cuda_memory,
+            osrt_threshold_ns=args.osrt_threshold,
+            python_hz=args.python_hz,
+            native_hz=args.native_hz,
+            torch_shapes=args.torch_shapes,
+            torch_memory=args.torch_memory,
             keeps_stderr=not args.no_stderr,
             keeps_arguments=args.keep_arguments,
             ring_ns=args.ring,

@@ -24,7 +24,7 @@ _FIELDS = ("total", "avg", "max", "min")
 _Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _View:
     """One of Paddle's tables: our report of the same, and Paddle's title."""
 
@@ -37,17 +37,37 @@ class _View:
 
 
 _VIEWS = {
-    SummaryView.DeviceView: _View("device", "Device Summary", name_width=30),
-    SummaryView.OverView: _View("overview", "Overview Summary", name_width=25),
-    SummaryView.ModelView: _View("model", "Model Summary", ("cpu", "gpu"), 15),
-    SummaryView.DistView: _View("distributed", "Distribution Summary", name_width=25),
-    SummaryView.OperatorView: _View("operator", "Operator Summary", ("cpu", "gpu"), 52, True, True),
-    SummaryView.KernelView: _View("kernel", "Kernel Summary", ("gpu",), 90, True),
-    SummaryView.MemManipulationView: _View(
-        "memory_manipulation", "Memory Manipulation Summary", ("cpu", "gpu"), 30, True
+    SummaryView.DeviceView: _View(report="device", title="Device Summary", name_width=30),
+    SummaryView.OverView: _View(report="overview", title="Overview Summary", name_width=25),
+    SummaryView.ModelView: _View(report="model", title="Model Summary", sides=("cpu", "gpu"), name_width=15),
+    SummaryView.DistView: _View(report="distributed", title="Distribution Summary", name_width=25),
+    SummaryView.OperatorView: _View(
+        report="operator",
+        title="Operator Summary",
+        sides=("cpu", "gpu"),
+        name_width=52,
+        is_sorted=True,
+        by_thread=True,
     ),
-    SummaryView.UDFView: _View("user_defined", "UserDefined Summary", ("cpu", "gpu"), 11, True, True),
-    SummaryView.MemView: _View("memory", "Memory Summary", name_width=50),
+    SummaryView.KernelView: _View(
+        report="kernel", title="Kernel Summary", sides=("gpu",), name_width=90, is_sorted=True
+    ),
+    SummaryView.MemManipulationView: _View(
+        report="memory_manipulation",
+        title="Memory Manipulation Summary",
+        sides=("cpu", "gpu"),
+        name_width=30,
+        is_sorted=True,
+    ),
+    SummaryView.UDFView: _View(
+        report="user_defined",
+        title="UserDefined Summary",
+        sides=("cpu", "gpu"),
+        name_width=11,
+        is_sorted=True,
+        by_thread=True,
+    ),
+    SummaryView.MemView: _View(report="memory", title="Memory Summary", name_width=50),
 }
 """In the order in which Paddle prints them."""
 

@@ -75,7 +75,7 @@ def recipe_of(capture: Capture) -> Recipe:
 def _options(given: object, trace: object, uuid: str) -> RecordingOptions:
     """The options that a capture keeps; what is missing or of another type has its default."""
     values = dict(given) if isinstance(given, Mapping) else {"trace": trace}
-    defaults = RecordingOptions(())
+    defaults = RecordingOptions(trace=())
     known: dict[str, Any] = {}
     for entry in fields(RecordingOptions):
         value = values.get(entry.name)

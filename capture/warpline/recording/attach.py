@@ -71,17 +71,19 @@ def attach(
         stack.enter_context(new_spool(directory))
         signals = SignalQueue()
         stack.callback(signals.close)
-        return _attach(target, directory, output, options, signals, tell, lets_in=lets_in)
+        return _attach(
+            target, directory, output, options=options, signals=signals, tell=tell, lets_in=lets_in
+        )
 
 
 def _attach(
     target: RunningProgram,
     directory: Path,
     output: Path,
+    *,
     options: RecordingOptions,
     signals: SignalQueue,
     tell: Report,
-    *,
     lets_in: bool,
 ) -> Result:
     from warpline.recording.control import announced
@@ -96,7 +98,9 @@ def _attach(
         session = _session(pid, directory, output, options)
         session.save()
         inside = _joining(options) if lets_in else {}
-        recorder = Recorder(session, target, signals, tell, _out_of_reach(options, inside))
+        recorder = Recorder(
+            session=session, target=target, signals=signals, report=tell, said=_out_of_reach(options, inside)
+        )
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
         session.save()
         recorder.session = session
@@ -109,7 +113,7 @@ def _attach(
         session = recorder.session.ended(outcome.stop_monotonic_ns, None)
         with contextlib.suppress(OSError):
             session.save()
-        result = Result(0, outcome=outcome)
+        result = Result(exit_status=0, outcome=outcome)
         if recorder.discard:
             remove_spool(directory)
             tell({"state": "discarded"})

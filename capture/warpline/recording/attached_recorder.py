@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
             except OSError:
                 return  # the program has gone; the capture is still written
 
-    options = RecordingOptions(tuple(trace.split(",")), is_driven=True)
+    options = RecordingOptions(trace=tuple(trace.split(",")), is_driven=True)
     try:
         attach(pid, Path(output), options, report=tell, lets_in=True)
     except Exception as error:  # nobody sees our standard error: whatever it was, the program is told

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Report = Callable[[dict[str, Any]], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """How it went. ``exit_status`` is the program's as a shell reports it, or 126/127 when it could not be run.
 

@@ -16,7 +16,7 @@ from warpline.recording.unavailable import Unavailable, why_unavailable
 _SIDE_BY_SIDE = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceCheck:
     """One source: whether it works here; if not, or only in part, why, and how to enable it.
 
@@ -66,8 +66,22 @@ def _probe(source: RecordingSource) -> tuple[SourceCheck, PythonTrial | None]:
         reason, trial = source.probe(), source.trial()
     except Exception as error:  # a source may be anybody's; the others are tried
         return _refused(source, why_unavailable(error)), None
-    return SourceCheck(source.name, source.title, True, reason, "", source.choice.name), trial
+    return SourceCheck(
+        name=source.name,
+        title=source.title,
+        available=True,
+        reason=reason,
+        remedy="",
+        trace=source.choice.name,
+    ), trial
 
 
 def _refused(source: RecordingSource, why: Unavailable) -> SourceCheck:
-    return SourceCheck(source.name, source.title, False, why.reason, why.remedy, source.choice.name)
+    return SourceCheck(
+        name=source.name,
+        title=source.title,
+        available=False,
+        reason=why.reason,
+        remedy=why.remedy,
+        trace=source.choice.name,
+    )

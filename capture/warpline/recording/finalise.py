@@ -84,7 +84,14 @@ def finalise(
             builder.add_pause(start, stop)
         _add_sources(spools, builder, goes_on=until_ns is not None)
         threads = read_threads(session, spools, schedule)
-        translation = Translation(session, threads, builder, schedule.start_ns, schedule.stop_ns, pauses)
+        translation = Translation(
+            session=session,
+            threads=threads,
+            builder=builder,
+            start_ns=schedule.start_ns,
+            stop_ns=schedule.stop_ns,
+            pauses=pauses,
+        )
         damaged: list[str] = []
         for source in sources:
             with _contained(source, builder, damaged):

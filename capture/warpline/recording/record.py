@@ -69,7 +69,9 @@ def record(
         signals = SignalQueue()
         try:
             target = spawn(command, signals.original_mask)
-            return _record(command, output, options, directory, target, signals, tell)
+            return _record(
+                command, output, options, directory=directory, target=target, signals=signals, tell=tell
+            )
         except OSError as error:
             raise RecordingError(f"{error.filename or directory}: {error.strerror or error}") from error
         finally:
@@ -82,6 +84,7 @@ def _record(
     command: Sequence[str],
     output: Path,
     options: RecordingOptions,
+    *,
     directory: Path,
     target: Target,
     signals: SignalQueue,
@@ -112,7 +115,14 @@ def _record(
         session.save()
         if options.keeps_stderr:
             make_error_ring(directory)
-        recorder = Recorder(session, target, signals, tell, additions.sources, list(additions.warnings))
+        recorder = Recorder(
+            session=session,
+            target=target,
+            signals=signals,
+            report=tell,
+            said=additions.sources,
+            warnings=list(additions.warnings),
+        )
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
         session.save()
         recorder.session = session
@@ -126,7 +136,7 @@ def _record(
     if refused is not None:
         recorder.abandon()
         remove_spool(directory)
-        return Result(failure_status(refused), error=f"{command[0]}: {refused.strerror}")
+        return Result(exit_status=failure_status(refused), error=f"{command[0]}: {refused.strerror}")
     try:
         with announced(directory, os.getpid(), target.pid):
             recorder.begin(session.start_monotonic_ns)
@@ -148,7 +158,7 @@ def _record(
     session = recorder.session.ended(outcome.stop_monotonic_ns, status, target.exit_signal)
     with contextlib.suppress(OSError):
         session.save()
-    result = Result(status if status is not None else 0, outcome=outcome)
+    result = Result(exit_status=status if status is not None else 0, outcome=outcome)
     try:
         if recorder.discard:
             remove_spool(directory)

@@ -37,7 +37,7 @@ AGENT_FLUSH_S = 0.15
 _RANGE_PERIOD_NS = 5_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecorderOutcome:
     """How a recording ended. ``interrupted_by`` is the signal that ended the waiting, if one did."""
 
@@ -50,7 +50,7 @@ class RecorderOutcome:
     ended_early: str = ""  # why it ended before the program, one of the warnings
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Recorder:
     """One recording, from before the program begins until its spool files are complete."""
 
@@ -71,7 +71,13 @@ class Recorder:
         shown = RecordingState.DELAYED if self._delayed and self._has_range else self._state
         self._page = ControlPage(directory, shown, control_mask(options.trace))
         is_running = isinstance(self.target, RunningProgram)
-        watched = Watched(directory, self.target.pid, options.starts_paused, is_running, options)
+        watched = Watched(
+            directory=directory,
+            root_pid=self.target.pid,
+            starts_paused=options.starts_paused,
+            is_running=is_running,
+            options=options,
+        )
         self._collectors = Collectors(watched, options.trace, self.said)
         self._server = ControlServer(directory, self._answer)
         self.discard = False
@@ -90,7 +96,9 @@ class Recorder:
         """The program has just begun; capture time starts at ``start_ns`` (CLOCK_MONOTONIC), before its first step."""
         self._started_ns = self._resumed_ns = start_ns
         directory, options = self.session.directory, self.session.options
-        self._limits = Limits(directory, options, passing_types(), start_ns, lasting_types(), life_types())
+        self._limits = Limits(
+            directory, options, passing_types(), now_ns=start_ns, lasting=lasting_types(), lives=life_types()
+        )
         self._write_clock_pair()
         self._write_state(start_ns, self._state, "start")
         self._collectors.begin(paused=self._state is RecordingState.PAUSED)
@@ -281,13 +289,13 @@ class Recorder:
         self._close()
         status = self._status()
         return RecorderOutcome(
-            stop,
-            status["events"],
-            status["lost"],
-            tuple(self._collectors.reports()),
-            tuple(self.warnings),
-            self._interrupted_by,
-            self._ended_early,
+            stop_monotonic_ns=stop,
+            events=status["events"],
+            lost=status["lost"],
+            sources=tuple(self._collectors.reports()),
+            warnings=tuple(self.warnings),
+            interrupted_by=self._interrupted_by,
+            ended_early=self._ended_early,
         )
 
     def _close(self) -> None:

@@ -54,7 +54,7 @@ _OPTIONS: dict[str, Callable[[Any], bool]] = {
 """What a field of `RecordingOptions` may hold, by its type."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecordingOptions:
     """How to record. ``trace`` names what (`warpline.recording.sources.registry.trace_names`); ``capture_range`` is
     ``none``, ``cuda-profiler`` or ``nvtx:NAME``; a duration of None is open.
@@ -109,7 +109,7 @@ class RecordingOptions:
         return self.delay_ns > 0 or self.capture_range != "none" or self.is_driven
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Session:
     """One recording, as stored; never the environment of the program.
 

@@ -192,12 +192,21 @@ def spools(folder: Path) -> list[Path]:
         if spool.exists():
             continue
         options = RecordingOptions(
-            tuple(source.choice.name for source in recording_sources()), ring_ns=ring_ns
+            trace=tuple(source.choice.name for source in recording_sources()), ring_ns=ring_ns
         )
         output, stop = folder / f"{name}.h5", None if name == "whole" else 4 * _SECOND
         with new_spool(spool):
             Session(
-                spool, output, ("x",), "/", _SECOND, 100 * _SECOND, 1, 7, options, stop_monotonic_ns=stop
+                directory=spool,
+                output=output,
+                command=("x",),
+                working_directory="/",
+                start_monotonic_ns=_SECOND,
+                start_realtime_ns=100 * _SECOND,
+                recorder_pid=1,
+                target_pid=7,
+                options=options,
+                stop_monotonic_ns=stop,
             ).save()
             _records_of_every_type(spool)
     return found

@@ -61,9 +61,11 @@ def sound_session() -> dict[str, Any]:
     names = tuple(source.choice.name for source in recording_sources())
     folder = scratch() / "session"
     folder.mkdir(exist_ok=True)
-    options = RecordingOptions(names, duration_ns=_SECOND)
+    options = RecordingOptions(trace=names, duration_ns=_SECOND)
     whole = Session(
-        folder, Path("/x.h5"), ("x", "y"), "/", _SECOND, 100 * _SECOND, 1, 7, options, {"cpus": 2, "name": "a"},
+        directory=folder, output=Path("/x.h5"), command=("x", "y"),
+        working_directory="/", start_monotonic_ns=_SECOND,
+        start_realtime_ns=100 * _SECOND, recorder_pid=1, target_pid=7, options=options, host={"cpus": 2, "name": "a"},
         stop_monotonic_ns=4 * _SECOND, exit_status=0,
     )  # fmt: skip
     whole.save()
@@ -130,7 +132,16 @@ def _births() -> SpoolFile:
     """The recorder's file: threads that begin and are named, one of them of the target."""
     spool = SpoolFile.__new__(SpoolFile)
     spool.path = Path("recorder.spool")
-    spool.header = SpoolHeader(1, _SECOND, 100 * _SECOND, 0, 1, True, 0, "recorder")
+    spool.header = SpoolHeader(
+        pid=1,
+        monotonic_ns=_SECOND,
+        realtime_ns=100 * _SECOND,
+        lost=0,
+        parent_pid=1,
+        finished=True,
+        error=0,
+        producer="recorder",
+    )
     comm = np.zeros(2, records.comm)
     for name, values in (("pid", (7, 8)), ("tid", (7, 8)), ("time", (_SECOND, 2 * _SECOND))):
         if name in (comm.dtype.names or ()):

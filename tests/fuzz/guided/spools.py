@@ -68,7 +68,16 @@ def _spool_of(data: bytes) -> SpoolFile:
     """A spool file of chunks that stand behind each other in an input."""
     spool = SpoolFile.__new__(SpoolFile)
     spool.path = Path("agent.7.1.spool")
-    spool.header = SpoolHeader(7, _SECOND, 100 * _SECOND, 0, 1, True, 0, "agent")
+    spool.header = SpoolHeader(
+        pid=7,
+        monotonic_ns=_SECOND,
+        realtime_ns=100 * _SECOND,
+        lost=0,
+        parent_pid=1,
+        finished=True,
+        error=0,
+        producer="agent",
+    )
     chunks: list[Chunk] = []
     at = 0
     while at + _ENTRY.size <= len(data):

@@ -83,7 +83,9 @@ def test_ranges_begin_and_end_while_the_recorder_follows_others(
     monkeypatch.setattr(Collectors, "resume", resume)
     monkeypatch.setattr(Collectors, "pause", pause)
     with contextlib.closing(SignalQueue()) as signals, contextlib.closing(program):
-        recorder = Recorder(session, Scripted(steps()), signals, lambda _status: None)
+        recorder = Recorder(
+            session=session, target=Scripted(steps()), signals=signals, report=lambda _status: None
+        )
         recorder.begin(1)
         recorder.watch()
     # The third range was on from its begin to its end, and nobody but the program had changed that.
@@ -111,7 +113,9 @@ def test_ranges_count_once_a_delay_is_over(gpu_session: Session) -> None:
         yield False
 
     with contextlib.closing(SignalQueue()) as signals, contextlib.closing(program):
-        recorder = Recorder(session, Scripted(steps()), signals, lambda _status: None)
+        recorder = Recorder(
+            session=session, target=Scripted(steps()), signals=signals, report=lambda _status: None
+        )
         recorder.begin(time.monotonic_ns())
         recorder.watch()
     (told,) = (spool for spool in gpu_session.spools() if spool.header.producer != "recorder")

@@ -150,8 +150,19 @@ class Scripted(Target):
 
 def session_in(folder: Path, **options: Any) -> Session:
     """Of a recording of CUDA whose spool is a folder."""
-    made = RecordingOptions(("cuda",), **options)
-    return Session(folder, folder / "x.h5", ("x",), "/", 1, 0, 1, 1, made, stop_monotonic_ns=1 << 62)
+    made = RecordingOptions(trace=("cuda",), **options)
+    return Session(
+        directory=folder,
+        output=folder / "x.h5",
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=1,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=1,
+        options=made,
+        stop_monotonic_ns=1 << 62,
+    )
 
 
 class States:

@@ -120,4 +120,4 @@ def test_settings_of_another_version_have_their_defaults(tmp_path: Path) -> None
         builder.finish()
     with open_capture(tmp_path / "old.h5") as capture:
         options = recipe_of(capture).options
-        assert options == RecordingOptions(("cpu",), series=capture.uuid)
+        assert options == RecordingOptions(trace=("cpu",), series=capture.uuid)

@@ -297,7 +297,14 @@ def test_a_session_comes_back_as_it_was_saved(tmp_path: Path) -> None:
         start_realtime_ns=1 << 60,
         recorder_pid=1,
         target_pid=2,
-        options=RecordingOptions(("cpu",), 5, 6, "nvtx:step", "graph", True),
+        options=RecordingOptions(
+            trace=("cpu",),
+            duration_ns=5,
+            delay_ns=6,
+            capture_range="nvtx:step",
+            cuda_graphs="graph",
+            terminate=True,
+        ),
         host={"name": "x"},
         tool="warpline",
     )

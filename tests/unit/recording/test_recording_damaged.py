@@ -27,7 +27,7 @@ def test_the_recording_of_a_source_that_cannot_be_read_is_kept(
         raise KeyError("no such record")
 
     monkeypatch.setattr(ProcfsSource, "translate", damaged)
-    result = record(["true"], tmp_path / "run.h5", RecordingOptions(("cpu",)))
+    result = record(["true"], tmp_path / "run.h5", RecordingOptions(trace=("cpu",)))
     assert result.damaged == ("procfs",)
     assert (tmp_path / "run.h5.spool").is_dir(), "the only place where it is"
     assert "procfs could not be read" in summary_line(result)
@@ -55,7 +55,15 @@ def test_a_library_that_cannot_be_read_has_functions_without_names(
 def test_a_lost_text_costs_its_own_record_alone(tmp_path: Path) -> None:
     now, pid = time.monotonic_ns(), os.getpid()
     begun = Session(
-        tmp_path, tmp_path / "run.h5", ("x",), "/", now, time.time_ns(), 1, pid, RecordingOptions(("cpu",))
+        directory=tmp_path,
+        output=tmp_path / "run.h5",
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=now,
+        start_realtime_ns=time.time_ns(),
+        recorder_pid=1,
+        target_pid=pid,
+        options=RecordingOptions(trace=("cpu",)),
     )
     begun.save()
     spool = SpoolWriter(tmp_path / "procfs.spool", "procfs")

@@ -254,7 +254,7 @@ def test_provoked_loss_is_counted_exactly(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     waiting = ["sh", "-c", 'read line; exec "$0" "$@"', *python(HAND_TO_HAND)]
     with subprocess.Popen(waiting, stdin=pipe, stdout=pipe) as program:
-        collector = PerfCollector(Watched(tmp_path, program.pid), ring_pages=4)
+        collector = PerfCollector(Watched(directory=tmp_path, root_pid=program.pid), ring_pages=4)
         can_tell = collector.rings[0].dropped() is not None
         output, _ = program.communicate(b"go\n", timeout=60)
     collector.close()

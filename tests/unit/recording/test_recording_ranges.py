@@ -90,7 +90,10 @@ def test_a_delay_is_over_once_a_range_has_begun(tmp_path: Path, monkeypatch: pyt
             yield False
 
         recorder = Recorder(
-            session_in(tmp_path, delay_ns=delay_ns), Scripted(steps()), signals, lambda _status: None
+            session=session_in(tmp_path, delay_ns=delay_ns),
+            target=Scripted(steps()),
+            signals=signals,
+            report=lambda _status: None,
         )
         recorder.begin(time.monotonic_ns())
         recorder.watch()

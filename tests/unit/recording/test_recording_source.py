@@ -220,7 +220,7 @@ def test_a_collector_that_fails_costs_only_itself(
     first, second = Failing(where), Failing("never")
     sources = (FailingSource("first", first), FailingSource("second", second))
     monkeypatch.setattr("warpline.recording.collectors.recording_sources", lambda: sources)
-    collectors = Collectors(Watched(tmp_path, 1), ("failing", "absent"), {})
+    collectors = Collectors(Watched(directory=tmp_path, root_pid=1), ("failing", "absent"), {})
     collectors.tick()
     collectors.drain()
     collectors.close()
@@ -260,11 +260,20 @@ def test_a_source_that_raises_costs_only_itself_in_every_step(
     check = check_source(raising)
     assert (check.available, check.reason) == (False, "it failed: no probe")
     session = Session(
-        tmp_path, tmp_path, ("x",), "/", 1000, 0, 1, 2, RecordingOptions(("raising",)), stop_monotonic_ns=2000
+        directory=tmp_path,
+        output=tmp_path,
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=1000,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=2,
+        options=RecordingOptions(trace=("raising",)),
+        stop_monotonic_ns=2000,
     )
     session.save()
     assert environment_for_target(session, {}).sources["raising"].reason == "it failed: no contribution"
-    collectors = Collectors(Watched(tmp_path, 1), ("raising",), {})
+    collectors = Collectors(Watched(directory=tmp_path, root_pid=1), ("raising",), {})
     assert [source.reason for source in collectors.reports()] == ["it failed: no collector"]
     SpoolWriter(tmp_path / "recorder.spool", "recorder").close()
     finalise(tmp_path, tmp_path / "x.h5")

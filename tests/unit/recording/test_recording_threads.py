@@ -154,15 +154,15 @@ def a_recording(folder: Path) -> Session:
     writer.append_packed(perf_records.LOST, struct.pack("<QQII", 6000, 17, 3, 0))
     writer.close()
     session = Session(
-        folder,
-        folder,
-        ("sh",),
-        "/",
-        1000,
-        0,
-        1,
-        100,
-        RecordingOptions(default_trace()),
+        directory=folder,
+        output=folder,
+        command=("sh",),
+        working_directory="/",
+        start_monotonic_ns=1000,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=100,
+        options=RecordingOptions(trace=default_trace()),
         stop_monotonic_ns=9000,
     )
     session.save()

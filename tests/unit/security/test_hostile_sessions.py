@@ -24,7 +24,17 @@ BY_TYPE: dict[str, tuple[Any, ...]] = {
 
 def values_of(directory: Path) -> dict[str, Any]:
     """A session as it is stored."""
-    Session(directory, directory / "run.h5", ("true",), "/", 1, 2, 3, 4, RecordingOptions(("cpu",))).save()
+    Session(
+        directory=directory,
+        output=directory / "run.h5",
+        command=("true",),
+        working_directory="/",
+        start_monotonic_ns=1,
+        start_realtime_ns=2,
+        recorder_pid=3,
+        target_pid=4,
+        options=RecordingOptions(trace=("cpu",)),
+    ).save()
     values: dict[str, Any] = json.loads((directory / SESSION_FILE).read_text())
     return values
 

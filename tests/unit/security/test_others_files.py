@@ -127,7 +127,7 @@ def test_the_mode_of_new_files_is_the_callers_again(tmp_path: Path, monkeypatch:
     before = os.umask(0o022)
     try:
         with pytest.raises(RecordingError, match="does not exist"):
-            attach(os.getppid(), tmp_path / "nowhere" / "run.h5", RecordingOptions(("cpu",)))
+            attach(os.getppid(), tmp_path / "nowhere" / "run.h5", RecordingOptions(trace=("cpu",)))
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)

@@ -18,6 +18,7 @@ def add_agent_source(
     translation: Translation,
     spools: Sequence[SpoolFile],
     builder: CaptureBuilder,
+    *,
     name: str,
     never_used: str,
     lost: int = 0,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from warpline.recording.agent import records
 from warpline.recording.agent.open_waits import open_calls
 from warpline.recording.agent.python_stacks import NO_PLACE, PythonStacks
 from warpline.recording.agent.samples import Samples
+from warpline.recording.columns import join, take
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.string_columns import capture_strings
 from warpline.recording.spool.threads import ThreadLife, ThreadTable
@@ -32,7 +32,7 @@ SAME_MOMENT_NS = 2_000
 """What the kernel's stamp of a switch and the program's reading of the clock may be apart."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Waits:
     """Calls that lasted longer than the threshold, columns [n] sorted by thread, then start.
 
@@ -67,12 +67,8 @@ class Waits:
     def __len__(self) -> int:
         return len(self.thread)
 
-    def take(self, rows: npt.NDArray[np.integer]) -> Waits:
-        """Some of them, in the order of ``rows``."""
-        return Waits(*(getattr(self, column.name)[rows] for column in fields(self)))
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Releases:
     """Moments at which a lock others waited for was given back, or a condition signalled; columns [n] by time.
 
@@ -122,23 +118,23 @@ def read_waits(
         holder[held] = threads.lookup(pid, value["holder"][held], start[held])
         waits.append(
             Waits(
-                threads.lookup(pid, tid, start),
-                start,
-                np.maximum(value["end_ns"].astype(np.int64), start),
-                np.full(len(value), pid, np.uint32),
-                value["object"].copy(),
-                value["function"].astype(np.uint8),
-                _kinds(value["function"], _descriptor_kinds(spool, value["text"])),
-                value["result"].copy(),
-                stack,
-                place,
-                text,
-                caller,
-                capture_strings(spool, builder, value["task"]),
-                holder,
-                np.full(len(value), -1, np.int64),
-                np.arange(len(value)) >= len(calls.values),
-                np.zeros(len(value), np.uint32),
+                thread=threads.lookup(pid, tid, start),
+                start_ns=start,
+                stop_ns=np.maximum(value["end_ns"].astype(np.int64), start),
+                process=np.full(len(value), pid, np.uint32),
+                object=value["object"].copy(),
+                function=value["function"].astype(np.uint8),
+                kind=_kinds(value["function"], _descriptor_kinds(spool, value["text"])),
+                result=value["result"].copy(),
+                stack=stack,
+                place=place,
+                text=text,
+                caller=caller,
+                task=capture_strings(spool, builder, value["task"]),
+                holder=holder,
+                release=np.full(len(value), -1, np.int64),
+                is_open=np.arange(len(value)) >= len(calls.values),
+                holder_place=np.zeros(len(value), np.uint32),
             )
         )
         moment = given.values["time_ns"].astype(np.int64)
@@ -150,21 +146,19 @@ def read_waits(
         own = stacks.telling_places(from_stack)
         releases.append(
             Releases(
-                threads.lookup(pid, given.tid, moment),
-                moment,
-                np.full(len(moment), pid, np.uint32),
-                given.values["object"].copy(),
-                stack,
-                place,
-                np.where(own != NO_PLACE, own, place),
+                thread=threads.lookup(pid, given.tid, moment),
+                time_ns=moment,
+                process=np.full(len(moment), pid, np.uint32),
+                object=given.values["object"].copy(),
+                stack=stack,
+                place=place,
+                telling_place=np.where(own != NO_PLACE, own, place),
             )
         )
-    joined = Waits(*(_column(waits, column.name) for column in fields(Waits)))
-    freed = Releases(*(_column(releases, column.name) for column in fields(Releases)))
+    joined, freed = join(Waits, waits), join(Releases, releases)
     order = np.lexsort((-joined.stop_ns, joined.start_ns, joined.thread))
-    joined = joined.take(order)
-    by_time = np.argsort(freed.time_ns, kind="stable")
-    freed = Releases(*(getattr(freed, column.name)[by_time] for column in fields(freed)))
+    joined = take(joined, order)
+    freed = take(freed, np.argsort(freed.time_ns, kind="stable"))
     ended = _ended(joined, freed)
     named = _named(_conditions(ended, freed, builder), freed, Samples.join(samples))
     return replace(named, place=np.concatenate(telling)[order]), freed
@@ -335,34 +329,38 @@ def descriptor_kind(text: str) -> WaitKind:
     return WaitKind.FILE
 
 
-def _column(parts: Sequence[Waits] | Sequence[Releases], name: str) -> npt.NDArray[Any]:
-    return np.concatenate([getattr(part, name) for part in parts])
-
-
 def _no_waits() -> Waits:
     long, short, code = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
     address = np.empty(0, np.uint64)
     return Waits(
-        long,
-        long,
-        long,
-        short,
-        address,
-        code,
-        code,
-        long,
-        short,
-        short,
-        short,
-        short,
-        short,
-        long,
-        long,
-        code == 1,
-        short,
+        thread=long,
+        start_ns=long,
+        stop_ns=long,
+        process=short,
+        object=address,
+        function=code,
+        kind=code,
+        result=long,
+        stack=short,
+        place=short,
+        text=short,
+        caller=short,
+        task=short,
+        holder=long,
+        release=long,
+        is_open=code == 1,
+        holder_place=short,
     )
 
 
 def _no_releases() -> Releases:
     long, short = np.empty(0, np.int64), np.empty(0, np.uint32)
-    return Releases(long, long, short, np.empty(0, np.uint64), short, short, short)
+    return Releases(
+        thread=long,
+        time_ns=long,
+        process=short,
+        object=np.empty(0, np.uint64),
+        stack=short,
+        place=short,
+        telling_place=short,
+    )

@@ -73,14 +73,22 @@ def switch_attributes(*, enable_on_exec: bool, ring_pages: int, count_lost: bool
         flags |= _ENABLE_ON_EXEC
     sample = _SAMPLE_TID | _SAMPLE_TIME | _SAMPLE_CPU
     read_format = _FORMAT_LOST if count_lost else 0
-    return _attributes(_TYPE_SOFTWARE, _SW_DUMMY, sample, flags, 0, ring_pages, read_format)
+    return _attributes(
+        _TYPE_SOFTWARE,
+        _SW_DUMMY,
+        sample,
+        flags=flags,
+        period=0,
+        ring_pages=ring_pages,
+        read_format=read_format,
+    )
 
 
 def tracepoint_attributes(identifier: int, *, ring_pages: int) -> bytes:
     """``perf_event_attr`` that records every hit of a tracepoint with its raw fields."""
     flags = _DISABLED | _WATERMARK | _SAMPLE_ID_ALL | _USE_CLOCKID
     sample = _SAMPLE_TID | _SAMPLE_TIME | _SAMPLE_CPU | _SAMPLE_RAW
-    return _attributes(_TYPE_TRACEPOINT, identifier, sample, flags, 1, ring_pages)
+    return _attributes(_TYPE_TRACEPOINT, identifier, sample, flags=flags, period=1, ring_pages=ring_pages)
 
 
 def sampling_attributes(
@@ -109,7 +117,14 @@ def sampling_attributes(
         sample |= _SAMPLE_REGS_USER | _SAMPLE_STACK_USER
     read_format = _FORMAT_LOST if count_lost else 0
     return _attributes(
-        _TYPE_SOFTWARE, _SW_CPU_CLOCK, sample, flags, hertz, ring_pages, read_format, stack_bytes
+        _TYPE_SOFTWARE,
+        _SW_CPU_CLOCK,
+        sample,
+        flags=flags,
+        period=hertz,
+        ring_pages=ring_pages,
+        read_format=read_format,
+        stack_bytes=stack_bytes,
     )
 
 
@@ -117,6 +132,7 @@ def _attributes(
     kind: int,
     config: int,
     sample: int,
+    *,
     flags: int,
     period: int,
     ring_pages: int,

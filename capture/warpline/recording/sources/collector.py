@@ -12,7 +12,7 @@ from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.writer import SpoolWriter
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Watched:
     """The program that is recorded, for collectors: where to write, whom to follow.
 
@@ -25,7 +25,7 @@ class Watched:
     starts_paused: bool = False
     is_running: bool = False
     """Whether the program ran before it was watched: its threads and children are to be found first."""
-    options: RecordingOptions = field(default_factory=lambda: RecordingOptions(()))
+    options: RecordingOptions = field(default_factory=lambda: RecordingOptions(trace=()))
     """What was asked for."""
     provided: set[str] = field(default_factory=set)
     on_process: list[Callable[[int], None]] = field(default_factory=list)

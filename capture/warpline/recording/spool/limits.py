@@ -62,6 +62,7 @@ class Limits:
         directory: Path,
         options: RecordingOptions,
         passing: Iterable[int],
+        *,
         now_ns: int,
         lasting: Mapping[int, Lanes] | None = None,
         lives: Mapping[int, int] | None = None,
@@ -107,7 +108,9 @@ class Limits:
         with contextlib.suppress(OSError):
             for name in os.listdir(self._directory):
                 if name.endswith(".spool"):
-                    known = self._files.setdefault(name, _RingFile(self._lasting, self._lives))
+                    known = self._files.setdefault(
+                        name, _RingFile(_lasting=self._lasting, _lives=self._lives)
+                    )
                     with contextlib.suppress(OSError):
                         path, before_ns = self._directory / name, now_ns - self._options.ring_ns
                         is_of_process = name.startswith(_OF_PROCESSES)
@@ -118,7 +121,7 @@ class Limits:
                             del self._files[name]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _RingFile:
     """One spool file seen by its ring: where its chunks are, and since when each has a successor.
 

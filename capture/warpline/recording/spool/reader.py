@@ -38,7 +38,7 @@ _MOST = 1 << 53
 Bytes = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SpoolHeader:
     """The header of a spool file; times are ns of CLOCK_MONOTONIC and CLOCK_REALTIME."""
 
@@ -261,7 +261,16 @@ def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
         raise RecordingError(f"{path}: spool version {version}, this Warpline reads {VERSION}")
     name = producer.split(b"\0")[0].decode("utf-8", "replace")
     monotonic_ns, realtime_ns = min(monotonic_ns, LATEST_NS), min(realtime_ns, LATEST_NS)
-    return SpoolHeader(pid, monotonic_ns, realtime_ns, min(lost, _MOST), parent, finished == 1, error, name)
+    return SpoolHeader(
+        pid=pid,
+        monotonic_ns=monotonic_ns,
+        realtime_ns=realtime_ns,
+        lost=min(lost, _MOST),
+        parent_pid=parent,
+        finished=finished == 1,
+        error=error,
+        producer=name,
+    )
 
 
 def _scan(data: Bytes) -> Iterator[Chunk]:

@@ -22,7 +22,7 @@ AGENT_THREAD = "warpline-agent"
 """The thread the agent runs in programs that use CUDA: recorded as every other, and told apart."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Translation:
     """A recording on its way into a capture.
 

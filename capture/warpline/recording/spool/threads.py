@@ -15,7 +15,7 @@ BEFORE = -(1 << 62)
 """Birth of a thread that was there before anybody looked."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ProcessLife:
     """One process; times are CLOCK_MONOTONIC ns, None while unknown. ``generation`` counts uses of the pid from 1."""
 
@@ -33,7 +33,7 @@ class ProcessLife:
     """Index of the thread that ended last so far."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ThreadLife:
     """One thread; ``process`` is an index into the table's processes. ``names`` are (from when, name), by time."""
 
@@ -317,7 +317,7 @@ class ThreadTable:
         generation = self._process_uses.get(pid, 0) + 1
         self._process_uses[pid] = generation
         self._process_now[pid] = len(self.processes)
-        process = ProcessLife(pid, generation, start_ns=start_ns)
+        process = ProcessLife(pid=pid, generation=generation, start_ns=start_ns)
         self.processes.append(process)
         return process
 
@@ -333,7 +333,7 @@ class ThreadTable:
             birth_ns = max(birth_ns, self.threads[uses[-1]].death_ns or BEFORE)
         process = self._process_now[pid]
         generation = self.threads[uses[-1]].generation + 1 if uses else 1
-        thread = ThreadLife(process, tid, generation, birth_ns)
+        thread = ThreadLife(process=process, tid=tid, generation=generation, birth_ns=birth_ns)
         self._thread_now[tid] = len(self.threads)
         uses.append(len(self.threads))
         self.threads.append(thread)

@@ -69,18 +69,8 @@ class Marks:
             np.broadcast_to(np.asarray(mark, np.uint8), n),
         )
 
-    @staticmethod
-    def join(parts: list[Marks]) -> Marks:
-        """All of them, one after the other."""
-        return Marks(
-            np.concatenate([part.thread for part in parts]),
-            np.concatenate([part.time_ns for part in parts]),
-            np.concatenate([part.cpu for part in parts]),
-            np.concatenate([part.mark for part in parts]),
-        )
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class States:
     """What threads did, sorted by thread, then time; the events of a thread do not overlap.
 
@@ -166,12 +156,12 @@ def thread_states(marks: Marks) -> States:
     ordered = _without_idle_wakings(order_marks(marks))
     n = len(ordered)
     result = States(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.uint8),
-        np.empty(n, np.int32),
-        np.empty(n, np.uint8),
+        thread=np.empty(n, np.int64),
+        start_ns=np.empty(n, np.int64),
+        stop_ns=np.empty(n, np.int64),
+        state=np.empty(n, np.uint8),
+        cpu=np.empty(n, np.int32),
+        flags=np.empty(n, np.uint8),
     )
     count = 0
     # In pieces that stay in the processor's cache.
@@ -179,12 +169,12 @@ def thread_states(marks: Marks) -> States:
         count = _states_between(ordered, first, min(first + _PIECE, n - 1), result, count)
     return _one_at_a_time(
         States(
-            result.thread[:count],
-            result.start_ns[:count],
-            result.stop_ns[:count],
-            result.state[:count],
-            result.cpu[:count],
-            result.flags[:count],
+            thread=result.thread[:count],
+            start_ns=result.start_ns[:count],
+            stop_ns=result.stop_ns[:count],
+            state=result.state[:count],
+            cpu=result.cpu[:count],
+            flags=result.flags[:count],
         )
     )
 
@@ -243,10 +233,10 @@ def _one_at_a_time(states: States) -> States:
     flags[order[late]] |= np.uint8(Flag.TRUNCATED)
     keep = stop > states.start_ns
     return States(
-        states.thread[keep],
-        states.start_ns[keep],
-        stop[keep],
-        states.state[keep],
-        states.cpu[keep],
-        flags[keep],
+        thread=states.thread[keep],
+        start_ns=states.start_ns[keep],
+        stop_ns=stop[keep],
+        state=states.state[keep],
+        cpu=states.cpu[keep],
+        flags=flags[keep],
     )

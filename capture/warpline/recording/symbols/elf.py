@@ -40,7 +40,7 @@ class ElfSection:
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ElfFile:
     """An ELF file's map. ``segments``: (offset in the file, size there, address) of what is loaded.
 
@@ -85,15 +85,15 @@ def read_elf(path: Path) -> ElfFile:
             if elf.get_section_by_name(".symtab") is None:
                 tables = [*_tables_of_debug_file(path, build_id, elf), *tables]
             return ElfFile(
-                path,
-                build_id,
-                tuple(
+                path=path,
+                build_id=build_id,
+                segments=tuple(
                     (segment["p_offset"], segment["p_filesz"], segment["p_vaddr"])
                     for segment in elf.iter_segments("PT_LOAD")
                 ),
-                tuple(tables),
-                _section(elf, ".eh_frame"),
-                _section(elf, ".eh_frame_hdr"),
+                tables=tuple(tables),
+                frames=_section(elf, ".eh_frame"),
+                frame_index=_section(elf, ".eh_frame_hdr"),
             )
     except (*_DAMAGED, ELFError) as error:
         raise ValueError(f"{path}: {error or type(error).__name__}") from error

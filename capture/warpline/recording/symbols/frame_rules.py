@@ -129,7 +129,7 @@ class FrameRules:
         return length, at + 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Common:
     """What entries have in common."""
 
@@ -162,7 +162,14 @@ class _Common:
                     inner += 1
                 elif letter == ord("P"):
                     inner += 1 + {0: 8, 2: 2, 3: 4, 4: 8}.get(data[inner] & 7, 8)
-        return _Common(code_step, data_step, encoding, augmentation.startswith(b"z"), body, last)
+        return _Common(
+            code_step=code_step,
+            data_step=data_step,
+            encoding=encoding,
+            is_augmented=augmentation.startswith(b"z"),
+            first=body,
+            last=last,
+        )
 
     def pointer(
         self, data: bytes | mmap.mmap, at: int, own: int, *, is_size: bool = False

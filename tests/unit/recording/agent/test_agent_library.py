@@ -22,7 +22,17 @@ RECORDING = Path(library.__file__).parents[1]
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    return Session(tmp_path / "run.h5.spool", tmp_path / "run.h5", ("python",), "/", 0, 0, 1, 2, AGENT)
+    return Session(
+        directory=tmp_path / "run.h5.spool",
+        output=tmp_path / "run.h5",
+        command=("python",),
+        working_directory="/",
+        start_monotonic_ns=0,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=2,
+        options=AGENT,
+    )
 
 
 @pytest.fixture

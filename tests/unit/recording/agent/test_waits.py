@@ -49,7 +49,15 @@ def make_releases(rows: list[tuple[int, int, int]]) -> Releases:
     """Releases from (thread, time, object), by time."""
     table = np.array(sorted(rows, key=lambda row: row[1]), np.int64).reshape(-1, 3)
     short = np.zeros(len(table), np.uint32)
-    return Releases(table[:, 0], table[:, 1], short + 7, table[:, 2].astype(np.uint64), short, short, short)
+    return Releases(
+        thread=table[:, 0],
+        time_ns=table[:, 1],
+        process=short + 7,
+        object=table[:, 2].astype(np.uint64),
+        stack=short,
+        place=short,
+        telling_place=short,
+    )
 
 
 small = st.integers(0, 40)

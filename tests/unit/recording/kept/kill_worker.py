@@ -81,7 +81,15 @@ def fill(spool: Path) -> None:
     """What a recorder writes from its beginning on."""
     now = time.monotonic_ns()
     session = Session(
-        spool, spool.with_suffix(""), ("program",), "/", now, time.time_ns(), 1, 2, RecordingOptions(("cpu",))
+        directory=spool,
+        output=spool.with_suffix(""),
+        command=("program",),
+        working_directory="/",
+        start_monotonic_ns=now,
+        start_realtime_ns=time.time_ns(),
+        recorder_pid=1,
+        target_pid=2,
+        options=RecordingOptions(trace=("cpu",)),
     )
     session.save()
     journal = SpoolWriter(spool / "recorder.spool", "recorder")

@@ -52,8 +52,9 @@ def test_a_clock_that_jumps_changes_no_time(tmp_path: Path) -> None:
 def test_a_session_may_begin_in_any_year(tmp_path: Path, realtime_ns: int) -> None:
     """Of a machine without a battery for its clock, or one that is set wrong: what was recorded can be read."""
     session = Session(
-        tmp_path, tmp_path / "run.h5", ("true",), str(tmp_path), start_monotonic_ns=5, start_realtime_ns=realtime_ns,
-        recorder_pid=1, target_pid=1, options=RecordingOptions(()),
+        directory=tmp_path, output=tmp_path / "run.h5", command=("true",), working_directory=str(tmp_path),
+        start_monotonic_ns=5, start_realtime_ns=realtime_ns,
+        recorder_pid=1, target_pid=1, options=RecordingOptions(trace=()),
     )  # fmt: skip
     session.save()
     assert load_session(tmp_path).start_realtime_ns == realtime_ns

@@ -58,7 +58,7 @@ def times_ms(path: Path) -> list[int]:
 def test_a_ring_lets_go_of_what_has_left_it_and_gives_the_room_back(tmp_path: Path) -> None:
     path = tmp_path / "nvml.spool"
     writer = SpoolWriter(path, "nvml")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (NVML_SAMPLE,), 0)
+    limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (NVML_SAMPLE,), now_ns=0)
     blocks = []
     for second in range(400):
         writer.append(NVML_SAMPLE, samples(second * 1000, 1000))
@@ -78,7 +78,7 @@ def test_a_ring_lets_go_of_what_has_left_it_and_gives_the_room_back(tmp_path: Pa
 def test_what_processes_wrote_that_ended_before_the_ring_goes(tmp_path: Path) -> None:
     ended, running = (SpoolWriter(tmp_path / f"agent.{pid}.1.spool", "agent") for pid in (11, 12))
     recorder = SpoolWriter(tmp_path / "recorder.spool", "recorder")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (), 0)
+    limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (), now_ns=0)
     limits.look(S)
     ended.close()
     recorder.close()
@@ -109,7 +109,7 @@ def close_chunks(path: Path, frees: set[int]) -> None:
 def test_what_threads_wrote_that_ended_before_the_ring_gives_its_room_back(tmp_path: Path) -> None:
     path = tmp_path / "agent.11.1.spool"
     writer = SpoolWriter(path, "agent")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (NVML_SAMPLE,), 0)
+    limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (NVML_SAMPLE,), now_ns=0)
     blocks = []
     for second in range(100):
         # Two threads a second, the later one ends first; one that lives on wrote before all others.
@@ -135,7 +135,13 @@ def ranges_of(path: Path) -> list[tuple[int, int, int]]:
 def test_what_goes_on_stays_in_the_ring_until_it_ends(tmp_path: Path) -> None:
     path = tmp_path / "agent.11.1.spool"
     writer = SpoolWriter(path, "agent")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), passing_types(), 0, lasting_types())
+    limits = Limits(
+        tmp_path,
+        RecordingOptions(trace=(), ring_ns=20 * S),
+        passing_types(),
+        now_ns=0,
+        lasting=lasting_types(),
+    )
     blocks = []
     for second in range(120):
         # An outer range from the beginning to the 80th second, in it 2,000 short ones a second.
@@ -169,7 +175,7 @@ def test_files_of_processes_that_were_killed_go_as_well(tmp_path: Path) -> None:
     if not has_no_writer(path):
         pytest.skip("the file system grants no leases")
     assert not has_no_writer(tmp_path / "agent.12.1.spool")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (), 0)
+    limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (), now_ns=0)
     limits.look(S)
     limits.look(15 * S)
     assert path.exists(), "it ended inside the ring"
@@ -194,7 +200,13 @@ def test_a_program_that_writes_over_its_spool_ends_no_recording(
 ) -> None:
     path = tmp_path / "agent.11.1.spool"
     writer = SpoolWriter(path, "agent")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), passing_types(), 0, lasting_types())
+    limits = Limits(
+        tmp_path,
+        RecordingOptions(trace=(), ring_ns=20 * S),
+        passing_types(),
+        now_ns=0,
+        lasting=lasting_types(),
+    )
     rows = np.zeros(3000, nvtx.nvtx_range)
     for second in range(1, 60):
         writer.append(nvtx.NVTX_RANGE, rows, free=5)
@@ -218,10 +230,19 @@ def first_chunk_of(path: Path, record_type: int) -> int:
 def spool_of_a_minute(folder: Path, ring_ns: int) -> Path:
     """A minute of samples, and a session that begins with them."""
     spool = folder / "run.h5.spool"
-    options = RecordingOptions(("nvml",), ring_ns=ring_ns)
+    options = RecordingOptions(trace=("nvml",), ring_ns=ring_ns)
     with new_spool(spool):
         Session(
-            spool, folder / "run.h5", ("x",), "/", S, 100 * S, 1, 2, options, stop_monotonic_ns=61 * S
+            directory=spool,
+            output=folder / "run.h5",
+            command=("x",),
+            working_directory="/",
+            start_monotonic_ns=S,
+            start_realtime_ns=100 * S,
+            recorder_pid=1,
+            target_pid=2,
+            options=options,
+            stop_monotonic_ns=61 * S,
         ).save()
         SpoolWriter(spool / "recorder.spool", "recorder").close()
         writer = SpoolWriter(spool / "nvml.spool", "nvml")
@@ -253,9 +274,9 @@ def test_sizes_and_times_end_a_recording_and_say_so(tmp_path: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     begun = time.monotonic_ns()
-    small = Limits(tmp_path, RecordingOptions((), max_size_bytes=1 << 19), (), begun)
-    large = Limits(tmp_path, RecordingOptions((), max_size_bytes=1 << 30), (), begun)
-    short = Limits(tmp_path, RecordingOptions((), max_duration_ns=S), (), begun)
+    small = Limits(tmp_path, RecordingOptions(trace=(), max_size_bytes=1 << 19), (), now_ns=begun)
+    large = Limits(tmp_path, RecordingOptions(trace=(), max_size_bytes=1 << 30), (), now_ns=begun)
+    short = Limits(tmp_path, RecordingOptions(trace=(), max_duration_ns=S), (), now_ns=begun)
     assert "--max-size" in small.look(begun + 1)
     assert large.look(begun + 10 * S) == ""
     assert short.look(begun + S // 2) == ""

@@ -60,7 +60,14 @@ def test_what_ended_before_the_ring_gives_its_room_back(
 ) -> None:
     path = tmp_path / "perf.spool"
     writer = SpoolWriter(path, "perf")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=RING), passing_types(), 0, None, life_types())
+    limits = Limits(
+        tmp_path,
+        RecordingOptions(trace=(), ring_ns=RING),
+        passing_types(),
+        now_ns=0,
+        lasting=None,
+        lives=life_types(),
+    )
     there: set[int] = set()
     monkeypatch.setattr(living, "is_there", there.__contains__)
     assert _LIVES.items() <= life_types().items()
@@ -87,8 +94,19 @@ def test_what_ended_before_the_ring_gives_its_room_back(
 
 
 def test_a_capture_of_a_ring_knows_nobody_who_ended_before_it(tmp_path: Path) -> None:
-    options = RecordingOptions(("cpu",), ring_ns=RING)
-    Session(tmp_path, tmp_path / "x.h5", ("x",), "/", S, S, 1, MAIN, options, stop_monotonic_ns=61 * S).save()
+    options = RecordingOptions(trace=("cpu",), ring_ns=RING)
+    Session(
+        directory=tmp_path,
+        output=tmp_path / "x.h5",
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=S,
+        start_realtime_ns=S,
+        recorder_pid=1,
+        target_pid=MAIN,
+        options=options,
+        stop_monotonic_ns=61 * S,
+    ).save()
     writer = SpoolWriter(tmp_path / "perf.spool", "perf")
     for second in range(1, 60):
         begin(writer, np.array([100 + second]), second * S)
@@ -150,7 +168,9 @@ def test_what_is_left_of_a_table_is_as_it_was(lives: list[tuple[int, int, int]],
 def test_damaged_chunks_of_lives_end_no_recording(tmp_path: Path) -> None:
     path = tmp_path / "perf.spool"
     writer = SpoolWriter(path, "perf")
-    limits = Limits(tmp_path, RecordingOptions((), ring_ns=RING), (), 0, None, life_types())
+    limits = Limits(
+        tmp_path, RecordingOptions(trace=(), ring_ns=RING), (), now_ns=0, lasting=None, lives=life_types()
+    )
     for second in range(1, 80):
         begin(writer, 2**32 - 1 - np.arange(1000), second * S)
         if second % 20 == 1:

@@ -33,9 +33,18 @@ _WIDE = 256
 
 def save_session(folder: Path) -> None:
     """A minute that was recorded with a ring of ten seconds."""
-    options = RecordingOptions(("cuda",), ring_ns=RING)
+    options = RecordingOptions(trace=("cuda",), ring_ns=RING)
     Session(
-        folder, folder / "x.h5", ("x",), "/", S, S + REALTIME, 1, PID, options, stop_monotonic_ns=STOP
+        directory=folder,
+        output=folder / "x.h5",
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=S,
+        start_realtime_ns=S + REALTIME,
+        recorder_pid=1,
+        target_pid=PID,
+        options=options,
+        stop_monotonic_ns=STOP,
     ).save()
 
 

@@ -83,9 +83,9 @@ def test_a_core_is_not_exceeded_where_the_kernel_told_the_time_of_its_last_tick(
 
 def test_threads_count_from_their_birth_to_their_death() -> None:
     threads = [
-        ThreadLife(0, 1, 1, BEFORE),
-        ThreadLife(0, 2, 1, 50, 60, announced=True),
-        ThreadLife(0, 3, 1, 55, announced=True),
+        ThreadLife(process=0, tid=1, generation=1, birth_ns=BEFORE),
+        ThreadLife(process=0, tid=2, generation=1, birth_ns=50, death_ns=60, announced=True),
+        ThreadLife(process=0, tid=3, generation=1, birth_ns=55, announced=True),
     ]
     starts, stops = np.array([0, 40, 52, 61]), np.array([40, 50, 70, 90])
     assert most_threads(threads, starts, stops).tolist() == [1, 2, 3, 2]

@@ -46,8 +46,19 @@ def test_the_same_correlation_ids_in_two_processes_do_not_meet(tmp_path: Path) -
     folder.mkdir()
     process(folder, 100, 0)
     process(folder, 200, 2)
-    options = RecordingOptions(("cuda",))
-    Session(folder, folder, ("x",), "/", START, 0, 1, 100, options, stop_monotonic_ns=START + 1000).save()
+    options = RecordingOptions(trace=("cuda",))
+    Session(
+        directory=folder,
+        output=folder,
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=START,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=100,
+        options=options,
+        stop_monotonic_ns=START + 1000,
+    ).save()
     finalise(folder, tmp_path / "x.h5")
     with open_capture(tmp_path / "x.h5") as capture:
         owner = np.full(len(capture.events), -1)

@@ -9,11 +9,56 @@ from warpline.recording.sources.cuda.occupancy import Multiprocessor, occupancy
 
 # Largest shared memory carve-out; blocks and warps per SM as the hardware tables of the CUDA programming guide say.
 DEVICES = {
-    "V100": Multiprocessor(7, 0, 32, 64, 32, 65536, 65536, 98304),
-    "T4": Multiprocessor(7, 5, 32, 32, 16, 65536, 65536, 65536),
-    "A100": Multiprocessor(8, 0, 32, 64, 32, 65536, 65536, 167936),
-    "A10": Multiprocessor(8, 6, 32, 48, 16, 65536, 65536, 102400),
-    "H100": Multiprocessor(9, 0, 32, 64, 32, 65536, 65536, 233472),
+    "V100": Multiprocessor(
+        compute_major=7,
+        compute_minor=0,
+        threads_per_warp=32,
+        max_warps=64,
+        max_blocks=32,
+        registers=65536,
+        registers_per_block=65536,
+        shared_bytes=98304,
+    ),
+    "T4": Multiprocessor(
+        compute_major=7,
+        compute_minor=5,
+        threads_per_warp=32,
+        max_warps=32,
+        max_blocks=16,
+        registers=65536,
+        registers_per_block=65536,
+        shared_bytes=65536,
+    ),
+    "A100": Multiprocessor(
+        compute_major=8,
+        compute_minor=0,
+        threads_per_warp=32,
+        max_warps=64,
+        max_blocks=32,
+        registers=65536,
+        registers_per_block=65536,
+        shared_bytes=167936,
+    ),
+    "A10": Multiprocessor(
+        compute_major=8,
+        compute_minor=6,
+        threads_per_warp=32,
+        max_warps=48,
+        max_blocks=16,
+        registers=65536,
+        registers_per_block=65536,
+        shared_bytes=102400,
+    ),
+    "H100": Multiprocessor(
+        compute_major=9,
+        compute_minor=0,
+        threads_per_warp=32,
+        max_warps=64,
+        max_blocks=32,
+        registers=65536,
+        registers_per_block=65536,
+        shared_bytes=233472,
+    ),
 }
 # Threads per block, registers per thread, bytes of shared memory per block.
 LAUNCHES = (
@@ -50,5 +95,14 @@ def test_resident_warps_are_those_of_nvidias_calculator(name: str) -> None:
 
 
 def test_a_device_that_is_not_known_has_no_occupancy() -> None:
-    nothing = Multiprocessor(0, 0, 0, 0, 0, 0, 0, 0)
+    nothing = Multiprocessor(
+        compute_major=0,
+        compute_minor=0,
+        threads_per_warp=0,
+        max_warps=0,
+        max_blocks=0,
+        registers=0,
+        registers_per_block=0,
+        shared_bytes=0,
+    )
     assert np.ma.getmaskarray(occupancy(nothing, [128], [32], [0])).all()

@@ -26,7 +26,14 @@ def programs(draw: st.DrawFn) -> tuple[HostRanges, Calls, StreamWork]:
     return (
         HostRanges(r[0], np.minimum(r[1], r[2]), np.maximum(r[1], r[2])),
         Calls(np.arange(1, len(c[0]) + 1), c[0], c[1]),
-        StreamWork(w[0], zero, zero + 1, w[1], 1000 + np.minimum(w[2], w[3]), 1000 + np.maximum(w[2], w[3])),
+        StreamWork(
+            correlation=w[0],
+            device=zero,
+            context=zero + 1,
+            stream=w[1],
+            start_ns=1000 + np.minimum(w[2], w[3]),
+            stop_ns=1000 + np.maximum(w[2], w[3]),
+        ),
     )
 
 

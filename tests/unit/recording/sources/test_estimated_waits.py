@@ -13,12 +13,12 @@ MS = 1_000_000
 
 def test_blocked_stretches_are_cut_where_waits_begin_and_end() -> None:
     states = States(
-        np.array([1, 1, 1, 4]),
-        np.array([0, 100, 110, 0]) * MS,
-        np.array([100, 110, 120, 50]) * MS,
-        np.array([State.BLOCKED, State.RUNNING, State.BLOCKED, State.BLOCKED], np.uint8),
-        np.array([NO_CPU, 3, NO_CPU, NO_CPU], np.int32),
-        np.zeros(4, np.uint8),
+        thread=np.array([1, 1, 1, 4]),
+        start_ns=np.array([0, 100, 110, 0]) * MS,
+        stop_ns=np.array([100, 110, 120, 50]) * MS,
+        state=np.array([State.BLOCKED, State.RUNNING, State.BLOCKED, State.BLOCKED], np.uint8),
+        cpu=np.array([NO_CPU, 3, NO_CPU, NO_CPU], np.int32),
+        flags=np.zeros(4, np.uint8),
     )
     # One that began before, two with a moment between them, one that is too short, one of another thread.
     thread = np.array([1, 1, 1, 1, 2])
@@ -43,12 +43,12 @@ def test_blocked_stretches_are_cut_where_waits_begin_and_end() -> None:
 
 def test_without_waits_states_stay_as_they_are() -> None:
     states = States(
-        np.array([0, 0]),
-        np.array([0, 5]),
-        np.array([5, 9]),
-        np.array([State.BLOCKED, State.RUNNING], np.uint8),
-        np.array([NO_CPU, 0], np.int32),
-        np.zeros(2, np.uint8),
+        thread=np.array([0, 0]),
+        start_ns=np.array([0, 5]),
+        stop_ns=np.array([5, 9]),
+        state=np.array([State.BLOCKED, State.RUNNING], np.uint8),
+        cpu=np.array([NO_CPU, 0], np.int32),
+        flags=np.zeros(2, np.uint8),
     )
     none = np.empty(0, np.int64)
     cut = cut_by_waits(states, none, none, none)

@@ -20,7 +20,16 @@ KERNEL = 0xFFFFFFFF81000000
 
 
 def sample(time_ns: int) -> Sample:
-    return Sample(time_ns, 7, 8, 1, (KERNEL,), (), (10, 20, 0x4000 + time_ns), b"x" * 1000)
+    return Sample(
+        time_ns=time_ns,
+        pid=7,
+        tid=8,
+        cpu=1,
+        kernel=(KERNEL,),
+        user=(),
+        registers=(10, 20, 0x4000 + time_ns),
+        memory=b"x" * 1000,
+    )
 
 
 def test_samples_beyond_the_bound_have_their_place_and_no_callers(tmp_path: Path) -> None:

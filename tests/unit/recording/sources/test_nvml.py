@@ -100,7 +100,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNvml]:
 
 
 def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) -> None:
-    collector = nvml.NvmlCollector(Watched(tmp_path, os.getpid()))
+    collector = nvml.NvmlCollector(Watched(directory=tmp_path, root_pid=os.getpid()))
     collector.begin(paused=False)
     assert library.sampled.wait(30)
     collector.close()
@@ -109,15 +109,15 @@ def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) 
     samples = SpoolFile(tmp_path / "nvml.spool").records(records.NVML_SAMPLE, records.nvml_sample).values
     first, last = int(samples["time_ns"].min()), int(samples["time_ns"].max())
     session = Session(
-        tmp_path,
-        tmp_path / "x.h5",
-        ("x",),
-        "/",
-        first,
-        0,
-        1,
-        2,
-        RecordingOptions(default_trace()),
+        directory=tmp_path,
+        output=tmp_path / "x.h5",
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=first,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=2,
+        options=RecordingOptions(trace=default_trace()),
         stop_monotonic_ns=last,
     )
     session.save()
@@ -148,7 +148,7 @@ def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) 
 
 
 def test_nothing_is_sampled_while_paused(tmp_path: Path, library: FakeNvml) -> None:
-    collector = nvml.NvmlCollector(Watched(tmp_path, os.getpid()))
+    collector = nvml.NvmlCollector(Watched(directory=tmp_path, root_pid=os.getpid()))
     collector.begin(paused=True)
     assert not library.sampled.wait(0.1)
     assert library.asked == 0
@@ -175,7 +175,7 @@ def test_without_a_driver_the_reason_is_told(
     monkeypatch.setattr(fake, "nvmlInit", fails)
     monkeypatch.setitem(sys.modules, "pynvml", fake)
     with pytest.raises(Unavailable, match=reason) as caught:
-        nvml_source.open(Watched(tmp_path, os.getpid()))
+        nvml_source.open(Watched(directory=tmp_path, root_pid=os.getpid()))
     assert caught.value.remedy
     assert not (tmp_path / "nvml.spool").exists()
     check = check_source(nvml_source)

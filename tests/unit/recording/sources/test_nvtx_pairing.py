@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpline.model import Flag
+from warpline.recording.columns import join, take
 from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import PushPopRecords, match_push_pop, match_start_end
 
@@ -90,9 +91,7 @@ def test_ranges_seen_whole_are_exact_and_no_other_is_unflagged(
     program.run(actions)
     found = program.records()
     order = np.array(random.sample(range(len(found.time_ns)), len(found.time_ns)), np.int64)  # type: ignore[attr-defined]  # hypothesis gives random.Random
-    shuffled = PushPopRecords(
-        *(getattr(found, field)[order] for field in PushPopRecords.__dataclass_fields__)
-    )
+    shuffled = take(found, order)
     ranges = match_push_pop(shuffled, START, STOP, program.resumes)
     whole = ranges.flags == 0
     got = sorted(
@@ -118,7 +117,15 @@ def columns(*rows: tuple[int, int, int]) -> PushPopRecords:
     """Records (time, name, level) of one thread and domain."""
     time, name, level = np.array(rows, np.int64).T
     zero = np.zeros(len(time), np.int64)
-    return PushPopRecords(zero, zero, time, name.astype(np.uint32), zero, level, zero - 1)
+    return PushPopRecords(
+        serial=zero,
+        tid=zero,
+        time_ns=time,
+        name=name.astype(np.uint32),
+        domain=zero,
+        level=level,
+        attributes=zero - 1,
+    )
 
 
 def test_a_range_that_never_ends_runs_to_the_end_and_says_so() -> None:
@@ -164,7 +171,7 @@ def test_pops_without_a_push_are_counted() -> None:
 
 
 def test_nothing_recorded_is_nothing() -> None:
-    empty = PushPopRecords(*(np.empty(0, np.int64) for _ in range(7)))  # type: ignore[arg-type]  # int64 for uint32
+    empty = join(PushPopRecords, ())
     assert len(match_push_pop(empty, START, STOP).name) == 0
 
 

@@ -108,15 +108,15 @@ def test_a_wakeup_ends_what_is_blocked_and_links_to_the_waker(tmp_path: Path) ->
         writer.append_packed(wakeup_records.WAKING, struct.pack("<QIIII", time_ns, waker, waker, tid, 1))
     writer.close()
     Session(
-        folder,
-        folder,
-        ("x",),
-        "/",
-        1000,
-        0,
-        1,
-        100,
-        RecordingOptions(default_trace()),
+        directory=folder,
+        output=folder,
+        command=("x",),
+        working_directory="/",
+        start_monotonic_ns=1000,
+        start_realtime_ns=0,
+        recorder_pid=1,
+        target_pid=100,
+        options=RecordingOptions(trace=default_trace()),
         stop_monotonic_ns=2000,
     ).save()
     finalise(folder, tmp_path / "x.h5")

@@ -34,7 +34,7 @@ def uuid_text(raw: bytes) -> str:
     return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class GpuTracks:
     """The GPU side of one process. Makes tracks when something happens on them."""
 
@@ -89,14 +89,14 @@ class GpuTracks:
         if has_uuid:
             properties["uuid"] = uuid
         limits = Multiprocessor(
-            int(row["compute_major"]),
-            int(row["compute_minor"]),
-            int(row["threads_per_warp"]),
-            int(row["max_warps_per_sm"]),
-            int(row["max_blocks_per_sm"]),
-            int(row["max_registers_per_sm"]),
-            int(row["max_registers_per_block"]),
-            int(row["max_shared_per_sm_bytes"]),
+            compute_major=int(row["compute_major"]),
+            compute_minor=int(row["compute_minor"]),
+            threads_per_warp=int(row["threads_per_warp"]),
+            max_warps=int(row["max_warps_per_sm"]),
+            max_blocks=int(row["max_blocks_per_sm"]),
+            registers=int(row["max_registers_per_sm"]),
+            registers_per_block=int(row["max_registers_per_block"]),
+            shared_bytes=int(row["max_shared_per_sm_bytes"]),
         )
         return CudaGpu(number, self.spool.text(row["name"]), int(row["multiprocessors"]), limits, properties)
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.recording.columns import join
 from warpline.recording.sources.host_ranges import HostRanges
 
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StreamWork:
     """Kernels, copies and sets of one process: int64 [n]; times CLOCK_MONOTONIC ns."""
 
@@ -33,7 +34,7 @@ class Calls:
     start_ns: Int64Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Projected:
     """Ranges as they are felt on streams: int64 [m], one row for each (range, stream) with work.
 
@@ -57,7 +58,7 @@ def project_ranges(ranges: HostRanges, calls: Calls, work: StreamWork) -> Projec
     streams = (
         {tuple(row) for row in place[np.r_[0, changes].astype(np.int64)].tolist()} if len(place) else set()
     )
-    parts: list[tuple[Int64Array, ...]] = []
+    parts: list[Projected] = []
     for device, context, stream, owner in sorted(streams):
         mine = np.flatnonzero(
             (launched >= 0)
@@ -74,13 +75,17 @@ def project_ranges(ranges: HostRanges, calls: Calls, work: StreamWork) -> Projec
         hosts, first, last = hosts[some], first[some], last[some]
         if not len(hosts):
             continue
-        starts = _extremes(np.minimum, work.start_ns[mine], first, last)
-        stops = _extremes(np.maximum, work.stop_ns[mine], first, last)
-        where = (np.full(len(hosts), number, np.int64) for number in (device, context, stream))
-        parts.append((hosts, *where, starts, stops))
-    if not parts:
-        return Projected(*(np.empty(0, np.int64) for _ in range(6)))
-    return Projected(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        parts.append(
+            Projected(
+                row=hosts,
+                device=np.full(len(hosts), device, np.int64),
+                context=np.full(len(hosts), context, np.int64),
+                stream=np.full(len(hosts), stream, np.int64),
+                start_ns=_extremes(np.minimum, work.start_ns[mine], first, last),
+                stop_ns=_extremes(np.maximum, work.stop_ns[mine], first, last),
+            )
+        )
+    return join(Projected, parts)
 
 
 def _launched(calls: Calls, work: StreamWork) -> tuple[Int64Array, Int64Array]:

@@ -22,7 +22,7 @@ _DRIVER_SHARED_BYTES = 1024
 _FEW = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Multiprocessor:
     """What limits residency on one multiprocessor."""
 

@@ -92,7 +92,7 @@ class CudaSource(RecordingSource):
         from warpline.recording.sources.cuda.libraries import find_libcupti
 
         found = find_libcupti([sys.executable], os.environ)
-        variables = {OPTIONS_VARIABLE: f"graphs={RecordingOptions(()).cuda_graphs}"}
+        variables = {OPTIONS_VARIABLE: f"graphs={RecordingOptions(trace=()).cuda_graphs}"}
         return variables if found is None else {**variables, LIBRARY_VARIABLE: str(found)}
 
     def translate(

@@ -14,6 +14,7 @@ from warpline.model.cuda_names import copy_name
 from warpline.model.kinds import SYNC_TYPES
 from warpline.model.links import LAUNCH
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.columns import join
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.gpu_clock import GpuClock, gpu_clock, make_sense
@@ -35,7 +36,6 @@ Describe = Callable[[Structured, int], tuple[npt.ArrayLike, Attributes]]
 
 _UNKNOWN_MEMORY = 7
 _ALLOCATION = 1
-_NO_WORK = StreamWork(*(np.empty(0, np.int64) for _ in range(6)))
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
@@ -50,7 +50,12 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         dropped += int(found["count"].sum())
         _Process(translation, spool, builder, numbers).translate()
     add_agent_source(
-        translation, spools, builder, "cuda", english("no recorded process used CUDA"), lost=dropped
+        translation,
+        spools,
+        builder,
+        name="cuda",
+        never_used=english("no recorded process used CUDA"),
+        lost=dropped,
     )
 
 
@@ -74,7 +79,9 @@ class _Process:
         session = sessions[-1]
         since_ns = self._translation.start_ns if self._translation.session.is_cut else 0
         self._clock: GpuClock = gpu_clock(self._spool, int(session["clock"]) == 0, since_ns)
-        self._tracks = GpuTracks(self._translation, self._builder, self._spool, self._numbers)
+        self._tracks = GpuTracks(
+            translation=self._translation, builder=self._builder, spool=self._spool, numbers=self._numbers
+        )
         self._scope = self._translation.process_index(self._tracks.process)
         # Only they are projected on all the work there is.
         self._readers = [
@@ -122,19 +129,31 @@ class _Process:
             )
             if self._readers:
                 correlation = values["correlation"].astype(np.int64)
-                done.append(StreamWork(correlation, device_of, context, stream, start, stop))
+                done.append(
+                    StreamWork(
+                        correlation=correlation,
+                        device=device_of,
+                        context=context,
+                        stream=stream,
+                        start_ns=start,
+                        stop_ns=stop,
+                    )
+                )
             by_device: dict[int, list[tuple[tuple[int, ...], Int64Array]]] = {}
             for place, rows in _groups(device_of, context, stream):
                 by_device.setdefault(place[0], []).append((place, rows))
             for device, groups in by_device.items():
-                self._add_work(kind, values, start, stop, device, groups, describe)
-        return StreamWork(*map(np.concatenate, zip(_columns(_NO_WORK), *map(_columns, done), strict=True)))
+                self._add_work(
+                    kind, values, start, stop=stop, device=device, groups=groups, describe=describe
+                )
+        return join(StreamWork, done)
 
     def _add_work(
         self,
         kind: str,
         values: Structured,
         start: Int64Array,
+        *,
         stop: Int64Array,
         device: int,
         groups: list[tuple[tuple[int, ...], Int64Array]],
@@ -325,7 +344,7 @@ class _Process:
         """The host's push/pop ranges as they are felt on the streams."""
         if not self._readers or not len(calls.correlation):
             return
-        every = StreamWork(*(np.concatenate(column) for column in zip(*map(_columns, work), strict=True)))
+        every = join(StreamWork, work)
         for reader in self._readers:
             ranges, range_names = reader.read(self._spool)
             projected = project_ranges(ranges, calls, every)
@@ -339,10 +358,6 @@ class _Process:
                     projected.stop_ns[rows] - projected.start_ns[rows],
                     names[projected.row[rows]],
                 )
-
-
-def _columns(work: StreamWork) -> tuple[Int64Array, ...]:
-    return (work.correlation, work.device, work.context, work.stream, work.start_ns, work.stop_ns)
 
 
 def _memory_kind(cupti_kind: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:

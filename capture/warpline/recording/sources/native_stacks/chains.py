@@ -28,7 +28,7 @@ class NativeFrame:
     is_interpreter: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NativeSample:
     """A thread on a core: its frames, innermost first, and whether they lead to the function it began with."""
 
@@ -142,7 +142,9 @@ class Chains:
             border = sum(address >= FIRST_ADDRESS for address in addresses)
             chain = checked(addresses[border:], place.rule)
             frames = _frames(place, addresses[:border], chain.addresses)
-            yield NativeSample(time_ns, pid, tid, cpu, frames, chain.is_whole)
+            yield NativeSample(
+                time_ns=time_ns, pid=pid, tid=tid, cpu=cpu, frames=frames, is_whole=chain.is_whole
+            )
 
     def _by_rules(self, spool: SpoolFile, stacks: _Addresses) -> Iterator[NativeSample]:
         for values, memory in _memories(spool):
@@ -153,7 +155,9 @@ class Chains:
                 (frame_pointer, stack_pointer, address), memory, place.rule, lambda _address: False
             )
             frames = _frames(place, stacks.chain(stack), chain.addresses)
-            yield NativeSample(time_ns, pid, tid, cpu, frames, chain.is_whole)
+            yield NativeSample(
+                time_ns=time_ns, pid=pid, tid=tid, cpu=cpu, frames=frames, is_whole=chain.is_whole
+            )
 
 
 def _frames(place: _Place, kernel: tuple[int, ...], user: tuple[int, ...]) -> tuple[NativeFrame, ...]:

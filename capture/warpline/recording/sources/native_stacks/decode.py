@@ -29,7 +29,7 @@ _FIRST_CONTEXT = (1 << 64) - 4095
 _CONTEXT_USER = (1 << 64) - 512
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """A thread on a core. Addresses innermost first: those in the kernel, and those in the program by frame pointers.
 
@@ -96,7 +96,20 @@ def _sample(body: bytes, *, has_memory: bool) -> Sample | None:
         if size and len(body) >= first + size + 8:
             (filled,) = struct.unpack_from("<Q", body, first + size)
             memory = body[first : first + min(size, filled)]
-    return Sample(time_ns, pid, tid, cpu, kernel, user, registers, memory) if tid else None
+    return (
+        Sample(
+            time_ns=time_ns,
+            pid=pid,
+            tid=tid,
+            cpu=cpu,
+            kernel=kernel,
+            user=user,
+            registers=registers,
+            memory=memory,
+        )
+        if tid
+        else None
+    )
 
 
 def _decode(kind: int, misc: int, body: bytes, found: RingContent, *, has_memory: bool) -> None:

@@ -24,7 +24,7 @@ from warpline.recording.unavailable import Unavailable
 from warpline.storage import NO_STACK, CaptureBuilder
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Columns:
     """What becomes of the samples, a value for each."""
 

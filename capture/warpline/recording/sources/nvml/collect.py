@@ -27,7 +27,7 @@ SLOW_PERIOD_S = 1.0
 NO_DRIVER = english("no NVIDIA driver")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Metric:
     """A quantity of a device: its number in the spool, what a person calls it, and how to ask for it.
 
@@ -44,52 +44,68 @@ class Metric:
 
 METRICS: tuple[Metric, ...] = (
     Metric(
-        1,
-        "utilization",
-        english("GPU utilization"),
-        "ratio",
-        lambda n, d: n.nvmlDeviceGetUtilizationRates(d).gpu / 100,
+        number=1,
+        key="utilization",
+        title=english("GPU utilization"),
+        unit="ratio",
+        read=lambda n, d: n.nvmlDeviceGetUtilizationRates(d).gpu / 100,
     ),
     Metric(
-        2,
-        "memory_utilization",
-        english("Memory controller utilization"),
-        "ratio",
-        lambda n, d: n.nvmlDeviceGetUtilizationRates(d).memory / 100,
-    ),
-    Metric(3, "memory_used", english("Memory used"), "bytes", lambda n, d: n.nvmlDeviceGetMemoryInfo(d).used),
-    Metric(4, "power", english("Power"), "W", lambda n, d: n.nvmlDeviceGetPowerUsage(d) / 1000),
-    Metric(
-        5, "sm_clock", english("SM clock"), "MHz", lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_SM)
+        number=2,
+        key="memory_utilization",
+        title=english("Memory controller utilization"),
+        unit="ratio",
+        read=lambda n, d: n.nvmlDeviceGetUtilizationRates(d).memory / 100,
     ),
     Metric(
-        6,
-        "memory_clock",
-        english("Memory clock"),
-        "MHz",
-        lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_MEM),
+        number=3,
+        key="memory_used",
+        title=english("Memory used"),
+        unit="bytes",
+        read=lambda n, d: n.nvmlDeviceGetMemoryInfo(d).used,
     ),
     Metric(
-        7,
-        "temperature",
-        english("Temperature"),
-        "°C",
-        lambda n, d: n.nvmlDeviceGetTemperature(d, n.NVML_TEMPERATURE_GPU),
+        number=4,
+        key="power",
+        title=english("Power"),
+        unit="W",
+        read=lambda n, d: n.nvmlDeviceGetPowerUsage(d) / 1000,
     ),
     Metric(
-        8,
-        "pcie_sent",
-        english("PCIe sent"),
-        "bytes/s",
-        lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_TX_BYTES) * 1024,
+        number=5,
+        key="sm_clock",
+        title=english("SM clock"),
+        unit="MHz",
+        read=lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_SM),
+    ),
+    Metric(
+        number=6,
+        key="memory_clock",
+        title=english("Memory clock"),
+        unit="MHz",
+        read=lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_MEM),
+    ),
+    Metric(
+        number=7,
+        key="temperature",
+        title=english("Temperature"),
+        unit="°C",
+        read=lambda n, d: n.nvmlDeviceGetTemperature(d, n.NVML_TEMPERATURE_GPU),
+    ),
+    Metric(
+        number=8,
+        key="pcie_sent",
+        title=english("PCIe sent"),
+        unit="bytes/s",
+        read=lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_TX_BYTES) * 1024,
         slow=True,
     ),
     Metric(
-        9,
-        "pcie_received",
-        english("PCIe received"),
-        "bytes/s",
-        lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_RX_BYTES) * 1024,
+        number=9,
+        key="pcie_received",
+        title=english("PCIe received"),
+        unit="bytes/s",
+        read=lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_RX_BYTES) * 1024,
         slow=True,
     ),
 )

@@ -22,7 +22,7 @@ _FEW = 24
 """So many lanes are looked for one by one; more are sorted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PushPopRecords:
     """Pushes and pops of one process, as columns [n] in any order.
 
@@ -42,17 +42,17 @@ class PushPopRecords:
     def take(self, rows: Int64Array) -> PushPopRecords:
         """Some of the records."""
         return PushPopRecords(
-            _take(self.serial, rows),
-            _take(self.tid, rows),
-            self.time_ns[rows],
-            self.name[rows],
-            self.domain[rows],
-            self.level[rows],
-            _take(self.attributes, rows),
+            serial=_take(self.serial, rows),
+            tid=_take(self.tid, rows),
+            time_ns=self.time_ns[rows],
+            name=self.name[rows],
+            domain=self.domain[rows],
+            level=self.level[rows],
+            attributes=_take(self.attributes, rows),
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ranges:
     """Ranges as columns [n], CLOCK_MONOTONIC ns. ``name`` and ``attributes`` as in `PushPopRecords`; a range whose push
     was not recorded has the name 0. ``unbalanced`` counts pops that had no push at all.
@@ -97,7 +97,15 @@ def push_pop_records(spool: SpoolFile, serial: int | None = None) -> PushPopReco
         spool.writers(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial),
     ]
     serials, tids = (_spread(column) for column in zip(*writers, strict=True))
-    found = PushPopRecords(serials.view(np.int64), tids, time.view(np.int64), name, domain, level, attributes)
+    found = PushPopRecords(
+        serial=serials.view(np.int64),
+        tid=tids,
+        time_ns=time.view(np.int64),
+        name=name,
+        domain=domain,
+        level=level,
+        attributes=attributes,
+    )
     good = (found.time_ns > 0) & (found.time_ns < LATEST_NS)
     return found if good.all() else found.take(np.flatnonzero(good))
 
@@ -241,7 +249,7 @@ def _with_unseen_spread(found: PushPopRecords, without: npt.NDArray[np.bool_]) -
     return spread
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StartedRanges:
     """Start/end ranges as columns [n], CLOCK_MONOTONIC ns; ``row`` is the start record's row.
 

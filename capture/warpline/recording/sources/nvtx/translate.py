@@ -44,8 +44,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         translation,
         spools,
         builder,
-        "nvtx",
-        english("no recorded process made an NVTX call or used warpline.annotate"),
+        name="nvtx",
+        never_used=english("no recorded process made an NVTX call or used warpline.annotate"),
     )
 
 
@@ -61,7 +61,7 @@ def processes_with_steps(spools: Sequence[SpoolFile]) -> frozenset[int]:
     return frozenset(found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Batch:
     """Ranges of one process as columns [n]; ``thread`` are indexes of ``translation.threads``."""
 
@@ -79,15 +79,15 @@ class _Batch:
     def take(self, rows: Int64Array) -> _Batch:
         """Some of the ranges."""
         return _Batch(
-            self.thread[rows],
-            self.domain[rows],
-            self.start_ns[rows],
-            self.stop_ns[rows],
-            self.name[rows],
-            self.flags[rows],
-            self.attributes,
-            self.row[rows],
-            None if self.end_thread is None else self.end_thread[rows],
+            thread=self.thread[rows],
+            domain=self.domain[rows],
+            start_ns=self.start_ns[rows],
+            stop_ns=self.stop_ns[rows],
+            name=self.name[rows],
+            flags=self.flags[rows],
+            attributes=self.attributes,
+            row=self.row[rows],
+            end_thread=None if self.end_thread is None else self.end_thread[rows],
         )
 
 
@@ -145,7 +145,14 @@ class _Process:
         name[np.flatnonzero(ranges.flags & Flag.CUT_START)] = -1
         return self._inside_ring(
             _Batch(
-                threads, ranges.domain, ranges.start_ns, stop_ns, name, ranges.flags, rich, ranges.attributes
+                thread=threads,
+                domain=ranges.domain,
+                start_ns=ranges.start_ns,
+                stop_ns=stop_ns,
+                name=name,
+                flags=ranges.flags,
+                attributes=rich,
+                row=ranges.attributes,
             )
         )
 
@@ -174,15 +181,15 @@ class _Process:
         end_thread = np.where(found.end_tid >= 0, found.end_tid, starts.tid)
         return self._inside_ring(
             _Batch(
-                lookup(self._pid, starts.tid, found.start_ns),
-                starts.values["domain"],
-                found.start_ns,
-                found.stop_ns,
-                starts.values["name"].astype(np.int64),
-                found.flags,
-                starts.values,
-                found.row,
-                self._thread_numbers(lookup(self._pid, end_thread, found.stop_ns)),
+                thread=lookup(self._pid, starts.tid, found.start_ns),
+                domain=starts.values["domain"],
+                start_ns=found.start_ns,
+                stop_ns=found.stop_ns,
+                name=starts.values["name"].astype(np.int64),
+                flags=found.flags,
+                attributes=starts.values,
+                row=found.row,
+                end_thread=self._thread_numbers(lookup(self._pid, end_thread, found.stop_ns)),
             )
         )
 
@@ -209,14 +216,14 @@ class _Process:
         marks = _possible(self._spool.records(records.NVTX_MARK, records.nvtx_range_attributes))
         time_ns = marks.values["time_ns"].astype(np.int64)
         return _Batch(
-            self._translation.threads.lookup(self._pid, marks.tid, time_ns),
-            marks.values["domain"],
-            time_ns,
-            time_ns,
-            marks.values["name"].astype(np.int64),
-            np.full(len(time_ns), Flag.INSTANT, np.uint8),
-            marks.values,
-            np.arange(len(time_ns)),
+            thread=self._translation.threads.lookup(self._pid, marks.tid, time_ns),
+            domain=marks.values["domain"],
+            start_ns=time_ns,
+            stop_ns=time_ns,
+            name=marks.values["name"].astype(np.int64),
+            flags=np.full(len(time_ns), Flag.INSTANT, np.uint8),
+            attributes=marks.values,
+            row=np.arange(len(time_ns)),
         )
 
     def _add(self, batch: _Batch, *, started: bool = False) -> None:

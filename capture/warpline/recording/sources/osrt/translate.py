@@ -13,6 +13,7 @@ from warpline.model import Flag, links
 from warpline.model.waits import FUNCTION_NAMES, WaitKind
 from warpline.recording.agent.reported_sources import add_agent_source, closed_programs
 from warpline.recording.agent.waits import NOBODY, Releases, Waits
+from warpline.recording.columns import take
 from warpline.recording.sources.osrt.endings import (
     CHILD,
     LAST_RELEASE,
@@ -40,7 +41,9 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             "no recorded process wrote down a wait: it ended before it made one that was long enough, or let no agent"
             " in: statically linked and set-uid programs do not"
         )
-        add_agent_source(translation, spools, builder, "osrt", closed_programs(spools) or never_used)
+        add_agent_source(
+            translation, spools, builder, name="osrt", never_used=closed_programs(spools) or never_used
+        )
         return
     builder.add_source("osrt", True, closed_programs(spools))
     waits = _cut(waits, translation.stop_ns)
@@ -57,7 +60,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     by[given] = releases.thread[waits.release[given]]
     words = builder.strings([LAST_RELEASE, ONLY_RELEASE])
     how[given] = words[only_releases(waits, releases)[given].astype(np.int64)]
-    first_id = _add_calls(translation, builder, waits.take(rows), by[rows], how[rows])
+    first_id = _add_calls(translation, builder, take(waits, rows), by[rows], how[rows])
     ids = np.full(len(waits), -1, np.int64)
     ids[rows] = first_id + np.arange(len(rows))
     _add_releases(translation, builder, releases, waits.release, ids)

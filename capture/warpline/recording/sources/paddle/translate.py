@@ -54,4 +54,6 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
                     capture_strings(spool, builder, values["name"][rows].copy()),
                     attributes={"category": texts[values["type"][rows]]},
                 )
-    add_agent_source(translation, spools, builder, "paddle", english("no recorded process imported Paddle"))
+    add_agent_source(
+        translation, spools, builder, name="paddle", never_used=english("no recorded process imported Paddle")
+    )

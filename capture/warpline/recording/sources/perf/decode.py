@@ -26,7 +26,7 @@ _HEADER = struct.Struct("<IHH")
 _SAMPLE_ID_BYTES = 24  # pid, tid u32; time u64; cpu, res u32
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Decoded:
     """The records of one stretch of a ring, by type. Times are CLOCK_MONOTONIC ns.
 

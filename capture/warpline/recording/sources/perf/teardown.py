@@ -50,19 +50,19 @@ def with_teardown(translation: Translation, states: States) -> States:
         return states
     thread, start, stop, state, flags = (np.array(column) for column in zip(*rows, strict=True))
     joined = States(
-        np.r_[states.thread, thread],
-        np.r_[states.start_ns, start],
-        np.r_[states.stop_ns, stop],
-        np.r_[states.state, state.astype(np.uint8)],
-        np.r_[states.cpu, np.full(len(rows), NO_CPU, np.int32)],
-        np.r_[states.flags, flags.astype(np.uint8)],
+        thread=np.r_[states.thread, thread],
+        start_ns=np.r_[states.start_ns, start],
+        stop_ns=np.r_[states.stop_ns, stop],
+        state=np.r_[states.state, state.astype(np.uint8)],
+        cpu=np.r_[states.cpu, np.full(len(rows), NO_CPU, np.int32)],
+        flags=np.r_[states.flags, flags.astype(np.uint8)],
     )
     order = np.lexsort((joined.start_ns, joined.thread))
     return States(
-        joined.thread[order],
-        joined.start_ns[order],
-        joined.stop_ns[order],
-        joined.state[order],
-        joined.cpu[order],
-        joined.flags[order],
+        thread=joined.thread[order],
+        start_ns=joined.start_ns[order],
+        stop_ns=joined.stop_ns[order],
+        state=joined.state[order],
+        cpu=joined.cpu[order],
+        flags=joined.flags[order],
     )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english, english_n
+from warpline.recording.columns import join
 from warpline.recording.perf_events.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.perf import records as perf_records
@@ -42,7 +43,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     refinements = translation.given(Refinement)
     more = [refinement.read() for refinement in refinements]
     parts = [*_borders(translation, spools, marks), marks, *more, *_ends(translation)]
-    states = with_teardown(translation, thread_states(Marks.join(parts)))
+    states = with_teardown(translation, thread_states(join(Marks, parts)))
     first_id = _add_states(translation, builder, states, refinements)
     for refinement in refinements:
         refinement.add_links(builder, states, first_id)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model.flags import Flag
 from warpline.model.track_titles import ESTIMATED_STATE
+from warpline.recording.columns import join
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.states.refinement import Refinement, over
 from warpline.recording.states.state import STATE_NAMES, State
@@ -72,7 +73,16 @@ def _sampled(translation: Translation, builder: CaptureBuilder, samples: Rows, t
         cpu = samples["cpu"][first:stop][row].astype(np.int32)
         cpu[(state != State.RUNNING) | (cpu == 0xFFFF)] = NO_CPU
         index = int(thread[first])
-        parts.append(States(np.full(len(start), index), start, end, state, cpu, _KIND_FLAGS[state]))
+        parts.append(
+            States(
+                thread=np.full(len(start), index),
+                start_ns=start,
+                stop_ns=end,
+                state=state,
+                cpu=cpu,
+                flags=_KIND_FLAGS[state],
+            )
+        )
         for number, (_state, title) in enumerate(_RATIO_COUNTERS):
             counter = translation.below_thread(index, f"counters/{title.lower()}")
             values = np.where(crossing, np.nan, shares[:, number])
@@ -84,11 +94,15 @@ def _sampled(translation: Translation, builder: CaptureBuilder, samples: Rows, t
 
 def _joined(parts: Sequence[States]) -> States:
     none = np.empty(0, np.int64)
-    empty = States(none, none, none, none.astype(np.uint8), none.astype(np.int32), none.astype(np.uint8))
-    columns = ("thread", "start_ns", "stop_ns", "state", "cpu", "flags")
-    return States(
-        *(np.concatenate([getattr(part, column) for part in (empty, *parts)]) for column in columns)
+    empty = States(
+        thread=none,
+        start_ns=none,
+        stop_ns=none,
+        state=none.astype(np.uint8),
+        cpu=none.astype(np.int32),
+        flags=none.astype(np.uint8),
     )
+    return join(States, (empty, *parts))
 
 
 def cut_by_waits(states: States, thread: Int64Array, start_ns: Int64Array, stop_ns: Int64Array) -> States:
@@ -116,7 +130,14 @@ def cut_by_waits(states: States, thread: Int64Array, start_ns: Int64Array, stop_
         is_cut = np.isin(edges, cuts) | np.isin(ends, cuts)
         kind = np.where(is_between & is_cut, np.uint8(State.RUNNING), state[of])
         parts.append(
-            States(np.full(len(edges), one), edges, ends, kind, states.cpu[mine][of], _KIND_FLAGS[kind])
+            States(
+                thread=np.full(len(edges), one),
+                start_ns=edges,
+                stop_ns=ends,
+                state=kind,
+                cpu=states.cpu[mine][of],
+                flags=_KIND_FLAGS[kind],
+            )
         )
     return _joined(parts)
 

@@ -34,9 +34,9 @@ def add_page_faults(translation: Translation, builder: CaptureBuilder, rows: Row
             ("disk-faults", DISK_FAULTS, 4, major),
         ):
             if counts.any():
-                track = counter_track(translation, builder, process, key, title, place)
+                track = counter_track(translation, builder, process, key=key, title=title, place=place)
                 rates = np.divide(counts, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
-                add_rate(translation, builder, track, title, "1/s", times, rates)
+                add_rate(translation, builder, track, name=title, unit="1/s", times=times, rates=rates)
 
 
 def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools: Sequence[SpoolFile]) -> None:
@@ -98,6 +98,7 @@ def add_rate(
     translation: Translation,
     builder: CaptureBuilder,
     track: int,
+    *,
     name: str,
     unit: str,
     times: Int64Array,
@@ -114,7 +115,7 @@ def add_rate(
 
 
 def counter_track(
-    translation: Translation, builder: CaptureBuilder, process: int, key: str, title: str, place: int
+    translation: Translation, builder: CaptureBuilder, process: int, *, key: str, title: str, place: int
 ) -> int:
     """The track of a counter of a process."""
     return builder.add_track(

@@ -61,10 +61,10 @@ def _add_core_utilization(translation: Translation, builder: CaptureBuilder, row
             translation,
             builder,
             translation.core_track(cpu),
-            CORE_LOAD,
-            "ratio",
-            times,
-            np.clip(ratio, 0, 1),
+            name=CORE_LOAD,
+            unit="ratio",
+            times=times,
+            rates=np.clip(ratio, 0, 1),
         )
 
 
@@ -73,17 +73,11 @@ def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows
     for life in translation.threads.threads:
         threads.setdefault(life.process, []).append(life)
     for process, part in of_processes(translation, rows):
-        cpu = counter_track(translation, builder, process, "cpu", english("CPU"), 1)
-        add_rate(
-            translation,
-            builder,
-            cpu,
-            "CPU",
-            english("cores"),
-            *_cores(translation, part, threads.get(process, [])),
-        )
+        cpu = counter_track(translation, builder, process, key="cpu", title=english("CPU"), place=1)
+        times, cores = _cores(translation, part, threads.get(process, []))
+        add_rate(translation, builder, cpu, name="CPU", unit=english("cores"), times=times, rates=cores)
         times = translation.capture_time(part["time_ns"])
-        memory = counter_track(translation, builder, process, "memory", RESIDENT_MEMORY, 2)
+        memory = counter_track(translation, builder, process, key="memory", title=RESIDENT_MEMORY, place=2)
         values = part["rss_bytes"].astype(np.float64)
         builder.add_counter(memory, RESIDENT_MEMORY, "bytes", *with_gaps(times, values, translation.pauses))
 

@@ -54,7 +54,11 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             )
         _Process(translation, spool, builder).add(ranges, modules)
     add_agent_source(
-        translation, spools, builder, "steps", english("no recorded process imported PyTorch or Paddle")
+        translation,
+        spools,
+        builder,
+        name="steps",
+        never_used=english("no recorded process imported PyTorch or Paddle"),
     )
 
 

@@ -38,10 +38,12 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     for spool in spools:
         if spool.header.producer == "agent":
             _add(translation, spool, builder)
-    add_agent_source(translation, spools, builder, "torch", english("no recorded process imported PyTorch"))
+    add_agent_source(
+        translation, spools, builder, name="torch", never_used=english("no recorded process imported PyTorch")
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Told:
     """Operators of one process [n]: when, which, on whose thread."""
 
@@ -66,8 +68,8 @@ def _told(spool: SpoolFile) -> _Told:
     good = (start > 0) & (start <= stop) & (stop < LATEST_NS)
     values, start, stop = values[good], start[good], stop[good]
     numbered = Numbered(start, values["sequence"].copy(), values["thread"].astype(np.int64))
-    columns = (values[name].copy() for name in ("name", "tid", "shapes", "types", "flops"))
-    return _Told(numbered, stop, *columns)
+    columns = {name: values[name].copy() for name in ("name", "tid", "shapes", "types", "flops")}
+    return _Told(numbered=numbered, stop=stop, **columns)
 
 
 def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) -> None:

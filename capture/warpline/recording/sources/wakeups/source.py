@@ -35,7 +35,7 @@ class WakeupSource(RecordingSource):
         from warpline.recording.sources.wakeups.collect import WakeupCollector
 
         with tempfile.TemporaryDirectory() as folder:
-            WakeupCollector(Watched(Path(folder), os.getpid())).close()
+            WakeupCollector(Watched(directory=Path(folder), root_pid=os.getpid())).close()
         return ""
 
     def open(self, watched: Watched) -> Collector:

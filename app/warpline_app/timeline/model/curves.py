@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.frozen import frozen
 from warpline.i18n import tr, translated
 from warpline.model import NOT_BUSY
+from warpline.model.roles import role_of
 from warpline.model.sizes import format_bytes
 from warpline_app.timeline.model.core_load import shares_of_cores
 from warpline_app.timeline.model.row import Content, TimelineRow
@@ -208,10 +209,11 @@ def row_figure(
         return share_text(row.group.busy_ns(capture, start_ns, stop_ns) / length)
     if not row.lanes or row.content is Content.MORE:
         return ""
-    if row.role in {"memory", "samples", "cpu_samples"}:
+    role = role_of(row.role)
+    if not role.has_busy_share:
         return ""
     if row.content is Content.LANES:
-        if row.role in {"operators", "ranges", "python"} or len(row.lanes) == 1:
+        if role.is_nested or len(row.lanes) == 1:
             return share_text(capture.busy_ns(row.lanes[0], start_ns, stop_ns) / length)
         if capture.count_in(row.lanes, start_ns, stop_ns, UNION_LIMIT) <= UNION_LIMIT:
             return share_text(capture.union_busy_ns(row.lanes, start_ns, stop_ns) / length)

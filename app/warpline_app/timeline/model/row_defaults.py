@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr_n
+from warpline.model.roles import role_of
 from warpline_app.timeline.model.row import Content, TimelineRow
 
 if TYPE_CHECKING:
@@ -18,32 +19,10 @@ if TYPE_CHECKING:
 
 FOLD_FROM = 10
 """A row with at least this many children of a role folds the idle ones into "n more…"."""
-FOLD_BELOW = 0.002
-"""Idle: no more events than this share of what the busiest sibling has."""
-FOLD_PROCESSES_BELOW = 0.05
-"""Likewise of processes: a shell that starts the program runs dozens of helpers, each for milliseconds."""
 FOLD_COUNTERS = 3
 """A row with at least this many counters beside other rows shows them below one row."""
 OPEN_UP_TO = 1_000_000
 """The busiest stream of an only GPU is open from the beginning if it has at most this many events."""
-
-_TOP_ORDER = {"rank": 0, "cores": 1, "process": 2, "gpu": 3}
-_GPU_ORDER = {"counter": 0, "streams": 1, "stream": 1, "projection": 2, "context": 3, "sync": 4}
-_FOLDING_ROLES = ("thread", "core", "stream", "process")
-_TELLING = (
-    "state",
-    "operators",
-    "api",
-    "ranges",
-    "phases",
-    "osrt",
-    "other",
-    "samples",
-    "cpu_samples",
-    "python",
-)
-"""Which of a thread's tracks tells best when it is at work, where its states were not recorded."""
-_SAYS_ONLY_WHEN = {"state", "thread_cpu", "counter", "more"}
 
 
 # order
@@ -51,10 +30,14 @@ _SAYS_ONLY_WHEN = {"state", "thread_cpu", "counter", "more"}
 
 def sort_top(capture: Capture) -> list[int]:
     """Tracks that have no parent, in the order of their rows."""
-    return sorted(
-        capture.children(-1),
-        key=lambda index: _TOP_ORDER.get(capture.tracks[index].role, 9 if not capture.children(index) else 4),
-    )
+
+    def place(index: int) -> int:
+        top_place = role_of(capture.tracks[index].role).top_place
+        if top_place is not None:
+            return top_place
+        return 4 if capture.children(index) else 9
+
+    return sorted(capture.children(-1), key=place)
 
 
 def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow]) -> list[TimelineRow]:
@@ -68,7 +51,7 @@ def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow
         return sorted(
             children,
             key=lambda row: (
-                9 if row.role == "counter" and not row.is_utilization else _GPU_ORDER.get(row.role, 5)
+                9 if row.role == "counter" and not row.is_utilization else role_of(row.role).gpu_place
             ),
         )
     return list(children)
@@ -93,11 +76,11 @@ def tells_utilization(title: str) -> bool:
 def fold_idle(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[TimelineRow]:
     """Puts idle ones of many like children below one row "n more…"."""
     result = list(children)
-    for role in _FOLDING_ROLES:
+    for role in dict.fromkeys(child.role for child in children):
+        share = role_of(role).idle_share
         same = [child for child in children if child.role == role]
-        if len(same) < FOLD_FROM:
+        if not share or len(same) < FOLD_FROM:
             continue
-        share = FOLD_PROCESSES_BELOW if role == "process" else FOLD_BELOW
         limit = max(child.count for child in same) * share
         idle = [child for child in same if child.count <= limit]
         if len(idle) < 3:
@@ -185,7 +168,7 @@ def _rank(row: TimelineRow, siblings: Iterable[TimelineRow]) -> int:
 
 def _weight(row: TimelineRow) -> tuple[int, int]:
     """Number of rows below that say what was done, not only when; then the number of events."""
-    return sum(1 for child in row.children if child.role not in _SAYS_ONLY_WHEN), row.count
+    return sum(1 for child in row.children if role_of(child.role).shows_work), row.count
 
 
 # what a group's curve is made of
@@ -195,7 +178,7 @@ def curve_lanes(role: str, children: Sequence[TimelineRow]) -> Iterator[int]:
     """The lanes that tell how busy a group is: cores, thread states or streams; of nested ranges the outermost."""
     if role == "thread":
         tracks = [child for child in children if child.lanes and child.content is Content.LANES]
-        tracks.sort(key=lambda child: _TELLING.index(child.role) if child.role in _TELLING else 6)
+        tracks.sort(key=lambda child: 6 if (place := role_of(child.role).work_place) is None else place)
         yield from tracks[0].lanes[:1] if tracks else ()
         return
     streams = [child for child in children if child.role == "stream"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.links import LAUNCH
+from warpline.model.roles import role_of
 from warpline_app.timeline.model.core_load import counter_title
 from warpline_app.timeline.model.name_rows import NameGroup, NameGroups
 from warpline_app.timeline.model.row import Content, TimelineRow
@@ -31,31 +32,6 @@ INDEX_AT_ONCE = 60_000
 """Names of streams of at most this many events are indexed on the spot, others beside the window."""
 PROJECTION = "projection"
 """Role of the row of a GPU that shows ranges of the host as its streams feel them."""
-_FAMILY_OF_ROLE = {
-    "cores": "core",
-    "core": "core",
-    "process": "running",
-    "thread": "running",
-    "state": "running",
-    "thread_cpu": "core",
-    "api": "api",
-    "ranges": "range",
-    "operators": "operator",
-    "phases": "phase",
-    "python": "python",
-    "osrt": "os",
-    "samples": "python",
-    "cpu_samples": "python",
-    "memory": "memory",
-    "gpu": "kernel",
-    "context": "kernel",
-    "streams": "kernel",
-    "stream": "kernel",
-    "sync": "sync",
-    "overhead": "overhead",
-    "counter": "kernel",
-}
-_GROUP_ROLES = {"cores", "process", "gpu", "rank", "group"}
 
 
 class RowTree:
@@ -144,17 +120,17 @@ class RowTree:
     def _row(self, index: int) -> TimelineRow:
         capture = self.capture
         track = capture.tracks[index]
+        role = role_of(track.role)
         lanes = tuple(capture.track_lanes(index))
         row = TimelineRow(
             track.uri,
             translated(track.title) or track.uri,
             Content.LANES if lanes else Content.CURVE,
             track.role,
-            _FAMILY_OF_ROLE.get(track.role, "range"),
+            role.family,
             index,
             lanes,
-            is_group=track.role in _GROUP_ROLES
-            or (not lanes and track.parent < 0 and track.role != "counter"),
+            is_group=role.is_group or (not lanes and track.parent < 0 and track.role != "counter"),
             count=int(capture.lanes.count[list(lanes)].sum()) if lanes else 0,
         )
         children = self._children_of(track, row)

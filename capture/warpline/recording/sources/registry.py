@@ -49,6 +49,13 @@ def recording_sources() -> tuple[RecordingSource, ...]:
     return tuple(sorted(found.values(), key=lambda source: (source.position, source.name)))
 
 
+def source_title(name: str) -> str:
+    """What a source of a capture records, in English, by the name it has there; that of an importer stays."""
+    if name == "agent":
+        return english("Recorder inside the program")
+    return next((source.short_title for source in recording_sources() if source.name == name), "") or name
+
+
 def choices() -> tuple[Choice, ...]:
     """What ``--trace`` may name, in order."""
     found: dict[str, Choice] = {}

@@ -45,6 +45,8 @@ class RecordingSource(ABC):
     choice: Choice
     title: str
     """What it records, in a line, for ``warpline doctor``."""
+    short_title: str = ""
+    """What it records, in two or three words, for the window; its name where empty."""
     position: int = 1000
     """Where it stands in lists; sources are opened, drained and translated in this order. One that builds on another
     stands after it. Equal positions are ordered by name."""

@@ -38,6 +38,7 @@ class CudaSource(RecordingSource):
         "cuda", english("CUDA"), english("Kernels, copies and API calls"), is_default=True, control_bit=4
     )
     title = english("CUDA calls and GPU work (CUPTI)")
+    short_title = english("CUDA")
     position = 60
     capture_range = "cuda-profiler"
     needs_start = english("GPU work is recorded inside the program, from its start")

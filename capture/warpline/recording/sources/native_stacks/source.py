@@ -28,6 +28,7 @@ class NativeSource(RecordingSource):
         control_bit=256,
     )
     title = english("Stacks of native functions on a core, sampled (perf events)")
+    short_title = english("Native stacks")
     position = 90
     record_types = frozenset({130, 131, 132, 133, 134})
     timed_records = ((130, 0), (132, 0), (133, 0))

@@ -27,6 +27,7 @@ class NvmlSource(RecordingSource):
         control_bit=64,
     )
     title = english("GPU load, memory, power, clocks, temperature (NVML)")
+    short_title = english("GPU counters")
     position = 40
     record_types = frozenset({600, 601})
     timed_records = ((601, 0),)

@@ -34,6 +34,7 @@ class NvtxSource(RecordingSource):
         control_bit=2,
     )
     title = english("NVTX ranges and warpline.annotate (from inside the program)")
+    short_title = english("NVTX ranges")
     position = 50
     capture_range = "nvtx:NAME"
     needs_start = english(

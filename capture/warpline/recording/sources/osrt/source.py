@@ -46,6 +46,7 @@ class OsrtSource(RecordingSource):
     )
     title = english("Calls that block, locks and the GIL, with their lines (from inside the program)")
     # Before perf is translated its waits are known; it adds rows after.
+    short_title = english("Waits")
     position = 70
     needs_start = english("calls can only be watched from the start of a program")
     record_types = frozenset(range(400, 500))

@@ -23,6 +23,7 @@ class PaddleSource(HookedSource):
         "paddle", english("Operators of Paddle"), english("Every operator of Paddle"), control_bit=512
     )
     title = english("Operators of Paddle (from inside the program)")
+    short_title = english("Operators of Paddle")
     position = 92
     needs_start = english("Paddle is followed from when a program imports it")
     record_types = frozenset((704,))

@@ -24,6 +24,7 @@ class PerfSource(RecordingSource):
     name = "perf"
     choice = CPU
     title = english("Thread states and cores, exact (perf events)")
+    short_title = english("Thread states and cores")
     position = 10
     provides = frozenset({THREAD_STATES})
     without = english("thread states are estimated")

@@ -24,6 +24,7 @@ class ProcfsSource(RecordingSource):
     name = "procfs"
     choice = CPU
     title = english("Utilization, CPU time, memory; thread states estimated where perf is refused (/proc)")
+    short_title = english("CPU load and memory")
     position = 30
     record_types = frozenset({105, 106, 120, 121, 122, 123, 124, 125, 126, 127})
     timed_records = ((105, 0), (106, 0), (120, 0), (121, 0), (122, 0), (123, 8), (125, 0), (126, 0), (127, 0))

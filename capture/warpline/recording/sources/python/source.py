@@ -38,6 +38,7 @@ class PythonSource(RecordingSource):
         control_bit=16,
     )
     title = english("Stacks of Python 3.11 to 3.14, sampled (from inside the program)")
+    short_title = english("Python stacks")
     position = 80
     record_types = frozenset(range(500, 600))
     timed_records = ((502, 0),)

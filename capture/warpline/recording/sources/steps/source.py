@@ -31,6 +31,7 @@ class StepsSource(HookedSource):
         control_bit=128,
     )
     title = english("Steps, phases and modules of PyTorch and Paddle (from inside the program)")
+    short_title = english("Steps")
     position = 85
     needs_start = english("hooks are put into a program when it starts")
     record_types = frozenset((700, 701))

@@ -26,6 +26,7 @@ class TorchSource(HookedSource):
     name = "torch"
     choice = Choice("torch", english("Operators"), english("Every operator of PyTorch"), control_bit=32)
     title = english("Operators of PyTorch (from inside the program)")
+    short_title = english("Operators of PyTorch")
     position = 90
     record_types = frozenset((702, 703))
     timed_records = ((702, 8), (703, 8))

@@ -26,6 +26,7 @@ class WakeupSource(RecordingSource):
     name = "wakeups"
     choice = CPU
     title = english("Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)")
+    short_title = english("Who woke whom")
     position = 20
     record_types = frozenset({107})
     passing_records = ((107, 0, 0),)

@@ -1,0 +1,79 @@
+"""What the role of a track means to a view: its colour family, its place among others, what is folded and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from warpline.frozen import frozen
+
+
+@frozen
+class TrackRole:
+    """One role. A role that is not listed in `ROLES` gets these defaults.
+
+    ``top_place`` and ``gpu_place`` order rows at the top and below a GPU or a context; None where a row of this
+    kind has no place of its own. ``idle_share`` folds a row among many of its role that has no more events than
+    this share of the busiest one; 0 for never. ``work_place`` says how well a track below a thread shows when the
+    thread was at work, best first; None for a track that does not show it as such.
+    """
+
+    name: str
+    family: str = "range"
+    """The colour family of its rows."""
+    top_place: int | None = None
+    gpu_place: int = 5
+    idle_share: float = 0
+    is_group: bool = False
+    work_place: int | None = None
+    shows_work: bool = True
+    """Whether its events say what was done, and not only when."""
+    is_nested: bool = False
+    """Whether its first lane alone says how long it was busy."""
+    has_busy_share: bool = True
+    """Whether a busy share of its events means anything: that of samples and allocations does not."""
+
+
+_IDLE = 0.002
+_IDLE_PROCESS = 0.05  # a shell that starts the program runs dozens of helpers, each for milliseconds
+
+ROLES: Mapping[str, TrackRole] = MappingProxyType(
+    {
+        role.name: role
+        for role in (
+            TrackRole("rank", top_place=0, is_group=True),
+            TrackRole("group", is_group=True),
+            TrackRole("cores", "core", top_place=1, is_group=True),
+            TrackRole("core", "core", idle_share=_IDLE),
+            TrackRole("process", "running", top_place=2, idle_share=_IDLE_PROCESS, is_group=True),
+            TrackRole("thread", "running", idle_share=_IDLE),
+            TrackRole("state", "running", work_place=0, shows_work=False),
+            TrackRole("thread_cpu", "core", shows_work=False),
+            TrackRole("operators", "operator", work_place=1, is_nested=True),
+            TrackRole("api", "api", work_place=2),
+            TrackRole("ranges", "range", work_place=3, is_nested=True),
+            TrackRole("phases", "phase", work_place=4),
+            TrackRole("osrt", "os", work_place=5),
+            TrackRole("other", work_place=6),
+            TrackRole("samples", "python", work_place=7, has_busy_share=False),
+            TrackRole("cpu_samples", "python", work_place=8, has_busy_share=False),
+            TrackRole("python", "python", work_place=9, is_nested=True),
+            TrackRole("memory", "memory", has_busy_share=False),
+            TrackRole("overhead", "overhead"),
+            TrackRole("gpu", "kernel", top_place=3, is_group=True),
+            TrackRole("streams", "kernel", gpu_place=1),
+            TrackRole("stream", "kernel", gpu_place=1, idle_share=_IDLE),
+            TrackRole("projection", gpu_place=2),
+            TrackRole("context", "kernel", gpu_place=3),
+            TrackRole("sync", "sync", gpu_place=4),
+            TrackRole("counter", "kernel", gpu_place=0, shows_work=False),
+            TrackRole("more", shows_work=False),
+        )
+    }
+)
+"""The roles that Warpline's own sources and importers give to tracks."""
+
+
+def role_of(name: str) -> TrackRole:
+    """The role of this name; one with the defaults for a name that is not known."""
+    return ROLES.get(name) or TrackRole(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 import numpy.typing as npt
 
@@ -70,3 +72,17 @@ def subtract_intervals(
     gap_starts = np.r_[low, b_stops].astype(np.int64)
     gap_stops = np.r_[b_starts, high].astype(np.int64)
     return intersect_intervals(a_starts, a_stops, gap_starts, gap_stops)
+
+
+@overload
+def launch_delay_ns(call_stop_ns: int, work_start_ns: int) -> int: ...
+@overload
+def launch_delay_ns(call_stop_ns: Int64Array, work_start_ns: Int64Array) -> Int64Array: ...
+def launch_delay_ns(call_stop_ns: int | Int64Array, work_start_ns: int | Int64Array) -> int | Int64Array:
+    """From the end of the launching call to the start of the work (ns, both on one clock).
+
+    0 where the work began before the call returned: it did not wait. Nsight's queue time is the same, and counts only
+    launches in which it is positive.
+    """
+    delay = work_start_ns - call_stop_ns
+    return max(delay, 0) if isinstance(delay, int) else np.maximum(delay, 0)

@@ -25,7 +25,7 @@ from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.launches import Launches, launches_from
 from warpline.analysis.structure.overlap import combination_times, time_of, time_of_all
 from warpline.analysis.structure.steps import find_steps
-from warpline.model.launch_delay import launch_delay_ns
+from warpline.model.intervals import launch_delay_ns
 from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]

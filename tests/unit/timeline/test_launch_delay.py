@@ -11,7 +11,7 @@ from tests.unit.analysis.analysis_tools import Program, by_name, rows_of
 pytest.importorskip("PySide6")
 
 from warpline.model import format_duration  # Qt may be missing
-from warpline.model.launch_delay import launch_delay_ns
+from warpline.model.intervals import launch_delay_ns
 from warpline_app.panels.facts.event_facts import event_facts
 from warpline_app.timeline.model.event_text import describe_event
 

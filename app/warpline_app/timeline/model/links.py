@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.frozen import frozen
-from warpline.model.launch_delay import launch_delay_ns
+from warpline.model.intervals import launch_delay_ns
 from warpline.model.links import LAUNCH
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from warpline.analysis.framework.statistics import GroupStatistics, group_statis
 from warpline.analysis.framework.tables import combine_keys, masked_below_zero, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
 from warpline.i18n import english
-from warpline.model.launch_delay import launch_delay_ns
+from warpline.model.intervals import launch_delay_ns
 
 
 def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:

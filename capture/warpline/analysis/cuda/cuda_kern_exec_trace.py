@@ -13,7 +13,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid
 from warpline.i18n import english
-from warpline.model.launch_delay import launch_delay_ns
+from warpline.model.intervals import launch_delay_ns
 
 
 def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:

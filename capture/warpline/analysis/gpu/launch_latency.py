@@ -16,7 +16,7 @@ from warpline.analysis.framework.tables import kind_code, name_texts, scope_text
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
 from warpline.i18n import english
-from warpline.model.launch_delay import launch_delay_ns
+from warpline.model.intervals import launch_delay_ns
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from warpline.recording.agent import records
 from warpline.recording.agent.open_waits import open_calls
 from warpline.recording.agent.python_stacks import NO_PLACE, PythonStacks
 from warpline.recording.agent.samples import Samples
-from warpline.recording.columns import join, take
+from warpline.recording.spool.columns import join, take
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.string_columns import capture_strings
 from warpline.recording.spool.threads import ThreadLife, ThreadTable

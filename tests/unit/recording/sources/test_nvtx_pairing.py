@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpline.model import Flag
-from warpline.recording.columns import join, take
 from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import PushPopRecords, match_push_pop, match_start_end
+from warpline.recording.spool.columns import join, take
 
 START, STOP = 100, 1_000_000
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.recording.columns import join
 from warpline.recording.sources.host_ranges import HostRanges
+from warpline.recording.spool.columns import join
 
 Int64Array = npt.NDArray[np.int64]
 

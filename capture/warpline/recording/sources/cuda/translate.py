@@ -14,7 +14,6 @@ from warpline.model.cuda_names import copy_name
 from warpline.model.kinds import SYNC_TYPES
 from warpline.model.links import LAUNCH
 from warpline.recording.agent.reported_sources import add_agent_source
-from warpline.recording.columns import join
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.gpu_clock import GpuClock, gpu_clock, make_sense
@@ -22,6 +21,7 @@ from warpline.recording.sources.cuda.gpu_tracks import GpuTracks
 from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
 from warpline.recording.sources.cuda.occupancy import occupancy
 from warpline.recording.sources.host_ranges import HostRangeReader
+from warpline.recording.spool.columns import join
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct, take_records

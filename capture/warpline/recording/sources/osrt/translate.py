@@ -13,7 +13,6 @@ from warpline.model import Flag, links
 from warpline.model.waits import FUNCTION_NAMES, WaitKind
 from warpline.recording.agent.reported_sources import add_agent_source, closed_programs
 from warpline.recording.agent.waits import NOBODY, Releases, Waits
-from warpline.recording.columns import take
 from warpline.recording.sources.osrt.endings import (
     CHILD,
     LAST_RELEASE,
@@ -24,6 +23,7 @@ from warpline.recording.sources.osrt.endings import (
     only_releases,
 )
 from warpline.recording.sources.osrt.states import WaitReasons
+from warpline.recording.spool.columns import take
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.storage import NO_STACK, CaptureBuilder

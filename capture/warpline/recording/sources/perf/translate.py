@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english, english_n
-from warpline.recording.columns import join
 from warpline.recording.perf_events.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.perf.teardown import with_teardown
 from warpline.recording.spool import records
+from warpline.recording.spool.columns import join
 from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.records import Sighting
 from warpline.recording.spool.spool_to_tracks import Translation

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model.flags import Flag
 from warpline.model.track_titles import ESTIMATED_STATE
-from warpline.recording.columns import join
+from warpline.recording.spool.columns import join
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.states.refinement import Refinement, over
 from warpline.recording.states.state import STATE_NAMES, State

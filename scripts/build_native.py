@@ -87,7 +87,8 @@ def build(root: Path, folder: Path) -> Path | None:
 
 def agent_folders(root: Path) -> list[Path]:
     """Where the agent's C is in a checkout: what all sources of recordings share, and the part of each."""
-    return [root / PACKAGE_FOLDER / "native", *sorted((root / SOURCES_FOLDER).glob("*/native"))]
+    shared = root / PACKAGE_FOLDER / "native"
+    return [shared, shared / "python", *sorted((root / SOURCES_FOLDER).glob("*/native"))]
 
 
 def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:

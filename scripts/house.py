@@ -1,13 +1,15 @@
-"""Prints what breaks the rules of the house: circles of imports, crowded folders, long modules, names with two owners.
+"""Checks the rules of the house: no circles of imports, no includes across rooms, no class name twice.
 
-    python scripts/house.py            exits with 1 when there is anything to print
+    python scripts/house.py            exits with 1 when a rule is broken
 
-An import counts wherever it stands: at the top of a module, in a function, or for types alone.
+An import counts wherever it stands: at the top of a module, in a function, or for types alone. Crowded folders and long
+modules are printed as notes: look whether they hold a second subject. They break no rule.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -17,9 +19,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = {"warpline": "capture", "warpline_app": "app"}
 """Import package, and the folder it is in."""
+AGENT = Path("capture/warpline/recording/agent/native")
+RECORDED = Path("capture/warpline/recording/sources")
+"""Sources of recordings: each has its part of the agent in `native`."""
+COMMON = Path("capture/warpline/interchange/framework/native")
+"""C that the importers share."""
 MOST_MODULES = 20
 MOST_LINES = 400
 _CODE = {".py", ".c", ".h"}
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _NO_MODULES = {"__init__.py", "__main__.py", "conftest.py"}
 
 
@@ -126,6 +134,38 @@ def shown(circle: list[str], graph: Mapping[str, set[str]]) -> str:
     return f"{len(circle)} modules, among them {' -> '.join(shortest(circle, graph))}"
 
 
+def included(content: bytes) -> list[str]:
+    """Headers of ours that C includes."""
+    return [name.decode() for name in _INCLUDE.findall(content)]
+
+
+def wrong_includes(includes: Mapping[Path, Iterable[str]]) -> list[str]:
+    """Headers that a file may not include, by the C files of the packages and what each includes.
+
+    A file includes headers of its own folder. A source of recordings also includes those of the agent, an importer
+    those that importers share. Headers are looked up by name alone, so two of one name are wrong as well.
+    """
+    owners: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in includes:
+        if path.suffix == ".h":
+            owners[path.name].append(path)
+    wrong = [f"{name}: {', '.join(map(str, paths))}" for name, paths in owners.items() if len(paths) > 1]
+    for path, names in includes.items():
+        for name in names:
+            header = owners[Path(name).name][0] if owners[Path(name).name] else None
+            if header is None:
+                wrong.append(f"{path} includes {name}, which is nowhere")
+            elif not _may_include(path.parent, header.parent):
+                wrong.append(f"{path} includes {header}")
+    return sorted(wrong)
+
+
+def _may_include(folder: Path, other: Path) -> bool:
+    if other.is_relative_to(AGENT):
+        return folder.is_relative_to(AGENT) or folder.is_relative_to(RECORDED)
+    return folder == other or (other == COMMON and folder.is_relative_to(COMMON.parents[1]))
+
+
 def twice_named(trees: Mapping[str, ast.AST]) -> list[str]:
     """Public classes of modules that have a namesake in another module."""
     owners: defaultdict[str, list[str]] = defaultdict(list)
@@ -137,18 +177,24 @@ def twice_named(trees: Mapping[str, ast.AST]) -> list[str]:
 
 
 def main() -> int:
-    """Prints what is wrong."""
+    """Prints what is wrong, and what deserves a look."""
     paths = tracked()
     known = modules_of(paths)
     trees = {name: ast.parse((ROOT / path).read_bytes()) for name, path in known.items()}
     graph = graph_of(trees, known)
+    native = [path for path in paths if path.suffix != ".py" and path.parts[0] in SOURCES.values()]
     wrong = {
         "circles of imports": [shown(circle, graph) for circle in circles(graph)],
-        f"folders of more than {MOST_MODULES} modules": crowded(paths),
-        f"modules of more than {MOST_LINES} lines": too_long(paths),
+        "includes across rooms": wrong_includes(
+            {path: included((ROOT / path).read_bytes()) for path in native}
+        ),
         "classes of one name in two modules": twice_named(trees),
     }
-    for title, entries in wrong.items():
+    notes = {
+        f"note: folders of more than {MOST_MODULES} modules": crowded(paths),
+        f"note: modules of more than {MOST_LINES} lines": too_long(paths),
+    }
+    for title, entries in (wrong | notes).items():
         print(f"{title}: {len(entries) or 'none'}")
         for entry in entries:
             print(f"  {entry}")

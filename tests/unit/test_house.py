@@ -89,3 +89,68 @@ def test_a_name_with_two_owners(house: ModuleType) -> None:
         "warpline_app.c": ast.parse("class View: ..."),
     }
     assert house.twice_named(trees) == ["View: warpline.a, warpline_app.c"]
+
+
+AGENT = "capture/warpline/recording/agent/native"
+SOURCES = "capture/warpline/recording/sources"
+IMPORTERS = "capture/warpline/interchange"
+HEADERS = (
+    f"{AGENT}/spool.h",
+    f"{AGENT}/python/layout.h",
+    f"{SOURCES}/osrt/native/osrt.h",
+    f"{SOURCES}/python/native/stacks.h",
+    f"{IMPORTERS}/framework/native/intern.h",
+    f"{IMPORTERS}/nsys/native/rows.h",
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "is_allowed"),
+    [
+        (f"{AGENT}/spool.c", "spool.h", True),
+        (f"{AGENT}/spool.c", "layout.h", True),
+        (f"{AGENT}/python/layout.c", "spool.h", True),
+        (f"{AGENT}/spool.c", "stacks.h", False),
+        (f"{AGENT}/python/layout.c", "../../../sources/python/native/stacks.h", False),
+        (f"{SOURCES}/osrt/native/osrt.c", "osrt.h", True),
+        (f"{SOURCES}/osrt/native/osrt.c", "layout.h", True),
+        (f"{SOURCES}/osrt/native/osrt.c", "stacks.h", False),
+        (f"{SOURCES}/osrt/native/osrt.c", "intern.h", False),
+        (f"{IMPORTERS}/trace_json/native/scan.c", "intern.h", True),
+        (f"{IMPORTERS}/trace_json/native/scan.c", "rows.h", False),
+        (f"{IMPORTERS}/trace_json/native/scan.c", "spool.h", False),
+        ("capture/warpline/storage/index/native/strip.c", "intern.h", False),
+        (f"{AGENT}/spool.c", "missing.h", False),
+    ],
+)
+def test_c_includes_only_headers_of_its_room(
+    house: ModuleType, path: str, name: str, is_allowed: bool
+) -> None:
+    includes: dict[Path, list[str]] = {Path(header): [] for header in HEADERS}
+    includes[Path(path)] = [name]
+    wrong = house.wrong_includes(includes)
+    assert (wrong == []) is is_allowed
+    assert is_allowed or wrong[0].startswith(f"{path} includes ")
+
+
+def test_a_header_name_belongs_to_one_header(house: ModuleType) -> None:
+    paths = [Path(f"{SOURCES}/{name}/native/records.h") for name in ("osrt", "torch")]
+    assert house.wrong_includes({path: [] for path in paths}) == [f"records.h: {paths[0]}, {paths[1]}"]
+
+
+def test_includes_of_ours_are_found(house: ModuleType) -> None:
+    text = b'#include <stdio.h>\n#include "a.h"\n# include "b.h"\n/* #include */ int x;\n'
+    assert house.included(text) == ["a.h", "b.h"]
+
+
+def test_a_crowded_folder_and_a_long_module_are_notes(
+    house: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(house, "crowded", lambda _paths: ["room: 21 modules"])
+    monkeypatch.setattr(house, "too_long", lambda _paths: ["a.py: 401 lines"])
+    assert house.main() == 0
+    printed = capsys.readouterr().out
+    assert "note: folders of more than 20 modules: 1\n  room: 21 modules\n" in printed
+    assert "note: modules of more than 400 lines: 1\n  a.py: 401 lines\n" in printed
+    monkeypatch.setattr(house, "wrong_includes", lambda _includes: ["a.c includes b.h"])
+    assert house.main() == 1

@@ -208,13 +208,15 @@ def test_sentences_for_captures_are_marked(repository: Path) -> None:
 
 
 def test_texts_in_c_are_known_to_translators(repository: Path) -> None:
-    """They stand in ``native_texts.py`` beside the folder of C, word for word."""
+    """They stand in ``native_texts.py`` beside the folder of C, word for word; or they are the agent's."""
     sources = repository / "capture" / "warpline" / "recording" / "sources"
+    shared = sorted((sources.parent / "agent" / "native").rglob("*.c"))
     found = sorted(sources.glob("*/native_texts.py"))
     assert found
     for path in found:
         module = importlib.import_module(f"warpline.recording.sources.{path.parent.name}.native_texts")
-        code = "".join(part.read_text() for part in sorted((path.parent / "native").glob("*.c")))
+        own = sorted((path.parent / "native").glob("*.c"))
+        code = "".join(part.read_text() for part in [*own, *shared])
         literals = re.sub(r'"\s*"', "", code)
         for text in module.TEXTS:
             pattern = re.sub(r"\\{\w+\\}", "%[a-z0-9.%]+", re.escape(text))

@@ -68,7 +68,8 @@ def _cache_folder() -> Path:
 
 def native_folders(recording: Path) -> list[Path]:
     """Where the agent's C is: what all sources share, and the part of each source."""
-    return [recording / "agent" / "native", *sorted(recording.glob("sources/*/native"))]
+    shared = recording / "agent" / "native"
+    return [shared, shared / "python", *sorted(recording.glob("sources/*/native"))]
 
 
 def _compiled(recording: Path, cache: Path) -> AgentLibrary:

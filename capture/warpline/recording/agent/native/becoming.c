@@ -3,6 +3,7 @@
  * Called between vfork and exec, too: nothing is allocated, nothing of the process is changed. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include <unistd.h>
 
 #include "becoming.h"
-#include "osrt.h"
+#include "interpose.h"
+#include "spool.h"
 
 #define NAME "libwarpline_agent.so"
 #define LONGEST 4096u
@@ -26,9 +28,9 @@ static struct {
 
 void becoming_start(void)
 {
-    *(void **)&theirs.execve = osrt_real("execve", NULL);
-    *(void **)&theirs.execvpe = osrt_real("execvpe", NULL);
-    *(void **)&theirs.fexecve = osrt_real("fexecve", NULL);
+    *(void **)&theirs.execve = wl_real("execve", NULL);
+    *(void **)&theirs.execvpe = wl_real("execvpe", NULL);
+    *(void **)&theirs.fexecve = wl_real("fexecve", NULL);
 }
 
 static inline void find_theirs(void)
@@ -118,21 +120,21 @@ static int by_descriptor(const void *descriptor, char *const arguments[], char *
     return theirs.fexecve(*(const int *)descriptor, arguments, variables);
 }
 
-INTERPOSED int execve(const char *path, char *const arguments[], char *const variables[])
+EXPORT int execve(const char *path, char *const arguments[], char *const variables[])
 {
     return become(path, arguments, variables, by_path);
 }
 
-INTERPOSED int execv(const char *path, char *const arguments[]) { return become(path, arguments, environ, by_path); }
+EXPORT int execv(const char *path, char *const arguments[]) { return become(path, arguments, environ, by_path); }
 
-INTERPOSED int execvp(const char *name, char *const arguments[]) { return become(name, arguments, environ, by_name); }
+EXPORT int execvp(const char *name, char *const arguments[]) { return become(name, arguments, environ, by_name); }
 
-INTERPOSED int execvpe(const char *name, char *const arguments[], char *const variables[])
+EXPORT int execvpe(const char *name, char *const arguments[], char *const variables[])
 {
     return become(name, arguments, variables, by_name);
 }
 
-INTERPOSED int fexecve(int descriptor, char *const arguments[], char *const variables[])
+EXPORT int fexecve(int descriptor, char *const arguments[], char *const variables[])
 {
     return become(&descriptor, arguments, variables, by_descriptor);
 }
@@ -157,21 +159,21 @@ static size_t arguments_behind(va_list list)
     for (size_t i = 1; i <= count; i++)                                                                             \
         arguments[i] = va_arg(list, char *)
 
-INTERPOSED int execl(const char *path, const char *first, ...)
+EXPORT int execl(const char *path, const char *first, ...)
 {
     GATHER(first);
     va_end(list);
     return become(path, arguments, environ, by_path);
 }
 
-INTERPOSED int execlp(const char *name, const char *first, ...)
+EXPORT int execlp(const char *name, const char *first, ...)
 {
     GATHER(first);
     va_end(list);
     return become(name, arguments, environ, by_name);
 }
 
-INTERPOSED int execle(const char *path, const char *first, ...)
+EXPORT int execle(const char *path, const char *first, ...)
 {
     GATHER(first);
     char *const *variables = va_arg(list, char *const *);

@@ -3,6 +3,7 @@
  * prints by itself, such as the word of a broken heap, passes by none of these functions. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "osrt_measure.h"
+#include "interpose.h"
 #include "spool_internal.h"
 
 #define RING_BYTES 65536u
@@ -59,10 +60,10 @@ static struct ring *ring(void)
 
 void wl_keep_error_text(const void *text, size_t size)
 {
-    if (osrt_is_quiet != 0 || path[0] == '\0')
+    if (wl_quiet != 0 || path[0] == '\0')
         return;
     int saved_errno = errno;
-    osrt_is_quiet++;
+    wl_quiet++;
     struct ring *to = ring();
     struct stat status;
     /* A child's standard error may be a pipe to somebody who reads it. */
@@ -76,7 +77,7 @@ void wl_keep_error_text(const void *text, size_t size)
         memcpy(to->text + at, text, before_end);
         memcpy(to->text, (const char *)text + before_end, size - before_end);
     }
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
 }
 
@@ -118,7 +119,7 @@ static void keep_line(const char *format, ...)
     va_end(arguments);
 }
 
-INTERPOSED size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
+EXPORT size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
 {
     size_t written = REAL(fwrite)(from, size, count, to);
     if (UNLIKELY(to == stderr))
@@ -126,7 +127,7 @@ INTERPOSED size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
     return written;
 }
 
-INTERPOSED int fputs(const char *text, FILE *to)
+EXPORT int fputs(const char *text, FILE *to)
 {
     int result = REAL(fputs)(text, to);
     if (UNLIKELY(to == stderr) && result != EOF)
@@ -134,7 +135,7 @@ INTERPOSED int fputs(const char *text, FILE *to)
     return result;
 }
 
-INTERPOSED int fputc(int letter, FILE *to)
+EXPORT int fputc(int letter, FILE *to)
 {
     if (UNLIKELY(to == stderr))
         wl_keep_error_text(&(char){(char)letter}, 1);
@@ -142,10 +143,10 @@ INTERPOSED int fputc(int letter, FILE *to)
 }
 
 #undef putc
-INTERPOSED int putc(int letter, FILE *to) { return fputc(letter, to); }
-INTERPOSED int _IO_putc(int letter, FILE *to) { return fputc(letter, to); }
+EXPORT int putc(int letter, FILE *to) { return fputc(letter, to); }
+EXPORT int _IO_putc(int letter, FILE *to) { return fputc(letter, to); }
 
-INTERPOSED int vfprintf(FILE *to, const char *format, va_list arguments)
+EXPORT int vfprintf(FILE *to, const char *format, va_list arguments)
 {
     if (UNLIKELY(to == stderr)) {
         va_list again;
@@ -156,7 +157,7 @@ INTERPOSED int vfprintf(FILE *to, const char *format, va_list arguments)
     return REAL(vfprintf)(to, format, arguments);
 }
 
-INTERPOSED int fprintf(FILE *to, const char *format, ...)
+EXPORT int fprintf(FILE *to, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -166,7 +167,7 @@ INTERPOSED int fprintf(FILE *to, const char *format, ...)
 }
 
 int __vfprintf_chk(FILE *, int, const char *, va_list);
-INTERPOSED int __vfprintf_chk(FILE *to, int flag, const char *format, va_list arguments)
+EXPORT int __vfprintf_chk(FILE *to, int flag, const char *format, va_list arguments)
 {
     if (UNLIKELY(to == stderr)) {
         va_list again;
@@ -178,7 +179,7 @@ INTERPOSED int __vfprintf_chk(FILE *to, int flag, const char *format, va_list ar
 }
 
 int __fprintf_chk(FILE *, int, const char *, ...);
-INTERPOSED int __fprintf_chk(FILE *to, int flag, const char *format, ...)
+EXPORT int __fprintf_chk(FILE *to, int flag, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -188,7 +189,7 @@ INTERPOSED int __fprintf_chk(FILE *to, int flag, const char *format, ...)
 }
 
 void __assert_fail(const char *, const char *, unsigned int, const char *) __attribute__((noreturn));
-INTERPOSED void __assert_fail(const char *what, const char *file, unsigned int line, const char *function)
+EXPORT void __assert_fail(const char *what, const char *file, unsigned int line, const char *function)
 {
     keep_line("%s:%u: %s: Assertion `%s' failed.\n", file, line, function != NULL ? function : "?", what);
     REAL(__assert_fail)(what, file, line, function);

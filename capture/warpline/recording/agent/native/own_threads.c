@@ -15,9 +15,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "osrt.h"
-
-#define EXPORT __attribute__((visibility("default")))
+#include "interpose.h"
+#include "spool.h"
 
 static _Atomic uint64_t counted; /* process << 32 | its threads: a child of fork begins with none of them */
 
@@ -33,7 +32,7 @@ static void count(int change)
 
 static void *run(void *work)
 {
-    osrt_is_quiet = 1;
+    wl_quiet = 1;
     prctl(PR_SET_NAME, "warpline-agent");
     ((void (*)(void))work)();
     count(-1);
@@ -46,14 +45,14 @@ bool wl_start_thread(void (*work)(void))
     pthread_t thread;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    osrt_is_quiet++;
+    wl_quiet++;
     count(1);
     bool is_started = pthread_create(&thread, NULL, run, (void *)work) == 0;
     if (is_started)
         pthread_detach(thread);
     else
         count(-1);
-    osrt_is_quiet--;
+    wl_quiet--;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_started;
 }
@@ -110,7 +109,7 @@ static FILE *open_file(_Atomic opens *theirs, const char *name, const char *path
 {
     opens open = atomic_load_explicit(theirs, memory_order_relaxed);
     if (UNLIKELY(open == NULL)) {
-        *(void **)&open = osrt_real(name, NULL);
+        *(void **)&open = wl_real(name, NULL);
         atomic_store_explicit(theirs, open, memory_order_relaxed);
     }
     FILE *file = open(path, mode);
@@ -119,11 +118,11 @@ static FILE *open_file(_Atomic opens *theirs, const char *name, const char *path
     uint32_t own = count_of(atomic_load(&counted), (uint32_t)getpid());
     if (own == 0 || !is_python(caller))
         return file;
-    osrt_is_quiet++;
+    wl_quiet++;
     int saved = errno;
     file = without_threads(file, own, mode);
     errno = saved;
-    osrt_is_quiet--;
+    wl_quiet--;
     return file;
 }
 

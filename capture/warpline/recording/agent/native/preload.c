@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "becoming.h"
-#include "osrt.h"
-#include "python_layout.h"
-#include "python_sampler.h"
+#include "interpose.h"
+#include "source_hooks.h"
 #include "spool.h"
 
 static bool is_preloaded(void)
@@ -20,15 +19,15 @@ static bool is_preloaded(void)
 __attribute__((constructor)) static void start(void)
 {
     int saved_errno = errno;
-    osrt_is_quiet++;
+    wl_quiet++;
     bool is_wanted = is_preloaded();
     if (is_wanted)
         becoming_start();
     if (is_wanted && wl_start()) {
         wl_find_error_ring(getenv("WARPLINE_SPOOL"));
-        osrt_start(python_sampler_start);
-        python_sampler_start();
+        CALL_SOURCES(start);
+        CALL_SOURCES(start_threads);
     }
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
 }

@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "osrt.h"
-#include "python_stacks.h"
+#include "interpose.h"
+#include "source_hooks.h"
 #include "spool_internal.h"
 
 #define PAGE 4096u
@@ -50,14 +50,14 @@ static struct writer common; /* for records that are written under the lock */
 /* Waits for our own lock, and the files we open, are none of the program's. */
 void spool_lock(void)
 {
-    osrt_is_quiet++;
+    wl_quiet++;
     pthread_mutex_lock(&lock);
 }
 
 void spool_unlock(void)
 {
     pthread_mutex_unlock(&lock);
-    osrt_is_quiet--;
+    wl_quiet--;
 }
 
 bool spool_is_open_locked(void) { return header != NULL; }
@@ -130,7 +130,7 @@ static bool open_locked(void)
     __atomic_store_n(&header, made, __ATOMIC_RELEASE);
 
     strings_dump_locked();
-    stacks_dump_locked();
+    CALL_SOURCES(file_opened_locked);
     definitions_dump_locked();
     struct record_clock_pair pair = {made->monotonic_ns, made->realtime_ns, 0};
     spool_append_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);

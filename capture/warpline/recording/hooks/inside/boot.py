@@ -1,9 +1,9 @@
 """Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
 
-The agent hands it builtins (`BUILTINS`, native/steps_boot.c) and `sources`, the names of those that want hooks. It
-imports nothing of Warpline, prints nothing, and costs a dictionary lookup for each module that the program imports
-until one of a framework is; only then are that framework's hooks read. A hook that fails leaves the program as it is
-without us.
+The agent hands it builtins (`BUILTINS`, in the C of steps, torch and paddle) and `sources`, the names of those that
+want hooks. It imports nothing of Warpline, prints nothing, and costs a dictionary lookup for each module that the
+program imports until one of a framework is; only then are that framework's hooks read. A hook that fails leaves the
+program as it is without us.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 FOLLOW, HAS_SEEN, TELL, END = range(1, 5)
-"""What `paddle` can be asked for (native/steps_boot.c)."""
+"""What `paddle` can be asked for (paddle/native/paddle_builtins.c)."""
 TYPES = {
     "Operator": 0,
     "UserDefined": 7,

@@ -1,7 +1,7 @@
 """Has PyTorch tell its operators. Runs inside the program (see boot.py).
 
-The agent observes them itself where it knows its way about this PyTorch (native/autograd.c), which is cheap and in
-nobody's way. Elsewhere they come through ITT, whose collector the agent is: that is one of PyTorch's profilers, of
+The agent observes them itself where it knows its way about this PyTorch (torch/native/autograd.c), which is cheap and
+in nobody's way. Elsewhere they come through ITT, whose collector the agent is: that is one of PyTorch's profilers, of
 which one may run in a thread, so ours steps aside while the script's own does. In forked processes both are switched
 off: a loader worker would complain of ITT on its way out, and there are few operators in them to see.
 """
@@ -36,7 +36,7 @@ THROUGH_ITT = "WARPLINE_TORCH_ITT"
 
 
 LEARN, FOLLOW, TELL, BE_QUIET, GO_ON, END = range(1, 7)
-"""What `autograd` can be asked for (native/autograd.h)."""
+"""What `autograd` can be asked for (torch/native/autograd.h)."""
 
 
 def begun(shapes: Shapes) -> Shapes | None:

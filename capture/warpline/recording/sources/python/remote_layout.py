@@ -1,7 +1,7 @@
 """Where things lie inside a CPython of another process: 3.11 and 3.12 by table, 3.13 and 3.14 as it publishes them.
 
-The numbers are those of ``native/python_layout.c``: offsets of CPython's internal headers on 64-bit systems, and places
-of groups in ``_Py_DebugOffsets`` at the beginning of ``_PyRuntime``.
+The numbers are those of ``agent/native/python/python_layout.c``: offsets of CPython's internal headers on 64-bit
+systems, and places of groups in ``_Py_DebugOffsets`` at the beginning of ``_PyRuntime``.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cupti_internal.h"
+#include "interpose.h"
 #include "own_threads.h"
 #include "spool.h"
 
@@ -306,7 +307,7 @@ static void start_session(void)
 }
 
 /* Called by the CUDA driver. Anything but 1 would be reported to the program as an error. */
-__attribute__((visibility("default"))) int InitializeInjection(void)
+EXPORT int InitializeInjection(void)
 {
     int saved_errno = errno;
     if (wl_start() && (atomic_load(&wl_control->sources) & SOURCE_CUDA)) {
@@ -319,7 +320,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 
 /* For warpline.Profiler: this process has joined a session and may use the GPU already. Where CUDA has not been
  * initialised nothing happens; the driver calls InitializeInjection when it is. */
-__attribute__((visibility("default"))) void warpline_join_cuda(void)
+EXPORT void warpline_join_cuda(void)
 {
     if (!cupti_is_cuda_initialised())
         return;
@@ -335,14 +336,14 @@ __attribute__((visibility("default"))) void warpline_join_cuda(void)
 }
 
 /* What the control page says holds from now on, for a caller who cannot wait until the thread has looked. */
-__attribute__((visibility("default"))) void warpline_follow_cuda(void)
+EXPORT void warpline_follow_cuda(void)
 {
     if (is_started && getpid() == owner)
         follow_control();
 }
 
 /* The session is about to end: what the GPU has been given is waited for and written, and CUPTI is free for others. */
-__attribute__((visibility("default"))) void warpline_leave_cuda(void)
+EXPORT void warpline_leave_cuda(void)
 {
     if (!is_started || getpid() != owner || subscriber == NULL)
         return;

@@ -39,11 +39,6 @@ void cupti_write_records(uint8_t *buffer, size_t valid_size);
 uint64_t cupti_calls_left_out(void);
 uint64_t cupti_unreadable(void);
 
-/* Notes what the program calls a device, a context or a stream; `name` is an interned string. */
-void cupti_name_device(int device, uint32_t name);
-void cupti_name_context(void *context, uint32_t name);
-void cupti_name_stream(void *stream, uint32_t name);
-
 /* Ends politely: on SIGTERM, SIGINT and SIGHUP that would kill the process at once, the flush comes first. */
 void cupti_catch_signals(void (*wake)(void));
 /* The signal that asked, or 0. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cupti_internal.h"
+#include "source_hooks.h"
 #include "spool.h"
 
 struct cupti cupti;
@@ -59,16 +60,14 @@ static void write_name(uint32_t what, uint32_t context, uint32_t id, uint32_t na
     wl_define(SLOT_CUPTI_NAME, &record, sizeof record);
 }
 
-void cupti_name_device(int device, uint32_t name) { write_name(CUPTI_NAMED_DEVICE, UINT32_MAX, (uint32_t)device, name); }
-
-void cupti_name_context(void *context, uint32_t name)
+static void name_context(void *context, uint32_t name)
 {
     uint32_t id;
     if (cupti.context_id != NULL && cupti.context_id(context, &id) == CUPTI_OK)
         write_name(CUPTI_NAMED_CONTEXT, id, id, name);
 }
 
-void cupti_name_stream(void *stream, uint32_t name)
+static void name_stream(void *stream, uint32_t name)
 {
     int (*get_context)(void *, void **);
     void *address = of_driver("cuStreamGetCtx"), *context = NULL;
@@ -81,6 +80,17 @@ void cupti_name_stream(void *stream, uint32_t name)
         context_id = UINT32_MAX;
     write_name(CUPTI_NAMED_STREAM, context_id, id, name);
 }
+
+static void name_gpu_object(enum gpu_object kind, uintptr_t object, uint32_t name)
+{
+    switch (kind) {
+    case GPU_DEVICE: write_name(CUPTI_NAMED_DEVICE, UINT32_MAX, (uint32_t)object, name); break;
+    case GPU_CONTEXT: name_context((void *)object, name); break;
+    case GPU_STREAM: name_stream((void *)object, name); break;
+    }
+}
+
+REGISTER_SOURCE(.name_gpu_object = name_gpu_object);
 
 static void *open_any(const char *const *names, size_t count, int flags)
 {

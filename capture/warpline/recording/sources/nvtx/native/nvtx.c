@@ -5,11 +5,10 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "cupti_internal.h"
+#include "interpose.h"
 #include "nvtx_ranges.h"
+#include "source_hooks.h"
 #include "spool.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 static uint32_t domain_id(const void *handle)
 {
@@ -38,12 +37,17 @@ static void category_w(uint32_t category, const wchar_t *text)
 static void thread_a(uint32_t tid, const char *text) { nvtx_name_thread(tid, intern(text)); }
 static void thread_w(uint32_t tid, const wchar_t *text) { nvtx_name_thread(tid, wl_intern_wide(text)); }
 
-static void device_a(int device, const char *text) { cupti_name_device(device, intern(text)); }
-static void device_w(int device, const wchar_t *text) { cupti_name_device(device, wl_intern_wide(text)); }
-static void context_a(void *context, const char *text) { cupti_name_context(context, intern(text)); }
-static void context_w(void *context, const wchar_t *text) { cupti_name_context(context, wl_intern_wide(text)); }
-static void stream_a(void *stream, const char *text) { cupti_name_stream(stream, intern(text)); }
-static void stream_w(void *stream, const wchar_t *text) { cupti_name_stream(stream, wl_intern_wide(text)); }
+static void name_gpu_object(enum gpu_object kind, uintptr_t object, uint32_t name)
+{
+    CALL_SOURCES(name_gpu_object, kind, object, name);
+}
+
+static void device_a(int device, const char *text) { name_gpu_object(GPU_DEVICE, (uintptr_t)device, intern(text)); }
+static void device_w(int device, const wchar_t *text) { name_gpu_object(GPU_DEVICE, (uintptr_t)device, wl_intern_wide(text)); }
+static void context_a(void *context, const char *text) { name_gpu_object(GPU_CONTEXT, (uintptr_t)context, intern(text)); }
+static void context_w(void *context, const wchar_t *text) { name_gpu_object(GPU_CONTEXT, (uintptr_t)context, wl_intern_wide(text)); }
+static void stream_a(void *stream, const char *text) { name_gpu_object(GPU_STREAM, (uintptr_t)stream, intern(text)); }
+static void stream_w(void *stream, const wchar_t *text) { name_gpu_object(GPU_STREAM, (uintptr_t)stream, wl_intern_wide(text)); }
 
 static void domain_mark_ex(const void *domain, const struct nvtx_event_attributes *event)
 {
@@ -214,3 +218,7 @@ EXPORT uint64_t warpline_start_of(const char *name, uint32_t category)
     event.category = category;
     return nvtx_start(0, NULL, NULL, &event);
 }
+
+static void joined(void) { wl_write_source_state("nvtx", true, "", "", 0); }
+
+REGISTER_SOURCE(.joined = joined);

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "python_stacks.h"
+#include "source_hooks.h"
 
 #define GIL_PAUSE_NS 20000u
 /* What looking closer costs must not be a share of the call: a stack, the task, and asking what a descriptor stands for
@@ -22,7 +22,6 @@ static uint64_t stack_ns = 10000;
 /* What an event loop does all day takes some ten microseconds and never waits: its stack would cost a share of it. */
 #define NEVER_WAITS_NS 200000u
 
-__thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
 uint64_t osrt_threshold_ns = 1000;
 static bool has_stacks = true;
 
@@ -36,12 +35,6 @@ static struct {
 /* The last wait for the GIL of this thread: taking it waits in pieces of its switch interval, which are one wait. */
 static __thread struct record_osrt_call *gil_record __attribute__((tls_model("initial-exec")));
 static __thread struct chunk_header *gil_chunk __attribute__((tls_model("initial-exec")));
-
-void *osrt_real(const char *name, const char *version)
-{
-    void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
-    return found ? found : dlsym(RTLD_NEXT, name);
-}
 
 static const char *base_name(const char *path)
 {
@@ -112,12 +105,12 @@ uint32_t osrt_caller_text(const void *address, bool is_wanted)
     if (!is_wanted)
         return 0;
     int saved_errno = errno;
-    osrt_is_quiet++;
+    wl_quiet++;
     uint32_t text = describe_caller(address);
     atomic_store_explicit(&callers[slot].address, 0, memory_order_relaxed);
     atomic_store_explicit(&callers[slot].text, text, memory_order_relaxed);
     atomic_store_explicit(&callers[slot].address, value, memory_order_release);
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
     return text;
 }
@@ -132,7 +125,6 @@ static bool extends_gil_wait(struct writer *writer, const struct osrt_call *call
     return true;
 }
 
-static void (*call_after_fork)(void);
 static _Atomic bool is_forked;
 
 static void note_fork(void)
@@ -142,10 +134,11 @@ static void note_fork(void)
     osrt_forget_holders();
 }
 
+/* At the first call of a forked child that is written down: most children become other programs before. */
 static inline void follow_fork(void)
 {
     if (UNLIKELY(atomic_load_explicit(&is_forked, memory_order_relaxed)) && atomic_exchange(&is_forked, false))
-        call_after_fork();
+        CALL_SOURCES(start_threads);
 }
 
 /* Opening the spool file costs a process that lives for a millisecond something. Calls that are longer than the
@@ -170,10 +163,10 @@ struct record_osrt_waiting *osrt_first_wait(const struct osrt_call *call)
     if (writer == NULL || writer->is_busy)
         return NULL;
     int saved_errno = errno;
-    osrt_is_quiet++;
+    wl_quiet++;
     follow_fork();
     bool is_made = wl_make_waiting(writer);
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
     return is_made ? writer->waiting : NULL;
 }
@@ -191,7 +184,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
     struct writer *writer = wl_writer();
     if (writer == NULL || writer->is_busy)
         return;
-    osrt_is_quiet++;
+    wl_quiet++;
     follow_fork();
     bool is_gil = call->function == OSRT_GIL;
     uint64_t duration_ns = end_ns - call->start_ns;
@@ -206,7 +199,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             .caller = osrt_caller_text(call->caller, true),
         };
         if (wants_stack(call, duration_ns))
-            record.stack = stack_and_task(duration_ns >= TASK_NS ? &record.task : NULL);
+            record.stack = wl_python_stack(duration_ns >= TASK_NS ? &record.task : NULL);
         if (call->text != NULL) {
             record.text = wl_intern(call->text, strlen(call->text));
             if (call->function == OSRT_OPEN && call->result >= 0)
@@ -222,7 +215,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
         gil_record = is_gil ? to : NULL;
         gil_chunk = writer->cursors[SLOT_OSRT_CALL].chunk;
     }
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
 }
 
@@ -232,8 +225,8 @@ void osrt_release(enum osrt_function function, const void *object, uint64_t now,
     if (writer == NULL || writer->is_busy)
         return;
     int saved_errno = errno;
-    osrt_is_quiet++;
-    uint32_t stack = has_stacks ? stack_of_this_thread() : 0;
+    wl_quiet++;
+    uint32_t stack = has_stacks ? wl_python_stack(NULL) : 0;
     uint32_t from = stack == 0 ? osrt_caller_text(caller, true) : 0;
     struct record_osrt_release *to = WL_RESERVE(writer, SLOT_OSRT_RELEASE, record_osrt_release);
     if (to != NULL) {
@@ -242,14 +235,13 @@ void osrt_release(enum osrt_function function, const void *object, uint64_t now,
                                            from != 0 ? from : stack};
         WL_COMMIT(writer, SLOT_OSRT_RELEASE, record_osrt_release);
     }
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
 }
 
 /* Options in WARPLINE_OSRT, with commas: threshold=NANOSECONDS, stacks=0, longer=NANOSECONDS (only these get a stack). */
-void osrt_start(void (*after_fork)(void))
+static void start(void)
 {
-    call_after_fork = after_fork;
     find_program();
     pthread_atfork(NULL, NULL, note_fork);
     const char *options = getenv("WARPLINE_OSRT");
@@ -263,3 +255,11 @@ void osrt_start(void (*after_fork)(void))
         stack_ns = strtoull(longer + strlen("longer="), NULL, 10);
     has_stacks = strstr(options, "stacks=0") == NULL;
 }
+
+static void find_gil(void)
+{
+    if (osrt_threshold_ns != UINT64_MAX)
+        osrt_find_gil();
+}
+
+REGISTER_SOURCE(.start = start, .python_readable = find_gil);

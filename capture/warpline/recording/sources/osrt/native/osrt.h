@@ -9,9 +9,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "interpose.h"
 #include "spool.h"
-
-#define INTERPOSED __attribute__((visibility("default")))
 
 /* Numbers are in the file: docs/spool.md lists them. */
 enum osrt_function {
@@ -24,13 +23,11 @@ enum osrt_function {
     OSRT_GIL,
 };
 
-/* Set in threads of our own, and while a record is being written. */
-extern __thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
 extern uint64_t osrt_threshold_ns;
 
 static inline bool osrt_is_on(void)
 {
-    return wl_is_recording(SOURCE_OSRT) && LIKELY(osrt_is_quiet == 0);
+    return wl_is_recording(SOURCE_OSRT) && LIKELY(wl_quiet == 0);
 }
 
 /* The file, pipe, socket behind a descriptor, as text. Found out once and again when the descriptor was given anew. */
@@ -135,12 +132,5 @@ static inline bool osrt_is_gil(const void *object)
 }
 /* Finds it out: called with the GIL held. */
 void osrt_find_gil(void);
-
-/* The C library's own function behind one of ours. `version` may be NULL. */
-void *osrt_real(const char *name, const char *version);
-
-/* Once, when the library is preloaded: reads the options. `after_fork` is called in each forked child at its first call
- * that is written down: most children become other programs before. */
-void osrt_start(void (*after_fork)(void));
 
 #endif

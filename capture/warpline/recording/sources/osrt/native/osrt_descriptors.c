@@ -175,9 +175,9 @@ uint32_t osrt_find_waiting_text(int descriptor)
     if (!osrt_may_never_come(descriptor))
         return 0;
     int saved_errno = errno;
-    osrt_is_quiet++;
+    wl_quiet++;
     uint32_t text = osrt_descriptor_text(descriptor, false);
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
     return text;
 }
@@ -189,7 +189,7 @@ void osrt_note_pair(const int ends[2])
     if (!is_in_table(ends[0]) || !is_in_table(ends[1]) ||
         fstat(ends[0], &status[0]) != 0 || fstat(ends[1], &status[1]) != 0)
         return;
-    osrt_is_quiet++;
+    wl_quiet++;
     for (int i = 0; i < 2; i++) {
         char text[96];
         int length = snprintf(text, sizeof text, "socket:[%llu] paired with socket:[%llu]",
@@ -199,7 +199,7 @@ void osrt_note_pair(const int ends[2])
         set_class(ends[i], KEEPS_ITS_TEXT);
         set_text(ends[i], wl_intern(text, (size_t)length));
     }
-    osrt_is_quiet--;
+    wl_quiet--;
 }
 
 void osrt_note_opened(int descriptor, const char *path, uint32_t text)

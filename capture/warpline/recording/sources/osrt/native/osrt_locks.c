@@ -45,8 +45,8 @@ static struct {
 
 static void resolve(void)
 {
-#define RESOLVE(name) real.name = (__typeof__(&name))osrt_real(#name, NULL);
-#define RESOLVE_CONDITION(name) real.name = (__typeof__(&name))osrt_real(#name, CONDITION_VERSION);
+#define RESOLVE(name) real.name = (__typeof__(&name))wl_real(#name, NULL);
+#define RESOLVE_CONDITION(name) real.name = (__typeof__(&name))wl_real(#name, CONDITION_VERSION);
     LOCKS(RESOLVE)
     CONDITIONS(RESOLVE_CONDITION)
     RESOLVE(pthread_cond_clockwait)
@@ -125,19 +125,19 @@ static inline int take(pthread_mutex_t *mutex) { return real.pthread_mutex_trylo
         WAIT(osrt_is_gil(mutex) ? OSRT_GIL : OSRT_MUTEX, mutex, owner_of(mutex), expression);                          \
     } while (0)
 
-INTERPOSED int pthread_mutex_lock(pthread_mutex_t *mutex) { LOCK_MUTEX(real.pthread_mutex_lock(mutex)); }
+EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex) { LOCK_MUTEX(real.pthread_mutex_lock(mutex)); }
 
-INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
     LOCK_MUTEX(real.pthread_mutex_timedlock(mutex, until));
 }
 
-INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
     LOCK_MUTEX(real.pthread_mutex_clocklock(mutex, clock, until));
 }
 
-INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex)
+EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     ENSURE_RESOLVED();
     /* 2 in the lock word: taken, and somebody sleeps on it (nptl/lowlevellock.h). */
@@ -164,27 +164,27 @@ INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex)
         WAIT(what, lock, (uint32_t)lock->__data.__cur_writer, expression);                                          \
     } while (0)
 
-INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 {
     LOCK_BOTH(OSRT_READ_LOCK, pthread_rwlock_tryrdlock, real.pthread_rwlock_rdlock(lock));
 }
 
-INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 {
     LOCK_BOTH(OSRT_WRITE_LOCK, pthread_rwlock_trywrlock, real.pthread_rwlock_wrlock(lock));
 }
 
-INTERPOSED int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
+EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
     LOCK_BOTH(OSRT_READ_LOCK, pthread_rwlock_tryrdlock, real.pthread_rwlock_timedrdlock(lock, until));
 }
 
-INTERPOSED int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
+EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
     LOCK_BOTH(OSRT_WRITE_LOCK, pthread_rwlock_trywrlock, real.pthread_rwlock_timedwrlock(lock, until));
 }
 
-INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
     ENSURE_RESOLVED();
     /* Readers and writers that wait sleep on futexes of their own; the words are not 0 then (glibc 2.25 and later). */
@@ -239,17 +239,17 @@ static uint32_t gil_holder(bool is_mutex_held)
         WAIT(OSRT_COND_WAIT, condition, 0, expression);                                                             \
     } while (0)
 
-INTERPOSED int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
     CONDITION_WAIT(real.pthread_cond_wait(condition, mutex));
 }
 
-INTERPOSED int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
+EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
 {
     CONDITION_WAIT(real.pthread_cond_timedwait(condition, mutex, until));
 }
 
-INTERPOSED int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
                                       const struct timespec *until)
 {
     CONDITION_WAIT(real.pthread_cond_clockwait(condition, mutex, clock, until));
@@ -263,7 +263,7 @@ static inline bool has_waiters(const pthread_cond_t *condition)
            !osrt_is_gil(condition);
 }
 
-INTERPOSED int pthread_cond_signal(pthread_cond_t *condition)
+EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 {
     ENSURE_RESOLVED();
     uint64_t now = UNLIKELY(has_waiters(condition)) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
@@ -273,7 +273,7 @@ INTERPOSED int pthread_cond_signal(pthread_cond_t *condition)
     return result;
 }
 
-INTERPOSED int pthread_cond_broadcast(pthread_cond_t *condition)
+EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 {
     ENSURE_RESOLVED();
     uint64_t now = UNLIKELY(has_waiters(condition)) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
@@ -285,7 +285,7 @@ INTERPOSED int pthread_cond_broadcast(pthread_cond_t *condition)
 
 /* --- barriers and threads */
 
-INTERPOSED int pthread_barrier_wait(pthread_barrier_t *barrier)
+EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     ENSURE_RESOLVED();
     if (!osrt_is_on())
@@ -293,7 +293,7 @@ INTERPOSED int pthread_barrier_wait(pthread_barrier_t *barrier)
     WAIT(OSRT_BARRIER, barrier, 0, real.pthread_barrier_wait(barrier));
 }
 
-INTERPOSED int pthread_join(pthread_t thread, void **result_of_thread)
+EXPORT int pthread_join(pthread_t thread, void **result_of_thread)
 {
     ENSURE_RESOLVED();
     if (!osrt_is_on())

@@ -4,17 +4,6 @@
 
 #include "osrt.h"
 
-#define REAL(name)                                                                                                  \
-    ({                                                                                                              \
-        static __typeof__(&name) found;                                                                             \
-        __typeof__(&name) real = __atomic_load_n(&found, __ATOMIC_RELAXED);                                         \
-        if (UNLIKELY(real == NULL)) {                                                                               \
-            real = (__typeof__(&name))osrt_real(#name, NULL);                                                       \
-            __atomic_store_n(&found, real, __ATOMIC_RELAXED);                                                       \
-        }                                                                                                           \
-        real;                                                                                                       \
-    })
-
 /* Runs `expression`, a call of the real function, and writes it down when it was long. */
 #define MEASURE(what, fd, about, name, expression)                                                                  \
     do {                                                                                                            \

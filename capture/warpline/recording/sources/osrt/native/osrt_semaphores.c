@@ -32,11 +32,11 @@ static __thread uint32_t own_thread __attribute__((tls_model("initial-exec")));
 
 static void resolve(void)
 {
-    real.wait = (__typeof__(&sem_wait))osrt_real("sem_wait", NULL);
-    real.trywait = (__typeof__(&sem_trywait))osrt_real("sem_trywait", NULL);
-    real.timedwait = (__typeof__(&sem_timedwait))osrt_real("sem_timedwait", NULL);
-    real.clockwait = (__typeof__(&sem_clockwait))osrt_real("sem_clockwait", NULL);
-    real.post = (__typeof__(&sem_post))osrt_real("sem_post", NULL);
+    real.wait = (__typeof__(&sem_wait))wl_real("sem_wait", NULL);
+    real.trywait = (__typeof__(&sem_trywait))wl_real("sem_trywait", NULL);
+    real.timedwait = (__typeof__(&sem_timedwait))wl_real("sem_timedwait", NULL);
+    real.clockwait = (__typeof__(&sem_clockwait))wl_real("sem_clockwait", NULL);
+    real.post = (__typeof__(&sem_post))wl_real("sem_post", NULL);
     atomic_store_explicit(&is_resolved, true, memory_order_release);
 }
 
@@ -75,7 +75,7 @@ void osrt_forget_holders(void)
         atomic_store_explicit(&holders[i], 0, memory_order_relaxed);
 }
 
-INTERPOSED int sem_trywait(sem_t *semaphore)
+EXPORT int sem_trywait(sem_t *semaphore)
 {
     ensure_resolved();
     int result = real.trywait(semaphore);
@@ -107,19 +107,19 @@ INTERPOSED int sem_trywait(sem_t *semaphore)
         return (int)call.result;                                                                                    \
     } while (0)
 
-INTERPOSED int sem_wait(sem_t *semaphore) { WAIT(real.wait(semaphore)); }
+EXPORT int sem_wait(sem_t *semaphore) { WAIT(real.wait(semaphore)); }
 
-INTERPOSED int sem_timedwait(sem_t *semaphore, const struct timespec *until)
+EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
 {
     WAIT(real.timedwait(semaphore, until));
 }
 
-INTERPOSED int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
 {
     WAIT(real.clockwait(semaphore, clock, until));
 }
 
-INTERPOSED int sem_post(sem_t *semaphore)
+EXPORT int sem_post(sem_t *semaphore)
 {
     ensure_resolved();
     if (holder_of(semaphore) != 0)

@@ -41,76 +41,76 @@ void closefrom(int);
         }                                                                                                           \
     } while (0)
 
-INTERPOSED ssize_t preadv(int fd, const struct iovec *parts, int count, off_t at)
+EXPORT ssize_t preadv(int fd, const struct iovec *parts, int count, off_t at)
 {
     ON_DESCRIPTOR(OSRT_PREAD, fd, REAL(preadv)(fd, parts, count, at));
 }
 
-INTERPOSED ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t at)
+EXPORT ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t at)
 {
     ON_DESCRIPTOR(OSRT_PREAD, fd, REAL(preadv64)(fd, parts, count, at));
 }
 
-INTERPOSED ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t at, int flags)
+EXPORT ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t at, int flags)
 {
     WHERE_THERE_IS(preadv2);
     ON_DESCRIPTOR(OSRT_PREAD, fd, REAL(preadv2)(fd, parts, count, at, flags));
 }
 
-INTERPOSED ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags)
+EXPORT ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags)
 {
     WHERE_THERE_IS(preadv64v2);
     ON_DESCRIPTOR(OSRT_PREAD, fd, REAL(preadv64v2)(fd, parts, count, at, flags));
 }
 
-INTERPOSED ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t at)
+EXPORT ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t at)
 {
     ON_DESCRIPTOR(OSRT_PWRITE, fd, REAL(pwritev)(fd, parts, count, at));
 }
 
-INTERPOSED ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t at)
+EXPORT ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t at)
 {
     ON_DESCRIPTOR(OSRT_PWRITE, fd, REAL(pwritev64)(fd, parts, count, at));
 }
 
-INTERPOSED ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t at, int flags)
+EXPORT ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t at, int flags)
 {
     WHERE_THERE_IS(pwritev2);
     ON_DESCRIPTOR(OSRT_PWRITE, fd, REAL(pwritev2)(fd, parts, count, at, flags));
 }
 
-INTERPOSED ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags)
+EXPORT ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags)
 {
     WHERE_THERE_IS(pwritev64v2);
     ON_DESCRIPTOR(OSRT_PWRITE, fd, REAL(pwritev64v2)(fd, parts, count, at, flags));
 }
 
-INTERPOSED ssize_t __pread_chk(int fd, void *to, size_t size, off_t at, size_t room)
+EXPORT ssize_t __pread_chk(int fd, void *to, size_t size, off_t at, size_t room)
 {
     ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
     ON_DESCRIPTOR(OSRT_PREAD, fd, REAL(__pread_chk)(fd, to, size, at, room));
 }
 
-INTERPOSED ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t at, size_t room)
+EXPORT ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t at, size_t room)
 {
     ssize_t __pread64_chk(int, void *, size_t, off64_t, size_t);
     ON_DESCRIPTOR(OSRT_PREAD, fd, REAL(__pread64_chk)(fd, to, size, at, room));
 }
 
-INTERPOSED ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags)
+EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags)
 {
     ssize_t __recv_chk(int, void *, size_t, size_t, int);
     ON_DESCRIPTOR(OSRT_RECV, fd, REAL(__recv_chk)(fd, to, size, room, flags));
 }
 
-INTERPOSED ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags, __SOCKADDR_ARG from,
+EXPORT ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags, __SOCKADDR_ARG from,
                                   socklen_t *length)
 {
     ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, __SOCKADDR_ARG, socklen_t *);
     ON_DESCRIPTOR(OSRT_RECV, fd, REAL(__recvfrom_chk)(fd, to, size, room, flags, from, length));
 }
 
-INTERPOSED int __poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t room)
+EXPORT int __poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t room)
 {
     int __poll_chk(struct pollfd *, nfds_t, int, size_t);
     if (timeout == 0)
@@ -119,39 +119,39 @@ INTERPOSED int __poll_chk(struct pollfd *descriptors, nfds_t count, int timeout,
             REAL(__poll_chk)(descriptors, count, timeout, room));
 }
 
-INTERPOSED int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout)
+EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout)
 {
     ON_DESCRIPTOR(OSRT_RECV, fd, REAL(recvmmsg)(fd, messages, count, flags, timeout));
 }
 
-INTERPOSED int sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags)
+EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags)
 {
     ON_DESCRIPTOR(OSRT_SEND, fd, REAL(sendmmsg)(fd, messages, count, flags));
 }
 
 /* From a file into a socket mostly: what takes long is the other end. */
-INTERPOSED ssize_t sendfile(int to, int from, off_t *at, size_t size)
+EXPORT ssize_t sendfile(int to, int from, off_t *at, size_t size)
 {
     ON_DESCRIPTOR(OSRT_SEND, to, REAL(sendfile)(to, from, at, size));
 }
 
-INTERPOSED ssize_t sendfile64(int to, int from, off64_t *at, size_t size)
+EXPORT ssize_t sendfile64(int to, int from, off64_t *at, size_t size)
 {
     ON_DESCRIPTOR(OSRT_SEND, to, REAL(sendfile64)(to, from, at, size));
 }
 
-INTERPOSED ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned int flags)
+EXPORT ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned int flags)
 {
     ON_DESCRIPTOR(OSRT_READ, from, REAL(splice)(from, from_at, to, to_at, size, flags));
 }
 
-INTERPOSED ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned int flags)
+EXPORT ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t size, unsigned int flags)
 {
     WHERE_THERE_IS(copy_file_range);
     ON_DESCRIPTOR(OSRT_WRITE, to, REAL(copy_file_range)(from, from_at, to, to_at, size, flags));
 }
 
-INTERPOSED int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
+EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
                             const sigset_t *mask)
 {
     WHERE_THERE_IS(epoll_pwait2);
@@ -160,7 +160,7 @@ INTERPOSED int epoll_pwait2(int fd, struct epoll_event *events, int count, const
     ON_DESCRIPTOR(OSRT_EPOLL_WAIT, fd, REAL(epoll_pwait2)(fd, events, count, timeout, mask));
 }
 
-INTERPOSED int close_range(unsigned int first, unsigned int last, int flags)
+EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {
     WHERE_THERE_IS(close_range);
     if (!(flags & CLOSE_RANGE_CLOEXEC))
@@ -168,7 +168,7 @@ INTERPOSED int close_range(unsigned int first, unsigned int last, int flags)
     return REAL(close_range)(first, last, flags);
 }
 
-INTERPOSED void closefrom(int first)
+EXPORT void closefrom(int first)
 {
     unsigned int from = first < 0 ? 0 : (unsigned int)first;
     osrt_forget_descriptors(from, UINT_MAX);
@@ -180,7 +180,7 @@ INTERPOSED void closefrom(int first)
         close((int)from);
 }
 
-INTERPOSED int socketpair(int domain, int type, int protocol, int ends[2])
+EXPORT int socketpair(int domain, int type, int protocol, int ends[2])
 {
     int result = REAL(socketpair)(domain, type, protocol, ends);
     if (result == 0 && osrt_is_on()) {
@@ -191,7 +191,7 @@ INTERPOSED int socketpair(int domain, int type, int protocol, int ends[2])
     return result;
 }
 
-INTERPOSED int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 0, NULL, REAL(sigsuspend)(mask)); }
+EXPORT int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 0, NULL, REAL(sigsuspend)(mask)); }
 
 /* Locks of files: only the commands that wait for one. What is copied is known already. The third argument is a word
  * whatever its type. */
@@ -208,15 +208,15 @@ INTERPOSED int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 
     }                                                                                                               \
     ON_DESCRIPTOR(OSRT_LOCKF, fd, REAL(name)(fd, command, argument))
 
-INTERPOSED int fcntl(int fd, int command, ...) { CONTROL(fcntl); }
-INTERPOSED int fcntl64(int fd, int command, ...) { CONTROL(fcntl64); }
+EXPORT int fcntl(int fd, int command, ...) { CONTROL(fcntl); }
+EXPORT int fcntl64(int fd, int command, ...) { CONTROL(fcntl64); }
 
-INTERPOSED int semop(int id, struct sembuf *operations, size_t count)
+EXPORT int semop(int id, struct sembuf *operations, size_t count)
 {
     MEASURE(OSRT_SEMAPHORE, -1, id, NULL, REAL(semop)(id, operations, count));
 }
 
-INTERPOSED int semtimedop(int id, struct sembuf *operations, size_t count, const struct timespec *timeout)
+EXPORT int semtimedop(int id, struct sembuf *operations, size_t count, const struct timespec *timeout)
 {
     MEASURE(OSRT_SEMAPHORE, -1, id, NULL, REAL(semtimedop)(id, operations, count, timeout));
 }

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "operators.h"
+#include "recent_names.h"
 
 #define FROM_TEXT "_ZN3phi11RecordEventC1EPKcNS_15TracerEventTypeEjNS_9EventRoleE"
 #define FROM_STRING \
@@ -58,7 +58,7 @@ static bool more(struct writer *writer)
         writer->event_depth = 0;
         return true;
     }
-    void *moved = with_more_room(writer->events, &writer->event_room, sizeof *writer->events);
+    void *moved = wl_grow(writer->events, &writer->event_room, sizeof *writer->events);
     if (moved == NULL)
         return false;
     writer->events = moved;
@@ -86,7 +86,7 @@ static void begins(const void *event, const char *name, unsigned type, unsigned 
         return;
     struct open_event *open = &writer->events[writer->event_depth++];
     open->event = event;
-    open->name = operator_name(writer, name);
+    open->name = wl_intern_recent(writer, name);
     open->type = type;
     open->start_ns = wl_now(writer);
 }

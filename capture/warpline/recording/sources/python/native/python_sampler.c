@@ -1,5 +1,5 @@
+/* The thread that follows a Python: it waits for the interpreter, has it checked, and then samples all its threads. */
 #define _GNU_SOURCE
-#include "python_sampler.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "osrt.h"
+#include "interpose.h"
 #include "own_threads.h"
 #include "python_layout.h"
 #include "python_memory.h"
@@ -15,8 +15,8 @@
 #include "python_stacks.h"
 #include "python_tasks.h"
 #include "python_walk.h"
+#include "source_hooks.h"
 #include "spool.h"
-#include "steps_boot.h"
 
 #define ATTEMPTS 3
 #define MAX_THREADS 4096
@@ -35,16 +35,16 @@ static bool is_child; /* forked, not executed */
 static int boot(void *unused)
 {
     (void)unused;
-    osrt_is_quiet++;
-    steps_boot();
+    wl_quiet++;
+    CALL_SOURCES(python_started);
     python_layout_verify();
     if (python_state() != PYTHON_UNKNOWN) {
-        if (python_state() == PYTHON_READY && osrt_threshold_ns != UINT64_MAX)
-            osrt_find_gil();
+        if (python_state() == PYTHON_READY)
+            CALL_SOURCES(python_readable);
         atomic_store(&is_booted, true);
     }
     atomic_store(&is_asked, false);
-    osrt_is_quiet--;
+    wl_quiet--;
     return 0;
 }
 
@@ -229,7 +229,8 @@ static void follow(void)
     free(walk);
 }
 
-void python_sampler_start(void)
+/* Starts the thread where there is a Python in this process, once in each process. */
+static void start_sampler(void)
 {
     int process = (int)getpid(), before_fork = atomic_exchange(&running_in, process);
     if (before_fork == process || !python_find())
@@ -241,3 +242,5 @@ void python_sampler_start(void)
     period_ns = hz ? 1000000000u / hz : 0;
     wl_start_thread(follow);
 }
+
+REGISTER_SOURCE(.start_threads = start_sampler, .file_opened_locked = stacks_dump_locked, .python_stack = stack_and_task);

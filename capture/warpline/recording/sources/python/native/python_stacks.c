@@ -293,8 +293,6 @@ static __attribute__((noinline)) uint32_t stack_from(uintptr_t frame, uint32_t *
     return stack;
 }
 
-uint32_t stack_of_this_thread(void) { return stack_and_task(NULL); }
-
 uint32_t stack_and_task(uint32_t *task)
 {
     if (!python_is_readable())

@@ -16,9 +16,8 @@ struct stack_frame {
 enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C = 3 };
 
 /* The stack of the calling thread, read without the GIL: a thread's own frames stand still while it is in C.
- * 0 where there is none. Costs what its depth costs; nothing is allocated for a stack that was seen before. */
-uint32_t stack_of_this_thread(void);
-/* The same, and the name of the asyncio task it is in, 0 for none. */
+ * 0 where there is none. Costs what its depth costs; nothing is allocated for a stack that was seen before. `task` may be
+ * NULL; otherwise it gets the name of the asyncio task the thread is in, where there is one. */
 uint32_t stack_and_task(uint32_t *task);
 
 /* What the code objects of frames that were read elsewhere say of themselves. */

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "osrt.h"
+#include "interpose.h"
 #include "python_aside.h"
 #include "python_code.h"
 #include "python_layout.h"
@@ -268,11 +268,11 @@ static _Atomic bool is_loaded;
 static int look(void *unused)
 {
     (void)unused;
-    osrt_is_quiet++;
+    wl_quiet++;
     if (py.item(py.modules(), "_asyncio") != NULL)
         atomic_store(&is_loaded, true);
     atomic_store(&looking_in, 0);
-    osrt_is_quiet--;
+    wl_quiet--;
     return 0;
 }
 

@@ -1,8 +1,6 @@
-/* Functions for the hooks. They are builtins because a call through ctypes costs ten times as much, and importing it
+/* Puts the hooks of frameworks into the Python of this process, with functions for them. They are builtins because a call through ctypes costs ten times as much, and importing it
  * milliseconds. */
 #define _GNU_SOURCE
-#include "steps_boot.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,26 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "autograd.h"
-#include "events.h"
-#include "osrt.h"
+#include "interpose.h"
+#include "python_api.h"
+#include "source_hooks.h"
 #include "spool.h"
 #include "steps_calls.h"
-#include "steps_python.h"
 #include "steps_records.h"
 
 #define LARGEST_SOURCE (256 << 10)
 #define FILE_INPUT 257 /* Py_file_input */
-
-/* What is not a number of ours counts as 0 and raises nothing. */
-static uint64_t number(void *object)
-{
-    unsigned long long value = py.to_number(object);
-    if (LIKELY(value != (unsigned long long)-1))
-        return value;
-    py.clear_error();
-    return 0;
-}
 
 static void *now(void *self, void *unused)
 {
@@ -52,9 +39,9 @@ static void *enter(void *self, void *unused)
 static void *leave(void *self, void *const *values, ssize_t count)
 {
     (void)self;
-    uint64_t name = count == 2 ? number(values[1]) : 0;
-    steps_leave(count == 2 ? number(values[0]) : 0, (uint32_t)(name >> 32), (uint32_t)name);
-    return steps_none();
+    uint64_t name = count == 2 ? py_number(values[1]) : 0;
+    steps_leave(count == 2 ? py_number(values[0]) : 0, (uint32_t)(name >> 32), (uint32_t)name);
+    return py_none();
 }
 
 /* record(start, kind, name, detail, value) */
@@ -62,13 +49,13 @@ static void *record(void *self, void *const *values, ssize_t count)
 {
     (void)self;
     if (count != 5)
-        return steps_none();
+        return py_none();
     long long value = py.to_long(values[4]);
     if (value == -1)
         py.clear_error();
-    steps_range(number(values[0]), (uint32_t)number(values[1]), (uint32_t)number(values[2]),
-                (uint32_t)number(values[3]), value);
-    return steps_none();
+    steps_range(py_number(values[0]), (uint32_t)py_number(values[1]), (uint32_t)py_number(values[2]),
+                (uint32_t)py_number(values[3]), value);
+    return py_none();
 }
 
 static const char *text_of(void *object, size_t *length)
@@ -133,86 +120,24 @@ static void *heap(void *self, void *unused)
     return py.from_long((long long)(state.used + state.mapped));
 }
 
-/* autograd(what): see autograd.h */
-static void *autograd(void *self, void *what)
-{
-    (void)self;
-    bool is_done = true;
-    switch (number(what)) {
-    case 1: is_done = autograd_learn(); break;
-    case 2: is_done = autograd_follow(); break;
-    case 3: is_done = autograd_tell(); break;
-    case 4: autograd_be_quiet(true); break;
-    case 5: autograd_be_quiet(false); break;
-    case 6: autograd_end(); break;
-    default: is_done = false;
-    }
-    return py.from_long(is_done);
-}
-
-/* paddle(what): see events.h */
-static void *paddle(void *self, void *what)
-{
-    (void)self;
-    bool is_done = true;
-    switch (number(what)) {
-    case 1: is_done = paddle_follow(); break;
-    case 2: is_done = paddle_has_seen("warpline", 14); break; /* what the hooks try: PythonUserDefined */
-    case 3: paddle_tell(true); break;
-    case 4: paddle_tell(false); break;
-    default: is_done = false;
-    }
-    return py.from_long(is_done);
-}
-
-static void *to_call;
-
-static int call_it(void *unused)
-{
-    (void)unused;
-    void *result = py.call(to_call, NULL);
-    if (result != NULL)
-        py.release(result);
-    py.clear_error();
-    return 0;
-}
-
-/* Not in the operator, which may hold no GIL, but in Python's main thread as soon as that is between two lines. */
-static bool have_it_called(void) { return py.call_soon(call_it, NULL) == 0; }
-
-/* after_operators(function, count): see autograd_after; the function raises nothing */
-static void *after_operators(void *self, void *const *values, ssize_t count)
-{
-    (void)self;
-    if (count == 2) {
-        autograd_after(0, have_it_called);
-        void *before = to_call;
-        py.retain(to_call = values[0]);
-        if (before != NULL)
-            py.release(before);
-        autograd_after((uint32_t)number(values[1]), have_it_called);
-    }
-    return steps_none();
-}
-
 /* operator(start, end, sequence, flops, name, thread, tid, shapes, types): one that has ended, of any thread */
 static void *operator(void *self, void *const *values, ssize_t count)
 {
     (void)self;
     struct writer *writer = wl_writer();
     if (count != 9 || writer == NULL)
-        return steps_none();
+        return py_none();
     long long sequence = py.to_long(values[2]);
     struct record_framework_shaped *to = WL_RESERVE(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
     if (to == NULL)
-        return steps_none();
+        return py_none();
     *to = (struct record_framework_shaped){
-        .start_ns = number(values[0]), .end_ns = number(values[1]), .sequence = sequence,
-        .flops = (int64_t)number(values[3]), .name = (uint32_t)number(values[4]), .thread = (uint32_t)number(values[5]),
-        .tid = (uint32_t)number(values[6]), .shapes = (uint32_t)number(values[7]), .types = (uint32_t)number(values[8])};
+        .start_ns = py_number(values[0]), .end_ns = py_number(values[1]), .sequence = sequence,
+        .flops = (int64_t)py_number(values[3]), .name = (uint32_t)py_number(values[4]), .thread = (uint32_t)py_number(values[5]),
+        .tid = (uint32_t)py_number(values[6]), .shapes = (uint32_t)py_number(values[7]), .types = (uint32_t)py_number(values[8])};
     WL_COMMIT(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
     py.clear_error(); /* -1 is what a number that is none gives, too */
-    return steps_none();
+    return py_none();
 }
 
 /* say(source, is_enabled, reason, remedy): what a process reports of a source */
@@ -222,22 +147,19 @@ static void *say(void *self, void *const *values, ssize_t count)
     char name[32];
     size_t length;
     if (count != 4)
-        return steps_none();
+        return py_none();
     snprintf(name, sizeof name, "%s", text_of(values[0], &length));
-    wl_write_source_state(name, number(values[1]) != 0, text_of(values[2], &length), text_of(values[3], &length), 0);
-    return steps_none();
+    wl_write_source_state(name, py_number(values[1]) != 0, text_of(values[2], &length), text_of(values[3], &length), 0);
+    return py_none();
 }
 
-static struct method methods[] = {
+static struct python_builtin builtins[] = {
     {"now", now, METH_NOARGS, NULL},
     {"enter", enter, METH_NOARGS, NULL},
     {"leave", leave, METH_FASTCALL, NULL},
     {"record", record, METH_FASTCALL, NULL},
     {"text", intern, METH_O, NULL},
     {"operator", operator, METH_FASTCALL, NULL},
-    {"autograd", autograd, METH_O, NULL},
-    {"paddle", paddle, METH_O, NULL},
-    {"after_operators", after_operators, METH_FASTCALL, NULL},
     {"heap", heap, METH_NOARGS, NULL},
     {"say", say, METH_FASTCALL, NULL},
     {"quick_call", steps_quick_call, METH_FASTCALL, NULL},
@@ -311,8 +233,11 @@ static void run(const char *folder, const char *sources)
         set_owned(globals, "__name__", py.new_text("_warpline_boot"));
         set_owned(globals, "__file__", py.new_text(path));
         set_owned(globals, "sources", py.new_text(sources));
-        for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-            set_owned(globals, methods[i].name, py.new_function(&methods[i], NULL, NULL));
+        FOR_EACH_SOURCE(source)
+            for (size_t i = 0; i < (*source)->builtin_count; i++) {
+                struct python_builtin *builtin = &(*source)->builtins[i];
+                set_owned(globals, builtin->name, py.new_function(builtin, NULL, NULL));
+            }
         void *result = py.evaluate(code, globals, globals);
         if (result != NULL)
             py.release(result);
@@ -324,7 +249,9 @@ static void run(const char *folder, const char *sources)
     py.clear_error();
 }
 
-void steps_boot(void)
+/* Has `boot.py` of the folder that WARPLINE_HOOKS names watch for frameworks, for the sources in WARPLINE_HOOKED. Does
+ * nothing without these variables. */
+static void boot(void)
 {
     static bool is_done; /* under the GIL; a forked child has the hooks already */
     const char *folder = getenv("WARPLINE_HOOKS"), *sources = getenv("WARPLINE_HOOKED");
@@ -332,9 +259,20 @@ void steps_boot(void)
         return;
     is_done = true;
     int saved_errno = errno;
-    osrt_is_quiet++;
-    if (steps_find_python())
+    wl_quiet++;
+    if (py_find())
         run(folder, sources);
-    osrt_is_quiet--;
+    wl_quiet--;
     errno = saved_errno;
 }
+
+/* For warpline.Profiler: puts hooks into the frameworks that are imported and those that will be; once for the life of the
+ * process. A later session is told that they are there. Called with the GIL. */
+EXPORT void warpline_hook_frameworks(int is_told)
+{
+    boot();
+    if (is_told)
+        wl_write_source_state("steps", true, "", "", 0);
+}
+
+REGISTER_SOURCE(.python_started = boot, .builtins = builtins, .builtin_count = sizeof builtins / sizeof builtins[0]);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "spool.h"
-#include "steps_python.h"
+#include "python_api.h"
 #include "steps_records.h"
 
 /* object.h, typeslots.h, structmember.h */
@@ -78,25 +78,25 @@ static void *training, *compiling_flag; /* names */
 
 static bool find_functions(void)
 {
-    STEPS_FIND(api.new_type, "PyType_FromSpec")
-    STEPS_FIND(api.new_object, "PyType_GenericAlloc")
-    STEPS_FIND(api.new_method, "PyMethod_New")
-    STEPS_FIND(api.vectorcall, "PyObject_Vectorcall")
-    STEPS_FIND(api.call, "PyVectorcall_Call")
-    STEPS_FIND(api.generic_attribute, "PyObject_GenericGetAttr")
-    STEPS_FIND(api.attribute, "PyObject_GetAttr")
-    STEPS_FIND(api.attribute_named, "PyObject_GetAttrString")
-    STEPS_FIND(api.set_attribute, "PyObject_SetAttr")
-    STEPS_FIND(api.represent, "PyObject_Repr")
-    STEPS_FIND(api.new_name, "PyUnicode_InternFromString")
-    STEPS_FIND(api.find, "PyDict_GetItemWithError")
-    STEPS_FIND(api.item, "PyList_GetItem")
-    STEPS_FIND(api.length, "PyList_Size")
-    STEPS_FIND(api.is_true, "PyObject_IsTrue")
-    STEPS_FIND(api.error, "PyErr_Occurred")
-    STEPS_FIND(api.is_error, "PyErr_ExceptionMatches")
-    STEPS_FIND(api.exception, "PyExc_Exception")
-    STEPS_FIND(api.base, "PyBaseObject_Type")
+    PYTHON_FIND(api.new_type, "PyType_FromSpec")
+    PYTHON_FIND(api.new_object, "PyType_GenericAlloc")
+    PYTHON_FIND(api.new_method, "PyMethod_New")
+    PYTHON_FIND(api.vectorcall, "PyObject_Vectorcall")
+    PYTHON_FIND(api.call, "PyVectorcall_Call")
+    PYTHON_FIND(api.generic_attribute, "PyObject_GenericGetAttr")
+    PYTHON_FIND(api.attribute, "PyObject_GetAttr")
+    PYTHON_FIND(api.attribute_named, "PyObject_GetAttrString")
+    PYTHON_FIND(api.set_attribute, "PyObject_SetAttr")
+    PYTHON_FIND(api.represent, "PyObject_Repr")
+    PYTHON_FIND(api.new_name, "PyUnicode_InternFromString")
+    PYTHON_FIND(api.find, "PyDict_GetItemWithError")
+    PYTHON_FIND(api.item, "PyList_GetItem")
+    PYTHON_FIND(api.length, "PyList_Size")
+    PYTHON_FIND(api.is_true, "PyObject_IsTrue")
+    PYTHON_FIND(api.error, "PyErr_Occurred")
+    PYTHON_FIND(api.is_error, "PyErr_ExceptionMatches")
+    PYTHON_FIND(api.exception, "PyExc_Exception")
+    PYTHON_FIND(api.base, "PyBaseObject_Type")
     return true;
 }
 
@@ -139,7 +139,7 @@ void *steps_drop(void *self, void *id)
     size_t place = place_of(module);
     if (known[place].module == module)
         known[place].module = NULL;
-    return steps_none();
+    return py_none();
 }
 
 /* Forgets what asking raised, but for what is the program's: a key that interrupts it, or its end. */
@@ -242,7 +242,7 @@ static void *reduce(struct call *self, void *unused)
 
 static void *make_type(void)
 {
-    static struct method methods[] = {{"__reduce__", reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+    static struct python_builtin methods[] = {{"__reduce__", reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
     static struct member members[] = {
         {"__vectorcalloffset__", SIZE, offsetof(struct call, vectorcall), READ_ONLY, NULL}, {NULL, 0, 0, 0, NULL}};
     static __typeof__(*((struct spec *)NULL)->slots) slots[] = {
@@ -274,7 +274,7 @@ void *steps_quick_call(void *self, void *const *values, ssize_t count)
     struct call *made = type != NULL && count == 10 ? api.new_object(type, 0) : NULL;
     if (made == NULL) {
         py.clear_error();
-        return steps_none();
+        return py_none();
     }
     for (ssize_t i = 0; i < count; i++)
         py.retain(values[i]);

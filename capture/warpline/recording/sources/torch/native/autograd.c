@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "operators.h"
+#include "recent_names.h"
 
 #define WORDS 160u       /* of the object that are looked at */
 #define LARGEST 4096     /* id of a thread */
@@ -102,7 +103,7 @@ static void *begin_forward(void **context, const void *function)
     struct writer *writer = wl_writer();
     *context = NULL;
     if (LIKELY(writer != NULL))
-        operator_begins(writer, operator_name(writer, name_of(function)), (int64_t)peek(), autograd_thread(writer));
+        operator_begins(writer, wl_intern_recent(writer, name_of(function)), (int64_t)peek(), autograd_thread(writer));
     return context;
 }
 
@@ -113,7 +114,7 @@ static void *begin_node(void **context, const void *function)
     struct writer *writer = wl_writer();
     *context = NULL;
     if (LIKELY(writer != NULL))
-        operator_begins(writer, operator_name(writer, name_of(function)), -2 - (int64_t)words[place],
+        operator_begins(writer, wl_intern_recent(writer, name_of(function)), -2 - (int64_t)words[place],
                         made_by <= LARGEST ? (uint32_t)made_by : 0);
     return context;
 }

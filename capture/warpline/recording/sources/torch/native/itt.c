@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "autograd.h"
+#include "interpose.h"
 #include "operators.h"
+#include "recent_names.h"
 #include "spool_internal.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define CHUNK 256u
 #define MAX_HANDLES (1u << 20)
 
@@ -74,7 +75,7 @@ static inline bool is_torch(const struct itt_domain *domain)
 static struct itt_handle *create_handle(const char *text)
 {
     struct writer *writer = text ? wl_writer() : NULL;
-    uint32_t id = writer ? operator_name(writer, text) : 0;
+    uint32_t id = writer ? wl_intern_recent(writer, text) : 0;
     if (UNLIKELY(id >= MAX_HANDLES))
         id = 0;
     struct itt_handle *chunk = __atomic_load_n(&handles[id / CHUNK], __ATOMIC_ACQUIRE);

@@ -1,8 +1,9 @@
 /* CPython's stable ABI without its headers: the agent is not built for one Python. */
-#ifndef WARPLINE_STEPS_PYTHON_H
-#define WARPLINE_STEPS_PYTHON_H
+#ifndef WARPLINE_PYTHON_API_H
+#define WARPLINE_PYTHON_API_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define METH_NOARGS 0x0004
@@ -10,15 +11,15 @@
 #define METH_FASTCALL 0x0080
 
 /* methodobject.h: part of the stable ABI since 3.2, METH_FASTCALL since 3.10. */
-struct method {
+struct python_builtin {
     const char *name;
     void *function;
     int flags;
     const char *doc;
 };
 
-struct steps_python {
-    void *(*new_function)(struct method *, void *, void *);
+struct python_api {
+    void *(*new_function)(struct python_builtin *, void *, void *);
     void *(*new_dict)(void);
     int (*set_item)(void *, const char *, void *);
     void *(*compile)(const char *, const char *, int);
@@ -37,16 +38,18 @@ struct steps_python {
     void *none;
 };
 
-extern struct steps_python py;
+extern struct python_api py;
 
 /* Sets a pointer to what Python calls so; the function it stands in ends with false where there is none. */
-#define STEPS_FIND(pointer, name) \
+#define PYTHON_FIND(pointer, name) \
     if ((*(void **)&(pointer) = dlsym(RTLD_DEFAULT, name)) == NULL) \
         return false;
 
 /* Fills `py`; false where this process has no Python that can be used. */
-bool steps_find_python(void);
+bool py_find(void);
 /* None, as a function returns it. */
-void *steps_none(void);
+void *py_none(void);
+/* An unsigned integer; what is none counts as 0 and raises nothing. */
+uint64_t py_number(void *object);
 
 #endif

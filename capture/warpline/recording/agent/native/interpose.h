@@ -1,0 +1,28 @@
+/* Standing in for functions of the C library, and recording nothing of what the agent itself calls. */
+#ifndef WARPLINE_INTERPOSE_H
+#define WARPLINE_INTERPOSE_H
+
+#include <stdint.h>
+
+/* A function that programs find: one of the C library's names, or one of ours. */
+#define EXPORT __attribute__((visibility("default")))
+
+/* Not 0 in threads of the agent, and while the agent itself calls functions that it stands in for. */
+extern __thread uint32_t wl_quiet __attribute__((tls_model("initial-exec")));
+
+/* The C library's own function behind one of ours. `version` may be NULL. */
+void *wl_real(const char *name, const char *version);
+
+/* The same, looked up once, with the type of the function. */
+#define REAL(name)                                                                                                  \
+    ({                                                                                                              \
+        static __typeof__(&name) known;                                                                             \
+        __typeof__(&name) real = __atomic_load_n(&known, __ATOMIC_RELAXED);                                         \
+        if (__builtin_expect(real == NULL, 0)) {                                                                    \
+            real = (__typeof__(&name))wl_real(#name, NULL);                                                         \
+            __atomic_store_n(&known, real, __ATOMIC_RELAXED);                                                       \
+        }                                                                                                           \
+        real;                                                                                                       \
+    })
+
+#endif

@@ -1,0 +1,23 @@
+/* What Python code of ours inside Paddle calls. */
+#include "events.h"
+#include "python_api.h"
+#include "source_hooks.h"
+
+/* paddle(what): see events.h */
+static void *paddle(void *self, void *what)
+{
+    (void)self;
+    bool is_done = true;
+    switch (py_number(what)) {
+    case 1: is_done = paddle_follow(); break;
+    case 2: is_done = paddle_has_seen("warpline", 14); break; /* what the hooks try: PythonUserDefined */
+    case 3: paddle_tell(true); break;
+    case 4: paddle_tell(false); break;
+    default: is_done = false;
+    }
+    return py.from_long(is_done);
+}
+
+static struct python_builtin builtins[] = {{"paddle", paddle, METH_O, NULL}};
+
+REGISTER_SOURCE(.builtins = builtins, .builtin_count = sizeof builtins / sizeof builtins[0]);

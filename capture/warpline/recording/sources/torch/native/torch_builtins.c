@@ -1,0 +1,58 @@
+/* What Python code of ours inside PyTorch calls. */
+#include "autograd.h"
+#include "python_api.h"
+#include "source_hooks.h"
+
+/* autograd(what): see autograd.h */
+static void *autograd(void *self, void *what)
+{
+    (void)self;
+    bool is_done = true;
+    switch (py_number(what)) {
+    case 1: is_done = autograd_learn(); break;
+    case 2: is_done = autograd_follow(); break;
+    case 3: is_done = autograd_tell(); break;
+    case 4: autograd_be_quiet(true); break;
+    case 5: autograd_be_quiet(false); break;
+    case 6: autograd_end(); break;
+    default: is_done = false;
+    }
+    return py.from_long(is_done);
+}
+
+static void *to_call;
+
+static int call_it(void *unused)
+{
+    (void)unused;
+    void *result = py.call(to_call, NULL);
+    if (result != NULL)
+        py.release(result);
+    py.clear_error();
+    return 0;
+}
+
+/* Not in the operator, which may hold no GIL, but in Python's main thread as soon as that is between two lines. */
+static bool have_it_called(void) { return py.call_soon(call_it, NULL) == 0; }
+
+/* after_operators(function, count): see autograd_after; the function raises nothing */
+static void *after_operators(void *self, void *const *values, ssize_t count)
+{
+    (void)self;
+    if (count == 2) {
+        autograd_after(0, have_it_called);
+        void *before = to_call;
+        py.retain(to_call = values[0]);
+        if (before != NULL)
+            py.release(before);
+        autograd_after((uint32_t)py_number(values[1]), have_it_called);
+    }
+    return py_none();
+}
+
+static struct python_builtin builtins[] = {
+    {"autograd", autograd, METH_O, NULL},
+    {"after_operators", after_operators, METH_FASTCALL, NULL},
+};
+
+REGISTER_SOURCE(.builtins = builtins, .builtin_count = sizeof builtins / sizeof builtins[0]);

@@ -148,7 +148,7 @@ def test_loading_in_the_main_process_is_what_keeps_the_gpu_waiting(
     assert found["findings"][0]["id"] == "gpu_data_loading"
     assert found["findings"][0]["severity"] == "critical"
     assert main(["check", str(capture), "--fail-on", "warning"]) == 3
-    assert "Load in workers" in capsys.readouterr().out
+    assert "Load in worker processes" in capsys.readouterr().out
     assert main(["check", str(capture), "--step", "nothing"]) == 2
     assert capsys.readouterr().err == f"warpline: error: {capture}: no range is called 'nothing' here\n"
     assert_ranges_show(capture, "gpu_data_loading")

@@ -1,4 +1,4 @@
-"""``warpline check``: what the hardware waited for, in sentences."""
+"""``warpline check``: what the hardware waited for, and why."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from warpline.analysis.findings.finding import Diagnosis, Where
 
 FAILED = 3
-"""Exit status when something at least as bad as ``--fail-on`` was found."""
+"""Exit status when a finding is at least as severe as ``--fail-on``."""
 
 
 class CheckCommand:
-    """A time budget and what stands out in it."""
+    """Print a time budget and the findings."""
 
     name = "check"
     help = english("what the hardware waited for, and why")
@@ -35,19 +35,23 @@ class CheckCommand:
             "--of",
             metavar="URI",
             help=tr(
-                "whose time it tells: the URI of a thread's, GPU's, stream's or rank's "
-                "track, as warpline info --json lists them (default: what matters most)"
+                "check this thread, GPU, stream or rank: the URI of its track, as listed by warpline info --json "
+                "(default: the busiest GPU, else the main thread)"
             ),
         )
-        parser.add_argument("--step", metavar="NAME", help=tr("the range that is a step, or /PATTERN/"))
-        parser.add_argument("--all", action="store_true", help=tr("every finding, not only the first ones"))
+        parser.add_argument(
+            "--step", metavar="NAME", help=tr("name of the ranges that are steps, or /PATTERN/")
+        )
+        parser.add_argument(
+            "--all", action="store_true", help=tr("print all findings, not only the first five")
+        )
         form = parser.add_mutually_exclusive_group()
-        form.add_argument("--json", action="store_true", help=tr("for programs"))
-        form.add_argument("--md", action="store_true", help=tr("as Markdown"))
+        form.add_argument("--json", action="store_true", help=tr("print JSON"))
+        form.add_argument("--md", action="store_true", help=tr("print Markdown"))
         parser.add_argument(
             "--fail-on",
             choices=("critical", "warning"),
-            help=tr("exit with {status} when something as bad as this is found", status=FAILED),
+            help=tr("exit with status {status} if a finding is at least this severe", status=FAILED),
         )
 
     def run(self, args: argparse.Namespace) -> int:
@@ -68,51 +72,51 @@ class CheckCommand:
             if args.step and not len(find_steps(view, options)):
                 reason = missing_steps(options).reason
                 raise UsageError(tr("{path}: {reason}", path=args.file, reason=translated(reason)))
-            found = diagnose(view, options=options, of=args.of)
+            diagnosis = diagnose(view, options=options, of=args.of)
             origin = capture.span[0]
         if args.json:
-            json.dump(_json(found, origin), sys.stdout, indent=1, ensure_ascii=False)
+            json.dump(_json(diagnosis, origin), sys.stdout, indent=1, ensure_ascii=False)
             print()
         else:
-            text = _text(found, "- " if args.md else "  ", None if args.all else AT_MOST)
+            text = _text(diagnosis, "- " if args.md else "  ", None if args.all else AT_MOST)
             print("\n".join(map(markdown_text, text.split("\n"))) if args.md else text)
         bad = {"critical": ("critical",), "warning": ("critical", "warning")}.get(args.fail_on, ())
-        return FAILED if any(finding.severity in bad for finding in found.findings) else 0
+        return FAILED if any(finding.severity in bad for finding in diagnosis.findings) else 0
 
 
-def _text(found: Diagnosis, bullet: str, at_most: int | None) -> str:
+def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
     from warpline.analysis.findings.wording import finding_lines, verdict
     from warpline.model.times import format_duration
 
-    if found.budget is None:
+    if diagnosis.budget is None:
         return tr(
             "nothing to check: {reason}; {remedy}",
-            reason=translated(found.reason),
-            remedy=translated(found.remedy),
+            reason=translated(diagnosis.reason),
+            remedy=translated(diagnosis.remedy),
         )
-    budget = found.budget
+    budget = diagnosis.budget
     whole = max(budget.stop_ns - budget.start_ns, 1)
-    lines = [tr("{who}, {time}:", who=translated(budget.waited_for), time=format_duration(whole))]
+    lines = [tr("{actor}, {time}:", actor=translated(budget.waited_for), time=format_duration(whole))]
     for part in budget.parts:
         share = f"{100 * part.time_ns / whole:5.1f} %"
         lines.append(f"{bullet}{share}  {format_duration(part.time_ns):>10}  {translated(part.title)}")
-    lines += [bullet + translated(sentence) for sentence in found.said]
+    lines += [bullet + translated(sentence) for sentence in diagnosis.notices]
     lines.append("")
-    said = verdict(found)
-    if said:
-        lines += [said, ""]
-    for finding in found.findings[:at_most]:
+    result = verdict(diagnosis)
+    if result:
+        lines += [result, ""]
+    for finding in diagnosis.findings[:at_most]:
         lines += [*finding_lines(finding, bullet), ""]
     return "\n".join(lines).rstrip()
 
 
-def _json(found: Diagnosis, origin: int) -> dict[str, Any]:
-    if found.budget is None:
-        return {"budget": None, "findings": [], "reason": found.reason, "remedy": found.remedy}
-    budget = found.budget
+def _json(diagnosis: Diagnosis, origin: int) -> dict[str, Any]:
+    if diagnosis.budget is None:
+        return {"budget": None, "findings": [], "reason": diagnosis.reason, "remedy": diagnosis.remedy}
+    budget = diagnosis.budget
     whole = max(budget.stop_ns - budget.start_ns, 1)
     return {
-        "said": list(found.said),
+        "said": list(diagnosis.notices),
         "range_ns": [budget.start_ns - origin, budget.stop_ns - origin],
         "waited_for": budget.waited_for,
         "budget": [
@@ -129,11 +133,11 @@ def _json(found: Diagnosis, origin: int) -> dict[str, Any]:
                 "share": finding.share,
                 "gain_ns": finding.gain_ns,
                 "where": _where(finding.where),
-                "chain": [{"what": hop.what, **_where(hop.where)} for hop in finding.chain],
+                "chain": [{"what": hop.action, **_where(hop.where)} for hop in finding.chain],
                 "remedy": finding.remedy,
                 "needs": finding.needs,
             }
-            for finding in found.findings
+            for finding in diagnosis.findings
         ],
     }
 

@@ -34,25 +34,50 @@ def known_diagnosis(capture: Capture) -> Diagnosis:
     state = int(capture.track_of_row(waits[0]))
     call = int(capture.kinds["cuda_api"].rows[8])
     first = Finding(
-        "waits_for_lock",
-        Severity.CRITICAL,
-        "Waiting for lock",
-        "Waiting for lock takes 40.00 ms of 100.0 ms (40 %), 10 times.",
-        40 * MS,
-        0.4,
-        30 * MS,
-        Where("/srv/project/train.py", 14, "hold", 71, "pin_memory (74)"),
-        "Hold the lock for less.",
-        (
-            Hop("waits for lock", Where("/srv/project/train.py", 7, "want", 71, "MainThread (71)"), waits[3]),
-            Hop("runs", Where("/srv/project/train.py", 14, "hold", 71, "pin_memory (74)"), runs[3]),
+        id="waits_for_lock",
+        severity=Severity.CRITICAL,
+        title="Waiting for lock",
+        text="Waiting for lock takes 40.00 ms of 100.0 ms (40 %), 10 times.",
+        time_ns=40 * MS,
+        share=0.4,
+        gain_ns=30 * MS,
+        where=Where(
+            file="/srv/project/train.py", line=14, function="hold", process=71, thread="pin_memory (74)"
+        ),
+        remedy="Hold the lock for less.",
+        chain=(
+            Hop(
+                "waits for lock",
+                Where(
+                    file="/srv/project/train.py",
+                    line=7,
+                    function="want",
+                    process=71,
+                    thread="MainThread (71)",
+                ),
+                waits[3],
+            ),
+            Hop(
+                "runs",
+                Where(
+                    file="/srv/project/train.py",
+                    line=14,
+                    function="hold",
+                    process=71,
+                    thread="pin_memory (74)",
+                ),
+                runs[3],
+            ),
             Hop("launches", Where(thread="MainThread (71)"), call, 26 * MS, 27 * MS),
         ),
-        Evidence(np.array(spans, np.int64), tuple(waits), (state,)),
+        evidence=Evidence(np.array(spans, np.int64), tuple(waits), (state,)),
     )
     second = Finding(
-        "waits_for_core", Severity.NOTE, "Waiting for a core", "Waiting for a core takes 6.000 ms.", 6 * MS, 0.06,
-        6 * MS, Where(), "Run fewer threads.",
+        id="waits_for_core", severity=Severity.NOTE, title="Waiting for a core",
+        text="Waiting for a core takes 6.000 ms.", time_ns=6 * MS, share=0.06, gain_ns=6 * MS,
+        remedy="Run fewer threads.",
     )  # fmt: skip
     parts = (BudgetPart("running", "running", 60 * MS), BudgetPart("lock", "lock", 40 * MS))
-    return Diagnosis(Budget("MainThread (71)", 0, 100 * MS, parts), (first, second))
+    return Diagnosis(
+        Budget(waited_for="MainThread (71)", start_ns=0, stop_ns=100 * MS, parts=parts), (first, second)
+    )

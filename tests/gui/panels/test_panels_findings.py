@@ -14,7 +14,7 @@ from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, pixels, settl
 from tests.gui.sample import MS
 
 from warpline.analysis.findings import diagnose as engine
-from warpline.analysis.findings.finding import Diagnosis, Finding, Severity, Where
+from warpline.analysis.findings.finding import Diagnosis, Finding, Severity
 from warpline.analysis.framework.selection import View
 from warpline.model import Flag
 from warpline.model.progress import Progress
@@ -248,8 +248,8 @@ def test_a_long_computation_tells_how_far_it_is_and_can_be_stopped(
 def test_a_finding_whose_time_stands_under_other_causes_shows_no_share(qtbot: QtBot) -> None:
     for time_ns in (0, 20 * MS):
         found = Finding(
-            "slow_steps", Severity.NOTE, "Long steps", "2 steps are longer.", time_ns, time_ns / (100 * MS), 20 * MS,
-            Where(), "Compare.",
+            id="slow_steps", severity=Severity.NOTE, title="Long steps", text="2 steps are longer.",
+            time_ns=time_ns, share=time_ns / (100 * MS), gain_ns=20 * MS, remedy="Compare.",
         )  # fmt: skip
         card = FindingCard(found, 100 * MS, DARK)
         qtbot.addWidget(card)

@@ -73,7 +73,16 @@ def test_more_steps_than_pixels_cost_pixels_and_outliers_stay_seen(qtbot: QtBot)
     stack = StepStack(DARK)
     qtbot.addWidget(stack)
     stack.resize(400, 120)
-    stack.show_budget(Budget("main", 0, edges[-1], (BudgetPart("running", "running", edges[-1]),), (), steps))
+    stack.show_budget(
+        Budget(
+            waited_for="main",
+            start_ns=0,
+            stop_ns=edges[-1],
+            parts=(BudgetPart("running", "running", edges[-1]),),
+            tracks=(),
+            steps=steps,
+        )
+    )
     drawn = stack._drawn()
     assert len(drawn) <= 400
     assert 12_345 in drawn

@@ -34,7 +34,7 @@ def test_the_worst_is_told_with_its_gain_and_the_way_to_the_rest(
     answer(monkeypatch, notes_only=False)
     line = first_finding_line(capture, Path("run.h5"), 140)
     assert line.startswith("[critical] Waiting for lock takes 40.00 ms of 100.0 ms (40 %), 10 times.")
-    assert "at most 30.00 ms less" in line
+    assert "Fixing it saves up to 30.00 ms." in line
     assert line.endswith("(warpline check run.h5)")
     assert "\n" not in line
 
@@ -57,7 +57,7 @@ def test_what_takes_too_long_is_given_up(capture: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(engine, "diagnose", endless)
     monkeypatch.setattr(first_finding, "AT_MOST_S", 0.01)
     line = first_finding_line(capture, Path("run.h5"), 140)
-    assert line.startswith("not checked within 10.00 ms")
+    assert line.startswith("check stopped after 10.00 ms")
 
 
 def test_a_failure_is_told_and_harms_nothing(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def gap_reasons(capture: Capture, gap: Gap, is_cancelled: IsCancelled) -> tuple[
     if first is not None:
         for number, hop in enumerate(first.chain, 1):
             where = str(hop.where)
-            text = translated(hop.what) + (f" · {where}" if where else "")
+            text = translated(hop.action) + (f" · {where}" if where else "")
             facts.append(Fact(str(number), text, hop.row if hop.row >= 0 else None))
         often = None if is_core else _how_often(capture, track.uri, first, is_cancelled)
         if often is not None:

@@ -99,7 +99,7 @@ def view_sections(
             Fact(translated(part.title), format_duration(part.time_ns), note=_share(part.time_ns / length))
             for part in shown[:_PARTS_SHOWN]
         ]
-        parts += [Fact("", translated(text)) for text in case.scope.said]
+        parts += [Fact("", translated(text)) for text in case.scope.notices]
     sections = (
         counted,
         Section(tr("Where the time went"), tuple(parts)),

@@ -9,7 +9,7 @@ from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding, Where
-from warpline.analysis.findings.wording import finding_says
+from warpline.analysis.findings.wording import finding_sentence
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
@@ -54,7 +54,7 @@ class FindingCard(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.sign = SeveritySign(finding.severity, theme)
-        self.text = WrappedLabel(finding_says(finding))
+        self.text = WrappedLabel(finding_sentence(finding))
         self.where = ElidedLabel(where_text(finding.where), mode=Qt.TextElideMode.ElideMiddle)
         self.where.setObjectName("muted")
         self.where.setToolTip(str(finding.where))
@@ -81,7 +81,7 @@ class FindingCard(QFrame):
         """Says which of the instances one is at."""
         self.explanation: QWidget | None = None
         self._arrange()
-        self.setAccessibleName(f"{severity_title(finding.severity)}: {finding_says(finding)}")
+        self.setAccessibleName(f"{severity_title(finding.severity)}: {finding_sentence(finding)}")
         self.setAccessibleDescription(translated(finding.remedy))
 
     def _arrange(self) -> None:

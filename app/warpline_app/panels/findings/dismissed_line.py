@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding
-from warpline.analysis.findings.wording import finding_says
+from warpline.analysis.findings.wording import finding_sentence
 from warpline.i18n import tr, tr_n
 from warpline_app.panels.findings.evidence import finding_key
 
@@ -64,7 +64,7 @@ class DismissedLine(QWidget):
 
     def _row(self, finding: Finding, reason: str) -> QWidget:
         line = QWidget()
-        text = QLabel(finding_says(finding) + (f" — {reason}" if reason else ""))
+        text = QLabel(finding_sentence(finding) + (f" — {reason}" if reason else ""))
         text.setObjectName("muted")
         text.setWordWrap(True)
         text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

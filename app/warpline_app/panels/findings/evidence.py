@@ -29,7 +29,7 @@ def finding_key(finding: Finding) -> str:
 
 def hop_text(hop: Hop) -> str:
     """Who did what, where."""
-    what, where = translated(hop.what), where_text(hop.where)
+    what, where = translated(hop.action), where_text(hop.where)
     if not where:
         return what
     # What a hop says often names its place already.

@@ -188,7 +188,7 @@ class FindingsPanel(ComputedPanel):
             self.say_missing(NotRecorded(result.reason, result.remedy))
             return
         self.show_content()
-        self.budget.show_budget(result.budget, result.said)
+        self.budget.show_budget(result.budget, result.notices)
         self._show_steps(request, result.budget)
         self._show_cards(result, result.budget)
         self._lay_out()

@@ -1,4 +1,4 @@
-"""Follows every moment that something waited to whoever it waited for, down to what runs or is outside."""
+"""Follows each moment of waiting to the actor that ends it, down to running code or the outside world."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from warpline.compiled import address
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 HOPS = 8
-"""A chain is followed so far; nobody reads a longer one."""
+"""The longest chain that is followed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Time of one actor, in pieces [n] of one explanation each, sorted; they fill its range.
+    """The time of one actor as pieces [n] with one explanation each; sorted, and filling the range.
 
-    ``start``/``stop`` int64 capture ns; ``path`` int32 [n, up to HOPS]: the segments from the actor's own to the one
-    that explains, −1 behind; ``depth`` how many follow the first; ``is_cycle``: who should be next is in the chain
-    already.
+    ``start``/``stop`` int64 capture ns; ``path`` int32 [n, up to HOPS]: segments from the actor's own to the one that
+    explains, then −1; ``depth``: the number of segments after the first; ``is_cycle``: the next actor is already in
+    the chain.
     """
 
     start: Int64Array
@@ -48,29 +48,28 @@ class Pieces:
 
     @cached_property
     def leaf(self) -> Int32Array:
-        """The segment that explains."""
-        found = self.root.copy()
+        """The segment that explains the piece."""
+        leaf = self.root.copy()
         for column in range(1, self.path.shape[1]):
             deeper = self.depth == column
-            found[deeper] = self.path[deeper, column]
-        return found
+            leaf[deeper] = self.path[deeper, column]
+        return leaf
 
     def take(self, index: npt.NDArray[np.generic]) -> Pieces:
-        """Some of them."""
+        """A subset of the pieces."""
         return Pieces(
             self.start[index], self.stop[index], self.path[index], self.depth[index], self.is_cycle[index]
         )
 
 
 def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: int) -> Pieces:
-    """What an actor's time in [start, stop) went to, moment by moment; all of it is there exactly once.
+    """Explain every moment of an actor's time in [start, stop), each exactly once.
 
-    A moment of waiting is explained by what whoever ended the wait did in that very moment, and so on.
+    A moment of waiting is explained by what the actor that ends the wait does at that moment, and so on.
     """
     if index.library is not None and len(segments):
         return _compiled(segments, index, actor, start_ns, stop_ns)
-    one = np.array([actor], np.int64)
-    _window, own = index.overlapping(one, np.array([start_ns]), np.array([stop_ns]))
+    _window, own = index.overlapping(np.array([actor], np.int64), np.array([start_ns]), np.array([stop_ns]))
     pieces = Pieces(
         np.maximum(segments.start[own], start_ns),
         np.minimum(segments.stop[own], stop_ns),
@@ -90,41 +89,41 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
         done.append(ended)
     else:
         done.append(pieces)
-    found = _joined(done)
+    joined = _joined(done)
     del done, pieces
-    if (found.start[1:] >= found.start[:-1]).all():
-        return found
-    return found.take(np.argsort(found.start, kind="stable").astype(np.int32))
+    if (joined.start[1:] >= joined.start[:-1]).all():
+        return joined
+    return joined.take(np.argsort(joined.start, kind="stable").astype(np.int32))
 
 
 def _compiled(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: int) -> Pieces:
-    """`blame` in C, which counts the pieces before it writes them."""
+    """`blame` in C; it counts the pieces before it writes them."""
     library = index.library
     assert library is not None
     start, stop, cause = (
         np.ascontiguousarray(column) for column in (segments.start, segments.stop, segments.cause)
     )
-    whose, by = as_int32(segments.actor), as_int32(segments.by)
+    actors, by = as_int32(segments.actor), as_int32(segments.by)
     width = np.ones(1, np.int64)
 
-    def followed(room: int) -> tuple[int, Pieces]:
+    def run(room: int) -> tuple[int, Pieces]:
         begin, end = (np.empty(room, np.int64) for _ in range(2))
         depth, is_cycle = np.empty(room, np.int8), np.empty(room, bool)
-        # Column by column: what all chains begin with lies side by side.
+        # Column-major: the first segments of all chains lie side by side.
         path = np.empty((int(width[0]), room), np.int32)
         count = library.warpline_blame(
-            address(start), address(stop), address(whose), address(by), address(cause), address(index.first),
+            address(start), address(stop), address(actors), address(by), address(cause), address(index.first),
             len(index.cursor), address(index.cursor), actor, start_ns, stop_ns, HOPS, int(Cause.NOT_RECORDED), room,
             address(width), address(begin), address(end), address(path), address(depth), address(is_cycle),
         )  # fmt: skip
         return count, Pieces(begin, end, path.T, depth, is_cycle)
 
-    count, none = followed(0)
-    return followed(count)[1] if count else none
+    count, none = run(0)
+    return run(count)[1] if count else none
 
 
 def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple[Pieces, Pieces]:
-    """The pieces cut by what those did that they waited for; and those where that explains nothing more."""
+    """The pieces cut by the segments of the actors they wait for; and those that end here, without a further cause."""
     by = segments.by[pieces.leaf]
     known = index.at(by, pieces.start) >= 0
     seen = segments.actor[pieces.path] == by[:, None]
@@ -141,11 +140,11 @@ def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple
     path[:, :level] = pieces.path[window]
     path[:, level] = np.where(explains, segment, -1)
     depth = np.where(explains, np.int8(level), np.int8(level - 1))
-    found = Pieces(start, stop, path, depth, np.zeros(len(start), bool))
+    cut = Pieces(start, stop, path, depth, np.zeros(len(start), bool))
     if explains.all():
-        return found, ended
-    rest = found.take(np.flatnonzero(~explains))
-    return found.take(np.flatnonzero(explains)), _joined([ended, rest])
+        return cut, ended
+    rest = cut.take(np.flatnonzero(~explains))
+    return cut.take(np.flatnonzero(explains)), _joined([ended, rest])
 
 
 def _joined(parts: list[Pieces]) -> Pieces:

@@ -1,4 +1,4 @@
-"""Pieces of time as a budget: of the range, and of each of its steps."""
+"""Sums pieces of time into a budget of the range and of each step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def budget_of(case: Case) -> Budget:
-    """The parts of the range, largest first, and of each step in the same order."""
+    """The budget of a case: parts of the range, largest first; parts of each step in the same order."""
     totals = np.bincount(case.category, case.pieces.length, len(CATEGORIES)).astype(np.int64)
     order = [int(number) for number in np.argsort(-totals, kind="stable") if totals[number]]
     parts = tuple(
@@ -24,15 +24,20 @@ def budget_of(case: Case) -> Budget:
     )
     view = case.view
     return Budget(
-        case.target.title, view.start_ns, view.stop_ns, parts, case.target.tracks, _of_steps(case, order)
+        waited_for=case.target.title,
+        start_ns=view.start_ns,
+        stop_ns=view.stop_ns,
+        parts=parts,
+        tracks=case.target.tracks,
+        steps=_step_budgets(case, order),
     )
 
 
-def _of_steps(case: Case, order: list[int]) -> tuple[BudgetStep, ...]:
+def _step_budgets(case: Case, order: list[int]) -> tuple[BudgetStep, ...]:
     steps, pieces = case.scope.steps, case.pieces
     if not len(steps):
         return ()
-    # Steps and pieces are in order of time, and pieces are cut where steps begin and end.
+    # Steps and pieces are sorted by time, and pieces are cut at the ends of steps.
     step = np.searchsorted(steps.start, pieces.start, "right") - 1
     inside = (step >= 0) & (pieces.start < steps.stop[np.maximum(step, 0)])
     size = len(CATEGORIES)

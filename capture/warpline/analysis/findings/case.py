@@ -1,4 +1,4 @@
-"""One diagnosis while it is made: everybody's segments, the pieces of what is waited for, and what they count as."""
+"""The case of a diagnosis: segments of all actors, and the target's pieces with their categories."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from warpline.analysis.findings.segments import (
     doing_of,
     split_at,
 )
-from warpline.analysis.findings.serial import tell_serial
+from warpline.analysis.findings.serial import categorize_serial
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.analysis.framework.selection import GPU_KINDS, View
@@ -49,23 +49,25 @@ from warpline.model.progress import Progress, unwatched
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _AT_ONCE = 1 << 20
-"""Pieces, or segments, that are reckoned with together."""
-_HELD_UP = 0.02
-"""Of the range: what explains less may have nothing to do with what is waited for."""
+"""How many pieces or segments are processed together."""
+_DELAYS = 0.02
+"""Share of the target's time from which a cause at a place counts as delaying it."""
 
 
 @dataclass
 class RuleProgress:
-    """Who is told how far a case's rules are: fractions of the rule that is looked for."""
+    """Receives the progress of the rule that is running."""
 
     progress: Progress = unwatched
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Case:
-    """What rules find findings in. ``category`` is the index into `CATEGORIES` of each of ``pieces``; ``actor`` is
-    what is waited for: a thread's index, or ``len(threads)`` and more for GPUs; ``group_of_segment`` is a number
-    for the place of each segment (0: not known); ``loaders`` are threads that load data.
+    """What rules work on.
+
+    ``category`` is the index into `CATEGORIES` of each piece; ``actor`` the target: a thread's index, or for GPUs
+    ``len(threads)`` and more; ``group_of_segment`` a number for the place of each segment (0: unknown); ``loaders`` the
+    threads that load data.
     """
 
     scope: Scope
@@ -87,12 +89,12 @@ class Case:
 
     @property
     def segments(self) -> Segments:
-        """Everybody's time."""
+        """The segments of all actors."""
         return self.graph.segments
 
     @cached_property
     def doing(self) -> IntArray:
-        """A number for what is done at which place in each segment."""
+        """A number for the cause and place of each segment."""
         return doing_of(self.segments, self.group_of_segment)
 
     @property
@@ -102,33 +104,33 @@ class Case:
 
     @cached_property
     def _counts(self) -> list[int]:
-        """How many pieces count as each category."""
+        """The number of pieces in each category."""
         counts: list[int] = np.bincount(self.category, minlength=len(CATEGORIES)).tolist()
         return counts
 
     def pieces_of_category(self, number: int) -> Int64Array:
-        """Places of the pieces that count as one category, ascending."""
+        """Indices of the pieces in a category, ascending."""
         return np.flatnonzero(self.category == number) if self._counts[number] else np.empty(0, np.int64)
 
     @cached_property
     def fair_ns(self) -> int:
-        """The range less what it waited for cores: a neighbour's load makes no disease of the program smaller."""
+        """The range without waits for cores: load from other programs must not make a problem look smaller."""
         waited = int(self.pieces.length[self.category == NUMBER["runnable"]].sum())
         return max(self.whole_ns - waited, 1)
 
     @cached_property
     def device(self) -> str:
-        """What accelerators are called here: GPU, or NPU."""
+        """What the accelerator is called: GPU or NPU."""
         own = self.gpu or next(iter(self.gpus), None)
         return "GPU" if own is None else own.gpu.word
 
     @cached_property
     def gpu(self) -> GpuTime | None:
-        """The GPU that is waited for."""
+        """The target GPU; None when the target is a thread."""
         return next((time for time in self.gpus if time.actor == self.actor), None)
 
     def where(self, segment: int) -> Where:
-        """The place of a segment, as far as it is known."""
+        """The place of a segment."""
         actor = int(self.segments.actor[segment])
         if actor >= len(self.view.capture.threads):
             row = int(self.segments.row[segment])
@@ -141,12 +143,12 @@ class Case:
         return self.threads.where(int(self.segments.place[segment]), actor)
 
     def segment_place(self, segment: int) -> Where:
-        """`where`, without what tells the thread: what a table says beside it."""
+        """`where` without the thread, which tables show in another column."""
         where = self.where(segment)
-        return Where(where.file, where.line, where.function, kernel=where.kernel)
+        return Where(file=where.file, line=where.line, function=where.function, kernel=where.kernel)
 
     def row_of(self, segment: int) -> int:
-        """The event a segment is, or that says what was done in it; −1 for none."""
+        """The event of a segment, or one that shows what it did; −1 for none."""
         row, actor = int(self.segments.row[segment]), int(self.segments.actor[segment])
         if row >= 0:
             return row
@@ -158,39 +160,39 @@ class Case:
         return int(self.segments.row[segment + 1]) if following else row
 
     def actor_name(self, actor: int) -> str:
-        """What a person calls an actor."""
+        """The title of an actor."""
         threads = self.view.capture.threads
         if actor < len(threads):
             return self.threads.name(actor)
         return next(time.gpu.title for time in self.gpus if time.actor == actor)
 
     def gain_ns(self, without: BoolArray) -> int:
-        """What the range would lose at most if the marked segments took no time; what else limits takes over."""
+        """How much shorter the range could be if the marked segments took no time, ns; an upper bound."""
         return self.graph.gain_ns(self.actor, np.where(without, np.float32(0), np.float32(1)))
 
     def gain_of_pieces(self, pieces: Int64Array) -> int:
-        """Likewise if what explains some pieces took that much less; no more than they are long."""
-        less = np.zeros(len(self.segments), np.float64)
+        """How much shorter the range could be without the time that explains some pieces; at most their length."""
+        removed = np.zeros(len(self.segments), np.float64)
         whole = 0
         for first in range(0, len(pieces), _AT_ONCE):
             part = pieces[first : first + _AT_ONCE]
             length = self.pieces.length[part]
             whole += int(length.sum())
-            np.add.at(less, self.pieces.leaf[part], length)
-        keep = np.ones(len(less), np.float32)
-        for first in range(0, len(less), _AT_ONCE):
+            np.add.at(removed, self.pieces.leaf[part], length)
+        keep = np.ones(len(removed), np.float32)
+        for first in range(0, len(removed), _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
             length = self.segments.stop[some] - self.segments.start[some]
-            keep[some] = np.clip(1 - less[some] / np.maximum(length, 1), 0.0, 1.0)
-        del less
+            keep[some] = np.clip(1 - removed[some] / np.maximum(length, 1), 0.0, 1.0)
+        del removed
         return min(self.graph.gain_ns(self.actor, keep), whole)
 
     def bounded_by_cores(self, gain_ns: int) -> int:
-        """A gain that leaves the time which all that runs needs on the cores there are."""
-        return max(min(gain_ns, self.whole_ns - self._needed_ns), 0)
+        """A gain limited so that all running code still fits on the available cores."""
+        return max(min(gain_ns, self.whole_ns - self._core_time_ns), 0)
 
     @cached_property
-    def _needed_ns(self) -> int:
+    def _core_time_ns(self) -> int:
         cores = max(sum(track.role == "core" for track in self.view.capture.tracks), 1)
         threads = self.segments.actor < len(self.view.capture.threads)
         runs = threads & ((self.segments.cause == Cause.RUNNING) | (self.segments.cause == Cause.IMPORTING))
@@ -198,11 +200,11 @@ class Case:
 
 
 def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -> Case:
-    """Everybody's segments in the range, and the pieces of what is waited for."""
+    """Build the case of a target in its scope."""
     view = scope.view
     threads = Threads(view)
     actor = len(view.capture.threads) if target.gpu is not None else target.thread or 0
-    segments, found = _everybody(scope, target, threads, actor, progress)
+    segments, gpu_times = _all_segments(scope, target, threads, actor, progress)
     _next_part(view, progress, 0.4)
     graph = WaitGraph(segments, view.start_ns, view.stop_ns)
     del segments
@@ -210,27 +212,36 @@ def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -
     pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
     _next_part(view, progress, 0.5)
     groups = _groups(threads, graph.segments)
-    graph.hold(_same_doing(graph.segments, groups, pieces))
+    graph.hold(_delaying(graph.segments, groups, pieces))
     category = categories(view, graph.segments, pieces, target)
     _next_part(view, progress, 0.55)
-    category = tell_serial(graph, pieces, category, actor, groups)
+    category = categorize_serial(graph, pieces, category, actor, groups)
     loaders = frozenset(np.unique(loading_events(view, target)[0]).tolist())
-    return Case(scope, target, threads, tuple(found), graph, actor, pieces, category, groups, loaders)
+    return Case(
+        scope=scope,
+        target=target,
+        threads=threads,
+        gpus=tuple(gpu_times),
+        graph=graph,
+        actor=actor,
+        pieces=pieces,
+        category=category,
+        group_of_segment=groups,
+        loaders=loaders,
+    )
 
 
-def _everybody(
+def _all_segments(
     scope: Scope, target: WaitedFor, threads: Threads, actor: int, progress: Progress
 ) -> tuple[Segments, list[GpuTime]]:
-    """The segments of all threads and GPUs; what is waited for is the first GPU, if it is one. They are cut where steps
-    and data loading begin and end.
-    """
+    """The segments of all threads and GPUs, cut at the ends of steps and data loading. A target GPU comes first."""
     view = scope.view
     n_threads = len(view.capture.threads)
     host = with_calls(view, host_segments(threads))
     tracked = np.zeros(n_threads + 1, bool)
     tracked[host.actor[host.cause != Cause.NOT_RECORDED]] = True
     _next_part(view, progress, 0.2)
-    found: list[GpuTime] = []
+    gpu_times: list[GpuTime] = []
     if view.has(*GPU_KINDS):
         wanted = {gpu.tracks: gpu for gpu in gpus(view)}
         if target.gpu is not None:
@@ -239,57 +250,57 @@ def _everybody(
                 del wanted[tracks]
             wanted = {target.gpu.tracks: target.gpu, **wanted}
         for number, gpu in enumerate(wanted.values()):
-            found.append(gpu_time(view, gpu, n_threads + number, tracked))
+            gpu_times.append(gpu_time(view, gpu, n_threads + number, tracked))
             _next_part(view, progress, 0.2 + 0.1 * (number + 1) / len(wanted))
-        host = with_synchronization(view, host, found)
+        host = with_synchronization(view, host, gpu_times)
     _next_part(view, progress, 0.35)
-    parts = [_host_cut(scope, target, host, actor, found)]
+    parts = [_host_cut(scope, target, host, actor, gpu_times)]
     del host
-    numbers = [time.actor for time in found]
-    for time in found:
+    numbers = [time.actor for time in gpu_times]
+    for time in gpu_times:
         is_own = time.actor == actor
         parts.append(_cut(view, time.segments, actor, _borders(scope, target)) if is_own else time.segments)
-    found = [replace(time, segments=parts[0].take(slice(0, 0))) for time in found]
+    gpu_times = [replace(time, segments=parts[0].take(slice(0, 0))) for time in gpu_times]
     segments = chain_segments(parts)
-    # What GPUs do is a part of it all, and not kept beside it.
+    # The segments of GPUs become slices of all segments, instead of copies.
     first = [*np.searchsorted(segments.actor, numbers).tolist(), len(segments)]
     return segments, [
         replace(time, segments=segments.take(slice(first[place], first[place + 1])))
-        for place, time in enumerate(found)
+        for place, time in enumerate(gpu_times)
     ]
 
 
 def _next_part(view: View, progress: Progress, fraction: float) -> None:
-    """Between two parts of the work: says how far it is, and ends it when nobody wants it any more."""
+    """Report progress between two parts of the work; raises Cancelled."""
     view.check_cancelled()
     progress(fraction, tr("Reading what was recorded"))
 
 
 def _groups(threads: Threads, segments: Segments) -> IntArray:
-    """A number for each place of the user's code: segments at one place share theirs; 0 where none is known."""
+    """A number for the place in the user's code of each segment; 0 when unknown."""
     used = np.zeros(int(segments.place.max(initial=-1)) + 2, bool)
     used[segments.place] = True
     numbers: dict[Where, int] = {Where(): 0}
-    # -1, no stack, is the last entry.
-    of_stack = np.zeros(len(used), np.int32)
+    # The last entry is for −1, no stack.
+    group_of_stack = np.zeros(len(used), np.int32)
     if not used[:-1].any():
-        return np.broadcast_to(of_stack[0], len(segments))
+        return np.broadcast_to(group_of_stack[0], len(segments))
     for stack in np.flatnonzero(used[:-1]).tolist():
-        of_stack[stack] = numbers.setdefault(threads.place(stack), len(numbers))
-    found: IntArray = of_stack[segments.place]
-    return found
+        group_of_stack[stack] = numbers.setdefault(threads.place(stack), len(numbers))
+    groups: IntArray = group_of_stack[segments.place]
+    return groups
 
 
-def _same_doing(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray:
-    """Segments of anybody of the cause and at the place of those that explain some of the time."""
+def _delaying(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray:
+    """Which segments, of any actor, have a cause and place that explains enough of the target's time."""
     key = doing_of(segments, groups)
     explained = np.bincount(key[pieces.leaf], pieces.length, int(key.max(initial=0)) + 1)
-    found: BoolArray = (explained > _HELD_UP * pieces.length.sum())[key]
-    return found
+    delays: BoolArray = (explained > _DELAYS * pieces.length.sum())[key]
+    return delays
 
 
 def _borders(scope: Scope, target: WaitedFor) -> Int64Array:
-    """Where steps, data loading, operators and collecting garbage begin and end, for what is waited for."""
+    """Where the target's steps, data loading, operators and garbage collection begin and end."""
     view = scope.view
     _, start, stop = loading_events(view, target)
     operators, garbage = operator_intervals(view, target), garbage_intervals(view, target)
@@ -297,30 +308,30 @@ def _borders(scope: Scope, target: WaitedFor) -> Int64Array:
 
 
 def _host_cut(
-    scope: Scope, target: WaitedFor, host: Segments, actor: int, found: Sequence[GpuTime]
+    scope: Scope, target: WaitedFor, host: Segments, actor: int, gpu_times: Sequence[GpuTime]
 ) -> Segments:
-    """Threads cut at the borders of what is waited for, at those of loading, and where a GPU waits for them: what was
-    done meanwhile is told apart from what was done besides.
+    """Threads cut at the target's borders, at those of data loading, and where a GPU starts or stops waiting for them,
+    so that work during such a time is separate from other work.
     """
     view = scope.view
     if target.gpu is None:
         host = _cut(view, host, actor, _borders(scope, target))
     thread, start, stop = loading_events(view, target)
-    calls = waiting_calls(host)  # for as long as one lasted the host could have worked ahead
+    calls = waiting_calls(host)  # the CPU could have worked ahead for as long as a wait lasted
     actors = [thread, thread, calls.thread]
     borders = [start, stop, calls.stop + calls.waited_ns]
-    for time in found:
+    for time in gpu_times:
         gaps = np.flatnonzero((time.segments.cause == Cause.LAUNCH) & (time.segments.by >= 0))
-        # Gaps lie one after the other, and so do their ends in turn.
+        # Gaps are sorted and disjoint, so their interleaved ends are sorted too.
         ends = np.column_stack((time.segments.start[gaps], time.segments.stop[gaps])).reshape(-1)
         actors.append(np.repeat(time.segments.by[gaps], 2))
         borders.append(ends)
-    # All at once: each cut writes everybody's time anew.
+    # All at once: each cut copies all segments.
     return _cut(view, host, np.concatenate(actors), np.concatenate(borders))
 
 
 def _cut(view: View, segments: Segments, actor: IntArray | int, borders: Int64Array) -> Segments:
-    """Segments cut at moments of actors, or of one, inside the range."""
+    """Segments cut at moments inside the range, of one actor or one actor per moment."""
     if not len(borders):
         return segments
     actors = np.full(len(borders), actor, np.int32) if isinstance(actor, int) else actor

@@ -1,4 +1,4 @@
-"""What each piece of the time that is waited for counts as: the causes of a budget."""
+"""Assigns each piece of time to a category of the budget."""
 
 from __future__ import annotations
 
@@ -22,67 +22,75 @@ from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 Int8Array = npt.NDArray[np.int8]
-_OF_IMPORTS = (int(Cause.IMPORTING), int(Cause.FILE), int(Cause.BLOCKED), int(Cause.OTHER))
+_IMPORT_CAUSES = (int(Cause.IMPORTING), int(Cause.FILE), int(Cause.BLOCKED), int(Cause.OTHER))
 _GARBAGE = re.compile(
     r"^(CPython |Python )?GC\b|\bgc\.collect|built-in (function|method) collect\b|garbage.?collect",
     re.IGNORECASE,
 )
-_COLLECTS = ("running", "active", "operators", "host", "synchronization", "other_threads", "data_loading")
-"""What collecting garbage would count as otherwise."""
+_MAY_BE_GARBAGE = (
+    "running",
+    "active",
+    "operators",
+    "host",
+    "synchronization",
+    "other_threads",
+    "data_loading",
+)
+"""Categories that garbage collection replaces."""
 _LOADING_KINDS = ("phase", "range", "operator", "python", "other")
 
 
 class Category(NamedTuple):
-    """A cause of a budget: its key, and what a person reads."""
+    """A category of the budget: its key, and its title for people."""
 
     key: str
     title: str
-    """With the word for the accelerator as the field ``{device}``."""
+    """May hold the field ``{device}``, the accelerator: GPU or NPU."""
 
 
 CATEGORIES = (
     Category("running", english("running")),
     Category("operators", english("operators")),
-    Category("active", english("running or waiting: states of threads were not recorded")),
+    Category("active", english("running or waiting (thread states not recorded)")),
     Category("imports", english("importing modules")),
     Category("gc", english("garbage collection")),
     Category("runnable", english("waiting for a core")),
     Category("data_loading", english("data loading")),
     Category("gil", english("waiting for the GIL")),
     Category("lock", english("waiting for a lock")),
-    Category("sleep", english("sleeping, here or in what is waited for")),
-    Category("file", english("files")),
-    Category("pipe", english("pipes")),
-    Category("network", english("network")),
-    Category("poll", english("descriptors")),
-    Category("child", english("child processes")),
-    Category("other_threads", english("work of other threads and processes")),
-    Category("one_at_a_time", english("tasks one after the other")),
-    Category("uneven", english("one worker alone")),
-    Category("condition", english("conditions, queues, results: not known what ends them")),
-    Category("join", english("the end of a thread")),
-    Category("barrier", english("a barrier")),
-    Category("signal", english("signals")),
-    Category("terminal", english("the terminal")),
+    Category("sleep", english("sleeping")),
+    Category("file", english("waiting for files")),
+    Category("pipe", english("waiting for a pipe")),
+    Category("network", english("waiting for the network")),
+    Category("poll", english("waiting for file descriptors")),
+    Category("child", english("waiting for child processes")),
+    Category("other_threads", english("work in other threads and processes")),
+    Category("one_at_a_time", english("tasks run one after another")),
+    Category("uneven", english("one worker working alone")),
+    Category("condition", english("waiting for a condition, queue or result")),
+    Category("join", english("waiting for a thread to end")),
+    Category("barrier", english("waiting at a barrier")),
+    Category("signal", english("waiting for a signal")),
+    Category("terminal", english("waiting for the terminal")),
     Category("gpu", english("waiting for the {device}")),
     Category("computation", english("computation")),
     Category("communication", english("exposed communication")),
     Category("copies", english("exposed copies")),
-    Category("synchronization", english("idle: the host waited for the {device}")),
-    Category("host", english("idle: the host is late")),
-    Category("allocation", english("idle: memory of the {device} is allocated or given back")),
-    Category("compilation", english("idle: code of the {device} is loaded or compiled")),
-    Category("launch_latency", english("idle: between launch and start")),
-    Category("stream", english("idle: launched, not started")),
-    Category("no_launch", english("idle: the launch of what comes next was not recorded")),
+    Category("synchronization", english("idle: the CPU waited for the {device}")),
+    Category("host", english("idle: the CPU launches too late")),
+    Category("allocation", english("idle: {device} memory allocation")),
+    Category("compilation", english("idle: {device} code loading or compilation")),
+    Category("launch_latency", english("idle: launch latency")),
+    Category("stream", english("idle: launched work does not start")),
+    Category("no_launch", english("idle: launch not recorded")),
     Category("start", english("before the first operation")),
     Category("end", english("after the last operation")),
     Category("other", english("other waits")),
-    Category("blocked", english("blocked, not known why")),
+    Category("blocked", english("blocked for an unknown reason")),
     Category("not_recorded", english("not recorded")),
 )
 NUMBER = {category.key: number for number, category in enumerate(CATEGORIES)}
-_OF_LEAF = {
+_CATEGORY_OF_LEAF = {
     Cause.BLOCKED: "blocked",
     Cause.LOCK: "lock",
     Cause.CONDITION: "condition",
@@ -120,82 +128,85 @@ _OF_LEAF = {
 
 
 def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor) -> Int8Array:
-    """Index into `CATEGORIES` of each piece."""
+    """The index into `CATEGORIES` of each piece."""
     table = np.full(64, NUMBER["other"], np.int8)
-    for cause, key in _OF_LEAF.items():
+    for cause, key in _CATEGORY_OF_LEAF.items():
         table[cause] = NUMBER[key]
     leaf = segments.cause[pieces.leaf]
-    found = table[leaf]
-    found[(leaf == Cause.RUNNING) & (pieces.depth > 0)] = NUMBER["other_threads"]
-    found[_importing(view, segments)[pieces.leaf]] = NUMBER["imports"]
-    # A child whose own lines are not known is what the time went to, whatever it did.
+    category = table[leaf]
+    category[(leaf == Cause.RUNNING) & (pieces.depth > 0)] = NUMBER["other_threads"]
+    category[_importing(view, segments)[pieces.leaf]] = NUMBER["imports"]
+    # A child process without known lines is the cause, whatever it did.
     is_child, *contended = _passes(segments, pieces, (Cause.CHILD, Cause.LOCK, Cause.GIL))
-    found[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
+    category[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
     if target.gpu is None and not view.has("thread_state"):
-        found[found == NUMBER["running"]] = NUMBER["active"]
-        found[(found == NUMBER["active"]) & _inside(*operator_intervals(view, target), pieces)] = NUMBER[
-            "operators"
-        ]
+        category[category == NUMBER["running"]] = NUMBER["active"]
+        category[(category == NUMBER["active"]) & _inside(*operator_intervals(view, target), pieces)] = (
+            NUMBER["operators"]
+        )
     if target.gpu is None:
         on_gpu = (leaf >= Cause.COMPUTATION) & (pieces.depth > 0)
-        found[on_gpu] = NUMBER["gpu"]
-    # What is waited for at last counts, unless many wait for a thing that one has; he may have no core for it.
+        category[on_gpu] = NUMBER["gpu"]
+    # The end of the chain counts, except for contended locks; but a holder without a core counts as that.
     for is_contended, key in zip(contended, ("lock", "gil"), strict=True):
-        found[is_contended & (leaf != Cause.RUNNABLE)] = NUMBER[key]
+        category[is_contended & (leaf != Cause.RUNNABLE)] = NUMBER[key]
     if target.gpu is not None:
-        _of_gpu(view, segments, pieces, found)
+        _categorize_gpu_idle(view, segments, pieces, category)
     loading = _inside_loading(view, target, segments, pieces)
-    found[loading] = NUMBER["data_loading"]
-    collected = one_of(found, [NUMBER[key] for key in _COLLECTS]) & _inside(
+    category[loading] = NUMBER["data_loading"]
+    collected = one_of(category, [NUMBER[key] for key in _MAY_BE_GARBAGE]) & _inside(
         *garbage_intervals(view, target), pieces
     )
-    found[collected] = NUMBER["gc"]
-    return found
+    category[collected] = NUMBER["gc"]
+    return category
 
 
 def _passes(
     segments: Segments, pieces: Pieces, causes: tuple[Cause, ...]
 ) -> tuple[npt.NDArray[np.bool_], ...]:
-    """For each cause which pieces have a segment of it in their chain."""
+    """For each cause, which pieces have a segment of it in their chain."""
     bits = np.zeros(64, np.uint8)
     bits[list(causes)] = 1 << np.arange(len(causes), dtype=np.uint8)
-    found = bits[segments.cause[pieces.root]]
+    seen = bits[segments.cause[pieces.root]]
     for column in range(1, pieces.path.shape[1]):
         deep = np.flatnonzero(pieces.path[:, column] >= 0)
-        found[deep] |= bits[segments.cause[pieces.path[deep, column]]]
-    return tuple((found & bits[cause]) != 0 for cause in causes)
+        seen[deep] |= bits[segments.cause[pieces.path[deep, column]]]
+    return tuple((seen & bits[cause]) != 0 for cause in causes)
 
 
 def _importing(view: View, segments: Segments) -> npt.NDArray[np.bool_]:
-    """Segments in which modules are imported, and what is read for them is waited for."""
-    can_be = one_of(segments.cause, _OF_IMPORTS)
+    """Which segments import modules or wait for their files."""
+    can_be = one_of(segments.cause, _IMPORT_CAUSES)
     stacks = np.unique(segments.place[can_be])
-    importing = [one for one in stacks.tolist() if one >= 0 and is_importing(view.capture.stack_frames(one))]
-    found: npt.NDArray[np.bool_] = can_be & np.isin(segments.place, importing)
-    return found
+    importing = [
+        stack for stack in stacks.tolist() if stack >= 0 and is_importing(view.capture.stack_frames(stack))
+    ]
+    imports: npt.NDArray[np.bool_] = can_be & np.isin(segments.place, importing)
+    return imports
 
 
-def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int8Array) -> None:
-    """Idle time of a GPU until the launch of what came next: the host's, or because it had to wait for the GPU."""
+def _categorize_gpu_idle(view: View, segments: Segments, pieces: Pieces, category: Int8Array) -> None:
+    """Split the GPU's idle time before launches into late launches, synchronization, allocation and compilation."""
     launch = segments.cause[pieces.root] == Cause.LAUNCH
     leaf = segments.cause[pieces.leaf]
     at_work = one_of(leaf, (int(Cause.RUNNING), int(Cause.LAUNCH), int(Cause.IMPORTING), int(Cause.GPU)))
     at_work |= leaf >= Cause.COMPUTATION
-    found[launch & at_work] = NUMBER["host"]
-    found[launch & (leaf == Cause.ALLOCATING)] = NUMBER["allocation"]
-    found[launch & (leaf == Cause.COMPILING)] = NUMBER["compilation"]
+    category[launch & at_work] = NUMBER["host"]
+    category[launch & (leaf == Cause.ALLOCATING)] = NUMBER["allocation"]
+    category[launch & (leaf == Cause.COMPILING)] = NUMBER["compilation"]
     own = np.flatnonzero(launch & at_work)
-    found[own[_could_be_done_before(view, segments, pieces, own)]] = NUMBER["synchronization"]
+    category[own[_could_be_done_before(view, segments, pieces, own)]] = NUMBER["synchronization"]
     if view.is_whole:
         before = launch | one_of(segments.cause[pieces.root], (int(Cause.STREAM), int(Cause.NO_LAUNCH)))
-        found[before & (segments.start[pieces.root] == view.start_ns)] = NUMBER["start"]
+        category[before & (segments.start[pieces.root] == view.start_ns)] = NUMBER["start"]
 
 
 def _could_be_done_before(
     view: View, segments: Segments, pieces: Pieces, gaps: Int64Array
 ) -> npt.NDArray[np.bool_]:
-    """In which pieces of gaps the host waited for the GPU, or did what it could have done while it waited: a wait
-    keeps it from working ahead for as long as it lasted, and no longer.
+    """Which pieces of gaps are due to a CPU wait for the GPU: during it, or as long after it as the wait lasted.
+
+    While it waited, the CPU could have done that much work ahead, and no more.
     """
     calls = waiting_calls(segments)
     if not len(calls):
@@ -205,14 +216,14 @@ def _could_be_done_before(
     reach = np.maximum.accumulate(base + calls.stop + calls.waited_ns)
     key = segments.by[pieces.root[gaps]].astype(np.int64) * span + (pieces.start[gaps] - view.start_ns)
     at = np.searchsorted(base + calls.start, key, "right") - 1
-    found: npt.NDArray[np.bool_] = (at >= 0) & (key < reach[np.maximum(at, 0)])
-    return found
+    could: npt.NDArray[np.bool_] = (at >= 0) & (key < reach[np.maximum(at, 0)])
+    return could
 
 
 def _inside_loading(
     view: View, target: WaitedFor, segments: Segments, pieces: Pieces
 ) -> npt.NDArray[np.bool_]:
-    """Which pieces lie in a range of data loading, of what waits for it."""
+    """Which pieces of the waiting actor lie in a range of data loading."""
     waits = np.ones(len(pieces), bool)
     if target.gpu is not None:
         waits = segments.cause[pieces.root] == Cause.LAUNCH
@@ -222,17 +233,17 @@ def _inside_loading(
 
 
 def _inside(start: Int64Array, stop: Int64Array, pieces: Pieces) -> npt.NDArray[np.bool_]:
-    """Which pieces lie in sorted disjoint stretches; they are cut where these begin and end."""
+    """Which pieces lie in sorted disjoint stretches; pieces are cut at the ends of the stretches."""
     if not len(start):
         return np.zeros(len(pieces), bool)
     middle = (pieces.start + pieces.stop) // 2
     at = np.searchsorted(start, middle, "right") - 1
-    found: npt.NDArray[np.bool_] = (at >= 0) & (middle < stop[np.maximum(at, 0)])
-    return found
+    inside: npt.NDArray[np.bool_] = (at >= 0) & (middle < stop[np.maximum(at, 0)])
+    return inside
 
 
 def operator_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
-    """When the thread that is waited for was inside operators, where nothing else tells what it did."""
+    """When the target thread was inside operators; empty when thread states were recorded."""
     if target.gpu is not None or view.has("thread_state") or not view.has("operator"):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     events = view.events("operator", frozenset(target.tracks))
@@ -240,20 +251,20 @@ def operator_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64
 
 
 def loading_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
-    """When the process that is waited for loaded data, by the names of ranges; sorted and disjoint."""
+    """When the target loaded data, by the names of ranges; sorted and disjoint."""
     _, start, stop = loading_events(view, target)
     return merge_intervals(start, stop)
 
 
 def garbage_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
-    """When Python collected garbage there, as a profiler named it; sorted and disjoint."""
+    """When the target's Python collected garbage, by the names of events; sorted and disjoint."""
     _, start, stop = _named_events(view, target, _GARBAGE)
     return merge_intervals(start, stop)
 
 
 def loading_events(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Ranges of data loading: (thread, start, stop), int64 [n] each; of the thread that is waited for, or of all those
-    that may launch for a GPU.
+    """(thread, start, stop), int64 [n] each, of ranges of data loading: on the target thread, or on all threads that
+    may launch for the target GPU.
     """
     return _named_events(view, target, DATA_LOADING)
 
@@ -272,6 +283,8 @@ def _named_events(
     )
     kinds = [kind for kind in _LOADING_KINDS if kind in view.capture.kinds] if wanted.any() else []
     events = join_events([view.events(kind, tracks, wanted) for kind in kinds])
-    of_track = np.array([-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64)
-    thread = of_track[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    thread_of_track = np.array(
+        [-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64
+    )
+    thread = thread_of_track[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     return thread, np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns)

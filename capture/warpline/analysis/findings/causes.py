@@ -1,4 +1,4 @@
-"""What a moment of a thread or a GPU can be spent on, and how causes are called."""
+"""Causes: what a thread or GPU does, or waits for, at one moment; and their titles."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
-from warpline.model.waits import WAIT_KINDS, WaitKind
+from warpline.model.waits import WaitKind
 
 
 class Cause(IntEnum):
-    """What an actor does in a segment. Waits are the codes of `WaitKind` and those between them and `RUNNING`."""
+    """What an actor does in a segment. Codes below `RUNNABLE` are waits; the first ones are those of `WaitKind`."""
 
     BLOCKED = int(WaitKind.UNKNOWN)
     LOCK = int(WaitKind.LOCK)
@@ -62,45 +62,77 @@ SIGNALS = (
     Cause.CHILD,
     Cause.POLL,
 )
-"""Waits until somebody has done something, unlike those for a thing that one at a time may have."""
+"""Waits for another thread to do something, unlike waits for something that one thread at a time may hold."""
 CONTENTION = (Cause.LOCK, Cause.GIL)
 OUTSIDE = (Cause.NETWORK, Cause.POLL, Cause.TERMINAL, Cause.SIGNAL)
-"""Waits for somebody outside: a server that nobody asks is healthy."""
+"""Waits for the outside world: an idle server is healthy."""
 
 TITLES: Mapping[int, str] = MappingProxyType(
     {
-        **{int(code): name for code, name in WAIT_KINDS.items()},
-        Cause.GPU: "{device}",
         Cause.BLOCKED: english("something not recorded"),
-        Cause.QUEUE_EMPTY: english("an item of a queue"),
-        Cause.QUEUE_FULL: english("room in a queue"),
-        Cause.RESULT: english("a result of a worker"),
+        Cause.LOCK: english("a lock"),
+        Cause.CONDITION: english("a condition"),
+        Cause.GIL: english("the GIL"),
+        Cause.SLEEP: english("the end of a sleep"),
+        Cause.FILE: english("a file"),
+        Cause.PIPE: english("a pipe"),
+        Cause.NETWORK: english("the network"),
+        Cause.POLL: english("file descriptors"),
+        Cause.CHILD: english("a child process"),
+        Cause.JOIN: english("a thread to end"),
+        Cause.BARRIER: english("a barrier"),
+        Cause.SIGNAL: english("a signal"),
+        Cause.TERMINAL: english("the terminal"),
+        Cause.GPU: english("the {device}"),
+        Cause.OTHER: english("something else"),
+        Cause.QUEUE_EMPTY: english("a queue item"),
+        Cause.QUEUE_FULL: english("space in a queue"),
+        Cause.RESULT: english("a worker's result"),
         Cause.LAUNCH: english("its next operation"),
     }
 )
-"""What a wait is for: after "waits for"; with the word for the accelerator as the field ``{device}``."""
+"""What a wait is for, to follow "waits for". The field ``{device}`` is the accelerator: GPU or NPU."""
 PATH_TITLES: Mapping[int, str] = MappingProxyType(
     {
-        **TITLES,
+        Cause.BLOCKED: english("blocked for an unknown reason"),
+        Cause.LOCK: english("waiting for a lock"),
+        Cause.CONDITION: english("waiting for a condition"),
+        Cause.GIL: english("waiting for the GIL"),
+        Cause.SLEEP: english("sleeping"),
+        Cause.FILE: english("waiting for a file"),
+        Cause.PIPE: english("waiting for a pipe"),
+        Cause.NETWORK: english("waiting for the network"),
+        Cause.POLL: english("waiting for file descriptors"),
+        Cause.CHILD: english("waiting for a child process"),
+        Cause.JOIN: english("waiting for a thread to end"),
+        Cause.BARRIER: english("waiting at a barrier"),
+        Cause.SIGNAL: english("waiting for a signal"),
+        Cause.TERMINAL: english("waiting for the terminal"),
+        Cause.GPU: english("waiting for the {device}"),
+        Cause.OTHER: english("other waits"),
+        Cause.QUEUE_EMPTY: english("waiting for a queue item"),
+        Cause.QUEUE_FULL: english("waiting for space in a queue"),
+        Cause.RESULT: english("waiting for a worker's result"),
+        Cause.LAUNCH: english("idle until the next launch"),
         Cause.RUNNABLE: english("waiting for a core"),
         Cause.RUNNING: english("running"),
         Cause.IMPORTING: english("importing modules"),
-        Cause.ALLOCATING: english("allocating memory of the {device}"),
-        Cause.COMPILING: english("loading or compiling code of the {device}"),
+        Cause.ALLOCATING: english("allocating {device} memory"),
+        Cause.COMPILING: english("loading or compiling {device} code"),
         Cause.NOT_RECORDED: english("not recorded"),
         Cause.COMPUTATION: english("computation"),
         Cause.COMMUNICATION: english("communication"),
         Cause.COPY: english("copy"),
-        Cause.LAUNCH_LATENCY: english("between launch and start"),
-        Cause.STREAM: english("launched, not started"),
+        Cause.LAUNCH_LATENCY: english("launch latency"),
+        Cause.STREAM: english("launched work does not start"),
         Cause.GPU_END: english("after the last operation"),
-        Cause.NO_LAUNCH: english("before an operation whose launch was not recorded"),
+        Cause.NO_LAUNCH: english("idle: launch not recorded"),
     }
 )
-"""What is done, or waited for, in a segment of a critical path."""
+"""What happens in a segment of the critical path."""
 
 
 def is_wait(cause: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """Which causes are waits that somebody, or something, ends."""
-    found: npt.NDArray[np.bool_] = cause < Cause.RUNNABLE
-    return found
+    """Which causes are waits that another actor or event ends."""
+    waits: npt.NDArray[np.bool_] = cause < Cause.RUNNABLE
+    return waits

@@ -1,4 +1,4 @@
-"""From a range of a capture to its time budget and what stands out in it."""
+"""Diagnoses a range of a capture: its time budget and findings."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from warpline.model.errors import Cancelled
 from warpline.model.progress import Progress, unwatched
 
 AT_MOST = 5
-"""Findings that are shown unless more are asked for."""
-_OF_WARM_UP = ("first_steps", "cold_cache")
-"""What these cost lies before the range: no cause in it tells of that."""
+"""How many findings are shown by default."""
+_WARM_UP_FINDINGS = ("first_steps", "cold_cache")
+"""Their time lies before the range, so no cause of the budget covers it."""
 
 
 def diagnose(
     view: View, progress: Progress = unwatched, options: Options | None = None, of: str | None = None
 ) -> Diagnosis:
-    """What the hardware waited for in a range (a view of the whole: in its steady steps, where there are steps): a GPU
-    where there is one, else the program's main thread; or ``of``, the URI of a thread, a GPU, a stream or a rank.
+    """Explain what the busiest GPU, else the main thread, waited for in a range; or the track with the URI ``of``.
 
-    Every nanosecond of the range has one cause. Findings come most gain first, all of them.
+    A view of the whole capture means its steady steps, if it has steps. Every nanosecond of the range has one cause.
+    The findings are all there are, largest gain first.
 
-    Raises UsageError for a URI that names none, Cancelled when the view was cancelled.
+    Raises UsageError when the URI names no thread, GPU, stream or rank; Cancelled when the view was cancelled.
     """
     progress(0.0, tr("Reading what was recorded"))
     with kept_memory():
@@ -38,81 +38,81 @@ def diagnose(
 
 def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
     budget = budget_of(case)
-    rules, said = all_rules()
-    own = builtin_rules()
+    rules, notices = all_rules()
+    builtin = builtin_rules()
     findings: list[Finding] = []
     for number, rule in enumerate(rules):
         case.view.check_cancelled()
         case.watched.progress = _part_of(progress, 0.6 + 0.4 * number / len(rules), 0.4 / len(rules))
         case.watched.progress(0.0, tr("Following the waits"))
-        if rule in own:
+        if rule in builtin:
             findings += rule.find(case)
         else:
-            found, trouble = _of_others(rule, case)
-            findings += found
-            said += trouble
+            installed, errors = _run_installed(rule, case)
+            findings += installed
+            notices += errors
     if not case.gpus and case.view.capture.devices:
         unknown = english(
-            "What the {device} did was not recorded: what it waited for is not known.", device=case.device
+            "{device} activity was not recorded, so what it waited for is unknown.", device=case.device
         )
-        said = (unknown, *said)
-    return Diagnosis(budget, _ordered(findings), said=(*case.scope.said, *said))
+        notices = (unknown, *notices)
+    return Diagnosis(budget, _ordered(findings), notices=(*case.scope.notices, *notices))
 
 
 def _part_of(progress: Progress, start: float, length: float) -> Progress:
-    """Progress of a part of the work, from ``start`` on."""
+    """Progress of a part of the work that begins at ``start``."""
     return lambda fraction, text: progress(start + length * fraction, text)
 
 
-def _of_others(rule: Rule, case: Case) -> tuple[list[Finding], tuple[str, ...]]:
-    """What an installed rule finds, or a sentence on what is wrong with it: the others are heard whatever it does."""
+def _run_installed(rule: Rule, case: Case) -> tuple[list[Finding], tuple[str, ...]]:
+    """The findings of an installed rule, or a sentence about its error, which must not stop other rules."""
     try:
-        found = list(rule.find(case))
+        findings = list(rule.find(case))
     except Cancelled:
         raise
-    # A rule of another distribution may raise anything: what it broke is its own finding, not the diagnosis.
+    # A rule of another distribution may raise anything.
     except Exception as error:
         reason = str(error) or type(error).__name__
     else:
-        if all(isinstance(finding, Finding) for finding in found):
-            return found, ()
-        reason = english("it gives something that is no Finding")
+        if all(isinstance(finding, Finding) for finding in findings):
+            return findings, ()
+        reason = english("it returned something that is not a Finding")
     return [], (english("rule {name} failed: {reason}", name=rule.name, reason=reason),)
 
 
 def cases_of(view: View, options: Options) -> list[tuple[int, Case]] | Diagnosis:
-    """Everything that is waited for, rank by rank: (rank, −1 without ranks; case); or why nothing can be told."""
+    """The case of each rank as (rank, case), rank −1 without ranks; or a Diagnosis with the reason there is none."""
     capture = view.capture
     ranks = sorted({t.rank for t in capture.tracks if t.rank is not None and t.index in view.tracks})
     chosen = view.selection
-    found: list[tuple[int, Case]] = []
+    cases: list[tuple[int, Case]] = []
     missing = Diagnosis(None)
     for rank in ranks or [-1]:
         own = frozenset([rank]) if rank >= 0 else chosen.ranks
-        # The waits of a thread are told by its other tracks and by other threads: all of a rank is needed.
+        # A thread's waits are explained by its other tracks and other threads, so the whole rank is needed.
         case = open_case(view.other(Selection(chosen.start_ns, chosen.stop_ns, ranks=own)), options)
         if isinstance(case, Diagnosis):
             missing = case
         else:
-            found.append((rank, case))
-    return found or missing
+            cases.append((rank, case))
+    return cases or missing
 
 
 def budgets_of(view: View, options: Options) -> list[tuple[int, Budget]] | Diagnosis:
     """The budgets of `cases_of`."""
-    found = cases_of(view, options)
-    return found if isinstance(found, Diagnosis) else [(rank, budget_of(case)) for rank, case in found]
+    cases = cases_of(view, options)
+    return cases if isinstance(cases, Diagnosis) else [(rank, budget_of(case)) for rank, case in cases]
 
 
 def open_case(
     view: View, options: Options | None = None, of: str | None = None, progress: Progress = unwatched
 ) -> Case | Diagnosis:
-    """Everything that is waited for in a range, or why nothing can be told."""
+    """The case of a range, or a Diagnosis with the reason there is none."""
     target = find_target(view, of)
     if target is None:
         return Diagnosis(
             None,
-            reason=english("no thread and no GPU did anything that was recorded"),
+            reason=english("no thread or GPU activity was recorded"),
             remedy=english("record the program with warpline record"),
         )
     scope = find_scope(view, target, options or Options())
@@ -128,12 +128,13 @@ def open_case(
 def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
     order = {"critical": 0, "warning": 1, "note": 2}
 
-    def key(one: Finding) -> tuple[int, bool, int, bool, int]:
-        # What neighbours on the machine take is worth a note, and the last: nothing of the program would change it.
-        # So are steps that differ: their time is told under its causes.
-        is_told = not one.time_ns and one.id not in _OF_WARM_UP
-        is_last = one.severity == "note" and (one.id == "waits_for_core" or is_told)
-        # Longer first steps gain the range nothing, but the program what they cost.
-        return order[one.severity], is_last, -one.gain_ns, one.id not in _OF_WARM_UP, -one.time_ns
+    def key(finding: Finding) -> tuple[int, bool, int, bool, int]:
+        # Last come notes about other programs, which no change to this one would help, and notes whose time already
+        # counts under other causes.
+        is_repeated = not finding.time_ns and finding.id not in _WARM_UP_FINDINGS
+        is_last = finding.severity == "note" and (finding.id == "waits_for_core" or is_repeated)
+        # Slow first steps cost the range nothing, but they cost the program time.
+        is_warm_up = finding.id in _WARM_UP_FINDINGS
+        return order[finding.severity], is_last, -finding.gain_ns, not is_warm_up, -finding.time_ns
 
     return tuple(sorted(findings, key=key))

@@ -1,4 +1,4 @@
-"""From pieces of time to a finding: its cost, gain, place, chain and evidence."""
+"""Turns pieces of time into a finding: cost, gain, place, chain and evidence."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from warpline.model.times import format_duration
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 CRITICAL, WARNING, NOTE = 0.3, 0.1, 0.05
-"""Shares of the range that a finding could save."""
+"""Severity limits: the share of the range that fixing the finding could save."""
 _ROWS = 20
 _LONG = 80
-_OF_CORES = ("waits_for_core", "few_cores")
-"""What these tell of is what the range is shortened by for all others."""
+_CORE_FINDINGS = ("waits_for_core", "few_cores")
+"""Rated against the whole range; other findings against the range without waits for cores (`Case.fair_ns`)."""
 _VISIBLE = 1.05
-"""A factor that one digit behind the point tells from none."""
+"""Below this speedup two decimals are printed, since one would round it to 1.0 or 1.1."""
 _NOTHING_LEFT = 1000
-"""From this factor on a range is nothing but what is taken away."""
+"""From this speedup on, the finding is the whole range."""
 
 
 @dataclass(frozen=True, eq=False)
 class PieceGroup:
-    """Pieces of one finding, as places in the case's pieces, and the longest stretch of them."""
+    """Pieces of one finding, as indices into the case's pieces, and their total time."""
 
     pieces: Int64Array
     time_ns: int
 
 
 def pieces_of(case: Case, *keys: str) -> Int64Array:
-    """The pieces of some causes of the budget."""
+    """Indices of the pieces in some categories of the budget, ascending."""
     own = [case.pieces_of_category(NUMBER[key]) for key in keys]
     return own[0] if len(own) == 1 else np.sort(np.concatenate(own))
 
 
 def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGroup]:
-    """Pieces by a key, those with most time first, as long as they are worth a note."""
+    """Groups of pieces with equal ``key``, longest first; groups too short for a note are left out."""
     if not len(pieces):
         return
     values, inverse = distinct(key)
@@ -60,38 +60,38 @@ def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGro
 
 
 def severity(share: float, worst: Severity = Severity.CRITICAL) -> Severity:
-    """How bad it is to lose such a share; never worse than ``worst``."""
-    found = (
+    """The severity of losing ``share`` of the range, no worse than ``worst``."""
+    level = (
         Severity.CRITICAL if share >= CRITICAL else Severity.WARNING if share >= WARNING else Severity.NOTE
     )
     order = list(Severity)
-    return order[max(order.index(found), order.index(worst))]
+    return order[max(order.index(level), order.index(worst))]
 
 
 def place_of(where: Where) -> str:
-    """``load (dataset.py:41)``; the operator or kernel where no line is known; empty where nothing is."""
+    """``load (dataset.py:41)``, else the operator or kernel, else empty."""
     if where.function and where.file:
         return f"{where.function} ({where.file}:{where.line})"
     return where.function or where.operator or where.module or shortened(where.kernel)
 
 
 def place_known(where: Where) -> str:
-    """`place_of`, or words for there being none."""
-    return place_of(where) or english("a place not recorded")
+    """`place_of`, or a text for an unknown place."""
+    return place_of(where) or english("an unrecorded place")
 
 
 def line_needed(case: Case, where: Where) -> str:
-    """What would tell the line of a place, where that is not known."""
+    """What to record to see the line of a place; empty when it is known."""
     return "" if where.file else for_lines(case.view.capture)
 
 
 def shortened(name: str) -> str:
-    """The name of a kernel as a sentence can bear it."""
+    """A kernel's name, short enough for a sentence."""
     return fit_names([name], _LONG)[0]
 
 
 def cost(case: Case, time_ns: int) -> dict[str, str | float]:
-    """Fields that texts about a cost share."""
+    """Fields common to all texts about a cost."""
     return {
         "time": format_duration(time_ns),
         "whole": format_duration(case.whole_ns),
@@ -101,18 +101,18 @@ def cost(case: Case, time_ns: int) -> dict[str, str | float]:
 
 
 def within_budget(case: Case, key: str, time_ns: int) -> str:
-    """Of how much of the budget a finding is only a part, as a sentence; empty where it is all of its cause."""
+    """A sentence with the total of the category when a finding is only part of it, else empty."""
     number = NUMBER[key]
     total = int(case.pieces.length[case.pieces_of_category(number)].sum())
     if time_ns >= total:
         return ""
     return english(
-        "It is part of {total} of “{cause}”.", total=format_duration(total), cause=CATEGORIES[number].title
+        "In total “{cause}” takes {total}.", total=format_duration(total), cause=CATEGORIES[number].title
     )
 
 
 def at_most(case: Case, gain_ns: int) -> str:
-    """``2.0``: how many times as fast it would be without something."""
+    """Speedup factor as text (``2.0``) if the range were ``gain_ns`` shorter."""
     factor = case.whole_ns / max(case.whole_ns - gain_ns, 1)
     if factor >= _NOTHING_LEFT:
         return "∞"
@@ -120,9 +120,9 @@ def at_most(case: Case, gain_ns: int) -> str:
 
 
 def usual_path(case: Case, pieces: Int64Array) -> list[int]:
-    """The segments of the chain that explains most time of some pieces."""
+    """The segments of the chain that explains the most time of some pieces."""
     path, segments = case.pieces.path, case.segments
-    # Columns are folded one by one: few chains differ, and sorting whole rows takes long.
+    # Columns are folded one by one: few chains differ, and sorting whole rows is slow.
     inverse = np.zeros(len(pieces), np.int64)
     for column in range(path.shape[1]):
         at = path[:, column][pieces]
@@ -139,7 +139,7 @@ def usual_path(case: Case, pieces: Int64Array) -> list[int]:
     best = int(np.argmax(total))
     own = np.flatnonzero(inverse == best)
     longest = own[int(np.argmax(case.pieces.length[pieces[own]]))]
-    return [one for one in path[pieces[longest]].tolist() if one >= 0]
+    return [segment for segment in path[pieces[longest]].tolist() if segment >= 0]
 
 
 def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
@@ -150,7 +150,7 @@ def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
         where = case.where(segment)
         hops.append(
             Hop(
-                what_is_done(int(segments.cause[segment]), Where(), case.device),
+                action_text(int(segments.cause[segment]), Where(), case.device),
                 where,
                 case.row_of(segment),
                 int(segments.start[segment]),
@@ -160,58 +160,58 @@ def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
     return tuple(hops)
 
 
-def what_is_done(cause: int, where: Where, device: str) -> str:
-    """``waits for lock at want (x.py:7)``."""
+def action_text(cause: int, where: Where, device: str) -> str:
+    """``waits for a lock at want (x.py:7)``."""
     place = place_of(where)
     if cause == Cause.SLEEP:
         return english("sleeps at {place}", place=place) if place else english("sleeps")
     if cause in (Cause.RUNNING, Cause.IMPORTING, Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY):
         return english("runs {place}", place=place) if place else english("runs")
     if cause == Cause.RUNNABLE:
-        return english("is ready to run and has no core")
+        return english("is ready to run but has no core")
     if cause == Cause.NOT_RECORDED:
         return english("was not recorded")
     if cause in (Cause.LAUNCH_LATENCY, Cause.STREAM, Cause.GPU_END, Cause.NO_LAUNCH):
-        return english("has nothing it may start")
+        return english("has nothing to start")
     kind = TITLES.get(cause, TITLES[Cause.BLOCKED]).format(device=device)
     if place:
         return english("waits for {kind} at {place}", kind=kind, place=place)
     return english("waits for {kind}", kind=kind)
 
 
-def told(case: Case, path: list[int]) -> tuple[Doing, ...]:
-    """The chain behind its first link: who did what meanwhile."""
+def doings(case: Case, path: list[int]) -> tuple[Doing, ...]:
+    """What each actor after the first link of a chain did meanwhile."""
     return tuple(
         Doing(
             case.actor_name(int(case.segments.actor[segment])),
-            what_is_done(int(case.segments.cause[segment]), case.where(segment), case.device),
+            action_text(int(case.segments.cause[segment]), case.where(segment), case.device),
         )
         for segment in path[1:]
     )
 
 
 def where_of(case: Case, pieces: Int64Array, deepest: bool = True) -> Where:
-    """The place most time of some pieces points at: that of the last link (or the first) whose place is known."""
+    """The place with the most time of some pieces, by the last link (or the first) whose place is known."""
     path = case.pieces.path
     columns = range(path.shape[1] - 1, -1, -1) if deepest else range(path.shape[1])
-    chosen, found = path[:, 0][pieces], np.zeros(len(pieces), bool)
+    chosen, is_placed = path[:, 0][pieces], np.zeros(len(pieces), bool)
     for column in columns:
         at = path[:, column][pieces]
-        here = ~found & (at >= 0) & (case.group_of_segment[at] > 0)
+        here = ~is_placed & (at >= 0) & (case.group_of_segment[at] > 0)
         chosen[here] = at[here]
-        found |= here
-    if not found.any():
+        is_placed |= here
+    if not is_placed.any():
         return case.where(int(chosen[int(np.argmax(case.pieces.length[pieces]))]))
     places = case.group_of_segment[chosen]
-    total = np.bincount(places, np.where(found, case.pieces.length[pieces], 0))
+    total = np.bincount(places, np.where(is_placed, case.pieces.length[pieces], 0))
     best = int(np.argmax(total))
-    return case.where(int(chosen[np.flatnonzero(found & (places == best))[0]]))
+    return case.where(int(chosen[np.flatnonzero(is_placed & (places == best))[0]]))
 
 
 def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
-    """What shows some pieces: the longest of their stretches, their events, the tracks of all in their chains."""
-    kept = case.pieces
-    start, stop = kept.start[pieces], kept.stop[pieces]
+    """Evidence for some pieces: their stretches, the longest events, and the tracks of all actors in their chains."""
+    all_pieces = case.pieces
+    start, stop = all_pieces.start[pieces], all_pieces.stop[pieces]
     new = np.ones(len(pieces), bool)
     new[1:] = start[1:] != stop[:-1]
     first = np.flatnonzero(new)
@@ -221,15 +221,15 @@ def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
     if len(start) > _ROWS * 4:
         longest = np.argpartition(start - stop, _ROWS * 4)[: _ROWS * 4]
     by_length = longest[np.argsort((start - stop)[longest], kind="stable")]
-    rows = case.segments.row[kept.leaf[pieces[by_length]]]
+    rows = case.segments.row[all_pieces.leaf[pieces[by_length]]]
     shown = dict.fromkeys(row for row in rows.tolist() if row >= 0)
     seen = np.zeros(int(case.segments.actor.max(initial=0)) + 1, bool)
-    for column in range(kept.path.shape[1]):
-        at = kept.path[:, column][pieces]
+    for column in range(all_pieces.path.shape[1]):
+        at = all_pieces.path[:, column][pieces]
         seen[case.segments.actor[at[at >= 0]]] = True
     actors = np.flatnonzero(seen).tolist()
-    of_thread = {t.thread: t.index for t in case.view.capture.tracks if t.role == "state"}
-    tracks = [of_thread[actor] for actor in actors if actor in of_thread]
+    track_of_thread = {t.thread: t.index for t in case.view.capture.tracks if t.role == "state"}
+    tracks = [track_of_thread[actor] for actor in actors if actor in track_of_thread]
     return Evidence(
         ranges,
         tuple(list(shown)[:_ROWS]),
@@ -238,7 +238,7 @@ def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
 
 
 def leaves_like(case: Case, pieces: Int64Array) -> BoolArray:
-    """All segments of anybody that are of the same cause at the same place as those that explain some pieces."""
+    """Which segments, of any actor, have the cause and place of those that explain some pieces."""
     key = case.doing
     leaf = case.pieces.leaf[pieces]
     placed = leaf[case.group_of_segment[leaf] > 0]
@@ -251,42 +251,44 @@ def leaves_like(case: Case, pieces: Int64Array) -> BoolArray:
 
 def make_finding(
     case: Case,
+    *,
     name: str,
     title: str,
     text: str,
-    pieces: Int64Array,
-    gain_ns: int,
-    where: Where,
     remedy: str,
+    pieces: Int64Array,
+    gain_ns: int = 0,
+    where: Where | None = None,
     worst: Severity = Severity.CRITICAL,
     needs: str = "",
     path: list[int] | None = None,
     time_ns: int | None = None,
     meanwhile: tuple[Doing, ...] = (),
     within: str = "",
-) -> Finding | None:
-    """The finding of some pieces, which took ``time_ns`` (None: as long as they are, together); None when it is not
-    worth a note. Where it took time, no more than that is gained.
+) -> Iterator[Finding]:
+    """Yield the finding of some pieces, or nothing when it is too small for a note.
+
+    ``time_ns`` is what it costs (None: the pieces' total); the gain is limited to that. ``path`` is the chain to show
+    (None: the usual one).
     """
     time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
     gain_ns = min(max(gain_ns, 0), time_ns or case.whole_ns)
     share = time_ns / case.whole_ns
     if max(share, gain_ns / case.whole_ns) < NOTE:
-        return None
-    path = usual_path(case, pieces) if path is None else path
-    return Finding(
-        name,
-        severity(gain_ns / (case.whole_ns if name in _OF_CORES else case.fair_ns), worst),
-        title,
-        text,
-        time_ns,
-        share,
-        gain_ns,
-        where,
-        remedy,
-        chain_of(case, path),
-        evidence_of(case, pieces),
-        needs,
-        meanwhile,
-        within,
+        return
+    yield Finding(
+        id=name,
+        severity=severity(gain_ns / (case.whole_ns if name in _CORE_FINDINGS else case.fair_ns), worst),
+        title=title,
+        text=text,
+        time_ns=time_ns,
+        share=share,
+        gain_ns=gain_ns,
+        where=where or Where(),
+        remedy=remedy,
+        chain=chain_of(case, usual_path(case, pieces) if path is None else path),
+        evidence=evidence_of(case, pieces),
+        needs=needs,
+        meanwhile=meanwhile,
+        within=within,
     )

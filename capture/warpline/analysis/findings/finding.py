@@ -1,4 +1,4 @@
-"""What a diagnosis is: a sentence with its cost, its place, the chain of who waited for whom, and a remedy."""
+"""The result of a diagnosis: findings with cost, place, chain of waits and remedy; and the time budget."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """How much a finding asks for. Worst first."""
+    """How serious a finding is, worst first."""
 
     CRITICAL = "critical"
     WARNING = "warning"
     NOTE = "note"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Where:
-    """A place, as far as it is known; an empty text or None is not known."""
+    """A place in the program. Empty texts and None mean unknown."""
 
     file: str = ""
     line: int | None = None
@@ -40,11 +40,13 @@ class Where:
 
 @dataclass(frozen=True)
 class Hop:
-    """A link of the chain: what somebody did, or waited for, and where. ``row`` is the event one goes to (−1: none),
-    ``start_ns``/``stop_ns`` the longest stretch of it in capture ns (both 0: not known).
+    """One link of a chain of waits: what an actor did or waited for, and where.
+
+    ``row`` is the event to go to (−1: none). ``start_ns``/``stop_ns`` are its longest stretch in capture ns (both 0:
+    unknown).
     """
 
-    what: str
+    action: str
     where: Where
     row: int = -1
     start_ns: int = 0
@@ -52,7 +54,7 @@ class Hop:
 
 
 def no_ranges() -> npt.NDArray[np.int64]:
-    """No stretch of time."""
+    """An empty array of ranges."""
     import numpy as np
 
     return np.empty((0, 2), np.int64)
@@ -60,8 +62,8 @@ def no_ranges() -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What shows a finding: stretches of capture time in their order (int64 [n, 2], start and stop), events, longest
-    first, and tracks.
+    """What shows a finding: ``ranges`` of capture time in order (int64 [n, 2], start and stop), ``rows`` of events,
+    longest first, and ``tracks``.
     """
 
     ranges: npt.NDArray[np.int64] = field(default_factory=no_ranges)
@@ -70,28 +72,30 @@ class Evidence:
 
 
 class Doing(NamedTuple):
-    """Somebody, and what it does (``waits for lock at want (x.py:7)``): two stored texts, joined when shown."""
+    """An actor and its action (``waits for a lock at want (x.py:7)``): two stored texts, joined when shown."""
 
-    who: str
-    what: str
+    actor: str
+    action: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One problem. ``time_ns`` is its part of the budget (0: it tells of other things than time of its own; of calls
-    that wait for a busy GPU: how long they do), ``share`` of the range, ``gain_ns`` what the range would lose at most
-    without it; ``needs`` says what recording would sharpen it; ``within`` of how much of the budget it is a part,
-    ``meanwhile`` what those did who were waited for.
+    """One problem.
+
+    ``time_ns`` is its part of the budget, ``share`` that part of the range; 0 when its time counts elsewhere. For calls
+    that wait for a busy GPU it is the length of the waits. ``gain_ns`` is an upper bound of what fixing it saves.
+    ``needs`` says what to record for more detail, ``within`` the total of its cause in the budget, ``meanwhile`` what
+    the actors did that were waited for.
     """
 
     id: str
     severity: Severity
     title: str
     text: str
-    time_ns: int
-    share: float
-    gain_ns: int
-    where: Where
+    time_ns: int = 0
+    share: float = 0.0
+    gain_ns: int = 0
+    where: Where = field(default_factory=Where)
     remedy: str
     chain: tuple[Hop, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
@@ -101,19 +105,19 @@ class Finding:
 
     @property
     def whole_text(self) -> str:
-        """``text`` with ``within`` and what others did meanwhile, in English."""
-        said = f"{self.text} {self.within}".strip()
-        doing = "; ".join(f"{one.who} {one.what}" for one in self.meanwhile)
-        return f"{said} {doing}." if doing else said
+        """``text`` with ``within`` and ``meanwhile``, in English."""
+        text = f"{self.text} {self.within}".strip()
+        doings = "; ".join(f"{doing.actor} {doing.action}" for doing in self.meanwhile)
+        return f"{text} Meanwhile: {doings}." if doings else text
 
 
 UNEXPLAINED = frozenset(("blocked", "condition", "other", "active", "not_recorded", "no_launch"))
-"""Causes of a budget that tell no more than that nothing was seen to happen."""
+"""Causes of a budget that explain nothing."""
 
 
 @dataclass(frozen=True)
 class BudgetPart:
-    """Time of one cause."""
+    """The time of one cause."""
 
     cause: str
     title: str
@@ -122,7 +126,7 @@ class BudgetPart:
 
 @dataclass(frozen=True)
 class BudgetStep:
-    """A step of the range: its name, its event, and the time of each part of the budget in it, in their order."""
+    """A step of the range: its name, its event, and its time for each part of the budget, in the same order."""
 
     name: str
     row: int
@@ -131,11 +135,11 @@ class BudgetStep:
     times_ns: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Where the time of a range went, of whatever was waited for; the parts add up to the range.
+    """Where the time of one actor went in a range. The parts add up to the range, those of a step to the step.
 
-    ``tracks`` are those of what was waited for. The parts of a step add up to the step.
+    ``waited_for`` is the actor's title, ``tracks`` are its tracks.
     """
 
     waited_for: str
@@ -147,19 +151,20 @@ class Budget:
 
     @property
     def unexplained_ratio(self) -> float:
-        """Which part of the range was recorded without telling what it went to."""
+        """The part of the range without an explanation, 0–1."""
         unknown = sum(part.time_ns for part in self.parts if part.cause in UNEXPLAINED)
         return unknown / max(self.stop_ns - self.start_ns, 1)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The budget of a range and what stands out in it, most gain first; ``reason`` says why there is neither.
-    ``said`` are sentences about the range: what of the capture was left out, and why.
+    """The budget of a range and its findings, largest gain first; ``reason`` and ``remedy`` when there is neither.
+
+    ``notices`` are sentences about the range: what was left out of it, and why.
     """
 
     budget: Budget | None
     findings: tuple[Finding, ...] = ()
     reason: str = ""
-    remedy: str = field(default="")
-    said: tuple[str, ...] = ()
+    remedy: str = ""
+    notices: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Time of GPUs as segments: what runs on them, and what they wait for when nothing does."""
+"""The time of GPUs as segments: what runs on them, and what they wait for when idle."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from warpline.model.intervals import (
 Int64Array = npt.NDArray[np.int64]
 _COPIES = ("memcpy", "memset")
 _AT_ONCE = 1 << 18
-"""Stretches of work that are looked at together."""
+"""How many stretches of work are processed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class GpuTime:
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What occupied a GPU [n], by start: int64 capture ns, rows, and the place of its cause in `_ACTIVITIES`."""
+    """Work on a GPU [n], by start: int64 capture ns, rows, and the index of its cause in `_ACTIVITIES`."""
 
     start: Int64Array
     stop: Int64Array
@@ -59,25 +59,24 @@ class _Work:
     activity: npt.NDArray[np.int8]
 
     def take(self, index: npt.NDArray[np.generic] | slice) -> _Work:
-        """Some of it, by index, mask or slice."""
+        """A subset, by index, mask or slice."""
         return _Work(self.start[index], self.stop[index], self.row[index], self.activity[index])
 
 
 _ACTIVITIES = (Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY)
-"""Of what overlaps the first counts."""
+"""Of overlapping activities, the first in this order counts."""
 
 
 def gpu_time(view: View, gpu: Gpu, actor: int, tracked: npt.NDArray[np.bool_]) -> GpuTime:
-    """What a GPU does in the range: computation before communication before copies; idle time until the launch of what
-    comes next waits for the launching thread, then for the GPU itself. ``tracked`` tells of each thread whether its
-    time is known.
+    """The segments of a GPU: computation, then communication, then copies; idle time waits for the launching thread
+    until the next launch is done, then for the GPU itself. ``tracked`` marks threads whose time is known.
     """
     work = _work(view, gpu)
     busy_start, busy_stop = merge_intervals(work.start, work.stop)
     parts: list[Segments] = []
     threads: set[int] = set()
     count = len(busy_start)
-    # Some stretches of work at a time, each with the idle time before it.
+    # In batches of stretches, each with the idle time before it.
     for first in range(0, max(count, 1), _AT_ONCE):
         last = min(first + _AT_ONCE, count)
         low = int(busy_stop[first - 1]) if first else view.start_ns
@@ -107,7 +106,7 @@ def _work(view: View, gpu: Gpu) -> _Work:
                 else communication[events.name].astype(np.int8)
             )
             parts.append(_Work(events.start, events.stop, narrow(events.row), activity))
-    parts += _behind(view, gpu)
+    parts += _after_range(view, gpu)
     none = np.empty(0, np.int64)
     parts = parts or [_Work(none, none, none, none.astype(np.int8))]
     columns = [[getattr(part, item.name) for part in parts] for item in fields(_Work)]
@@ -118,20 +117,20 @@ def _work(view: View, gpu: Gpu) -> _Work:
     return work.take(times_in_order(work.start)[0])
 
 
-def _behind(view: View, gpu: Gpu) -> list[_Work]:
-    """The first event of each lane behind the range: what a GPU waits for that idles until the range ends."""
+def _after_range(view: View, gpu: Gpu) -> list[_Work]:
+    """The first event of each lane after the range: the GPU waits for it when idle at the end of the range."""
     if view.is_whole:
         return []
     events, lanes = view.capture.events, view.capture.lanes
     codes = [view.capture.kinds[kind].code for kind in GPU_KINDS if kind in view.capture.kinds]
-    found = []
+    next_rows = []
     for lane in np.flatnonzero(np.isin(np.asarray(lanes.track), list(gpu.tracks & view.tracks))).tolist():
         first, count = int(lanes.first[lane]), int(lanes.count[lane])
         end = view.stop_ns + view.capture.clock_offset_of_track(int(lanes.track[lane]))
         at = first + int(np.searchsorted(events.start[first : first + count], end, "left"))
         if at < first + count and int(events.kind[at]) in codes:
-            found.append(at)
-    rows = np.array(sorted(found), np.int64)
+            next_rows.append(at)
+    rows = np.array(sorted(next_rows), np.int64)
     start, stop = view.times_of(rows)
     return [_Work(start, stop, narrow(rows), np.zeros(len(rows), np.int8))]
 
@@ -146,9 +145,9 @@ def _busy(view: View, work: _Work, actor: int) -> Segments:
             continue
         own = work if wanted.all() else work.take(wanted)
         merged = merge_intervals(*clip_intervals(own.start, own.stop, view.start_ns, view.stop_ns))
-        left = subtract_intervals(*merged, *covered) if len(covered[0]) else merged
-        at = np.maximum(np.searchsorted(own.start, left[0], "right") - 1, 0)
-        parts.append(make_segments(actor, left[0], left[1], cause, row=own.row[at]))
+        exposed = subtract_intervals(*merged, *covered) if len(covered[0]) else merged
+        at = np.maximum(np.searchsorted(own.start, exposed[0], "right") - 1, 0)
+        parts.append(make_segments(actor, exposed[0], exposed[1], cause, row=own.row[at]))
         joined = [np.concatenate([a, b]) for a, b in zip(covered, merged, strict=True)]
         covered = merge_intervals(*joined)
     return join_segments(parts)
@@ -171,12 +170,12 @@ def _idle(
     following = work.row[place[before]]
     by_row = np.argsort(following, kind="stable")
     rows = following[by_row].astype(np.int64)
-    launched, of_thread, call_start, of_call = calls_of_rows(view, rows)
+    launched, launch_thread, call_start, launch_call = calls_of_rows(view, rows)
     own = by_row[search(rows, launched)]
     call, thread, done = np.full((3, len(before)), -1, np.int64)
-    call[own], thread[own] = of_call, of_thread
-    # Until the launching call is done the host has not done its part; some work starts even before.
-    done[own] = call_start + view.durations(of_call)
+    call[own], thread[own] = launch_call, launch_thread
+    # The wait for the CPU lasts until the launching call returns; some work starts even before.
+    done[own] = call_start + view.durations(launch_call)
     known = call >= 0
     start, stop = start[before], stop[before]
     middle = np.where(known, np.clip(done, start, stop), start)
@@ -202,7 +201,7 @@ _CALLS = (
 
 
 def with_calls(view: View, host: Segments) -> Segments:
-    """Running time of the host with calls that allocate, or load code, laid over it."""
+    """CPU segments overlaid with calls that allocate memory or load code."""
     if not view.has("cuda_api"):
         return host
     parts = []
@@ -213,8 +212,10 @@ def with_calls(view: View, host: Segments) -> Segments:
         events = view.events("cuda_api", named=wanted)
         thread = threads_of_tracks(view)[view.track_of(events.row)] if len(events) else events.row
         start, stop = np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns)
-        kept = np.flatnonzero((stop > start) & np.isin(thread, host.actor))
-        parts.append(make_segments(thread[kept], start[kept], stop[kept], cause, row=events.row[kept]))
+        inside = np.flatnonzero((stop > start) & np.isin(thread, host.actor))
+        parts.append(
+            make_segments(thread[inside], start[inside], stop[inside], cause, row=events.row[inside])
+        )
     if not parts:
         return host
     patch = _placed(_disjoint(join_segments(parts)), view, host)
@@ -222,7 +223,7 @@ def with_calls(view: View, host: Segments) -> Segments:
 
 
 def _placed(calls: Segments, view: View, host: Segments) -> Segments:
-    """Calls with the place that is known of their thread meanwhile: in the middle of them, else at their start."""
+    """Calls with the place of their thread in the middle of the call, else at its start."""
     index = Index(host, view.start_ns, view.stop_ns)
     place = np.full(len(calls), -1, np.int64)
     for moment in ((calls.start + calls.stop) // 2, calls.start):
@@ -231,19 +232,19 @@ def _placed(calls: Segments, view: View, host: Segments) -> Segments:
     return replace(calls, place=place)
 
 
-def with_synchronization(view: View, host: Segments, found: list[GpuTime]) -> Segments:
-    """Host time with the calls that wait for a GPU laid over it; what the GPU did last before their end ends them."""
+def with_synchronization(view: View, host: Segments, gpu_times: list[GpuTime]) -> Segments:
+    """CPU segments overlaid with calls that wait for a GPU; the GPU's last work before their end ends them."""
     wanted = matching_names(view.capture, SYNCHRONIZATION)
-    if not found or not wanted.any() or not view.has("cuda_api"):
+    if not gpu_times or not wanted.any() or not view.has("cuda_api"):
         return host
     events = view.events("cuda_api", named=wanted)
     thread = threads_of_tracks(view)[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     events, thread = events.take(thread >= 0), thread[thread >= 0]
-    by = _gpu_of_threads(view, found)[thread]
+    by = _gpu_of_threads(view, gpu_times)[thread]
     start, stop = np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns)
-    # Only while the GPU is busy is it what the call waits for; the rest of the call is the host's.
+    # A call waits for the GPU only while that is busy; the rest of the call is CPU time.
     parts = []
-    for time in found:
+    for time in gpu_times:
         own = np.flatnonzero((by == time.actor) & (stop > start))
         runs = np.flatnonzero(time.segments.cause >= Cause.COMPUTATION)
         busy = time.segments.take(runs[time.segments.cause[runs] != Cause.GPU_END])
@@ -265,8 +266,8 @@ def with_synchronization(view: View, host: Segments, found: list[GpuTime]) -> Se
 
 @dataclass(frozen=True, eq=False)
 class WaitingCalls:
-    """Calls that wait for a GPU [n], by thread and time: int64 thread, ``start``/``stop`` capture ns, and for how much
-    of that they waited; ``segment`` is the first of each.
+    """Calls that wait for a GPU [n], by thread and time: int64 thread, ``start``/``stop`` capture ns, how long they
+    waited, and the first segment of each.
     """
 
     thread: Int64Array
@@ -280,39 +281,39 @@ class WaitingCalls:
 
 
 def waiting_calls(segments: Segments) -> WaitingCalls:
-    """The calls that segments of waiting for a GPU are of, which are cut at borders of other things."""
-    found = np.flatnonzero(segments.cause == Cause.GPU)
-    thread, row = segments.actor[found].astype(np.int64), segments.row[found]
-    start, stop = segments.start[found], segments.stop[found]
-    is_first = np.ones(len(found), bool)
+    """The calls behind segments of waiting for a GPU; one call may be cut into several segments."""
+    waits = np.flatnonzero(segments.cause == Cause.GPU)
+    thread, row = segments.actor[waits].astype(np.int64), segments.row[waits]
+    start, stop = segments.start[waits], segments.stop[waits]
+    is_first = np.ones(len(waits), bool)
     is_first[1:] = (thread[1:] != thread[:-1]) | (row[1:] != row[:-1])
     is_first[1:] |= (row[1:] < 0) & (start[1:] > stop[:-1])
     first = np.flatnonzero(is_first)
     waited = np.add.reduceat(stop - start, first) if len(first) else start
-    last = np.append(first[1:], len(found)) - 1
-    return WaitingCalls(thread[first], start[first], stop[last] if len(first) else stop, waited, found[first])
+    last = np.append(first[1:], len(waits)) - 1
+    return WaitingCalls(thread[first], start[first], stop[last] if len(first) else stop, waited, waits[first])
 
 
-def _disjoint(found: Segments) -> Segments:
-    """Without those that lie in one before them (a driver's call in that of the runtime)."""
-    if not len(found):
-        return found
-    span = int(found.stop.max()) - int(found.start.min()) + 1
-    base = found.actor.astype(np.int64) * span - int(found.start.min())
-    reach = np.maximum.accumulate(found.stop + base)
-    first = np.ones(len(found), bool)
-    first[1:] = found.start[1:] + base[1:] >= reach[:-1]
-    return found.take(first)
+def _disjoint(calls: Segments) -> Segments:
+    """The outermost calls only (a driver's call lies in that of the runtime)."""
+    if not len(calls):
+        return calls
+    span = int(calls.stop.max()) - int(calls.start.min()) + 1
+    base = calls.actor.astype(np.int64) * span - int(calls.start.min())
+    reach = np.maximum.accumulate(calls.stop + base)
+    first = np.ones(len(calls), bool)
+    first[1:] = calls.start[1:] + base[1:] >= reach[:-1]
+    return calls.take(first)
 
 
-def _gpu_of_threads(view: View, found: list[GpuTime]) -> Int64Array:
-    """For each thread the actor of the GPU it launches on, else one of its process; −1 for none."""
+def _gpu_of_threads(view: View, gpu_times: list[GpuTime]) -> Int64Array:
+    """For each thread, the actor of the GPU it launches on, else of one its process uses; −1 for none."""
     by = np.full(len(view.capture.threads) + 1, -1, np.int64)
-    for time in found:
+    for time in gpu_times:
         processes = {view.capture.threads[thread].process for thread in time.threads}
         for index, thread in enumerate(view.capture.threads):
             if thread.process in processes and by[index] < 0:
                 by[index] = time.actor
-    for time in found:
+    for time in gpu_times:
         by[sorted(time.threads)] = time.actor
     return by

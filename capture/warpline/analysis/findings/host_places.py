@@ -1,4 +1,4 @@
-"""Which operator and line of Python a thread was in at some moments, where a profiler recorded them as events."""
+"""Finds the operator and Python line a thread was in, where a profiler recorded them as events."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from warpline.analysis.structure.gpu_gaps import DATA_LOADING
 
 Int64Array = npt.NDArray[np.int64]
 MOMENTS = 1024
-"""So many moments tell what a thread did."""
+"""How many moments are looked up to find the usual place of a thread."""
 _KINETO = re.compile(r"^(?P<file>.+\.py)\((?P<line>\d+)\): (?P<function>.+)$")
 _KINDS = ("operator", "range", "phase", "python", "cuda_api", "other")
 _CALLERS = 24
-"""So far up is looked for a line of the user's own."""
+"""How many callers are searched for a line of the user's code."""
 
 
 class Usual(NamedTuple):
-    """Where a thread was at most of some moments, and the event that says so (−1: none does); the part of the moments
-    of which anything is known, and the part at which it was there.
+    """The most frequent place of a thread at some moments, and the event that shows it (−1: none).
+
+    ``known`` is the share of the moments with any known place, ``share`` that of this place.
     """
 
     where: Where
     row: int
     known: float
-    there: float
+    share: float
 
 
 def moments_in(start: Int64Array, stop: Int64Array) -> Int64Array:
-    """Moments spread evenly over the time of sorted disjoint stretches; at most `MOMENTS`."""
+    """At most `MOMENTS` moments, spread evenly over sorted disjoint stretches."""
     ends = stop - start
     total = int(ends.sum())
     if not total:
@@ -49,7 +50,7 @@ def moments_in(start: Int64Array, stop: Int64Array) -> Int64Array:
 
 
 def usual_call(view: View, thread: int, times: Int64Array) -> tuple[str, float]:
-    """The call of CUDA that a thread was in at most of some moments, and at what part of them; empty for none."""
+    """The most frequent CUDA call of a thread at some moments, and its share of them; empty for none."""
     rows = enclosing_of_calls(view, np.full(len(times), thread, np.int64), times, ("cuda_api",))
     names, counts = np.unique(view.names(rows[rows >= 0]), return_counts=True)
     if not len(names):
@@ -59,10 +60,7 @@ def usual_call(view: View, thread: int, times: Int64Array) -> tuple[str, float]:
 
 
 def usual_place(view: View, thread: int, times: Int64Array) -> Usual:
-    """Where a thread was at most of some moments.
-
-    An operator, or what a range calls itself, and the innermost line of the user's own code around it.
-    """
+    """The most frequent place of a thread: an operator or range, and the innermost user line around it."""
     if not len(times):
         return Usual(Where(), -1, 0.0, 0.0)
     threads = np.full(len(times), thread, np.int64)
@@ -78,15 +76,15 @@ def usual_place(view: View, thread: int, times: Int64Array) -> Usual:
     for row, operator, count in _counted(rows[known], named[known]):
         key = row
         if key not in wheres:
-            wheres[key] = _of_python(view, row) if _is_python(view, row) else Where()
+            wheres[key] = _python_place(view, row) if _is_python(view, row) else Where()
         place = wheres[key]
         name = view.capture.strings[int(view.names(np.array([operator]))[0])] if operator >= 0 else ""
         if name.startswith("ProfilerStep") or (DATA_LOADING.search(name) and place.function):
             name = ""
-        place = Where(place.file, place.line, place.function, operator=name)
+        place = Where(file=place.file, line=place.line, function=place.function, operator=name)
         counts[place] = counts.get(place, 0) + count
         shown.setdefault(place, row)
-    best = max(counts, key=lambda one: counts[one])
+    best = max(counts, key=lambda place: counts[place])
     return Usual(best, shown[best], float(known.mean()), counts[best] / len(times))
 
 
@@ -100,17 +98,17 @@ def _is_python(view: View, row: int) -> bool:
     return table is not None and int(view.capture.events.kind[row]) == table.code
 
 
-def _of_python(view: View, row: int) -> Where:
-    """The innermost of the calls around an event (itself included) that is the user's own; else the innermost line."""
+def _python_place(view: View, row: int) -> Where:
+    """The innermost user line among an event and its callers, else the innermost line of any code."""
     first: Where | None = None
     at: int | None = row
     for _ in range(_CALLERS):
         if at is None or at < 0:
             break
-        found = _KINETO.match(view.capture.strings[int(view.names(np.array([at]))[0])])
-        if found is not None:
-            where = Where(found["file"], int(found["line"]), found["function"])
-            if not is_library(found["file"]) and not found["file"].startswith(("torch/", "<")):
+        match = _KINETO.match(view.capture.strings[int(view.names(np.array([at]))[0])])
+        if match is not None:
+            where = Where(file=match["file"], line=int(match["line"]), function=match["function"])
+            if not is_library(match["file"]) and not match["file"].startswith(("torch/", "<")):
                 return where
             first = first or where
         at = view.capture.parent_of_row(at)

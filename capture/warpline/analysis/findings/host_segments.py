@@ -1,4 +1,4 @@
-"""Time of threads as segments: states where they were recorded, else from the first event of a thread to its last."""
+"""The time of threads as segments: from recorded states, else from the first to the last event of a thread."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from warpline.model.waits import OWN_THREAD
 
 Int64Array = npt.NDArray[np.int64]
 _CHILD_ENDS_NS = 5_000_000
-"""A wait for a child may end this long before the last that is known of the child."""
+"""A wait for a child may end this long before the child's last recorded state."""
 _HIDDEN_NS = 20_000
-"""Between two events of a thread it may do so long what was not recorded."""
+"""Shorter gaps between two events of a thread count as running."""
 _SAMPLE_NS = 25_000_000
-"""A sample tells of what runs up to this long before and after it."""
+"""A sample explains running time up to this far away."""
 
 
 def host_segments(threads: Threads) -> Segments:
-    """All threads but Warpline's own."""
+    """The segments of all threads except Warpline's own."""
     view = threads.view
     wanted = np.array(
         [i for i, thread in enumerate(view.capture.threads) if thread.name != OWN_THREAD], np.int64
@@ -45,23 +45,23 @@ def host_segments(threads: Threads) -> Segments:
     parts: list[Segments] = []
     ends: dict[int, int] = {}
     for part in threads.parts() if threads.has_states else ():
-        found = _of_states(part)
+        states = _state_segments(part)
         ends |= _ends(part)
-        own = np.intersect1d(found.actor, wanted)
-        parts.append(_tiled(threads, found.take(one_of(found.actor, wanted)), own))
+        own = np.intersect1d(states.actor, wanted)
+        parts.append(_tiled(threads, states.take(one_of(states.actor, wanted)), own))
     rest = np.setdiff1d(wanted, [*ends])
-    parts.append(_tiled(threads, _of_events(view, rest), rest))
+    parts.append(_tiled(threads, _event_segments(view, rest), rest))
     joined = join_segments([chain_segments(parts)])
     return _with_births(threads, _with_children(threads, joined, ends))
 
 
-def _tiled(threads: Threads, found: Segments, own: IntArray) -> Segments:
-    """Segments of some threads that fill the range, with the places that were sampled."""
+def _tiled(threads: Threads, segments: Segments, own: IntArray) -> Segments:
+    """Segments of some threads, extended to fill the range, with sampled places."""
     view = threads.view
-    return _with_samples(threads, tile(found, own, view.start_ns, view.stop_ns))
+    return _with_samples(threads, tile(segments, own, view.start_ns, view.stop_ns))
 
 
-def _of_states(threads: Threads) -> Segments:
+def _state_segments(threads: Threads) -> Segments:
     activity = threads.activity
     cause = np.full(len(activity), int(Cause.RUNNING), np.int8)
     cause[activity.state == RUNNABLE] = Cause.RUNNABLE
@@ -73,9 +73,9 @@ def _of_states(threads: Threads) -> Segments:
     at = threads.calls_around(waits)
     if len(threads.calls.by):
         by[blocked] = np.where(at >= 0, threads.calls.by[np.maximum(at, 0)], NOBODY)
-    # Who wakes one that waits for a child need not be the child: that is found in all threads, where no call tells.
-    untold = (by[blocked] == NOBODY) & (kind != Cause.CHILD)
-    by[blocked] = np.where(untold, threads.woken_by(waits), by[blocked])
+    # The thread that wakes a parent need not be its child, so `_with_children` looks for the child.
+    is_unknown = (by[blocked] == NOBODY) & (kind != Cause.CHILD)
+    by[blocked] = np.where(is_unknown, threads.woken_by(waits), by[blocked])
     by[by == activity.thread] = NOBODY
     by[cause >= Cause.RUNNABLE] = NOBODY
     return make_segments(
@@ -84,18 +84,18 @@ def _of_states(threads: Threads) -> Segments:
 
 
 def _with_children(threads: Threads, segments: Segments, ends: dict[int, int]) -> Segments:
-    """Waits for children, with the child that ended each, where the call did not tell."""
+    """The segments with the child that ended each wait for a child, where the call did not record it."""
     waits = np.flatnonzero((segments.cause == Cause.CHILD) & (segments.by == NOBODY))
     if not len(waits):
         return segments
     by = segments.by.copy()
-    found = _children_of(threads, segments.take(waits), ends)
-    by[waits] = np.where(found == segments.actor[waits], NOBODY, found)
+    children = _children_of(threads, segments.take(waits), ends)
+    by[waits] = np.where(children == segments.actor[waits], NOBODY, children)
     return replace(segments, by=by)
 
 
 def _refined(threads: Threads, wait: IntArray, stack: IntArray) -> Int64Array:
-    """Kinds of waits, as the stacks tell them."""
+    """Kinds of waits, refined by their stacks."""
     keys, inverse = distinct((stack.astype(np.int64) + 1) * 256 + wait)
     frames = threads.view.capture.stack_frames
     kinds = [refine(key % 256, frames(key // 256 - 1)) if key >= 256 else key for key in keys.tolist()]
@@ -103,12 +103,12 @@ def _refined(threads: Threads, wait: IntArray, stack: IntArray) -> Int64Array:
 
 
 def _children_of(threads: Threads, waits: Segments, ends: dict[int, int]) -> Int64Array:
-    """For waits for children: the main thread of the child that ended last before the wait did, and not before it."""
+    """For each wait for a child, the main thread of the child that ended last during the wait."""
     capture = threads.view.capture
     thread, start, stop = waits.actor, waits.start, waits.stop
     by = np.full(len(thread), NOBODY, np.int64)
-    for one in np.unique(thread).tolist():
-        pid = capture.processes[capture.threads[one].process].pid
+    for parent in np.unique(thread).tolist():
+        pid = capture.processes[capture.threads[parent].process].pid
         children = [
             (ends[index], index)
             for index, known in enumerate(capture.threads)
@@ -117,14 +117,14 @@ def _children_of(threads: Threads, waits: Segments, ends: dict[int, int]) -> Int
             and capture.processes[known.process].pid == known.tid
             and index in ends
         ]
-        here = np.flatnonzero(thread == one)
+        here = np.flatnonzero(thread == parent)
         if children:
             times = np.array(sorted(children), np.int64)
             at = np.searchsorted(times[:, 0], stop[here] + _CHILD_ENDS_NS, "right") - 1
-            # One that was gone when the wait began is not what was waited for: that still lives, and was not told.
+            # A child that ended before the wait is not the one waited for; that one was not recorded.
             last, first = times[np.maximum(at, 0)], times[0]
-            found = np.where(last[:, 0] >= start[here] - _CHILD_ENDS_NS, last[:, 1], NOBODY)
-            by[here] = np.where(at >= 0, found, first[1])
+            ended = np.where(last[:, 0] >= start[here] - _CHILD_ENDS_NS, last[:, 1], NOBODY)
+            by[here] = np.where(at >= 0, ended, first[1])
     return by
 
 
@@ -135,15 +135,15 @@ def _ends(threads: Threads) -> dict[int, int]:
     return dict(zip(activity.thread[last].tolist(), activity.stop[last].tolist(), strict=True))
 
 
-def _of_events(view: View, threads: Int64Array) -> Segments:
-    """Threads without states run while something of theirs was recorded. Between that, the main thread of a process
-    runs something that was not recorded, and others wait for it.
+def _event_segments(view: View, threads: Int64Array) -> Segments:
+    """Threads without states: they run during their events. Between events, the main thread of a process runs
+    unrecorded code, and other threads wait for it.
     """
     spans: dict[int, tuple[Int64Array, Int64Array]] = {}
     counts: dict[int, int] = {}
     for thread in threads.tolist():
         tracks = [t.index for t in view.capture.tracks if t.thread == thread and t.device is None]
-        # Lane by lane: each is sorted, and what lies close together is one stretch already.
+        # Lane by lane: each is sorted, and close events merge into one stretch.
         lanes = [
             (merge_intervals(lane.start, lane.stop + _HIDDEN_NS), len(lane.row))
             for track in tracks
@@ -169,24 +169,24 @@ def _of_events(view: View, threads: Int64Array) -> Segments:
 
 
 def _mains_of(view: View, mains: frozenset[int]) -> dict[int, int]:
-    """The main thread of each process that has one among some threads."""
+    """The main thread of each process, among some threads."""
     return {view.capture.threads[thread].process: thread for thread in sorted(mains, reverse=True)}
 
 
 def _main_threads(view: View, counts: dict[int, int]) -> frozenset[int]:
-    """Of each process the thread that is called like it, else the one with most events."""
+    """For each process, the thread whose tid is its pid, else the one with most events."""
     capture = view.capture
-    found: dict[int, int] = {}
-    for thread in sorted(counts, key=lambda one: -counts[one]):
+    mains: dict[int, int] = {}
+    for thread in sorted(counts, key=lambda thread: -counts[thread]):
         known = capture.threads[thread]
         if known.tid == capture.processes[known.process].pid:
-            found[known.process] = thread
-        found.setdefault(known.process, thread)
-    return frozenset(found.values())
+            mains[known.process] = thread
+        mains.setdefault(known.process, thread)
+    return frozenset(mains.values())
 
 
 def _with_samples(threads: Threads, segments: Segments) -> Segments:
-    """What runs, cut half-way between samples of its stack, each part with the place of the sample it is nearest to."""
+    """Running segments cut half-way between stack samples; each part gets the place of its nearest sample."""
     view = threads.view
     actor, time, stack = threads.samples
     if not len(actor) or not len(segments):
@@ -210,30 +210,30 @@ def _with_samples(threads: Threads, segments: Segments) -> Segments:
     place = segments.place.copy()
     place[running[known]] = stack[nearest[known]]
     stacks = np.unique(stack)
-    importing = stacks[[is_importing(view.capture.stack_frames(one)) for one in stacks.tolist()]]
+    importing = stacks[[is_importing(view.capture.stack_frames(code)) for code in stacks.tolist()]]
     cause = segments.cause.copy()
     cause[(cause == Cause.RUNNING) & np.isin(place, importing)] = Cause.IMPORTING
-    return Segments(segments.actor, segments.start, segments.stop, cause, segments.by, place, segments.row)
+    return replace(segments, cause=cause, place=place)
 
 
-def _nearest(actor: Int64Array, time: Int64Array, of: Int64Array, moment: Int64Array) -> Int64Array:
-    """The sample nearest to each moment of an actor, −1 where there is none close by."""
+def _nearest(actor: Int64Array, time: Int64Array, wanted: Int64Array, moment: Int64Array) -> Int64Array:
+    """The sample of actor ``wanted`` nearest to each moment; −1 without one close by."""
     origin = int(time.min())
     span = max(int(time.max()), int(moment.max(initial=origin))) - origin + 1
     keys = actor * span + (time - origin)
-    after = np.searchsorted(keys, of.astype(np.int64) * span + np.maximum(moment - origin, 0))
-    best = np.full(len(of), -1, np.int64)
-    distance = np.full(len(of), _SAMPLE_NS, np.int64)
+    after = np.searchsorted(keys, wanted.astype(np.int64) * span + np.maximum(moment - origin, 0))
+    best = np.full(len(wanted), -1, np.int64)
+    distance = np.full(len(wanted), _SAMPLE_NS, np.int64)
     for candidate in (after - 1, after):
         safe = np.clip(candidate, 0, len(actor) - 1)
         far = np.abs(time[safe] - moment)
-        closer = (candidate >= 0) & (candidate < len(actor)) & (actor[safe] == of) & (far < distance)
+        closer = (candidate >= 0) & (candidate < len(actor)) & (actor[safe] == wanted) & (far < distance)
         best[closer], distance[closer] = safe[closer], far[closer]
     return best
 
 
 def _with_births(threads: Threads, segments: Segments) -> Segments:
-    """What was not recorded before a thread began was a wait for who made it, where only one can have."""
+    """Time before a thread began counts as waiting for its creator, where only one thread can be that."""
     capture = threads.view.capture
     first = np.flatnonzero(np.insert(segments.actor[1:] != segments.actor[:-1], 0, True)[: len(segments)])
     born = first[(segments.cause[first] == Cause.NOT_RECORDED)]
@@ -245,6 +245,4 @@ def _with_births(threads: Threads, segments: Segments) -> Segments:
         maker = mains.get(process.pid if thread.tid != process.pid else process.parent_pid or -1)
         if maker is not None and maker != int(segments.actor[place]):
             by[place] = maker
-    return Segments(
-        segments.actor, segments.start, segments.stop, segments.cause, by, segments.place, segments.row
-    )
+    return replace(segments, by=by)

@@ -1,4 +1,4 @@
-"""Who recorded a capture, and so what can be done to learn more of the same program."""
+"""How a capture came about, and which recording would show more of the same program."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _LINES = ("cpu", "osrt", "python")
-"""Sources that tell what a thread did, and on which line."""
-_TELLS_LINES = {
-    "torch": english("profile(with_stack=True) of PyTorch, or warpline record, tells the line"),
-    "ascend": english("profile(with_stack=True) of torch_npu, or warpline record, tells the line"),
-    "nsys": english("nsys profile --python-sampling=true, or warpline record, tells the line"),
-    "nsys-hdf5": english("nsys profile --python-sampling=true, or warpline record, tells the line"),
+"""Sources that record what a thread did and on which line."""
+_LINE_TEXTS = {
+    "torch": english("To see the line, use PyTorch's profile(with_stack=True) or warpline record."),
+    "ascend": english("To see the line, use torch_npu's profile(with_stack=True) or warpline record."),
+    "nsys": english("To see the line, use nsys profile --python-sampling=true or warpline record."),
+    "nsys-hdf5": english("To see the line, use nsys profile --python-sampling=true or warpline record."),
 }
-_TELLS_WAITS = {
-    "nsys": english("nsys profile --trace=osrt, or warpline record, tells what threads wait for"),
-    "nsys-hdf5": english("nsys profile --trace=osrt, or warpline record, tells what threads wait for"),
+_WAIT_TEXTS = {
+    "nsys": english("To see what threads wait for, use nsys profile --trace=osrt or warpline record."),
+    "nsys-hdf5": english("To see what threads wait for, use nsys profile --trace=osrt or warpline record."),
 }
 
 
@@ -34,7 +34,7 @@ class Origin(Enum):
 
 
 def origin(capture: Capture) -> Origin:
-    """Whether Warpline started the program, attached to it, or read what another profiler had recorded."""
+    """Whether Warpline started the program, attached to it, or imported another profiler's file."""
     recording = capture.meta.get("recording")
     if not isinstance(recording, Mapping):
         return Origin.IMPORTED
@@ -42,34 +42,36 @@ def origin(capture: Capture) -> Origin:
 
 
 def for_lines(capture: Capture) -> str:
-    """What would tell on which line something happened; empty where all that there is was recorded."""
-    came = origin(capture)
-    if came is Origin.IMPORTED:
+    """How to record the code line; empty when every source for it was on."""
+    source = origin(capture)
+    if source is Origin.IMPORTED:
         if {"python", "sample"} & set(capture.kinds):
             return ""
-        return _of_format(capture, _TELLS_LINES, english("warpline record tells the line"))
-    missing = _not_recorded(capture, _LINES if came is Origin.RECORDED else ("cpu", "python"))
-    return _with_sources(missing)
+        return _of_format(capture, _LINE_TEXTS, english("To see the line, use warpline record."))
+    missing = _not_recorded(capture, _LINES if source is Origin.RECORDED else ("cpu", "python"))
+    if not missing:
+        return ""
+    return english("To see the line, record with --trace {sources}.", sources=",".join(missing))
 
 
 def for_waits(capture: Capture) -> str:
-    """What would tell why threads are blocked; empty where all that there is was recorded."""
-    came = origin(capture)
-    if came is Origin.ATTACHED:
-        return english("who attaches does not see reasons of waits: start the program with warpline record")
-    if came is Origin.IMPORTED:
-        return _of_format(capture, _TELLS_WAITS, english("warpline record tells what threads wait for"))
-    return _with_sources(_not_recorded(capture, ("osrt",)))
-
-
-def _with_sources(missing: list[str]) -> str:
-    return english("record with --trace {sources}", sources=",".join(missing)) if missing else ""
+    """How to record why threads are blocked; empty when every source for it was on."""
+    source = origin(capture)
+    if source is Origin.ATTACHED:
+        return english(
+            "To see what threads wait for, start the program with warpline record instead of attaching."
+        )
+    if source is Origin.IMPORTED:
+        return _of_format(capture, _WAIT_TEXTS, english("To see what threads wait for, use warpline record."))
+    if not _not_recorded(capture, ("osrt",)):
+        return ""
+    return english("To see what threads wait for, record with --trace {sources}.", sources="osrt")
 
 
 def _not_recorded(capture: Capture, wanted: tuple[str, ...]) -> list[str]:
-    """Which sources were not asked for, by their words of ``--trace``."""
-    asked = capture.meta["recording"].get("trace")
-    return [name for name in wanted if name not in asked] if isinstance(asked, list) else []
+    """The sources, by their ``--trace`` names, that the recording left out."""
+    traced = capture.meta["recording"].get("trace")
+    return [name for name in wanted if name not in traced] if isinstance(traced, list) else []
 
 
 def _of_format(capture: Capture, texts: Mapping[str, str], otherwise: str) -> str:

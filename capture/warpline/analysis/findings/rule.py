@@ -1,7 +1,7 @@
-"""What finds findings: a rule, and the registry of all there are.
+"""Rules, which produce findings, and their registry.
 
-Rules are the ``rules`` of the modules in ``catalogue``; installed distributions add theirs by the entry-point group
-``warpline.findings``: a name and a `Rule`.
+Built-in rules are the ``rules`` of the modules in ``catalogue``. Installed distributions add theirs as entry points of
+the group ``warpline.findings``, each a name and a `Rule`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ ENTRY_POINT_GROUP = "warpline.findings"
 
 @dataclass(frozen=True)
 class Rule:
-    """``name`` is what it is known by, ``group`` the part of the catalogue; ``find`` gives findings of a case. Rules of
-    one budget's causes never claim the same time: each takes pieces of its own categories.
+    """A named rule in a ``group`` of the catalogue; ``find`` yields the findings of a case.
+
+    Two rules never claim the same time of the budget: each takes the pieces of its own categories.
     """
 
     name: str
@@ -33,32 +34,32 @@ class Rule:
 
 @lru_cache(maxsize=1)
 def builtin_rules() -> tuple[Rule, ...]:
-    """Those of the catalogue, by name."""
+    """The rules of the catalogue, sorted by name."""
     package = importlib.import_module("warpline.analysis.findings.catalogue")
-    found: list[Rule] = []
+    rules: list[Rule] = []
     for module in pkgutil.iter_modules(package.__path__):
         loaded = importlib.import_module(f"{package.__name__}.{module.name}")
-        found += [rule for rule in getattr(loaded, "rules", ()) if isinstance(rule, Rule)]
-    return tuple(sorted(found, key=lambda rule: rule.name))
+        rules += [rule for rule in getattr(loaded, "rules", ()) if isinstance(rule, Rule)]
+    return tuple(sorted(rules, key=lambda rule: rule.name))
 
 
 def all_rules() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Every rule, built-in ones first, and a sentence for each that is installed and cannot be had.
+    """All rules, built-in ones first, and a sentence for each installed one that cannot be loaded.
 
-    One that is installed never replaces a built-in one.
+    An installed rule never replaces a built-in one.
     """
-    found = list(builtin_rules())
-    names = {rule.name for rule in found}
-    said: list[str] = []
+    rules = list(builtin_rules())
+    names = {rule.name for rule in rules}
+    errors: list[str] = []
     for point in plugins.entry_points(ENTRY_POINT_GROUP):
         try:
             rule = point.load()
-            reason = "" if isinstance(rule, Rule) else english("it is no Rule")
-        # Whatever somebody else's module does when it is imported, the other rules are there.
+            reason = "" if isinstance(rule, Rule) else english("it is not a Rule")
+        # Another distribution's module may raise anything when it is imported.
         except Exception as error:
             reason = str(error) or type(error).__name__
         if reason:
-            said.append(
+            errors.append(
                 english(
                     "rule {name} cannot be loaded from {value}: {reason}",
                     name=point.name,
@@ -68,5 +69,5 @@ def all_rules() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
             )
         elif rule.name not in names:
             names.add(rule.name)
-            found.append(rule)
-    return tuple(found), tuple(said)
+            rules.append(rule)
+    return tuple(rules), tuple(errors)

@@ -1,4 +1,4 @@
-"""Which range a diagnosis is about, and whose time: what of a capture is steady, and what is waited for."""
+"""Chooses the range of a diagnosis and the actor whose time it explains."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from warpline.model.waits import OWN_THREAD
 
 Int64Array = npt.NDArray[np.int64]
 _FEWEST_STEPS = 3
-"""Of fewer none can be told to be warm-up."""
+"""With fewer steps, none counts as warm-up."""
 _WARMER = 1.3
-"""Steps at the beginning that are longer by this factor than later ones are warm-up."""
+"""First steps longer than later ones by this factor are warm-up."""
 
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """Whose time it is: a GPU, or a thread by its index in the capture; ``tracks`` are its own."""
+    """The actor whose time is explained: a GPU, or a thread by its index in the capture; with its tracks."""
 
     title: str
     gpu: Gpu | None
@@ -36,70 +36,67 @@ class WaitedFor:
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The range as a view, its steps (none where there are none), what of the capture was left out, and the first steps
-    among that.
-    """
+    """The range as a view, its steps (maybe none), notices about what was left out, and the warm-up steps."""
 
     view: View
     steps: Steps
-    said: tuple[str, ...]
+    notices: tuple[str, ...]
     first: Steps | None = None
 
 
-def find_target(view: View, of: str | None = None) -> WaitedFor | None:
-    """What is waited for: the busiest GPU, else the program's main thread, else the thread most is known of; or what
-    the user chose by the URI of a track. None when nothing has time of its own.
+def find_target(view: View, uri: str | None = None) -> WaitedFor | None:
+    """The busiest GPU, else the main thread, else the thread with most events; or the one with the track ``uri``.
 
-    Raises UsageError when the URI names no thread, GPU, stream or rank.
+    None when nothing was recorded. Raises UsageError when the URI names no thread, GPU, stream or rank.
     """
-    if of is not None:
-        return _chosen(view, of)
+    if uri is not None:
+        return _target_of_uri(view, uri)
     if view.has(*GPU_KINDS):
-        found = gpus(view)
-        if len(found) == 1:
-            return _of_gpu(found[0])
-        if found:
-            busy = [int(activity_combinations(view, gpu)[1:].sum()) for gpu in found]
-            return _of_gpu(found[int(np.argmax(busy))])
+        active = gpus(view)
+        if len(active) == 1:
+            return _gpu_target(active[0])
+        if active:
+            busy = [int(activity_combinations(view, gpu)[1:].sum()) for gpu in active]
+            return _gpu_target(active[int(np.argmax(busy))])
     thread = main_thread(view)
-    return None if thread is None else of_thread(view, thread)
+    return None if thread is None else thread_target(view, thread)
 
 
-def of_thread(view: View, thread: int) -> WaitedFor:
-    """A thread as what is waited for."""
+def thread_target(view: View, thread: int) -> WaitedFor:
+    """A thread as the target."""
     known = view.capture.threads[thread]
     title = f"{known.name} ({known.tid})" if known.name else f"Thread {known.tid}"
     tracks = tuple(t.index for t in view.capture.tracks if t.thread == thread and t.device is None)
     return WaitedFor(title, None, thread, tracks)
 
 
-def _of_gpu(gpu: Gpu) -> WaitedFor:
+def _gpu_target(gpu: Gpu) -> WaitedFor:
     return WaitedFor(gpu.title, gpu, None, tuple(sorted(gpu.tracks)))
 
 
-def _chosen(view: View, of: str) -> WaitedFor:
+def _target_of_uri(view: View, uri: str) -> WaitedFor:
     try:
-        track = view.capture.track(of)
+        track = view.capture.track(uri)
     except KeyError:
-        raise UsageError(tr("no track {uri!r}; warpline info --json lists them", uri=of)) from None
+        raise UsageError(tr("no track {uri!r}; warpline info --json lists them", uri=uri)) from None
     if track.thread is not None and track.device is None:
-        return of_thread(view, track.thread)
+        return thread_target(view, track.thread)
     if track.device is not None:
-        found = [gpu for gpu in gpus(view) if track.index in gpu.tracks]
-        if track.stream is not None and found:
-            gpu = found[0]
+        matches = [gpu for gpu in gpus(view) if track.index in gpu.tracks]
+        if track.stream is not None and matches:
+            gpu = matches[0]
             title = f"{gpu.title} · {track.title or track.uri}"
-            return _of_gpu(Gpu(gpu.device, gpu.rank, title, frozenset([track.index])))
-        if found:
-            return _of_gpu(found[0])
+            return _gpu_target(Gpu(gpu.device, gpu.rank, title, frozenset([track.index])))
+        if matches:
+            return _gpu_target(matches[0])
     inside = view.other(type(view.selection)(tracks=frozenset([track.index])))
-    found = gpus(inside)
-    if found:
-        return _of_gpu(found[0])
+    matches = gpus(inside)
+    if matches:
+        return _gpu_target(matches[0])
     thread = next((t.thread for t in _below(view, track) if t.thread is not None), None)
     if thread is None:
-        raise UsageError(tr("{uri}: no thread, GPU, stream or rank, whose time could be told", uri=of))
-    return of_thread(view, thread)
+        raise UsageError(tr("{uri} is not a thread, GPU, stream or rank with recorded activity", uri=uri))
+    return thread_target(view, thread)
 
 
 def _below(view: View, track: Track) -> list[Track]:
@@ -107,13 +104,19 @@ def _below(view: View, track: Track) -> list[Track]:
 
 
 def main_thread(view: View) -> int | None:
-    """The first thread of the first process that did something; else the one with most events."""
+    """The main thread of the first process, else the thread with most events; None without events."""
     capture = view.capture
     counts = np.zeros(len(capture.threads) + 1, np.int64)
     lanes = capture.lanes
-    of_track = np.array([-1 if t.thread is None else t.thread for t in capture.tracks] or [-1], np.int64)
+    thread_of_track = np.array(
+        [-1 if t.thread is None else t.thread for t in capture.tracks] or [-1], np.int64
+    )
     own = [i for i, thread in enumerate(capture.threads) if thread.name == OWN_THREAD]
-    thread = of_track[np.asarray(lanes.track).astype(np.int64)] if len(lanes.track) else np.empty(0, np.int64)
+    thread = (
+        thread_of_track[np.asarray(lanes.track).astype(np.int64)]
+        if len(lanes.track)
+        else np.empty(0, np.int64)
+    )
     np.add.at(counts, thread, np.asarray(lanes.count).astype(np.int64))
     counts[-1] = 0
     counts[own] = 0
@@ -124,10 +127,10 @@ def main_thread(view: View) -> int | None:
 
 
 def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
-    """The selected range; where none is selected the steady steps, and without steps the whole."""
+    """The selected range; without a selection the steady steps; without steps the whole capture."""
     steps = _own_steps(view, target, find_steps(view, options))
     if target.gpu is not None and len(steps):
-        # A host that runs ahead is done with a step before the GPU is.
+        # A CPU that runs ahead finishes a step before the GPU does.
         begins, ends = device_windows(view, steps, np.arange(len(steps)))
         steps = replace(steps, start=begins, stop=ends)
     if not view.is_whole:
@@ -136,12 +139,13 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
     if not len(steps):
         return Scope(view, steps, ())
     first = warm_up(steps.stop - steps.start)
-    said = []
+    notices = []
     if first:
-        said.append(
+        notices.append(
             english_n(
-                "The first step is warm-up and left out: {length}, later ones {usual} in the median.",
-                "The first {count} steps are warm-up and left out: up to {length}, later ones {usual} in the median.",
+                "The first step is left out as warm-up: it takes {length}, later ones {usual} (median).",
+                "The first {count} steps are left out as warm-up: they take up to {length}, later ones {usual} "
+                "(median).",
                 first,
                 length=format_duration(int((steps.stop - steps.start)[:first].max())),
                 usual=format_duration(int(np.median((steps.stop - steps.start)[first:]))),
@@ -153,12 +157,14 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
         (start - view.start_ns if not first else int(steps.start[0]) - view.start_ns) + view.stop_ns - stop
     )
     if outside > (view.stop_ns - view.start_ns) // 100:
-        said.append(english("{time} before and after the steps are left out.", time=format_duration(outside)))
-    return Scope(view.restrict(start, stop), steady, tuple(said), _take(steps, np.arange(first)))
+        notices.append(
+            english("{time} before and after the steps is left out.", time=format_duration(outside))
+        )
+    return Scope(view.restrict(start, stop), steady, tuple(notices), _take(steps, np.arange(first)))
 
 
 def warm_up(duration: Int64Array) -> int:
-    """How many of the first steps are far longer than later ones; never more than half of them."""
+    """How many of the first steps are warm-up, much longer than later ones; at most half of all."""
     if len(duration) < _FEWEST_STEPS:
         return 0
     usual = float(np.median(duration[len(duration) // 3 :]))
@@ -167,7 +173,7 @@ def warm_up(duration: Int64Array) -> int:
 
 
 def _own_steps(view: View, target: WaitedFor, steps: Steps) -> Steps:
-    """The steps of the process or rank of what is waited for; of one where several count their own."""
+    """The steps of the target's process or rank; of the first one when several have steps."""
     capture = view.capture
     if target.thread is not None:
         own = steps.around(capture.threads[target.thread].process, None)

@@ -1,4 +1,4 @@
-"""Time of threads and GPUs as segments that lie side by side without gaps: what a diagnosis is computed from."""
+"""Segments: the time of threads and GPUs, cut into pieces without gaps. A diagnosis is computed from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled loops of a diagnosis, None where they are not compiled."""
+    """The compiled loops of a diagnosis; None when they are not compiled."""
     return load(
         LIBRARY,
         {
@@ -54,21 +54,21 @@ def as_int32(values: IntArray) -> npt.NDArray[np.int32]:
 
 
 def narrow(values: npt.NDArray[np.integer[Any]]) -> IntArray:
-    """Whole numbers as int32 where they fit: half the memory to read and write."""
+    """Integers as int32 where they fit, to halve the memory."""
     fits = not len(values) or (int(values.max()) <= _NARROW and int(values.min()) >= -_NARROW)
     return values.astype(np.int32 if fits else np.int64, copy=False)
 
 
 def distinct(values: npt.NDArray[np.integer[Any]]) -> tuple[Int64Array, Int64Array]:
-    """Sorted distinct values, and for each value its place among them; not sorted where they are close together."""
+    """Sorted distinct values, and for each value its index among them; without a sort for dense values."""
     if not len(values):
         none = np.empty(0, np.int64)
         return none, none
     low = int(values.min())
     span = int(values.max()) - low + 1
     if span > 4 * len(values) + 65_536:
-        found, inverse = np.unique(values, return_inverse=True)
-        return found.astype(np.int64, copy=False), inverse.reshape(-1)
+        unique, inverse = np.unique(values, return_inverse=True)
+        return unique.astype(np.int64, copy=False), inverse.reshape(-1)
     used = np.zeros(span, bool)
     used[values - low] = True
     place = np.cumsum(used) - 1
@@ -76,29 +76,29 @@ def distinct(values: npt.NDArray[np.integer[Any]]) -> tuple[Int64Array, Int64Arr
 
 
 def doing_of(segments: Segments, groups: IntArray) -> IntArray:
-    """A number for the cause and the place of each segment; ``groups`` has one for each place, 0 for none."""
+    """A number for the cause and place of each segment; ``groups`` numbers the places, 0 for none."""
     size = int(groups.max(initial=0)) + 1
-    found: IntArray = segments.cause.astype(np.int32) * size
-    found += groups
-    return found
+    doing: IntArray = segments.cause.astype(np.int32) * size
+    doing += groups
+    return doing
 
 
 def one_of(values: IntArray, wanted: Sequence[int] | IntArray) -> npt.NDArray[np.bool_]:
-    """Which of some small numbers (codes, indices; -1 is none) are among those that are wanted: by a table."""
+    """Which of some small numbers (codes or indices; −1 is none) are in ``wanted``, by a table."""
     top = max(int(values.max(initial=0)), int(np.max(wanted, initial=0))) + 2
     table = np.zeros(top, bool)
     table[np.asarray(wanted, np.int64)] = True
-    found: npt.NDArray[np.bool_] = table[values]
-    return found
+    is_wanted: npt.NDArray[np.bool_] = table[values]
+    return is_wanted
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Segments:
     """Segments [n], sorted by actor, then start; those of an actor fill the range.
 
-    ``start``/``stop`` int64 capture ns; ``cause`` int8 code of `Cause`; ``by`` the actor whose doing at ``stop`` ends a
-    wait (`NOBODY`: not known); ``place`` stack id (−1: none); ``row`` event row (−1: none). All but times and causes
-    are int32 where they fit: who reckons with them widens them first.
+    ``start``/``stop`` int64 capture ns; ``cause`` int8 code of `Cause`; ``by`` the actor whose action at ``stop`` ends
+    a wait (`NOBODY`: unknown); ``place`` stack id (−1: none); ``row`` event row (−1: none). All but times and causes
+    are int32 where they fit: widen them before arithmetic.
     """
 
     actor: IntArray
@@ -113,16 +113,15 @@ class Segments:
         return len(self.actor)
 
     def take(self, index: npt.NDArray[np.generic] | slice) -> Segments:
-        """Some of them, by index, mask or slice."""
+        """A subset, by index, mask or slice."""
         if not isinstance(index, slice) and index.dtype == np.bool_ and index.all():
             return self
-        return Segments(*(_taken(getattr(self, item.name), index) for item in fields(self)))
+        return Segments(**{item.name: _taken(getattr(self, item.name), index) for item in fields(self)})
 
     def cut(self, index: npt.NDArray[np.generic], start: Int64Array, stop: Int64Array) -> Segments:
-        """Some of them with other ends."""
-        rest = (self.actor, self.cause, self.by, self.place, self.row)
-        actor, cause, by, place, row = (_taken(column, index) for column in rest)
-        return Segments(actor, start, stop, cause, by, place, row)
+        """A subset with other ends."""
+        rest = {name: _taken(getattr(self, name), index) for name in ("actor", "cause", "by", "place", "row")}
+        return Segments(start=start, stop=stop, **rest)
 
     @property
     def length(self) -> Int64Array:
@@ -131,7 +130,7 @@ class Segments:
 
 
 def in_order(actor: IntArray, time: Int64Array) -> Int64Array | None:
-    """What sorts by actor, then time, stably; None for what is sorted. Quick where only parts are out of order."""
+    """The stable order by actor, then time; None when already sorted. Quick when only parts are out of order."""
     if (
         not len(actor)
         or ((actor[1:] > actor[:-1]) | ((actor[1:] == actor[:-1]) & (time[1:] >= time[:-1]))).all()
@@ -141,20 +140,20 @@ def in_order(actor: IntArray, time: Int64Array) -> Int64Array | None:
     span = int(time.max()) - low + 1
     key = time - low
     key += actor.astype(np.int64) * span
-    # One key instead of two: what is sorted in long runs is merged, and nothing else is done.
+    # One key instead of two, so that the sort only merges long sorted runs.
     order: Int64Array = np.argsort(key, kind="stable")
     return order
 
 
 def join_segments(parts: Sequence[Segments]) -> Segments:
-    """Several sets, sorted."""
+    """Several sets as one, sorted."""
     joined = chain_segments(list(parts))
     order = in_order(joined.actor, joined.start)
     return joined if order is None else joined.take(order)
 
 
 def chain_segments(parts: list[Segments]) -> Segments:
-    """Several sets one after the other; the list is emptied, so that nothing large is there twice."""
+    """Several sets one after another; empties the list, so that nothing large is held twice."""
     some = [part for part in parts if len(part)]
     parts.clear()
     if not some:
@@ -162,24 +161,24 @@ def chain_segments(parts: list[Segments]) -> Segments:
         return make_segments(none, none, none, Cause.NOT_RECORDED)
     if len(some) == 1:
         return some[0]
-    columns = [[getattr(part, item.name) for part in some] for item in fields(Segments)]
+    columns = {item.name: [getattr(part, item.name) for part in some] for item in fields(Segments)}
     some.clear()
-    return Segments(*(_chained(columns.pop(0)) for _ in fields(Segments)))
+    return Segments(**{name: _chained(columns.pop(name)) for name in list(columns)})
 
 
-def _is_one(column: IntArray) -> bool:
-    """Whether a column is one number that stands for all."""
+def _is_constant(column: IntArray) -> bool:
+    """Whether a column is one broadcast number."""
     return len(column) > 0 and column.strides == (0,)
 
 
 def _taken(column: IntArray, index: npt.NDArray[np.generic] | slice) -> IntArray:
-    if isinstance(index, slice) or index.dtype == np.bool_ or not _is_one(column):
+    if isinstance(index, slice) or index.dtype == np.bool_ or not _is_constant(column):
         return column[index]
     return np.broadcast_to(column[0], len(index))
 
 
 def _chained(columns: list[IntArray]) -> IntArray:
-    if all(map(_is_one, columns)) and len({(int(column[0]), column.dtype) for column in columns}) == 1:
+    if all(map(_is_constant, columns)) and len({(int(column[0]), column.dtype) for column in columns}) == 1:
         return np.broadcast_to(columns[0][0], sum(map(len, columns)))
     return np.concatenate(columns)
 
@@ -193,7 +192,7 @@ def make_segments(
     place: IntArray | int = -1,
     row: IntArray | int = -1,
 ) -> Segments:
-    """Segments from columns; a number stands for a column of it."""
+    """Segments from columns; a single number is broadcast."""
 
     def column(values: IntArray | int) -> IntArray:
         if isinstance(values, np.ndarray):
@@ -201,60 +200,72 @@ def make_segments(
         return np.broadcast_to(narrow(np.array([values], np.int64))[0], len(start))
 
     kinds = np.broadcast_to(np.asarray(cause, np.int8), len(start))
-    return Segments(column(actor), start, stop, kinds, column(by), column(place), column(row))
+    return Segments(
+        actor=column(actor),
+        start=start,
+        stop=stop,
+        cause=kinds,
+        by=column(by),
+        place=column(place),
+        row=column(row),
+    )
 
 
-def tile(found: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> Segments:
-    """Segments cut to the range, made disjoint (the earlier one keeps the time), the rest filled as not recorded.
+def tile(segments: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> Segments:
+    """Segments cut to the range and made disjoint (the earlier one keeps the time); the rest counts as not recorded.
 
-    ``found`` are in any order; ``actors`` are all that are wanted.
+    The segments may be in any order; ``actors`` are all actors wanted.
     """
-    start, stop = np.maximum(found.start, start_ns), np.minimum(found.stop, stop_ns)
+    start, stop = np.maximum(segments.start, start_ns), np.minimum(segments.stop, stop_ns)
     inside = stop > start
     if inside.all():
-        found = replace(found, start=start, stop=stop)
+        segments = replace(segments, start=start, stop=stop)
     else:
-        found = found.cut(inside, start[inside], stop[inside])
-    order = in_order(found.actor, found.start)
-    found = found if order is None else found.take(order)
-    # Far apart for each actor, so that one running maximum serves all.
-    base = found.actor.astype(np.int64) * (stop_ns - start_ns + 1) - start_ns
-    reach = np.maximum.accumulate(found.stop + base) if len(found) else np.empty(0, np.int64)
-    before = np.concatenate([reach[:1] - 1, reach[:-1]]) - base if len(found) else reach
-    first = np.ones(len(found), bool)
-    first[1:] = found.actor[1:] != found.actor[:-1]
+        segments = segments.cut(inside, start[inside], stop[inside])
+    order = in_order(segments.actor, segments.start)
+    segments = segments if order is None else segments.take(order)
+    # Actors are far apart on this axis, so that one running maximum serves all.
+    base = segments.actor.astype(np.int64) * (stop_ns - start_ns + 1) - start_ns
+    reach = np.maximum.accumulate(segments.stop + base) if len(segments) else np.empty(0, np.int64)
+    before = np.concatenate([reach[:1] - 1, reach[:-1]]) - base if len(segments) else reach
+    first = np.ones(len(segments), bool)
+    first[1:] = segments.actor[1:] != segments.actor[:-1]
     before = np.where(first, start_ns, before)
-    begin = np.maximum(found.start, before)
-    keep = found.stop > begin
+    begin = np.maximum(segments.start, before)
+    keep = segments.stop > begin
     if not keep.all():
-        found, begin = found.take(keep), begin[keep]
-    found = replace(found, start=begin)
-    free = _gaps(found, actors, start_ns, stop_ns)
-    return join_segments([found, free]) if len(free) else found
+        segments, begin = segments.take(keep), begin[keep]
+    segments = replace(segments, start=begin)
+    free = _gaps(segments, actors, start_ns, stop_ns)
+    return join_segments([segments, free]) if len(free) else segments
 
 
-def _gaps(found: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> Segments:
-    """What disjoint sorted segments of some actors leave free of the range."""
-    own = np.unique(actors).astype(found.actor.dtype, copy=False)
-    first = np.searchsorted(found.actor, own, "left")
-    last = np.searchsorted(found.actor, own, "right") - 1
+def _gaps(segments: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> Segments:
+    """The parts of the range that disjoint sorted segments of some actors leave free."""
+    own = np.unique(actors).astype(segments.actor.dtype, copy=False)
+    first = np.searchsorted(segments.actor, own, "left")
+    last = np.searchsorted(segments.actor, own, "right") - 1
     has = last >= first
-    # Between two of one actor; before the first; behind the last; and all of it where there is none.
-    between = np.flatnonzero((found.start[1:] > found.stop[:-1]) & (found.actor[1:] == found.actor[:-1]))
-    actor = np.concatenate([found.actor[between], own[has], own[has], own[~has]])
+    # Between two segments of an actor, before its first, after its last; everything without any.
+    between = np.flatnonzero(
+        (segments.start[1:] > segments.stop[:-1]) & (segments.actor[1:] == segments.actor[:-1])
+    )
+    actor = np.concatenate([segments.actor[between], own[has], own[has], own[~has]])
     bare = int((~has).sum())
     ends = np.full(int(has.sum()), stop_ns)
     start = np.concatenate(
-        [found.stop[between], ends * 0 + start_ns, found.stop[last[has]], np.full(bare, start_ns)]
+        [segments.stop[between], ends * 0 + start_ns, segments.stop[last[has]], np.full(bare, start_ns)]
     )
-    stop = np.concatenate([found.start[between + 1], found.start[first[has]], ends, np.full(bare, stop_ns)])
+    stop = np.concatenate(
+        [segments.start[between + 1], segments.start[first[has]], ends, np.full(bare, stop_ns)]
+    )
     free = np.flatnonzero(stop > start)
     free = free[np.lexsort((start[free], actor[free]))]
     return make_segments(actor[free], start[free], stop[free], Cause.NOT_RECORDED)
 
 
 class Index:
-    """Finds segments of an actor in a stretch of time by binary search; compiled, from the one found last."""
+    """Finds segments of an actor by binary search; the compiled version starts at the last one returned."""
 
     def __init__(self, segments: Segments, start_ns: int, stop_ns: int, compiled: bool = True) -> None:
         self.segments = segments
@@ -263,14 +274,14 @@ class Index:
 
     @cached_property
     def first(self) -> Int64Array:
-        """Where the segments of each actor begin, and behind the last those of none."""
+        """Where the segments of each actor begin, with one entry past the last actor."""
         actor = self.segments.actor
         last = int(actor[-1]) if len(actor) else -1
         return np.searchsorted(actor, np.arange(last + 2, dtype=actor.dtype)).astype(np.int64, copy=False)
 
     @cached_property
     def cursor(self) -> Int64Array:
-        """Of each actor the segment that was found last."""
+        """The segment last returned for each actor."""
         return np.minimum(self.first[:-1], max(len(self.segments) - 1, 0))
 
     @cached_property
@@ -285,9 +296,7 @@ class Index:
         return key
 
     def at(self, actor: IntArray, time: Int64Array) -> Int64Array:
-        """The segment of each actor that a moment of the range lies in (its start counts, its stop does not);
-        −1 for an actor without any.
-        """
+        """The segment of each actor at a moment of the range (start inclusive, stop exclusive); −1 for none."""
         if not len(self.segments):
             return np.full(len(actor), -1, np.int64)
         if self.library is not None:
@@ -297,20 +306,20 @@ class Index:
         return np.where(known, at, -1)
 
     def _compiled_at(self, actor: IntArray, time: Int64Array) -> Int64Array:
-        found = np.empty(len(actor), np.int64)
-        whose, when = as_int32(actor), np.ascontiguousarray(time, np.int64)
+        places = np.empty(len(actor), np.int64)
+        actors, times = as_int32(actor), np.ascontiguousarray(time, np.int64)
         start = np.ascontiguousarray(self.segments.start)
         assert self.library is not None
         self.library.warpline_segments_at(
-            len(found), address(whose), address(when), address(start), address(self.first),
-            len(self.cursor), address(self.cursor), address(found),
+            len(places), address(actors), address(times), address(start), address(self.first),
+            len(self.cursor), address(self.cursor), address(places),
         )  # fmt: skip
-        return found
+        return places
 
     def overlapping(
         self, actor: IntArray, start: Int64Array, stop: Int64Array
     ) -> tuple[Int64Array, Int64Array]:
-        """Every (window, segment) that overlap; windows lie in the range and are not empty."""
+        """Every overlapping pair (window, segment); windows lie in the range and are not empty."""
         first = self.at(actor, start)
         last = self.at(actor, stop - 1)
         count = np.where(first >= 0, last - first + 1, 0)
@@ -323,7 +332,7 @@ class Index:
 
 
 def overlay(base: Segments, patch: Segments, start_ns: int, stop_ns: int, compiled: bool = True) -> Segments:
-    """The base with patches laid over it; both disjoint per actor and inside the range, the base without gaps."""
+    """The base overlaid with patches; both disjoint per actor and inside the range, the base without gaps."""
     if not len(patch):
         return base
     patch = join_segments([patch])
@@ -339,39 +348,39 @@ def overlay(base: Segments, patch: Segments, start_ns: int, stop_ns: int, compil
 
 def _compiled_overlay(base: Segments, patch: Segments, loops: ctypes.CDLL) -> Segments:
     room = len(base) + 2 * len(patch)
-    which, start, stop = (np.empty(room, np.int64) for _ in range(3))
+    source, start, stop = (np.empty(room, np.int64) for _ in range(3))
     columns = [
-        (as_int32(one.actor), np.ascontiguousarray(one.start), np.ascontiguousarray(one.stop))
-        for one in (base, patch)
+        (as_int32(part.actor), np.ascontiguousarray(part.start), np.ascontiguousarray(part.stop))
+        for part in (base, patch)
     ]
-    below, above = ([address(column) for column in one] for one in columns)
+    below, above = ([address(column) for column in part] for part in columns)
     count = loops.warpline_overlay(
-        len(base), *below, len(patch), *above, room, address(which), address(start), address(stop)
+        len(base), *below, len(patch), *above, room, address(source), address(start), address(stop)
     )
-    which, start, stop = which[:count], start[:count], stop[:count]
-    patched = np.flatnonzero(which >= len(base))
-    of_patch = which[patched] - len(base)
-    which[patched] = 0
-    actor, cause, by, place, row = (
-        _laid(getattr(base, name), getattr(patch, name), which, patched, of_patch)
+    source, start, stop = source[:count], start[:count], stop[:count]
+    patched = np.flatnonzero(source >= len(base))
+    patch_rows = source[patched] - len(base)
+    source[patched] = 0
+    rest = {
+        name: _laid(getattr(base, name), getattr(patch, name), source, patched, patch_rows)
         for name in ("actor", "cause", "by", "place", "row")
-    )
-    return Segments(actor, start, stop, cause, by, place, row)
+    }
+    return Segments(start=start, stop=stop, **rest)
 
 
 def _laid(
-    below: IntArray, above: IntArray, which: Int64Array, patched: Int64Array, of_patch: Int64Array
+    below: IntArray, above: IntArray, source: Int64Array, patched: Int64Array, patch_rows: Int64Array
 ) -> IntArray:
-    """A column of ``below``, with that of ``above`` where it is patched."""
-    if _is_one(below) and _is_one(above) and below[0] == above[0] and below.dtype == above.dtype:
-        return np.broadcast_to(below[0], len(which))
-    found: IntArray = below[which].astype(np.result_type(below, above), copy=False)
-    found[patched] = above[of_patch]
-    return found
+    """A column of ``below``, replaced by ``above`` where it is patched."""
+    if _is_constant(below) and _is_constant(above) and below[0] == above[0] and below.dtype == above.dtype:
+        return np.broadcast_to(below[0], len(source))
+    column: IntArray = below[source].astype(np.result_type(below, above), copy=False)
+    column[patched] = above[patch_rows]
+    return column
 
 
 def split_at(segments: Segments, index: Index, actor: IntArray, time: Int64Array) -> Segments:
-    """The segments cut at moments of actors that lie inside one."""
+    """The segments cut at the given moments of actors."""
     at = index.at(actor, time)
     inside = np.flatnonzero((at >= 0) & (segments.start[np.maximum(at, 0)] < time))
     at, time = at[inside], time[inside]
@@ -383,13 +392,13 @@ def split_at(segments: Segments, index: Index, actor: IntArray, time: Int64Array
     at, time = at[new], time[new]
     if not len(at):
         return segments
-    # Behind the part a cut segment begins with comes one for each cut: the k-th of all has k + 1 more before it.
+    # Each cut adds one segment after the one it cuts: the k-th cut has k + 1 more segments before it.
     place = at + np.arange(1, len(at) + 1)
     begins = np.ones(len(segments) + len(at), bool)
     begins[place] = False
-    which = np.cumsum(begins, dtype=np.int32)
-    which -= 1
-    start, stop = segments.start[which], segments.stop[which]
+    source = np.cumsum(begins, dtype=np.int32)
+    source -= 1
+    start, stop = segments.start[source], segments.stop[source]
     start[place] = time
     stop[place - 1] = time
-    return segments.cut(which, start, stop)
+    return segments.cut(source, start, stop)

@@ -1,4 +1,4 @@
-"""Work that could be done side by side and is not: one behind a lock, one task after the other, one worker alone."""
+"""Finds serial work that could run in parallel: behind a lock, task by task, or on one worker alone."""
 
 from __future__ import annotations
 
@@ -18,36 +18,34 @@ Int64Array = npt.NDArray[np.int64]
 Int8Array = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
 _WORTH = 0.05
-"""Of the range: less is left as it is."""
+"""Share of the range below which work keeps its category."""
 _TASKS = 3
 _ALONE = 1.2
-"""So many do something at a time, in the mean, when one does after the other."""
+"""Mean number of parallel workers up to which work counts as serial."""
 _UNEVEN = 1.5
-"""The worker with most to do has so many times as much as the mean."""
+"""How many times the mean the busiest worker must have to do."""
 _DONE_BY_WORKERS = tuple(
     NUMBER[key] for key in ("sleep", "file", "network", "other_threads", "running", "poll")
 )
 _TASK_WAITS = (int(Cause.RESULT), int(Cause.JOIN), int(Cause.CHILD))
 
 
-def tell_serial(
+def categorize_serial(
     graph: WaitGraph, pieces: Pieces, category: Int8Array, actor: int, group: IntArray
 ) -> Int8Array:
-    """Categories, with those told apart that are serial. ``group`` is a number for the place of each segment."""
-    found = category.copy()
+    """The categories with serial work separated. ``group`` is a number for the place of each segment."""
+    result = category.copy()
     can_be = np.flatnonzero(one_of(category, _DONE_BY_WORKERS))
-    found[can_be[_behind_locks(graph, pieces, can_be, actor)]] = NUMBER["lock"]
-    deep = np.flatnonzero(one_of(found, _DONE_BY_WORKERS) & (pieces.depth > 0))
+    result[can_be[_behind_locks(graph, pieces, can_be, actor)]] = NUMBER["lock"]
+    deep = np.flatnonzero(one_of(result, _DONE_BY_WORKERS) & (pieces.depth > 0))
     for chosen, work in _kinds_of_work(graph, pieces, deep, group):
-        found[chosen[_one_after_the_other(graph, pieces, chosen, work, group)]] = NUMBER["one_at_a_time"]
-        found[chosen[_alone(graph, pieces, chosen, work)]] = NUMBER["uneven"]
-    return found
+        result[chosen[_one_after_the_other(graph, pieces, chosen, work, group)]] = NUMBER["one_at_a_time"]
+        result[chosen[_alone(graph, pieces, chosen, work)]] = NUMBER["uneven"]
+    return result
 
 
 def _behind_locks(graph: WaitGraph, pieces: Pieces, chosen: Int64Array, actor: int) -> BoolArray:
-    """Of pieces those in which somebody waits for a lock of whoever explains them, where these waits are worth
-    something.
-    """
+    """Which pieces are explained by a lock holder while others wait for its lock, if removing these waits helps."""
     segments = graph.segments
     inside = np.zeros(len(chosen), bool)
     waits = (segments.cause == Cause.LOCK) & (segments.by >= 0)
@@ -70,7 +68,7 @@ def _behind_locks(graph: WaitGraph, pieces: Pieces, chosen: Int64Array, actor: i
 
 
 def _by_number(numbers: IntArray) -> Iterator[tuple[int, Int64Array]]:
-    """Each number there is with the places that have it, ascending."""
+    """Each distinct number with the indices that have it, ascending."""
     order = np.argsort(numbers, kind="stable")
     values, first = np.unique(numbers[order], return_index=True)
     ends = np.append(first[1:], len(order))
@@ -81,40 +79,40 @@ def _by_number(numbers: IntArray) -> Iterator[tuple[int, Int64Array]]:
 def _kinds_of_work(
     graph: WaitGraph, pieces: Pieces, chosen: Int64Array, group: IntArray
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """Pieces explained by the same doing at the same place, and all segments of that doing, of anybody."""
+    """(pieces, segments) for each kind of work: pieces it explains, and all segments with that cause and place."""
     segments = graph.segments
     size = int(group.max(initial=0)) + 1
     key = doing_of(segments, group)
     leaf = pieces.leaf[chosen]
     least = _WORTH * (graph.stop_ns - graph.start_ns)
     kinds = []
-    for one in np.unique(key[leaf]).tolist():
-        own = chosen[key[leaf] == one]
-        if one % size and pieces.length[own].sum() >= least:
-            kinds.append((own, np.flatnonzero(key == one)))
+    for kind in np.unique(key[leaf]).tolist():
+        own = chosen[key[leaf] == kind]
+        if kind % size and pieces.length[own].sum() >= least:
+            kinds.append((own, np.flatnonzero(key == kind)))
     return kinds
 
 
 def _one_after_the_other(
     graph: WaitGraph, pieces: Pieces, chosen: Int64Array, work: Int64Array, group: IntArray
 ) -> BoolArray:
-    """Of pieces of one work those that are waited for task by task at one place, while nobody else does such work."""
+    """Which pieces of one kind of work are waited for task by task at one place, with no such work in parallel."""
     segments = graph.segments
     is_task = one_of(segments.cause[pieces.root[chosen]], _TASK_WAITS)
     start, stop = segments.start[work], segments.stop[work]
     if not is_task.any() or int((stop - start).sum()) > _ALONE * union_ns(start, stop):
         return np.zeros(len(chosen), bool)
     place = group[pieces.root[chosen]]
-    found = np.zeros(len(chosen), bool)
-    for one in np.unique(place[is_task]).tolist():
-        own = is_task & (place == one)
+    is_serial = np.zeros(len(chosen), bool)
+    for number in np.unique(place[is_task]).tolist():
+        own = is_task & (place == number)
         if len(np.unique(pieces.root[chosen[own]])) >= _TASKS:
-            found |= own
-    return found
+            is_serial |= own
+    return is_serial
 
 
 def _alone(graph: WaitGraph, pieces: Pieces, chosen: Int64Array, work: Int64Array) -> BoolArray:
-    """Of pieces of one work those in which one worker does it and others, who did some, have no more."""
+    """Which pieces of one kind of work are done by the last busy worker after all others have finished."""
     segments = graph.segments
     none = np.zeros(len(chosen), bool)
     workers, inverse = np.unique(segments.actor[work], return_inverse=True)

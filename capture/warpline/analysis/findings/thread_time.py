@@ -1,9 +1,9 @@
-"""What each thread did when, as columns that can be asked about any stretch of time."""
+"""Thread states, blocking calls and stack samples of a view as columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,11 +17,11 @@ from warpline.analysis.structure.thread_states import STATES, state_codes
 
 Int64Array = npt.NDArray[np.int64]
 _AT_ONCE = 1 << 19
-"""Events of threads that are read together, unless one has more."""
+"""How many events of threads are read together, unless one thread has more."""
 RUNNING, RUNNABLE, BLOCKED = (STATES.index(name) for name in ("running", "runnable", "blocked"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ThreadTime:
     """States of threads [n], sorted by thread, then start: ``thread`` index in the capture, ``start``/``stop`` capture
     ns, ``state`` index into `STATES`, ``wait`` code of `WaitKind` (0: not known), ``stack`` id (−1: none), ``row``.
@@ -36,13 +36,8 @@ class ThreadTime:
     row: Int64Array
 
     def take(self, index: npt.NDArray[np.generic]) -> ThreadTime:
-        """Some of them."""
-        return ThreadTime(
-            *(
-                getattr(self, name)[index]
-                for name in ("thread", "start", "stop", "state", "wait", "stack", "row")
-            )
-        )
+        """A subset of the states."""
+        return ThreadTime(**{item.name: getattr(self, item.name)[index] for item in fields(self)})
 
     def __len__(self) -> int:
         return len(self.thread)
@@ -50,8 +45,10 @@ class ThreadTime:
 
 @dataclass(frozen=True)
 class BlockingCalls:
-    """Blocking calls [n], sorted by thread, then start; ``by`` is the thread that ended the wait or held the lock, as
-    an index, `NOBODY` where not known; ``object`` string id of what was waited for, −1 for none.
+    """Blocking calls [n], sorted by thread, then start.
+
+    ``by`` is the index of the thread that ended the wait or held the lock (`NOBODY`: unknown); ``object`` the string id
+    of what was waited for (−1: none).
     """
 
     thread: Int64Array
@@ -62,7 +59,7 @@ class BlockingCalls:
 
 
 class Threads:
-    """The threads of a view: their states, calls and samples, read when they are first asked for."""
+    """The threads of a view: their states, calls and samples, read on first use."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -74,40 +71,40 @@ class Threads:
 
     @cached_property
     def activity(self) -> ThreadTime:
-        """All states, cut to the range; empty where they were not recorded."""
+        """All states, cut to the range; empty when not recorded."""
         view = self.view
         if not view.has("thread_state"):
             none = np.empty(0, np.int64)
-            return ThreadTime(none, none, none, none, none, none, none)
+            return ThreadTime(**{item.name: none for item in fields(ThreadTime)})
         events = view.events("thread_state")
         order_thread = self._threads(events.row)
         start = np.maximum(events.start, view.start_ns)
         stop = np.minimum(events.stop, view.stop_ns)
-        found = ThreadTime(
-            order_thread,
-            start,
-            np.maximum(stop, start),
-            state_codes(view, events.row, events.name),
-            np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0),
-            self._stacks("thread_state", events),
-            events.row,
+        states = ThreadTime(
+            thread=order_thread,
+            start=start,
+            stop=np.maximum(stop, start),
+            state=state_codes(view, events.row, events.name),
+            wait=np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0),
+            stack=self._stacks("thread_state", events),
+            row=events.row,
         )
-        order = in_order(found.thread, found.start)
-        return found if order is None else found.take(order)
+        order = in_order(states.thread, states.start)
+        return states if order is None else states.take(order)
 
     def parts(self) -> Iterator[Threads]:
-        """The threads that have states, some at a time, ascending: so many that their events need little memory."""
+        """The threads with states in ascending groups, each small enough to need little memory."""
         capture, lanes = self.view.capture, self.view.capture.lanes
         thread = self._thread_of_track[np.asarray(lanes.track).astype(np.int64)]
         known = thread >= 0
         counts = np.bincount(thread[known], np.asarray(lanes.count)[known], len(capture.threads))
         group: list[int] = []
         filled = 0.0
-        for one, count in enumerate(counts.tolist()):
+        for thread_index, count in enumerate(counts.tolist()):
             if group and filled + count > _AT_ONCE:
                 yield self._only(group)
                 group, filled = [], 0.0
-            group.append(one)
+            group.append(thread_index)
             filled += count
         if group:
             yield self._only(group)
@@ -117,17 +114,17 @@ class Threads:
             return Threads(self.view)
         chosen = self.view.selection
         wanted = frozenset(group) if chosen.threads is None else chosen.threads & frozenset(group)
-        # What a selection leaves open is as it is: a part has the range of the whole.
+        # The part keeps the range of the whole.
         return Threads(self.view.other(replace(chosen, threads=wanted)))
 
     @property
     def has_states(self) -> bool:
-        """Whether it was recorded when threads ran."""
+        """Whether thread states were recorded."""
         return self.view.has("thread_state")
 
     @cached_property
     def calls(self) -> BlockingCalls:
-        """All blocking calls; empty where they were not recorded."""
+        """All blocking calls; empty when not recorded."""
         view = self.view
         if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
             none = np.empty(0, np.int64)
@@ -138,11 +135,13 @@ class Threads:
             values = np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), 0)
             by = np.where(by == NOBODY, self._of_tids(values), by)
         thread = self._threads(events.row)
-        about = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
+        objects = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
         order = in_order(thread, events.start)
         if order is None:
-            return BlockingCalls(thread, events.start, events.stop, by, about)
-        return BlockingCalls(thread[order], events.start[order], events.stop[order], by[order], about[order])
+            return BlockingCalls(thread, events.start, events.stop, by, objects)
+        return BlockingCalls(
+            thread[order], events.start[order], events.stop[order], by[order], objects[order]
+        )
 
     @cached_property
     def samples(self) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -158,13 +157,13 @@ class Threads:
         return thread[order], events.start[order], stack[order]
 
     def _stacks(self, kind: str, events: SelectedEvents) -> Int64Array:
-        """The stack of each event, −1 for those that have none, or one that the capture has not."""
+        """The stack of each event; −1 without one, or with one that the capture does not hold."""
         stack = np.ma.filled(self.view.column(kind, "stack", events.index).astype(np.int64), -1)
         is_known = (stack >= 0) & (stack < len(self.view.capture.stacks[0]))
         return stack if is_known.all() else np.where(is_known, stack, -1)
 
     def samples_of(self, thread: int) -> tuple[Int64Array, Int64Array]:
-        """(time, stack) of the stack samples of a thread, sorted by time."""
+        """(time, stack) of a thread's samples, sorted by time."""
         threads, times, stacks = self.samples
         low, high = np.searchsorted(threads, (thread, thread + 1)).tolist()
         return times[low:high], stacks[low:high]
@@ -173,12 +172,12 @@ class Threads:
         return self._thread_of_track[self.view.track_of(rows)] if len(rows) else np.empty(0, np.int64)
 
     def name(self, thread: int) -> str:
-        """``loader (490)``; ``Thread 490``, as its row is called, where it has no name."""
-        found = self.view.capture.threads[thread]
-        return f"{found.name} ({found.tid})" if found.name else f"Thread {found.tid}"
+        """``loader (490)``, or ``Thread 490`` without a name; as on its row."""
+        known = self.view.capture.threads[thread]
+        return f"{known.name} ({known.tid})" if known.name else f"Thread {known.tid}"
 
     def during(self, thread: int, spans: Sequence[tuple[int, int]]) -> ThreadTime:
-        """What a thread did in some stretches of time, cut to them."""
+        """The states of a thread in some stretches of time, cut to them."""
         activity = self.activity
         low, high = np.searchsorted(activity.thread, (thread, thread + 1)).tolist()
         parts = []
@@ -188,28 +187,28 @@ class Threads:
             part = activity.take(np.arange(first, max(last, first)))
             cut = np.maximum(part.start, start)
             until = np.maximum(np.minimum(part.stop, stop), cut)
-            parts.append(ThreadTime(part.thread, cut, until, part.state, part.wait, part.stack, part.row))
+            parts.append(replace(part, start=cut, stop=until))
         if not parts:
             return activity.take(np.empty(0, np.int64))
-        names = ThreadTime.__dataclass_fields__
-        return ThreadTime(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        names = [item.name for item in fields(ThreadTime)]
+        return ThreadTime(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
     def calls_around(self, activity: ThreadTime) -> Int64Array:
-        """For each blocked state the call it lies in: index into `calls`, −1 for none."""
+        """For each blocked state, the index in `calls` of the call around it; −1 for none."""
         calls = self.calls
         if not len(calls.thread):
             return np.full(len(activity), -1, np.int64)
         keys = (calls.thread << 48) + (calls.start - self.view.start_ns + (1 << 40))
         wanted = (activity.thread << 48) + (activity.start - self.view.start_ns + (1 << 40) + 2_000)
         at = np.searchsorted(keys, wanted, "right") - 1
-        found = at >= 0
-        found[found] = (calls.thread[at[found]] == activity.thread[found]) & (
-            calls.stop[at[found]] > activity.start[found]
+        inside = at >= 0
+        inside[inside] = (calls.thread[at[inside]] == activity.thread[inside]) & (
+            calls.stop[at[inside]] > activity.start[inside]
         )
-        return np.where(found, at, -1)
+        return np.where(inside, at, -1)
 
     def woken_by(self, waits: ThreadTime) -> Int64Array:
-        """The thread, as an index, whose doing woke each waiting one; `NOBODY` where wake-ups were not recorded."""
+        """The index of the thread that woke each waiting one; `NOBODY` when unknown."""
         view = self.view
         if not len(waits) or "woken_by" not in view.capture.kinds["thread_state"].attributes:
             return np.full(len(waits), NOBODY, np.int64)
@@ -221,12 +220,12 @@ class Threads:
 
     def _of_tids(self, values: Int64Array) -> Int64Array:
         tids = {thread.tid: index for index, thread in enumerate(self.view.capture.threads)}
-        found, inverse = np.unique(values, return_inverse=True)
-        index = np.array([tids.get(tid, NOBODY) for tid in found.tolist()] or [NOBODY], np.int64)
+        distinct_tids, inverse = np.unique(values, return_inverse=True)
+        index = np.array([tids.get(tid, NOBODY) for tid in distinct_tids.tolist()] or [NOBODY], np.int64)
         return index[inverse.reshape(-1)]
 
     def place(self, stack: int) -> Where:
-        """The innermost frame of the user's own code on a stack; of any code where there is none of his."""
+        """The innermost frame of the user's code on a stack, else the innermost frame of any code."""
         known = self._places.get(stack)
         if known is None:
             frames = self.view.capture.stack_frames(stack) if stack >= 0 else []
@@ -236,7 +235,9 @@ class Threads:
             known = (
                 Where()
                 if best is None
-                else Where(best["file"], int(best["line"]), best["function"].rpartition(".")[2])
+                else Where(
+                    file=best["file"], line=int(best["line"]), function=best["function"].rpartition(".")[2]
+                )
             )
             self._places[stack] = known
         return known
@@ -247,4 +248,6 @@ class Threads:
         capture = self.view.capture
         process = capture.threads[thread].process
         pid = capture.processes[process].pid if 0 <= process < len(capture.processes) else None
-        return Where(known.file, known.line, known.function, pid, self.name(thread))
+        return Where(
+            file=known.file, line=known.line, function=known.function, process=pid, thread=self.name(thread)
+        )

@@ -1,6 +1,6 @@
-"""Who waits for whose doing: what would come of it without some of it, and which path it is that takes the time.
+"""The graph of waits: replays the range without some segments, and finds the critical path.
 
-The walks are C (``native/wait_graph.c``), and their twins here, which are used where nothing is compiled.
+The loops are C (``native/wait_graph.c``) with Python twins here for systems without a compiler.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from warpline.compiled import address
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
 MOST_JUMPS = 64
-"""From one to another at one moment."""
+"""How many actors a path may visit at one moment."""
 _PASSIVE = (*SIGNALS, Cause.LOCK, Cause.BLOCKED, Cause.SIGNAL, Cause.OTHER)
 FIRST, SHORTER, SILENT = 1, 2, 4
 _HEAD_BYTES = 24
 
 
 class WaitGraph:
-    """The segments of all actors over one range, and which segment of whom ends each wait."""
+    """The segments of all actors in a range, and for each wait the segment that ends it."""
 
     def __init__(self, segments: Segments, start_ns: int, stop_ns: int, compiled: bool = True) -> None:
         self.segments, self.start_ns, self.stop_ns = segments, start_ns, stop_ns
@@ -34,9 +34,9 @@ class WaitGraph:
         self._stop = np.ascontiguousarray(segments.stop)
         waits = np.flatnonzero(segments.by >= 0)
         self._on = np.full(len(segments), -1, np.int32)
-        # What somebody did until the wait was over; what begins at that very moment comes too late.
+        # The segment that lasts until the end of the wait; one that begins at that moment is too late.
         self._on[waits] = self.index.at(segments.by[waits], segments.stop[waits] - 1)
-        # Who comes at another time may find the lock free, and never waits longer than for one that has it.
+        # A thread that arrives at another time may find the lock free, and never waits longer than it did.
         self._marks = one_of(segments.cause, CONTENTION).astype(np.uint8)
         self._marks *= SHORTER
         self._marks[self.index.first[:-1][np.diff(self.index.first) > 0]] |= FIRST
@@ -47,7 +47,7 @@ class WaitGraph:
         self._order = self._by_ends()
 
     def _by_ends(self) -> IntArray:
-        """What ends at one moment: what is done there before what waited for it."""
+        """Segments ordered by end; at equal ends, work comes before the waits it ends."""
         if self._library is None:
             ends = (self._stop - self.start_ns) * 2
             ends += self._on >= 0
@@ -65,20 +65,21 @@ class WaitGraph:
         )
         return order
 
-    def hold(self, which: npt.NDArray[np.bool_]) -> None:
-        """Marks segments that are known to have held somebody up: their length counts, whatever ended them. Once."""
-        self._marks[which] &= ~np.uint8(SILENT)
+    def hold(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Mark segments that are known to delay others: their length counts whatever ended them. Call it once."""
+        self._marks[mask] &= ~np.uint8(SILENT)
         self._before.clear()
 
     def replay(self, keep: FloatArray) -> Int64Array:
-        """When each segment would end, capture ns, if of its length only a part in 0-1 were left; a wait for somebody
-        known lasts until he is there, and with 0 is none.
+        """When each segment would end, capture ns, if only the share ``keep`` (0–1) of its length remained.
+
+        A wait with a known end lasts until that end; with 0 there is no wait.
         """
         return self._replay(keep, (0, len(self.segments)))
 
     def _replay(self, keep: FloatArray | None, own: tuple[int, int], is_before: bool = False) -> Int64Array:
-        """`replay` with what is not known of others than the segments ``own`` left out, unless ``keep`` takes of it
-        (None: of nothing); ``is_before`` leaves out the same, and takes nothing away.
+        """`replay` without the waits of unknown end, except those of the segments ``own`` and those that ``keep``
+        shortens (None: none). ``is_before`` leaves out the same waits and shortens nothing.
         """
         if keep is not None:
             keep = np.ascontiguousarray(keep, np.float32)
@@ -98,13 +99,13 @@ class WaitGraph:
         return end
 
     def gain_ns(self, actor: int, keep: FloatArray) -> int:
-        """What an actor would be earlier at the end of the range if of each segment only a part in 0-1 were left.
+        """How much earlier an actor would reach the end of the range if only the share ``keep`` (0–1) of each segment
+        remained, ns.
 
-        A wait of others for somebody who is not known lasts as long as he takes, which nobody knows: it holds up
-        nobody.
+        Other actors' waits of unknown end delay nobody.
         """
-        whose = self.segments.actor
-        low, high = np.searchsorted(whose, np.array([actor, actor + 1], whose.dtype)).tolist()
+        actors = self.segments.actor
+        low, high = np.searchsorted(actors, np.array([actor, actor + 1], actors.dtype)).tolist()
         own, last = (low, high), high - 1
         changed = keep != 1
         if low == high or not changed.any():
@@ -114,16 +115,14 @@ class WaitGraph:
         if changed.any():
             before = int(self._replay(keep, own, is_before=True)[last])
         else:
-            # Mostly nothing of what is unknown is taken away: the same is compared with again.
+            # Usually no unknown wait is shortened, so the baseline is the same each time.
             if actor not in self._before:
                 self._before[actor] = int(self._replay(None, own)[last])
             before = self._before[actor]
         return max(before - int(self._replay(keep, own)[last]), 0)
 
     def walk(self, actor: int) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """The path that took the time, from the start of the range to what an actor did last: (segment, start, stop),
-        int64 [n] each; they lie end to end and fill the range.
-        """
+        """The critical path to the end of an actor: (segment, start, stop), int64 [n] each, filling the range."""
         at = int(self.index.at(np.array([actor]), np.array([self.stop_ns - 1]))[0])
         if at < 0:
             none = np.empty(0, np.int64)
@@ -153,17 +152,17 @@ def _replay(
 ) -> Int64Array:
     """``warpline_replay``."""
     begins, ends, is_first = start.tolist(), stop.tolist(), (marks & FIRST > 0).tolist()
-    kept, after, is_shorter = keep.tolist(), on.tolist(), (marks & SHORTER > 0).tolist()
+    shares, after, is_shorter = keep.tolist(), on.tolist(), (marks & SHORTER > 0).tolist()
     end = [0] * len(begins)
     for i in order.tolist():
         begin = origin if is_first[i] else end[i - 1]
         j = after[i]
         if j < 0:
-            end[i] = begin + int((ends[i] - begins[i]) * kept[i])
+            end[i] = begin + int((ends[i] - begins[i]) * shares[i])
             continue
         end[i] = begin
-        if kept[i] > 0:
-            reached = (origin if is_first[j] else end[j - 1]) + int((ends[i] - begins[j]) * kept[j])
+        if shares[i] > 0:
+            reached = (origin if is_first[j] else end[j - 1]) + int((ends[i] - begins[j]) * shares[j])
             if is_shorter[i]:
                 reached = min(reached, begin + ends[i] - begins[i])
             end[i] = max(begin, reached)

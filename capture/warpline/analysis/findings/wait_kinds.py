@@ -1,4 +1,4 @@
-"""What a wait of a Python thread is for, as told by the functions of the standard library it is in."""
+"""Refines the kind of a Python thread's wait by the standard-library functions on its stack."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from warpline.analysis.findings.causes import Cause
 
 FRAME = re.compile(r"^(?P<function>.*) \((?P<file>.*):(?P<line>\d+)\)$")
-_TOLD_BY: tuple[tuple[str, re.Pattern[str], Cause], ...] = (
-    # Of several functions that are on a stack, the first of these tells.
+_LIBRARY_WAITS: tuple[tuple[str, re.Pattern[str], Cause], ...] = (
+    # The first match counts.
     ("queue.py", re.compile(r"\.get$|^get$"), Cause.QUEUE_EMPTY),
     ("queue.py", re.compile(r"\.put$|^put$"), Cause.QUEUE_FULL),
     ("queues.py", re.compile(r"\.get$|^get$"), Cause.QUEUE_EMPTY),
@@ -26,28 +26,28 @@ _TOLD_BY: tuple[tuple[str, re.Pattern[str], Cause], ...] = (
     ("threading.py", re.compile(r"Semaphore\."), Cause.LOCK),
     ("threading.py", re.compile(r"wait$|wait_for$"), Cause.CONDITION),
 )  # fmt: skip
-_LIKELY = (Cause.BLOCKED, Cause.LOCK, Cause.CONDITION, Cause.PIPE, Cause.POLL, Cause.OTHER)
-"""Kinds that are only how such a function waits."""
+_UNSPECIFIC = (Cause.BLOCKED, Cause.LOCK, Cause.CONDITION, Cause.PIPE, Cause.POLL, Cause.OTHER)
+"""Kinds that only say how such a function blocks, not what it waits for."""
 
 
 def refine(cause: int, frames: Iterable[str]) -> int:
-    """The kind of wait on a stack (leaf first) of which the blocking call told ``cause``."""
-    if cause not in _LIKELY:
+    """The cause of a wait: ``cause`` by the blocking call, refined by the stack (leaf first)."""
+    if cause not in _UNSPECIFIC:
         return cause
-    parsed = [found for found in map(FRAME.match, frames) if found is not None]
+    parsed = [match for match in map(FRAME.match, frames) if match is not None]
     library: list[re.Match[str]] = []
     for frame in parsed:
         if not is_library(frame["file"]):
             break
         library.append(frame)
-    for file, function, kind in _TOLD_BY:
+    for file, function, kind in _LIBRARY_WAITS:
         if any(frame["file"].endswith(file) and function.search(frame["function"]) for frame in library):
             return kind
     return cause
 
 
 def is_importing(frames: Iterable[str]) -> bool:
-    """Whether a stack is one of an import."""
+    """Whether a stack imports a module."""
     return any("<frozen importlib._bootstrap" in frame for frame in frames)
 
 
@@ -55,5 +55,5 @@ _LIBRARY = re.compile(r"^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|/dist-
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to Python or to what is installed, not to the user's own code."""
+    """Whether a file belongs to Python or an installed package rather than the user's code."""
     return bool(_LIBRARY.search(file))

@@ -8,38 +8,41 @@ from warpline.model.markdown import markdown_text
 from warpline.model.times import format_duration
 
 _MOSTLY = 0.3
-"""What is not explained of a range that is nevertheless called healthy."""
+"""A range counts as healthy while at most this share of it is unexplained."""
 
 
-def verdict(found: Diagnosis) -> str:
-    """What there is to say where no finding is more than a note; empty where one is. In the reader's language."""
-    if found.budget is None or any(finding.severity != "note" for finding in found.findings):
+def verdict(diagnosis: Diagnosis) -> str:
+    """The overall result, translated, when every finding is only a note; otherwise empty."""
+    if diagnosis.budget is None or any(finding.severity != "note" for finding in diagnosis.findings):
         return ""
-    unknown = found.budget.unexplained_ratio
+    unknown = diagnosis.budget.unexplained_ratio
     if unknown > _MOSTLY:
         return tr(
-            "Too little is known to judge: what {percent:.0f} % of the time went to was not recorded.",
+            "Too little was recorded to judge: {percent:.0f} % of the time is unexplained.",
             percent=100 * unknown,
         )
-    return tr("Nothing stands out; what is noted is small.") if found.findings else tr("Nothing stands out.")
+    return (
+        tr("No serious problem found; only minor notes.") if diagnosis.findings else tr("No problem found.")
+    )
 
 
-def finding_says(finding: Finding) -> str:
-    """The sentence, and what others did meanwhile."""
-    said = " ".join(translated(text) for text in (finding.text, finding.within) if text)
+def finding_sentence(finding: Finding) -> str:
+    """The finding in one paragraph, with what other threads did meanwhile; translated."""
+    text = " ".join(translated(part) for part in (finding.text, finding.within) if part)
     if not finding.meanwhile:
-        return said
-    doing = [
-        tr("{who} {what}", who=translated(who), what=translated(what)) for who, what in finding.meanwhile
+        return text
+    doings = [
+        tr("{actor} {action}", actor=translated(doing.actor), action=translated(doing.action))
+        for doing in finding.meanwhile
     ]
-    return tr("{sentence} {meanwhile}.", sentence=said, meanwhile="; ".join(doing))
+    return tr("{sentence} Meanwhile: {doings}.", sentence=text, doings="; ".join(doings))
 
 
 def finding_lines(finding: Finding, bullet: str) -> list[str]:
-    """The sentence with its severity; then, after bullets, the gain, the remedy, what would tell more."""
-    lines = [f"[{finding.severity}] {finding_says(finding)}"]
+    """The sentence with its severity; below it, as bullets, the gain, the remedy, and what to record."""
+    lines = [f"[{finding.severity}] {finding_sentence(finding)}"]
     if finding.gain_ns:
-        lines.append(bullet + tr("Without it: at most {time} less.", time=format_duration(finding.gain_ns)))
+        lines.append(bullet + tr("Fixing it saves up to {time}.", time=format_duration(finding.gain_ns)))
     lines.append(bullet + translated(finding.remedy))
     if finding.needs:
         lines.append(bullet + translated(finding.needs))
@@ -49,13 +52,15 @@ def finding_lines(finding: Finding, bullet: str) -> list[str]:
 def finding_markdown(finding: Finding) -> str:
     """A finding with its chain, for a ticket or a pull request."""
     first, *rest = map(markdown_text, finding_lines(finding, "- "))
-    chain = [f"{number}. {translated(hop.what)} `{hop.where}`" for number, hop in enumerate(finding.chain, 1)]
+    chain = [
+        f"{number}. {translated(hop.action)} `{hop.where}`" for number, hop in enumerate(finding.chain, 1)
+    ]
     return "\n".join([f"**{first}**", "", *rest, *(["", *chain] if chain else [])]) + "\n"
 
 
 def finding_text(finding: Finding) -> str:
-    """The same as plain text."""
+    """A finding with its chain as plain text."""
     chain = [
-        f"  {number}. {translated(hop.what)} · {hop.where}" for number, hop in enumerate(finding.chain, 1)
+        f"  {number}. {translated(hop.action)} · {hop.where}" for number, hop in enumerate(finding.chain, 1)
     ]
     return "\n".join([*finding_lines(finding, "  "), *chain]) + "\n"

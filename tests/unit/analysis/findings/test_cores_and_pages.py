@@ -104,7 +104,7 @@ def test_who_may_not_run_on_all_cores_is_told_on_a_busy_machine(
     if is_told:
         few = found["few_cores"]
         assert (few.severity, few.time_ns, few.gain_ns) == (Severity.CRITICAL, 60 * MS, 60 * MS)
-        assert "it may run on 1 of 2 cores only" in few.text
+        assert "the program may use only 1 of 2 cores" in few.text
 
 
 def test_what_moves_a_thread_is_what_was_sampled_between_its_cores(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_pages_taken_anew_cost_what_was_measured(tmp_path: Path, grown: int, sha
         one = found["page_faults"]
         assert one.gain_ns == pytest.approx(share * 200 * MS, rel=0.01)
         assert (one.severity, one.time_ns, one.where.line) == (Severity.WARNING, 0, 7)
-        assert f"{40_000 - grown:,} page faults beyond what the memory grew by, 2.000 µs each" in one.text
+        assert f"{40_000 - grown:,} faults of 2.000 µs each (measured on this machine)" in one.text
 
 
 def test_nothing_is_said_of_page_faults_that_were_not_counted_or_not_measured(tmp_path: Path) -> None:
@@ -166,4 +166,4 @@ def test_what_a_holder_waits_for_is_told_beside_the_wait_for_its_lock(tmp_path: 
         lock = next(one for one in diagnose(View(capture)).findings if one.id == "waits_for_lock")
     assert lock.time_ns == 50 * MS
     assert "takes 50.00 ms of 100.0 ms (50 %)" in lock.text
-    assert "Locks are waited for 80.00 ms in all: where a holder waits for something else" in lock.text
+    assert "All waits for locks take 80.00 ms; where the holder itself waits" in lock.text

@@ -273,7 +273,7 @@ def test_who_crowds_himself_out_is_told_and_who_has_neighbours_is_left_in_peace(
     with threads_capture(tmp_path / "few.h5", turns, cores=2, used=(1.0, 0.0)) as capture:
         found = diagnose(View(capture)).findings[0]
         assert (found.id, found.severity) == ("few_cores", "critical")
-        assert "while 1 of 2 cores idled" in found.text
+        assert "while 1 of 2 cores were idle" in found.text
 
 
 def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
@@ -289,7 +289,9 @@ def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
         assert found.budget is not None
         assert (found.budget.start_ns, found.budget.stop_ns) == (900 * MS, 1400 * MS)
         assert [step.name for step in found.budget.steps] == [f"ProfilerStep#{n}" for n in range(2, 7)]
-        assert found.said[0].startswith("The first 2 steps are warm-up and left out: up to 500.0 ms")
+        assert found.notices[0].startswith(
+            "The first 2 steps are left out as warm-up: they take up to 500.0 ms"
+        )
         rows = rows_of(capture, "time_budget")
         assert [(row["name"], row["step"], row["total_ns"]) for row in rows[:2]] == [
             ("running", None, 500 * MS), ("ProfilerStep#2", 0, 100 * MS)
@@ -325,7 +327,7 @@ def test_first_steps_that_wait_for_files_are_told_as_cold(tmp_path: Path) -> Non
         cold = next(one for one in found.findings if one.id == "cold_cache")
         assert (cold.severity, cold.time_ns, cold.gain_ns) == ("note", 0, 0)
         assert cold.text.startswith(
-            "The first 3 steps, which are left out of the budget, take 117.0 ms longer than later ones would."
+            "The first 3 steps take 117.0 ms longer than later ones and are left out of the budget."
         )
         assert cold.evidence.ranges.tolist() == [list(step) for step in steps[:3]]
 

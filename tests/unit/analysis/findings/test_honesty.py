@@ -16,7 +16,7 @@ from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.diagnose import diagnose, open_case
 from warpline.analysis.findings.finding import Diagnosis, Severity
 from warpline.analysis.findings.knowledge import for_lines, for_waits
-from warpline.analysis.findings.wording import finding_says, verdict
+from warpline.analysis.findings.wording import finding_sentence, verdict
 from warpline.analysis.framework.selection import View
 from warpline.interchange import import_files
 from warpline.model import Flag
@@ -37,13 +37,28 @@ def _capture(meta: dict[str, Any], kinds: tuple[str, ...] = ()) -> Capture:
     [
         ({"recording": {"trace": ["cpu", "osrt", "python"]}}, (), "", ""),
         ({"recording": {"trace": ["cpu"]}}, (), "--trace osrt,python", "--trace osrt"),
-        ({"recording": {"trace": ["cpu", "osrt", "python"], "attached": True}}, (), "", "who attaches"),
-        ({"recording": {"trace": ["cpu"], "attached": True}}, (), "--trace python", "who attaches"),
-        ({"imported_from": [{"format": "torch"}]}, (), "with_stack=True", "warpline record tells what"),
-        ({"imported_from": [{"format": "torch"}]}, ("python",), "", "warpline record tells what"),
+        (
+            {"recording": {"trace": ["cpu", "osrt", "python"], "attached": True}},
+            (),
+            "",
+            "instead of attaching",
+        ),
+        ({"recording": {"trace": ["cpu"], "attached": True}}, (), "--trace python", "instead of attaching"),
+        (
+            {"imported_from": [{"format": "torch"}]},
+            (),
+            "with_stack=True",
+            "what threads wait for, use warpline record",
+        ),
+        (
+            {"imported_from": [{"format": "torch"}]},
+            ("python",),
+            "",
+            "what threads wait for, use warpline record",
+        ),
         ({"imported_from": [{"format": "nsys"}]}, (), "--python-sampling", "--trace=osrt"),
-        ({"imported_from": [{"format": "paddle"}]}, (), "warpline record tells the line", "warpline record"),
-        ({}, (), "warpline record tells the line", "warpline record"),
+        ({"imported_from": [{"format": "paddle"}]}, (), "line, use warpline record", "warpline record"),
+        ({}, (), "line, use warpline record", "warpline record"),
     ],
 )
 def test_what_would_tell_more_can_be_done(
@@ -58,8 +73,8 @@ def test_what_would_tell_more_can_be_done(
 @pytest.mark.parametrize(
     ("states", "says"),
     [
-        ([(80 * MS, 0, 0, 0), (20 * MS, 2, UNKNOWN, 0)], "Nothing stands out; what is noted is small."),
-        ([(20 * MS, 0, 0, 0), (80 * MS, 2, UNKNOWN, 0)], "Too little is known to judge: what 80 %"),
+        ([(80 * MS, 0, 0, 0), (20 * MS, 2, UNKNOWN, 0)], "No serious problem found; only minor notes."),
+        ([(20 * MS, 0, 0, 0), (80 * MS, 2, UNKNOWN, 0)], "Too little was recorded to judge: 80 %"),
         ([(20 * MS, 0, 0, 0), (80 * MS, 2, SLEEP, 0)], ""),
     ],
 )
@@ -201,7 +216,7 @@ def test_operators_tell_what_threads_without_states_did(data_dir: Path, tmp_path
     assert [part.cause for part in found.budget.parts] == ["operators", "active", "data_loading"]
     operators = next(finding for finding in found.findings if finding.id == "operators")
     assert operators.where.operator == "depthwise_conv2d_grad kernel launch"
-    assert "51 times" in operators.text
+    assert "51 calls" in operators.text
     assert not any(finding.severity == "critical" for finding in found.findings)
 
 
@@ -219,7 +234,7 @@ def test_who_launches_graphs_is_not_told_to(tmp_path: Path) -> None:
     with open_capture(tmp_path / "x.h5") as capture:
         first = diagnose(View(capture)).findings[0]
     assert first.id == "gpu_launch_bound"
-    assert first.remedy.startswith("They are launched as graphs already")
+    assert first.remedy.startswith("They already run as graphs")
 
 
 def test_one_launch_that_takes_long_to_begin_is_no_lack_of_launches(data_dir: Path, tmp_path: Path) -> None:
@@ -243,13 +258,16 @@ def test_one_launch_that_takes_long_to_begin_is_no_lack_of_launches(data_dir: Pa
         ("nccl_parser_config/nccl_data.json.gz", "longest in aten::mul: 48.18 ms"),
         (
             "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz",
-            "3.056 s of it passes inside of",
+            "3.056 s of it inside",
         ),
         (
             "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz",
             "29.93 s of it in cudaDeviceGetStreamPriorityRange",
         ),
-        ("cpu_only/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", "is in gloo:all_reduce for 1.062 s of it"),
+        (
+            "cpu_only/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz",
+            "is in gloo:all_reduce for 1.062 s of that time",
+        ),
     ],
 )
 def test_a_part_is_told_with_its_own_time(data_dir: Path, tmp_path: Path, file: str, says: str) -> None:
@@ -257,7 +275,7 @@ def test_a_part_is_told_with_its_own_time(data_dir: Path, tmp_path: Path, file: 
     import_files([data_dir / "torch/facebookresearch+HolisticTraceAnalysis/tests/data" / file], path)
     with open_capture(path) as capture:
         found = diagnose(View(capture)).findings
-    assert any(says in finding_says(finding) for finding in found)
+    assert any(says in finding_sentence(finding) for finding in found)
 
 
 def test_an_npu_is_called_npu(data_dir: Path, tmp_path: Path) -> None:
@@ -284,4 +302,4 @@ def test_a_full_queue_of_launches_is_no_work_of_the_profiler(data_dir: Path, tmp
         found = {finding.id: finding.text for finding in diagnose(View(capture)).findings}
     assert names == {"Command Buffer Full"}
     assert "capture_overhead" not in found
-    assert found["full_queue"].startswith("For 461.8 ms of 969.4 ms calls waited")
+    assert found["full_queue"].startswith("For 461.8 ms of 969.4 ms, calls waited")

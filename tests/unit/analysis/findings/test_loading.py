@@ -38,7 +38,7 @@ def test_who_makes_the_batches_decides_the_advice(tmp_path: Path, in_main: bool)
         builder.finish()
     with open_capture(path) as capture:
         found = {finding.id: finding for finding in diagnose(View(capture)).findings}
-    expected = "Loading in the main process" if in_main else "Batches are taken over slowly"
+    expected = "Data loading in the main process" if in_main else "Slow transfer of batches from workers"
     assert found["data_loading"].title == expected
     assert ("num_workers" in found["data_loading"].remedy) == in_main
 
@@ -46,10 +46,10 @@ def test_who_makes_the_batches_decides_the_advice(tmp_path: Path, in_main: bool)
 @pytest.mark.parametrize(
     ("what", "wait", "says"),
     [
-        (0, 0, "These compute in"),
-        (2, WaitKind.SLEEP, "One of these sleeps"),
+        (0, 0, "The workers compute in"),
+        (2, WaitKind.SLEEP, "A worker sleeps"),
         (1, 0, "have no core"),
-        (2, WaitKind.LOCK, "One of these waits for lock"),
+        (2, WaitKind.LOCK, "A worker waits for a lock"),
     ],
 )
 def test_what_workers_do_meanwhile_is_said(tmp_path: Path, what: int, wait: int, says: str) -> None:
@@ -82,5 +82,5 @@ def test_what_workers_do_meanwhile_is_said(tmp_path: Path, what: int, wait: int,
         builder.finish()
     with open_capture(path) as capture:
         first = diagnose(View(capture)).findings[0]
-    assert (first.id, first.title) == ("data_loading", "Workers that load too slowly")
+    assert (first.id, first.title) == ("data_loading", "Workers load too slowly")
     assert says in first.text

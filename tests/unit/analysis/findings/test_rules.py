@@ -25,7 +25,9 @@ from warpline.analysis.findings.rule import Rule
 def find(case):
     pieces = pieces_of(case, "running")
     gain = case.gain_of_pieces(pieces)
-    yield make_finding(case, "theirs", "Theirs", "It runs.", pieces, gain, Where(), "Stop it.")
+    yield from make_finding(
+        case, name="theirs", title="Theirs", text="It runs.", remedy="Stop it.", pieces=pieces, gain_ns=gain
+    )
 
 
 rule = Rule("theirs", "own", find)
@@ -66,7 +68,7 @@ def test_an_installed_rule_finds_what_it_looks_for(
 ) -> None:
     rules, said = all_rules()
     assert [rule.name for rule in rules] == [*(rule.name for rule in builtin_rules()), "theirs"]
-    assert any("it is no Rule" in sentence for sentence in said)
+    assert any("it is not a Rule" in sentence for sentence in said)
     assert any("No module named 'no_such_module'" in sentence for sentence in said)
     with threads_capture(installed / "run.h5", [[(100 * MS, 0, 0, 0)]]) as capture:
         found = {finding.id: finding for finding in diagnose(View(capture)).findings}
@@ -81,7 +83,7 @@ def test_an_installed_rule_finds_what_it_looks_for(
     ("does", "reason"),
     [
         ("raise ValueError('no idea')", "no idea"),
-        ("yield None", "no Finding"),
+        ("yield None", "not a Finding"),
         ("return None", "not iterable"),
     ],
 )
@@ -95,4 +97,4 @@ def test_an_installed_rule_that_fails_keeps_no_other_from_being_heard(
     with threads_capture(installed / "run.h5", [[(100 * MS, 0, 0, 0)]]) as capture:
         found = diagnose(View(capture))
     assert found.budget is not None
-    assert any("rule theirs failed" in sentence and reason in sentence for sentence in found.said)
+    assert any("rule theirs failed" in sentence and reason in sentence for sentence in found.notices)

@@ -1,4 +1,4 @@
-"""A GPU whose clock was lowered while it computed."""
+"""Rule: the GPU's clock was lowered while it computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.draft import NOTE, at_most, severity
-from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
+from warpline.analysis.findings.finding import Evidence, Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.i18n import english
 from warpline.storage import Counter
@@ -22,8 +22,8 @@ _LOWERED = 0.85
 _SAMPLES = 5
 
 
-def of_clock(case: Case) -> Iterator[Finding]:
-    """The clock while it computed, beside the highest that was seen."""
+def find_clock(case: Case) -> Iterator[Finding]:
+    """Compare the clock during computation with its highest value."""
     counter = _counter(case, _CLOCK)
     if case.gpu is None or counter is None:
         return
@@ -36,8 +36,8 @@ def of_clock(case: Case) -> Iterator[Finding]:
     gain = int(case.pieces.length[busy].sum() * (1 - mean / highest))
     if gain < NOTE * case.whole_ns:
         return
-    warm = _counter(case, _TEMPERATURE)
-    degrees = _while_busy(case, warm, busy) if warm is not None else np.empty(0)
+    temperature = _counter(case, _TEMPERATURE)
+    degrees = _while_busy(case, temperature, busy) if temperature is not None else np.empty(0)
     fields = {
         "device": case.device,
         "mean": f"{mean:.0f}",
@@ -45,21 +45,23 @@ def of_clock(case: Case) -> Iterator[Finding]:
         "factor": at_most(case, gain),
     }
     text = english(
-        "The {device} computes at {mean} MHz in the mean, and could at {highest} MHz, at most {factor} × as fast.",
+        "The {device} computes at {mean} MHz on average; its highest clock is {highest} MHz. Up to "
+        "{factor}× faster.",
         **fields,
     )
     if len(degrees):
-        heat = english("It is {degrees} °C warm meanwhile.", degrees=f"{float(degrees.max()):.0f}")
+        heat = english("Its temperature reaches {degrees} °C.", degrees=f"{float(degrees.max()):.0f}")
         text = f"{text} {heat}"
     yield Finding(
-        "gpu_clock", severity(gain / case.fair_ns, Severity.WARNING), english("A lowered clock"), text, 0, 0.0, gain,
-        Where(), english("See to cooling and the limit of power; nvidia-smi -q -d PERFORMANCE tells the reason."),
+        id="gpu_clock", severity=severity(gain / case.fair_ns, Severity.WARNING), title=english("Lowered clock"),
+        text=text, gain_ns=gain,
+        remedy=english("Check cooling and the power limit; nvidia-smi -q -d PERFORMANCE shows the reason."),
         evidence=Evidence(tracks=(counter.track, *case.target.tracks[:1])),
     )  # fmt: skip
 
 
 def _counter(case: Case, pattern: re.Pattern[str]) -> Counter | None:
-    """The counter of that name which belongs to the GPU, or to all there are."""
+    """The first counter with a matching name that belongs to the GPU or to no GPU in particular."""
     capture = case.view.capture
     gpu = case.gpu.gpu if case.gpu is not None else None
     for counter in capture.counters:
@@ -71,7 +73,7 @@ def _counter(case: Case, pattern: re.Pattern[str]) -> Counter | None:
 
 
 def _while_busy(case: Case, counter: Counter, busy: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The samples that were taken while the GPU computed."""
+    """The counter's values that were sampled while the GPU computed."""
     start, stop = case.pieces.start[busy], case.pieces.stop[busy]
     if not len(start):
         return np.empty(0)
@@ -82,4 +84,4 @@ def _while_busy(case: Case, counter: Counter, busy: npt.NDArray[np.int64]) -> np
     return values
 
 
-rules = (Rule("gpu_clock", "gpu", of_clock),)
+rules = (Rule("gpu_clock", "gpu", find_clock),)

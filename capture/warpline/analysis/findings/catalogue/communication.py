@@ -1,4 +1,4 @@
-"""Communication that nothing hides: its own length, or waiting until every rank is there."""
+"""Rules: exposed communication, either because of its length or because ranks arrive late."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.draft import cost, make_finding, pieces_of, shortened, what_is_done
+from warpline.analysis.findings.draft import action_text, cost, make_finding, pieces_of, shortened
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import Segments
@@ -20,15 +20,15 @@ from warpline.model.times import format_duration
 Int64Array = npt.NDArray[np.int64]
 _MOSTLY = 0.5
 _OFTEN = 0.6
-"""Of the steps: one rank that is last so often is the one that comes late."""
+"""Share of the steps in which one rank is last for it to count as the late one."""
 _LATER = 0.2
-"""Of the communication of a step: who spends so much less in it than the mean has come last."""
+"""A rank arrives last in a step when it communicates this much less than the mean."""
 
 
 @dataclass(frozen=True)
 class _Lateness:
-    """What communication takes longer than that of who comes last, ns; the rank that is last most often, in how many of
-    the steps in which one is (a range without steps counts as one).
+    """``lost_ns``: how much longer communication takes than on the last rank; ``rank``: the one most often last, in
+    ``often`` of ``steps`` steps that have a last rank (a range without steps counts as one step).
     """
 
     lost_ns: int
@@ -37,8 +37,8 @@ class _Lateness:
     steps: int
 
 
-def of_communication(case: Case) -> Iterator[Finding]:
-    """Communication that no computation hides."""
+def find_communication(case: Case) -> Iterator[Finding]:
+    """Find communication that no computation overlaps."""
     pieces = pieces_of(case, "communication")
     if case.gpu is None or not len(pieces):
         return
@@ -49,54 +49,59 @@ def of_communication(case: Case) -> Iterator[Finding]:
     late = _lateness(case)
     fields = {**cost(case, time), "kernel": shortened(kernel)}
     if late is not None and late.lost_ns > _MOSTLY * time:
-        found = _late(case, pieces, late, kernel, fields)
+        yield from _late_ranks(case, pieces, late, kernel, fields)
     else:
         text = english(
-            "Communication takes {time} of {whole} ({percent:.0f} %) in which nothing else runs: {kernel}.",
+            "{time} of {whole} ({percent:.0f} %) is communication that no computation overlaps: {kernel}.",
             **fields,
         )
-        found = make_finding(
-            case, "gpu_communication", english("Communication that nothing hides"), text, pieces,
-            case.gain_of_pieces(pieces), Where(kernel=kernel),
-            english("Let it run beside computation: smaller buckets, sent as soon as they are ready."),
+        yield from make_finding(
+            case, name="gpu_communication", title=english("Exposed communication"), text=text, pieces=pieces,
+            gain_ns=case.gain_of_pieces(pieces), where=Where(kernel=kernel),
+            remedy=english("Overlap it with computation: use smaller buckets and send each as soon as it is ready."),
         )  # fmt: skip
-    if found is not None:
-        yield found
 
 
-def _late(
+def _late_ranks(
     case: Case, pieces: Int64Array, late: _Lateness, kernel: str, fields: dict[str, str | float]
-) -> Finding | None:
-    fields = {**fields, "who": case.target.title, "lost": format_duration(late.lost_ns), "steps": late.steps}
+) -> Iterator[Finding]:
+    fields = {
+        **fields,
+        "subject": case.target.title,
+        "lost": format_duration(late.lost_ns),
+        "steps": late.steps,
+    }
     if late.often < _OFTEN * late.steps:
         text = english(
-            "{who} spends {time} of {whole} ({percent:.0f} %) in communication that nothing hides, {lost} of it until "
-            "the last rank is there; in {steps} steps different ranks come last.",
+            "{subject} spends {time} of {whole} ({percent:.0f} %) in exposed communication, {lost} of it waiting for "
+            "the last rank. Which rank is last varies over {steps} steps.",
             **fields,
         )
         remedy = english(
-            "Give every rank the same work in each step: inputs of one length, balanced batches."
+            "Give every rank the same work in each step: inputs of equal length, balanced batches."
         )
-        return make_finding(
-            case, "late_ranks", english("Ranks that come late in turn"), text, pieces, late.lost_ns,
-            Where(kernel=kernel), remedy,
+        yield from make_finding(
+            case, name="late_ranks", title=english("Ranks take turns being late"), text=text, pieces=pieces,
+            gain_ns=late.lost_ns, where=Where(kernel=kernel), remedy=remedy,
         )  # fmt: skip
     text = english(
-        "{who} spends {time} of {whole} ({percent:.0f} %) in communication that nothing hides, {lost} of it until "
-        "rank {number} is there, which comes last in {often} of {steps} steps.",
+        "{subject} spends {time} of {whole} ({percent:.0f} %) in exposed communication, {lost} of it waiting for rank "
+        "{number}, which is last in {often} of {steps} steps.",
         number=late.rank, often=late.often, **fields,
     )  # fmt: skip
     doing = _meanwhile(case, pieces, late.rank)
-    remedy = english("See what the late rank does meanwhile; give every rank the same work.")
-    return make_finding(
-        case, "late_rank", english("A rank that comes late"), f"{text} {doing}".strip(), pieces, late.lost_ns,
-        Where(kernel=kernel, rank=late.rank), remedy,
+    remedy = english("Look at what the late rank does meanwhile; give every rank the same work.")
+    yield from make_finding(
+        case, name="late_rank", title=english("One rank is late"), text=f"{text} {doing}".strip(), pieces=pieces,
+        gain_ns=late.lost_ns, where=Where(kernel=kernel, rank=late.rank), remedy=remedy,
     )  # fmt: skip
 
 
 def _lateness(case: Case) -> _Lateness | None:
-    """Step by step who comes last, of the ranks there are; None where there is but one."""
-    # What lies between two steps, as where ranks meet at last, belongs to the one before.
+    """Which rank arrives last in each step; None with a single rank.
+
+    Time between two steps, such as the final synchronization, belongs to the earlier step.
+    """
     starts = np.append(case.view.start_ns, case.scope.steps.start[1:])
     stops = np.append(starts[1:], case.view.stop_ns)
     spent: dict[int, Int64Array] = {}
@@ -121,7 +126,7 @@ def _lateness(case: Case) -> _Lateness | None:
 
 
 def _communication(segments: Segments, starts: Int64Array, stops: Int64Array) -> Int64Array:
-    """Time of communication inside each of some disjoint stretches, ns."""
+    """Communication time inside each of some disjoint stretches, ns."""
     own = segments.take(np.flatnonzero(segments.cause == Cause.COMMUNICATION))
     if not len(own):
         return np.zeros(len(starts), np.int64)
@@ -129,16 +134,16 @@ def _communication(segments: Segments, starts: Int64Array, stops: Int64Array) ->
 
     def until(moment: Int64Array) -> Int64Array:
         at = np.searchsorted(own.start, moment, "right")
-        # All that began before, less what of the last one lies behind.
-        over = np.maximum(own.stop[np.maximum(at - 1, 0)] - moment, 0)
-        found: Int64Array = ends[at] - np.where(at > 0, over, 0)
-        return found
+        # Everything that began before, less what the last one does after the moment.
+        excess = np.maximum(own.stop[np.maximum(at - 1, 0)] - moment, 0)
+        total: Int64Array = ends[at] - np.where(at > 0, excess, 0)
+        return total
 
     return until(stops) - until(starts)
 
 
 def _meanwhile(case: Case, pieces: Int64Array, rank: int) -> str:
-    """What the late rank did while it was waited for."""
+    """A sentence about what the late rank did while others waited for it."""
     time = next(time for time in case.gpus if time.gpu.rank == rank)
     start, stop = case.pieces.start[pieces], case.pieces.stop[pieces]
     window, segment = case.graph.index.overlapping(np.full(len(start), time.actor), start, stop)
@@ -152,7 +157,7 @@ def _meanwhile(case: Case, pieces: Int64Array, rank: int) -> str:
     cause = int(np.argmax(np.bincount(case.segments.cause[segment], length)))
     own = segment[case.segments.cause[segment] == cause]
     where = case.where(int(own[int(np.argmax(case.segments.length[own]))]))
-    return english("Meanwhile it {doing}.", doing=what_is_done(cause, where, case.device))
+    return english("Meanwhile that rank {doing}.", doing=action_text(cause, where, case.device))
 
 
-rules = (Rule("gpu_communication", "ranks", of_communication),)
+rules = (Rule("gpu_communication", "ranks", find_communication),)

@@ -1,4 +1,4 @@
-"""Ready to run, and others had the cores: the program's own threads, neighbours, or all crowded on a few of them."""
+"""Rules: threads that were ready to run but had no core, and who used the cores instead."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from warpline.model.track_titles import CORE_LOAD
 
 Int64Array = npt.NDArray[np.int64]
 _PARTS = 2048
-"""Of the range, in which is looked at how many run at a time."""
+"""Parts of the range in which running threads are counted."""
 _IDLE = 0.5
-"""A core that is used for less of the time that others are waited for is idle."""
+"""A core used for less than this share of the waiting time is idle."""
 _SEEN = 0.5
-"""Of that time: if samples tell of less, nothing is known."""
+"""Share of the waiting time that samples must cover."""
 _SOME = 0.2
-"""Of the time that cores are waited for: where somebody may run for less of it does not count."""
+"""Share of the waiting time below which a set of allowed cores is ignored."""
 _RUNS = tuple(int(cause) for cause in (Cause.RUNNING, Cause.IMPORTING, Cause.ALLOCATING, Cause.COMPILING))
 
 
-def of_cores(case: Case) -> Iterator[Finding]:
-    """Ready to run, and others had the cores: the program's own threads, or somebody outside, whose doing is a note."""
+def find_cores(case: Case) -> Iterator[Finding]:
+    """Find waits for a core. They are only a note when programs outside the recording used the cores."""
     pieces = pieces_of(case, "runnable")
     if not len(pieces):
         return
@@ -48,9 +48,9 @@ def of_cores(case: Case) -> Iterator[Finding]:
     if max(waited, gain) < NOTE * case.whole_ns:
         return
     cores, fields = _cores(case), cost(case, waited)
-    few = _kept_to_few(case, pieces, gain, fields)
-    if few is not None:
-        yield few
+    restricted = list(_restricted(case, pieces, gain, fields))
+    if restricted:
+        yield from restricted
         return
     taken = _ran_meanwhile(case, start, stop)
     crowded = crowded_ns(case, cores)
@@ -58,14 +58,15 @@ def of_cores(case: Case) -> Iterator[Finding]:
     if crowded < NOTE * case.whole_ns or not taken:
         outside = 100 * max(1 - sum(taken.values()) / (waited * cores), 0.0)
         text = english(
-            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %). Other programs on this machine "
-            "used {outside:.0f} % of the cores meanwhile.",
+            "{time} of {whole} ({percent:.0f} %) is spent ready to run but without a CPU core. Other programs on this "
+            "machine used {outside:.0f} % of the cores during that time.",
             outside=outside, **fields,
         )  # fmt: skip
-        remedy = english("Leave cores to this program; this is no fault of its own.")
-        found = make_finding(
-            case, "waits_for_core", title, text, pieces, gain, where_of(case, pieces), remedy, Severity.NOTE
-        )
+        remedy = english("Free up cores: other programs on this machine cause this wait.")
+        yield from make_finding(
+            case, name="waits_for_core", title=title, text=text, pieces=pieces, gain_ns=gain,
+            where=where_of(case, pieces), remedy=remedy, worst=Severity.NOTE,
+        )  # fmt: skip
     else:
         most = max(taken, key=lambda actor: taken[actor])
         running = np.flatnonzero((case.segments.actor == most) & (case.segments.cause == Cause.RUNNING))
@@ -73,66 +74,66 @@ def of_cores(case: Case) -> Iterator[Finding]:
         best = running[case.group_of_segment[running] == int(np.argmax(place))][0]
         where = case.where(int(best))
         text = english(
-            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): {count} other threads of the "
-            "program want the cores too, first of all {who}, at {place}.",
-            count=len(taken), who=case.actor_name(most), place=place_known(where), **fields,
+            "{time} of {whole} ({percent:.0f} %) is spent ready to run but without a CPU core: {count} other threads "
+            "of the program compete for the cores. {subject} uses them most, at {place}.",
+            count=len(taken), subject=case.actor_name(most), place=place_known(where), **fields,
         )  # fmt: skip
-        remedy = english("Run fewer threads and processes than there are cores.")
-        # What neighbours took of it is theirs.
-        own = min(gain, crowded)
-        found = make_finding(case, "waits_for_core", title, text, pieces, own, where, remedy)
-    if found is not None:
-        yield found
+        remedy = english("Run no more threads and processes than there are cores.")
+        own = min(gain, crowded)  # the rest is due to other programs
+        yield from make_finding(
+            case, name="waits_for_core", title=title, text=text, pieces=pieces, gain_ns=own, where=where,
+            remedy=remedy,
+        )  # fmt: skip
 
 
-def _kept_to_few(case: Case, pieces: Int64Array, gain: int, fields: dict[str, str | float]) -> Finding | None:
-    """Cores that the program may not run on, or nobody used while it waited for others: where it is too crowded for
-    it, and would not be on all.
-    """
+def _restricted(
+    case: Case, pieces: Int64Array, gain: int, fields: dict[str, str | float]
+) -> Iterator[Finding]:
+    """The program waits for cores while others are forbidden to it, or idle, and all cores would be enough."""
     cores = _cores(case)
     allowed = _allowed_cores(case)
     idle = _idle_cores(case, case.pieces.start[pieces], case.pieces.stop[pieces])
     if allowed < cores:
         text = english(
-            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): it may run on {allowed} of "
-            "{cores} cores only.",
+            "{time} of {whole} ({percent:.0f} %) is spent ready to run but without a CPU core: the program may use "
+            "only {allowed} of {cores} cores.",
             allowed=allowed, cores=cores, **fields,
         )  # fmt: skip
-        # What neighbours take of these cores they would take of the others, too.
+        # Other programs would use the remaining cores just as much.
         gain = min(gain, crowded_ns(case, allowed) - crowded_ns(case, cores))
     elif idle:
         allowed = max(cores - idle, 1)
         text = english(
-            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %), while {idle} of {cores} cores "
-            "idled.",
+            "{time} of {whole} ({percent:.0f} %) is spent ready to run but without a CPU core, while {idle} of {cores} "
+            "cores were idle.",
             idle=idle, cores=cores, **fields,
         )  # fmt: skip
     if allowed == cores or min(gain, crowded_ns(case, allowed)) < NOTE * case.whole_ns:
-        return None
-    return make_finding(
-        case, "few_cores", english("Kept to fewer cores than there are"), text, pieces, gain,
-        where_of(case, pieces),
-        english("See what keeps it there: taskset, sched_setaffinity, numactl, a cpuset, or a library's own binding."),
+        return
+    yield from make_finding(
+        case, name="few_cores", title=english("Restricted to too few cores"), text=text, pieces=pieces, gain_ns=gain,
+        where=where_of(case, pieces),
+        remedy=english(
+            "Find what restricts it: taskset, sched_setaffinity, numactl, a cpuset, or a library's own binding."
+        ),
     )  # fmt: skip
 
 
 def _allowed_cores(case: Case) -> int:
-    """On how many cores those processes may run that wait for one, while they do; all that there are where that was not
-    recorded.
-    """
+    """How many cores the waiting processes may use while they wait; all cores where that was not recorded."""
     capture, segments = case.view.capture, case.segments
-    told: dict[int, list[tuple[int, frozenset[int]]]] = {}
-    for process, time_ns, cores in _told_cores(case):
-        told.setdefault(process, []).append((time_ns, cores))
+    allowed: dict[int, list[tuple[int, frozenset[int]]]] = {}
+    for process, time_ns, cores in _recorded_cores(case):
+        allowed.setdefault(process, []).append((time_ns, cores))
     waits = np.flatnonzero((segments.cause == Cause.RUNNABLE) & (segments.actor < len(capture.threads)))
     process_of = np.array([thread.process for thread in capture.threads], np.int64)[segments.actor[waits]]
     weights: dict[frozenset[int], int] = {}
     for process in np.unique(process_of).tolist():
-        known = sorted(told.get(process, []), key=lambda one: one[0])
+        known = sorted(allowed.get(process, []), key=lambda entry: entry[0])
         if not known:
             return _cores(case)
         own = waits[process_of == process]
-        # What was seen first was so before.
+        # The first entry also holds before its time.
         edges = np.array([case.view.start_ns, *(time for time, _ in known[1:]), case.view.stop_ns], np.int64)
         edges = np.maximum.accumulate(np.clip(edges, case.view.start_ns, case.view.stop_ns))
         merged = merge_intervals(segments.start[own], segments.stop[own])
@@ -141,12 +142,12 @@ def _allowed_cores(case: Case) -> int:
         ):
             weights[cores] = weights.get(cores, 0) + int(waited)
     least = _SOME * sum(weights.values())
-    found = frozenset[int]().union(*(cores for cores, waited in weights.items() if waited >= least))
-    return min(max(len(found), 1), _cores(case)) if weights else _cores(case)
+    usable = frozenset[int]().union(*(cores for cores, waited in weights.items() if waited >= least))
+    return min(max(len(usable), 1), _cores(case)) if weights else _cores(case)
 
 
-def _told_cores(case: Case) -> Iterator[tuple[int, int, frozenset[int]]]:
-    """From when on (capture ns) a process (its index) may run on which cores, as far as that makes sense in a file."""
+def _recorded_cores(case: Case) -> Iterator[tuple[int, int, frozenset[int]]]:
+    """(process index, capture ns from which it holds, allowed cores); malformed entries are skipped."""
     entries = case.view.capture.meta.get("allowed_cores")
     for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, dict):
@@ -161,7 +162,7 @@ def _cores(case: Case) -> int:
 
 
 def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
-    """How many cores nobody at all used for most of some stretches, by what the kernel says of the whole machine."""
+    """How many cores were idle, machine-wide, for most of some stretches of time."""
     capture = case.view.capture
     waited = merge_intervals(start, stop)
     idle = 0
@@ -173,7 +174,7 @@ def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
         ):
             continue
         times = np.asarray(counter.times)
-        # A sample tells of the time since the one before it.
+        # A sample covers the time since the previous one.
         weight = covered_ns(waited, times[:-1], times[1:])
         used = np.nan_to_num(np.asarray(counter.values, np.float64)[1:], nan=1.0)
         if weight.sum() >= _SEEN * (waited[1] - waited[0]).sum():
@@ -182,11 +183,11 @@ def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
 
 
 def crowded_ns(case: Case, cores: int) -> int:
-    """How much longer the program would last on so many cores, all to itself, than on as many as it likes.
+    """How much longer the program would take alone on ``cores`` cores than on unlimited ones, ns.
 
-    Everybody's time is replayed without any wait for a core. What then runs side by side beyond the cores there are has
-    to be done after all, on these cores. A neighbour on the machine makes threads ready for long; it does not make them
-    run more. Taken in the mean over short parts of the range: who runs for moments crowds nobody out.
+    The range is replayed without any wait for a core. Whatever then runs in parallel beyond ``cores`` must be done
+    later. Other programs make threads wait longer but do not make them run more, so they do not count here. The excess
+    is averaged over short parts of the range, so that brief bursts do not count either.
     """
     segments, graph = case.segments, case.graph
     ends = graph.replay(np.where(segments.cause == Cause.RUNNABLE, np.float32(0), np.float32(1)))
@@ -203,22 +204,22 @@ def crowded_ns(case: Case, cores: int) -> int:
 
 
 def _sum_until(times: Int64Array, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """For each edge the sum of how long before it all times lie that do."""
+    """For each edge, the sum of its distances to all earlier times."""
     part = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
     before = (edges[part] - times) * (times < edges[-1])
-    # Within its own part a time counts up to the part's end, from there on with every part.
+    # A time counts up to the end of its own part, and fully in every later part.
     counts = np.cumsum(np.bincount(part[times < edges[-1]], minlength=len(edges)))
     whole = np.concatenate([[0.0], np.cumsum(counts[:-1] * np.diff(edges))])
-    found: npt.NDArray[np.float64] = whole + np.cumsum(np.bincount(part, before, len(edges)))
-    return found
+    sums: npt.NDArray[np.float64] = whole + np.cumsum(np.bincount(part, before, len(edges)))
+    return sums
 
 
 def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int, int]:
-    """How long each other thread of the program ran in some stretches."""
+    """How long each other thread of the program ran during some stretches, ns by actor."""
     threads = len(case.view.capture.threads)
     running = one_of(case.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
     others = np.unique(case.segments.actor[running & (case.segments.actor < threads)])
-    found = {}
+    ran = {}
     for actor in others[others != case.actor].tolist():
         window, segment = case.graph.index.overlapping(np.full(len(start), actor), start, stop)
         runs = running[segment]
@@ -227,8 +228,8 @@ def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int,
             start[window], case.segments.start[segment]
         )
         if len(length):
-            found[actor] = int(length.sum())
-    return found
+            ran[actor] = int(length.sum())
+    return ran
 
 
-rules = (Rule("cores", "locks", of_cores),)
+rules = (Rule("cores", "locks", find_cores),)

@@ -1,4 +1,4 @@
-"""The first steps, which are left out of the budget: how much longer they are, and what for."""
+"""Rule: the first steps, left out of the budget as warm-up, take much longer than later ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from warpline.i18n import english, english_n
 from warpline.model.times import format_duration
 
 
-def of_first_steps(case: Case) -> Iterator[Finding]:
-    """Steps that were taken for warm-up."""
+def find_first_steps(case: Case) -> Iterator[Finding]:
+    """Find slow warm-up steps and the cause of their extra time."""
     first = case.scope.first
     if first is None or not len(first) or not len(case.scope.steps):
         return
@@ -31,62 +31,51 @@ def of_first_steps(case: Case) -> Iterator[Finding]:
         return
     start, stop = int(first.start[0]), int(first.stop[-1])
     early = make_case(Scope(case.view.restrict(start, stop), first, ()), case.target, case.watched.progress)
-    more = _of_a_step(early) - _of_a_step(case)
+    more = _mean_step(early) - _mean_step(case)
     number = int(np.argmax(more))
     pieces = early.pieces_of_category(number)
     where = where_of(early, pieces)
     if not where.file and case.gpu is not None:
         where = host_place(early, pieces)
     time = early.pieces.length[pieces]
-    of_files = early.segments.cause[early.pieces.leaf[pieces]] == Cause.FILE
-    is_cold = number == NUMBER["file"] or time[of_files].sum() * 2 > time.sum()
+    is_file = early.segments.cause[early.pieces.leaf[pieces]] == Cause.FILE
+    is_cold = number == NUMBER["file"] or time[is_file].sum() * 2 > time.sum()
     text = english_n(
-        "The first step, which is left out of the budget, takes {extra} longer than later ones. The largest part of "
-        "that is “{cause}”, at {place}.",
-        "The first {count} steps, which are left out of the budget, take {extra} longer than later ones would. The "
-        "largest part of that is “{cause}”, at {place}.",
+        "The first step takes {extra} longer than later ones and is left out of the budget. The largest part of the "
+        "extra time is “{cause}”, at {place}.",
+        "The first {count} steps take {extra} longer than later ones and are left out of the budget. The largest part "
+        "of the extra time is “{cause}”, at {place}.",
         len(first), extra=format_duration(extra), place=place_known(where),
         cause=CATEGORIES[number].title.format(device=case.device),
     )  # fmt: skip
     if is_cold:
-        name, title = "cold_cache", english("First steps that read what is not in memory yet")
+        name, title = "cold_cache", english("First steps with a cold file cache")
         remedy = english(
-            "Read the files ahead of the first steps, or keep them on a faster disk, in fewer files."
+            "Read the files before the first step, or store them on a faster disk or in fewer files."
         )
     else:
-        name, title = "first_steps", english("First steps that are longer")
-        remedy = english(
-            "A short run pays for it: keep what was compiled or made, and begin with usual sizes."
-        )
+        name, title = "first_steps", english("Slow first steps")
+        remedy = english("This matters for short runs: cache compiled code, and start with the usual sizes.")
     rows = tuple(
         early.segments.row[early.pieces.leaf[pieces[np.argsort(-time, kind="stable")[:_ROWS]]]].tolist()
     )
     yield Finding(
-        name,
-        Severity.NOTE,
-        title,
-        text,
-        0,
-        0.0,
-        # The range begins after these steps: it would lose nothing.
-        0,
-        where,
-        remedy,
-        chain_of(early, usual_path(early, pieces)) if len(pieces) else (),
-        Evidence(
+        id=name, severity=Severity.NOTE, title=title, text=text, where=where, remedy=remedy,
+        chain=chain_of(early, usual_path(early, pieces)) if len(pieces) else (),
+        evidence=Evidence(
             np.column_stack((first.start, first.stop)), rows or tuple(first.row.tolist()), case.target.tracks
         ),
-    )
+    )  # fmt: skip
 
 
 _ROWS = 20
 
 
-def _of_a_step(case: Case) -> npt.NDArray[np.float64]:
-    """The time of each cause in a step, in the mean."""
+def _mean_step(case: Case) -> npt.NDArray[np.float64]:
+    """Mean time of each category per step, ns."""
     total = np.bincount(case.category, case.pieces.length, len(CATEGORIES))
-    found: npt.NDArray[np.float64] = total / max(len(case.scope.steps), 1)
-    return found
+    mean: npt.NDArray[np.float64] = total / max(len(case.scope.steps), 1)
+    return mean
 
 
-rules = (Rule("first_steps", "steps", of_first_steps),)
+rules = (Rule("first_steps", "steps", find_first_steps),)

@@ -1,4 +1,4 @@
-"""Idle time of a GPU by what the host did, copies and communication that nothing hides, and work of the GPU itself."""
+"""Rules: a GPU that idles after synchronizing calls, allocations or compilation; exposed copies; stalled streams."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Int64Array = npt.NDArray[np.int64]
 _ROWS = 20
 
 
-def of_synchronization(case: Case) -> Iterator[Finding]:
-    """Idle time after calls that wait for the GPU: the host could not run ahead."""
+def find_synchronization(case: Case) -> Iterator[Finding]:
+    """Find calls in which the CPU waits for the GPU and so cannot work ahead."""
     pieces = pieces_of(case, "synchronization")
     if not len(pieces):
         return
@@ -52,44 +52,49 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     gain = min(gain, max(time, waited))
     fields = {"call": called, "place": place_known(where), "factor": at_most(case, gain)}
     title = english("Calls that wait for the {device}", device=case.device)
-    remedy = english(
-        "Leave out calls that synchronise in the loop (.item(), .cpu(), nonzero, blocking copies)."
-    )
+    remedy = english("Avoid synchronizing calls in the loop (.item(), .cpu(), nonzero, blocking copies).")
     needs = line_needed(case, where)
     if time >= NOTE * case.whole_ns and gain <= time:
         text = english_n(
-            "The host waits for the {device} once, for {waited}, in {call}, at {place}, and cannot work ahead: the "
-            "{device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} × as fast.",
-            "The host waits for the {device} {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot "
-            "work ahead: the {device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most "
-            "{factor} × as fast.",
+            "The {device} idles for {time} of {whole} ({percent:.0f} %) after the CPU waits for it once, for {waited}, "
+            "in {call}, at {place}. During the wait the CPU cannot work ahead. Up to {factor}× faster.",
+            "The {device} idles for {time} of {whole} ({percent:.0f} %) after the CPU waits for it {count:,} times, "
+            "{waited} in total, mostly in {call}, at {place}. During a wait the CPU cannot work ahead. Up to "
+            "{factor}× faster.",
             len(calls), waited=format_duration(waited), **cost(case, time), **fields,
         )  # fmt: skip
-        yield from _some(
-            make_finding(case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs)
-        )
+        yield from make_finding(
+            case, name="gpu_synchronization", title=title, text=text, pieces=pieces, gain_ns=gain, where=where,
+            remedy=remedy, needs=needs,
+        )  # fmt: skip
         return
     text = english_n(
-        "The host waits for the {device} once, for {time} of {whole} ({percent:.0f} %), in {call}, at {place}: what "
-        "it does after that it could do meanwhile. It could be at most {factor} × as fast.",
-        "The host waits for the {device} {count:,} times, for {time} of {whole} ({percent:.0f} %), mostly in {call}, "
-        "at {place}: what it does after that it could do meanwhile. It could be at most {factor} × as fast.",
+        "The CPU waits once for the {device}, for {time} of {whole} ({percent:.0f} %), in {call}, at {place}. It could "
+        "do its later work during that time. Up to {factor}× faster.",
+        "The CPU waits {count:,} times for the {device}, for {time} of {whole} ({percent:.0f} %), mostly in {call}, at "
+        "{place}. It could do its later work during that time. Up to {factor}× faster.",
         len(calls), **cost(case, waited), **fields,
     )  # fmt: skip
-    for found in _some(
-        make_finding(
-            case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs, time_ns=waited
-        )
+    for finding in make_finding(
+        case,
+        name="gpu_synchronization",
+        title=title,
+        text=text,
+        pieces=pieces,
+        gain_ns=gain,
+        where=where,
+        remedy=remedy,
+        needs=needs,
+        time_ns=waited,
     ):
         longest = waits[np.argsort(-segments.length[waits], kind="stable")[:_ROWS]]
         rows = tuple(row for row in segments.row[longest].tolist() if row >= 0)
-        yield replace(
-            found, evidence=replace(found.evidence, ranges=np.column_stack((start, stop)), rows=rows)
-        )
+        evidence = replace(finding.evidence, ranges=np.column_stack((start, stop)), rows=rows)
+        yield replace(finding, evidence=evidence)
 
 
 def _where_waited(case: Case, waits: Int64Array, thread: int) -> Where:
-    """The line most of some waits of a thread lie on, by its samples and stacks; else by what a profiler recorded."""
+    """The most frequent place of some waits of a thread, from stacks, else from the profiler's events."""
     segments = case.segments
     group = case.group_of_segment[waits]
     if (group > 0).any():
@@ -112,16 +117,16 @@ def _usual_call(case: Case, waits: Int64Array) -> tuple[str, int]:
     )
 
 
-def of_allocation(case: Case) -> Iterator[Finding]:
-    """Memory of the GPU asked for and given back, and code loaded, while it idles."""
+def find_allocation(case: Case) -> Iterator[Finding]:
+    """Find GPU memory allocation and code loading while the GPU idles."""
     for key, name, title, remedy in (
         (
-            "allocation", "gpu_allocation", english("Allocating memory of the {device}", device=case.device),
-            english("Allocate once and keep it; let a caching allocator grow before the loop."),
+            "allocation", "gpu_allocation", english("{device} memory allocation", device=case.device),
+            english("Allocate once and reuse the memory; let a caching allocator grow before the loop."),
         ),
         (
-            "compilation", "gpu_compilation", english("Loading or compiling code of the {device}", device=case.device),
-            english("Compile and load before the loop: warm up with the shapes that come."),
+            "compilation", "gpu_compilation", english("{device} code loading or compilation", device=case.device),
+            english("Compile and load before the loop: warm up with every shape it will use."),
         ),
     ):  # fmt: skip
         pieces = pieces_of(case, key)
@@ -131,22 +136,20 @@ def of_allocation(case: Case) -> Iterator[Finding]:
         where = host_place(case, pieces)
         call, longest = _longest_call(case, pieces)
         gain = case.gain_ns(case.segments.cause == cause)
-        yield from _some(
-            make_finding(
-                case, name, title,
-                english(
-                    "{title} takes {time} of {whole} ({percent:.0f} %) in which the {device} idles, {longest} of it in "
-                    "{call}, at {place}.",
-                    title=title, place=place_known(where), call=call, longest=format_duration(longest),
-                    **cost(case, int(case.pieces.length[pieces].sum())),
-                ),
-                pieces, gain, where, remedy,
-            )
+        yield from make_finding(
+            case, name=name, title=title,
+            text=english(
+                "{title} takes {time} of {whole} ({percent:.0f} %) while the {device} is idle, {longest} of it in "
+                "{call}, at {place}.",
+                title=title, place=place_known(where), call=call, longest=format_duration(longest),
+                **cost(case, int(case.pieces.length[pieces].sum())),
+            ),
+            pieces=pieces, gain_ns=gain, where=where, remedy=remedy,
         )  # fmt: skip
 
 
 def _longest_call(case: Case, pieces: Int64Array) -> tuple[str, int]:
-    """Which call some pieces were in for most of their time, and for how long, ns."""
+    """The call that covers the most time of some pieces, and for how long, ns."""
     rows = case.segments.row[case.pieces.leaf[pieces]].astype(np.int64)
     names, number = np.unique(case.view.names(rows), return_inverse=True)
     total = np.bincount(number.reshape(-1), case.pieces.length[pieces])
@@ -154,8 +157,8 @@ def _longest_call(case: Case, pieces: Int64Array) -> tuple[str, int]:
     return case.view.capture.strings[int(names[best])], int(total[best])
 
 
-def of_copies(case: Case) -> Iterator[Finding]:
-    """Copies that no computation hides."""
+def find_copies(case: Case) -> Iterator[Finding]:
+    """Find copies that no computation overlaps."""
     pieces = pieces_of(case, "copies")
     if case.gpu is None or not len(pieces):
         return
@@ -170,25 +173,28 @@ def of_copies(case: Case) -> Iterator[Finding]:
     if is_pageable:
         name, title = "gpu_copies_pageable", english("Copies from pageable memory")
         text = english(
-            "Copies from pageable memory take {time} of {whole} ({percent:.0f} %) in which nothing else runs: {copy}.",
+            "{time} of {whole} ({percent:.0f} %) is copying from pageable memory that no computation overlaps: {copy}.",
             **fields,
         )
         remedy = english(
-            "Pin the memory (pin_memory) and copy with non_blocking=True, beside the computation."
+            "Pin the memory (pin_memory=True) and copy with non_blocking=True, overlapping computation."
         )
     else:
-        name, title = "gpu_copies", english("Copies that nothing hides")
+        name, title = "gpu_copies", english("Exposed copies")
         text = english(
-            "Copies take {time} of {whole} ({percent:.0f} %) in which nothing else runs: {copy}.", **fields
+            "{time} of {whole} ({percent:.0f} %) is copying that no computation overlaps: {copy}.", **fields
         )
-        remedy = english("Copy ahead, on a stream of its own, beside the computation.")
-    yield from _some(make_finding(case, name, title, text, pieces, gain, Where(kernel=kernel), remedy))
+        remedy = english("Copy ahead of time on a separate stream, overlapping computation.")
+    yield from make_finding(
+        case, name=name, title=title, text=text, pieces=pieces, gain_ns=gain, where=Where(kernel=kernel),
+        remedy=remedy,
+    )  # fmt: skip
 
 
 def _pageable(case: Case, rows: Int64Array) -> npt.NDArray[np.bool_]:
-    """Which copies come from, or go to, memory that is not pinned: as recorded, else as the name tells."""
+    """Which copies use memory that is not pinned, by their attributes or else by name."""
     table = case.view.capture.kinds.get("memcpy")
-    found = np.zeros(len(rows), bool)
+    recorded = np.zeros(len(rows), bool)
     texts = case.view.capture.strings.get(case.view.names(rows).tolist())
     named = np.array(["pageable" in text.lower() for text in texts], bool)
     if table is None:
@@ -197,58 +203,49 @@ def _pageable(case: Case, rows: Int64Array) -> npt.NDArray[np.bool_]:
     for name in ("src_kind", "dst_kind"):
         if name in table.attributes:
             values = case.view.column("memcpy", name, np.maximum(index, 0))
-            found |= (np.ma.filled(values.astype(np.int64), -1) == 0) & (index >= 0)
-    either: npt.NDArray[np.bool_] = found | named
-    return either
+            recorded |= (np.ma.filled(values.astype(np.int64), -1) == 0) & (index >= 0)
+    pageable: npt.NDArray[np.bool_] = recorded | named
+    return pageable
 
 
-def of_streams(case: Case) -> Iterator[Finding]:
-    """Work that was launched, and for which the GPU was free, and that did not start."""
+def find_streams(case: Case) -> Iterator[Finding]:
+    """Find launched work that does not start although the GPU is free."""
     pieces = pieces_of(case, "stream")
     if not len(pieces):
         return
     text = english(
-        "Work was launched and did not start for {time} of {whole} ({percent:.0f} %), though nothing ran.",
+        "The {device} idles for {time} of {whole} ({percent:.0f} %) although work was already launched.",
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
-    yield from _some(
-        make_finding(
-            case, "gpu_stream", english("Launched, not started"), text, pieces,
-            case.gain_of_pieces(pieces), Where(),
-            english("See what the streams wait for on the timeline: events, other streams, graphs."),
-            Severity.WARNING,
-        )
+    yield from make_finding(
+        case, name="gpu_stream", title=english("Launched work does not start"), text=text, pieces=pieces,
+        gain_ns=case.gain_of_pieces(pieces),
+        remedy=english("Check on the timeline what the streams wait for: events, other streams, graphs."),
+        worst=Severity.WARNING,
     )  # fmt: skip
 
 
-def of_unknown_launches(case: Case) -> Iterator[Finding]:
-    """Idle time before work of which nothing says who launched it, and when."""
+def find_unknown_launches(case: Case) -> Iterator[Finding]:
+    """Find idle time before work without a recorded launch."""
     pieces = pieces_of(case, "no_launch")
     if not len(pieces):
         return
     text = english(
-        "The {device} idles for {time} of {whole} ({percent:.0f} %) before operations whose launch was not recorded: "
-        "whether the host was late, or the work waited, is not known.",
+        "The {device} idles for {time} of {whole} ({percent:.0f} %) before operations whose launch was not recorded. "
+        "Either the CPU launched late or the work waited.",
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
-    yield from _some(
-        make_finding(
-            case, "gpu_no_launch", english("Launches that were not recorded"), text, pieces, 0, Where(),
-            english("Record the calls of the host as well as the work of the {device}.", device=case.device),
-            Severity.NOTE, english("warpline record --trace cpu,cuda tells who launched what"),
-        )
+    yield from make_finding(
+        case, name="gpu_no_launch", title=english("Launches not recorded"), text=text, pieces=pieces,
+        remedy=english("Record the CPU's calls as well as the {device}'s work.", device=case.device),
+        worst=Severity.NOTE, needs=english("To see who launched what, use warpline record --trace cpu,cuda."),
     )  # fmt: skip
 
 
-def _some(found: Finding | None) -> Iterator[Finding]:
-    if found is not None:
-        yield found
-
-
 rules = (
-    Rule("gpu_synchronization", "host", of_synchronization),
-    Rule("gpu_allocation", "host", of_allocation),
-    Rule("gpu_copies", "input", of_copies),
-    Rule("gpu_streams", "gpu", of_streams),
-    Rule("gpu_no_launch", "gpu", of_unknown_launches),
+    Rule("gpu_synchronization", "host", find_synchronization),
+    Rule("gpu_allocation", "host", find_allocation),
+    Rule("gpu_copies", "input", find_copies),
+    Rule("gpu_streams", "gpu", find_streams),
+    Rule("gpu_no_launch", "gpu", find_unknown_launches),
 )

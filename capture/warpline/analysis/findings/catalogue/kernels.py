@@ -1,4 +1,4 @@
-"""A GPU that computes all the time: which of its kernels could be others."""
+"""Rules: kernels that could be replaced by faster ones."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ _ATTENTION = re.compile(r"softmax(?!.*(loss|nll|cross))", re.IGNORECASE)
 _FUSED_ATTENTION = re.compile(r"flash|fmha|attention|sdpa", re.IGNORECASE)
 _ELEMENTWISE = re.compile(r"elementwise", re.IGNORECASE)
 _LARGE_PART, _MOST = 0.1, 0.2
-"""Of the range: what is usual up to there, and a note beyond."""
+"""Shares of the range above which a kind of kernel deserves a note."""
 _FILLED = 0.5
-"""Of the multiprocessors: with fewer blocks a kernel leaves most of them empty."""
+"""Blocks per multiprocessor below which a kernel leaves most of the GPU empty."""
 _OCCUPIED = 0.25
 _ROWS = 20
 
 
 class _Kind(NamedTuple):
-    """Kernels that could be others: the id of their finding, its title, which, what helps, from which share on."""
+    """A kind of inefficient kernel: finding id and title, a mask of its events, the remedy, and the least share."""
 
-    name: str
+    id: str
     title: str
-    which: BoolArray
+    mask: BoolArray
     remedy: str
     least: float = NOTE
 
 
-def of_kernels(case: Case) -> Iterator[Finding]:
-    """Kernels that could be others; each counts once. Of a busy GPU also what takes most of it."""
+def find_kernels(case: Case) -> Iterator[Finding]:
+    """Find kinds of inefficient kernels, each kernel counted once; and the largest kernel of a busy GPU."""
     if case.gpu is None or not case.view.has("kernel"):
         return
     events = case.view.events("kernel", case.gpu.gpu.tracks)
@@ -56,56 +56,57 @@ def of_kernels(case: Case) -> Iterator[Finding]:
         return
     rest = ~communication_ids(case.view)[events.name]
     for kind in _kinds(case, events):
-        own = kind.which & rest
-        told = list(_told(case, kind, events.take(own))) if own.any() else []
-        if told:
+        own = kind.mask & rest
+        notes = list(_note(case, kind, events.take(own))) if own.any() else []
+        if notes:
             rest &= ~own
-            yield from told
+            yield from notes
     computed = int(case.pieces.length[case.category == NUMBER["computation"]].sum())
     if computed > 0.8 * case.whole_ns:
-        left = events if rest.all() else events.take(rest)
+        remaining = events if rest.all() else events.take(rest)
         largest = _Kind(
-            "gpu_kernels", english("The {device} is busy: its largest kernel", device=case.device),
-            left.name == _largest_name(left),
-            english("Only less work, or better kernels, help: fuse, lower the precision, choose larger tiles."),
+            "gpu_kernels", english("Largest kernel of a busy {device}", device=case.device),
+            remaining.name == _largest_name(remaining),
+            english("Only less work or faster kernels help: fuse kernels, lower the precision, use larger tiles."),
         )  # fmt: skip
-        yield from _told(case, largest, left.take(largest.which))
+        yield from _note(case, largest, remaining.take(largest.mask))
 
 
 def _kinds(case: Case, events: SelectedEvents) -> Iterator[_Kind]:
     capture = case.view.capture
     layout = matching_names(capture, _LAYOUT)[events.name]
     yield _Kind(
-        "gpu_layout", english("Conversions of layouts"), layout,
-        english("Keep one layout: channels_last throughout, contiguous inputs."),
+        "gpu_layout", english("Layout conversions"), layout,
+        english("Keep one memory layout: channels_last throughout, contiguous inputs."),
     )  # fmt: skip
     yield _Kind(
-        "gpu_tensor_cores", english("Products without tensor cores"),
+        "gpu_tensor_cores", english("Matrix products without tensor cores"),
         matching_names(capture, _PRODUCT)[events.name] & ~layout & _on_plain_cores(case, events),
-        english("Use TF32, bfloat16 or half precision, and sizes that are multiples of 8 (16 for int8)."),
+        english("Use TF32, bfloat16 or half precision, with sizes that are multiples of 8 (16 for int8)."),
     )  # fmt: skip
     if not matching_names(capture, _FUSED_ATTENTION)[events.name].any():
         yield _Kind(
             "gpu_attention", english("Attention without a fused kernel"),
             matching_names(capture, _ATTENTION)[events.name],
-            english("Use a fused kernel: scaled_dot_product_attention, flash attention."),
+            english("Use a fused kernel such as scaled_dot_product_attention or flash attention."),
         )  # fmt: skip
     yield _Kind(
-        "gpu_elementwise", english("Elementwise kernels, which wait for memory"),
+        "gpu_elementwise", english("Memory-bound elementwise kernels"),
         matching_names(capture, _ELEMENTWISE)[events.name],
-        english("Fuse them: compile the model, fused optimizers, fewer passes over the same tensors."), _LARGE_PART,
+        english("Fuse them: compile the model, use fused optimizers, make fewer passes over the same tensors."),
+        _LARGE_PART,
     )  # fmt: skip
     yield _Kind(
-        "gpu_few_blocks", english("Kernels that fill less than half of the multiprocessors"),
+        "gpu_few_blocks", english("Kernels that use less than half of the multiprocessors"),
         fills_few(case, events),
-        english("Larger batches, or independent work beside them, on streams of its own."), _MOST,
+        english("Use larger batches, or run independent work beside them on separate streams."), _MOST,
     )  # fmt: skip
     low, limit = _occupancy(case, events)
-    yield _Kind("gpu_occupancy", english("Kernels of low occupancy"), low, limit, _MOST)
+    yield _Kind("gpu_occupancy", english("Low-occupancy kernels"), low, limit, _MOST)
 
 
 def fills_few(case: Case, events: SelectedEvents) -> BoolArray:
-    """Which kernels have fewer blocks than half of the multiprocessors, as recorded; none where that is not known."""
+    """Which kernels have fewer blocks than half of the multiprocessors; none where that was not recorded."""
     attributes = case.view.capture.kinds["kernel"].attributes
     none = np.zeros(len(events), bool)
     if "blocks_per_sm" in attributes:
@@ -119,8 +120,8 @@ def fills_few(case: Case, events: SelectedEvents) -> BoolArray:
         blocks = blocks * np.ma.filled(
             case.view.column("kernel", f"grid_{axis}", events.index).astype(float), 0.0
         )
-    found: BoolArray = (blocks > 0) & (blocks < _FILLED * units)
-    return found
+    few: BoolArray = (blocks > 0) & (blocks < _FILLED * units)
+    return few
 
 
 def _multiprocessors(case: Case) -> int:
@@ -134,9 +135,9 @@ def _multiprocessors(case: Case) -> int:
 
 
 def _occupancy(case: Case, events: SelectedEvents) -> tuple[BoolArray, str]:
-    """Which kernels leave most of the warps of a multiprocessor unused, and what helps against what limits most."""
+    """Which kernels use few of a multiprocessor's warps, and the remedy for their main limit."""
     attributes = case.view.capture.kinds["kernel"].attributes
-    general = english("Smaller blocks, fewer registers, less shared memory for each block.")
+    general = english("Use smaller blocks, fewer registers, or less shared memory per block.")
     if "occupancy_ratio" not in attributes:
         return np.zeros(len(events), bool), general
     ratio = case.view.column("kernel", "occupancy_ratio", events.index)
@@ -151,29 +152,29 @@ def _occupancy(case: Case, events: SelectedEvents) -> tuple[BoolArray, str]:
         if name in attributes:
             shared += np.ma.filled(case.view.column("kernel", name, events.index[low]).astype(float), 0.0)
     weight = events.inside[low].astype(float)
-    # A multiprocessor has 65,536 registers for 2,048 threads, and 64 KiB of shared memory or more.
+    # A multiprocessor has 65,536 registers for 2,048 threads and at least 64 KiB of shared memory.
     if weight[registers > 64].sum() * 2 > weight.sum():
-        return low, english("Registers limit it: smaller tiles, less unrolling, or launch bounds.")
+        return low, english("Registers limit occupancy: use smaller tiles, less unrolling, or launch bounds.")
     if weight[shared > 32_768].sum() * 2 > weight.sum():
-        return low, english("Shared memory limits it: smaller tiles, or fewer stages.")
+        return low, english("Shared memory limits occupancy: use smaller tiles or fewer stages.")
     return low, general
 
 
 def _on_plain_cores(case: Case, events: SelectedEvents) -> npt.NDArray[np.bool_]:
     names, inverse = distinct(events.name)
     texts = case.view.capture.strings.get(names.tolist())
-    found: BoolArray = np.array([tensor_cores_of(text) is False for text in texts], bool)[inverse]
-    return found
+    is_plain: BoolArray = np.array([tensor_cores_of(text) is False for text in texts], bool)[inverse]
+    return is_plain
 
 
 def _largest_name(events: SelectedEvents) -> int:
-    """The string id of the kernel that takes most of the range; 0 where there is none."""
+    """The string id of the kernel with the most time; 0 for none."""
     total = np.bincount(events.name, events.inside, 1)
     return int(np.argmax(total))
 
 
 def longest_first(duration: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Places of the longest, the first of equals first: a full sort looks at millions for these few."""
+    """Indices of the longest events, longest first; quicker than a full sort of millions."""
     if len(duration) > _ROWS:
         least = np.partition(duration, len(duration) - _ROWS)[len(duration) - _ROWS]
         places = np.flatnonzero(duration >= least)
@@ -182,8 +183,8 @@ def longest_first(duration: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return places[np.argsort(-duration[places], kind="stable")[:_ROWS]]
 
 
-def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
-    """A note about some kernels: the GPU is used, whatever could be better."""
+def _note(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
+    """A note about some kernels, unless they take too little time."""
     view = case.view
     start, stop = merge_intervals(*clip_intervals(events.start, events.stop, view.start_ns, view.stop_ns))
     time = int((stop - start).sum())
@@ -191,8 +192,8 @@ def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
         return
     kernel = view.capture.strings[_largest_name(events)]
     text = english_n(
-        "{title}: {count:,} kernel takes {time} of {whole} ({percent:.0f} %): {kernel}.",
-        "{title}: {count:,} kernels take {time} of {whole} ({percent:.0f} %), first of all {kernel}.",
+        "{title}: {time} of {whole} ({percent:.0f} %) in {count:,} launch of {kernel}.",
+        "{title}: {time} of {whole} ({percent:.0f} %) in {count:,} launches, most of it in {kernel}.",
         len(events), title=kind.title, kernel=shortened(kernel), **cost(case, time),
     )  # fmt: skip
     evidence = Evidence(
@@ -202,17 +203,9 @@ def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
     )
     share = time / case.whole_ns
     yield Finding(
-        kind.name,
-        Severity.NOTE,
-        kind.title,
-        text,
-        time,
-        share,
-        0,
-        Where(kernel=kernel),
-        kind.remedy,
-        evidence=evidence,
-    )
+        id=kind.id, severity=Severity.NOTE, title=kind.title, text=text, time_ns=time, share=share,
+        where=Where(kernel=kernel), remedy=kind.remedy, evidence=evidence,
+    )  # fmt: skip
 
 
-rules = (Rule("gpu_kernels", "gpu", of_kernels),)
+rules = (Rule("gpu_kernels", "gpu", find_kernels),)

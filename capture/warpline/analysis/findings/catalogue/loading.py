@@ -1,4 +1,4 @@
-"""Waiting for input: a loader in the main process, or workers that are too slow."""
+"""Rule: waiting for input data, loaded in the main process or by workers that are too slow."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import loading_intervals
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
+    action_text,
     at_most,
     cost,
     line_needed,
@@ -21,7 +22,6 @@ from warpline.analysis.findings.draft import (
     pieces_of,
     place_known,
     usual_path,
-    what_is_done,
     where_of,
 )
 from warpline.analysis.findings.finding import Finding, Where
@@ -38,31 +38,31 @@ Int64Array = npt.NDArray[np.int64]
 _IN_MAIN = re.compile(r"_SingleProcess\w*Iter")
 _IN_WORKERS = re.compile(r"_MultiProcessing\w*Iter")
 _FETCH = re.compile(r"^fetch batch$")
-"""What own recordings call the making of a batch, in whichever process that is."""
+"""The name of batch making in Warpline's own recordings, in any process."""
 _AT_WORK = (int(Cause.RUNNING), int(Cause.IMPORTING), int(Cause.RUNNABLE), int(Cause.FILE), int(Cause.SLEEP))
 
 
-def of_loading(case: Case) -> Iterator[Finding]:
-    """Time in which what is waited for waited for data."""
+def find_loading(case: Case) -> Iterator[Finding]:
+    """Find time spent waiting for data."""
     pieces = pieces_of(case, "data_loading")
     if not len(pieces):
         return
     path = usual_path(case, pieces)
-    # A replay ends launches sooner, too: that is no time of loading.
+    # The replay also ends launches sooner, which is not loading time.
     gain = min(case.gain_ns(_loading_segments(case)), int(case.pieces.length[pieces].sum()))
-    told_of = _in_main if _is_in_main(case, pieces) else _by_workers
-    found = told_of(case, pieces, gain)
+    describe = _in_main if _is_in_main(case, pieces) else _by_workers
+    description = describe(case, pieces, gain)
     prefix = "gpu_" if case.target.gpu is not None else ""
-    needs = line_needed(case, found.where)
-    finding = make_finding(
-        case, f"{prefix}data_loading", found.title, found.text, pieces, gain, found.where, found.remedy, needs=needs,
-        path=path,
+    needs = line_needed(case, description.where)
+    yield from make_finding(
+        case, name=f"{prefix}data_loading", title=description.title, text=description.text, pieces=pieces,
+        gain_ns=gain, where=description.where, remedy=description.remedy, needs=needs, path=path,
     )  # fmt: skip
-    if finding is not None:
-        yield finding
 
 
-class _Told(NamedTuple):
+class _Description(NamedTuple):
+    """What a finding about data loading says."""
+
     title: str
     text: str
     remedy: str
@@ -72,71 +72,71 @@ class _Told(NamedTuple):
 def _fields(case: Case, pieces: Int64Array, gain: int, where: Where) -> dict[str, str | float]:
     return {
         **cost(case, int(case.pieces.length[pieces].sum())),
-        "who": case.target.title,
+        "subject": case.target.title,
         "place": place_known(where),
         "factor": at_most(case, gain),
     }
 
 
-def _in_main(case: Case, pieces: Int64Array, gain: int) -> _Told:
+def _in_main(case: Case, pieces: Int64Array, gain: int) -> _Description:
     where = _where(case, pieces)
     text = english(
-        "Data loading costs {time} of {whole} ({percent:.0f} %): {who} waits for {place}, which runs in the main "
-        "process. Loading in workers would give at most {factor} ×.",
+        "Data loading takes {time} of {whole} ({percent:.0f} %): {subject} waits for {place}, which runs in the main "
+        "process. Up to {factor}× faster with worker processes.",
         **_fields(case, pieces, gain, where),
     )
-    remedy = english("Load in workers (num_workers), and let them fetch ahead.")
-    return _Told(english("Loading in the main process"), text, remedy, where)
+    remedy = english("Load in worker processes (num_workers) and let them prefetch.")
+    return _Description(english("Data loading in the main process"), text, remedy, where)
 
 
-def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Told:
-    """Workers are waited for; or they are done, and what they made is taken over slowly."""
+def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Description:
+    """Workers are too slow, or the main process is slow to receive their batches."""
     length, leaf = case.pieces.length[pieces], case.pieces.leaf[pieces]
-    ours = np.isin(case.segments.actor[leaf], sorted(case.loaders))
-    works = ours & np.isin(case.segments.cause[leaf], (int(Cause.RUNNING), int(Cause.IMPORTING)))
+    is_loader = np.isin(case.segments.actor[leaf], sorted(case.loaders))
+    works = is_loader & np.isin(case.segments.cause[leaf], (int(Cause.RUNNING), int(Cause.IMPORTING)))
     is_recorded = bool(_fetching_threads(case))
     if length[works].sum() * 2 > length.sum() and (is_recorded or case.threads.has_states):
         where = _where(case, pieces[works])
         text = english(
-            "Data loading costs {time} of {whole} ({percent:.0f} %), most of which the main process itself takes over "
-            "what workers have made, at {place}: unpickling, collating, copying. Without it at most {factor} ×.",
+            "Data loading takes {time} of {whole} ({percent:.0f} %). Most of it is the main process receiving batches "
+            "from workers, at {place}: unpickling, collating, copying. Up to {factor}× faster.",
             **_fields(case, pieces, gain, where),
         )
         remedy = english(
-            "Let workers hand over whole batches, as few large tensors, and copy in a thread (pin_memory)."
+            "Let workers return whole batches as a few large tensors, and copy in a thread (pin_memory)."
         )
-        return _Told(english("Batches are taken over slowly"), text, remedy, where)
+        return _Description(english("Slow transfer of batches from workers"), text, remedy, where)
     where, doing, remedy = _workers_doing(case, pieces)
     text = english(
-        "Data loading costs {time} of {whole} ({percent:.0f} %): {who} waits for workers. {doing} Without that wait at "
-        "most {factor} ×.",
+        "Data loading takes {time} of {whole} ({percent:.0f} %): {subject} waits for workers. {doing} Up to {factor}× "
+        "faster without that wait.",
         doing=doing, **_fields(case, pieces, gain, where),
     )  # fmt: skip
-    return _Told(english("Workers that load too slowly"), text, remedy, where)
+    return _Description(english("Workers load too slowly"), text, remedy, where)
 
 
 def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
-    """Where the workers are meanwhile, what they do there as a sentence, and what helps."""
-    begun = _beginnings(case, pieces)
-    if begun is not None:
-        count, starts = begun
+    """Where the workers are during the wait, a sentence about what they do, and the remedy."""
+    restarts = _restarts(case, pieces)
+    if restarts is not None:
+        count, starts = restarts
         doing = english_n(
-            "Of this {time} are the start of one that replaces another.",
-            "Of this {time} are the starts of {count} that replace others.",
+            "Starting a replacement worker takes {time} of it.",
+            "Starting {count} replacement workers takes {time} of it.",
             count, time=format_duration(starts),
         )  # fmt: skip
         return (
             _where(case, pieces),
             doing,
-            english("Keep workers from one epoch to the next: persistent_workers=True."),
+            english("Keep the workers between epochs: persistent_workers=True."),
         )
-    lengths, segment = _of_workers(case, pieces)
-    remedy = english("Give workers less to do per item, start more of them, or let them fetch further ahead.")
+    lengths, segment = _worker_segments(case, pieces)
+    remedy = english("Give workers less to do per item, start more of them, or let them prefetch more.")
     if not len(segment):
         where = _where(case, pieces)
         return (
             where,
-            english("What they do meanwhile is not known; the wait is at {place}.", place=place_known(where)),
+            english("What they do was not recorded; the wait is at {place}.", place=place_known(where)),
             remedy,
         )
     causes = case.segments.cause[segment]
@@ -148,32 +148,32 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
     where = case.where(best)
     fields = {"place": place_known(where)}
     if most in (Cause.RUNNING, Cause.IMPORTING):
-        return where, english("These compute in {place}.", **fields), remedy
+        return where, english("The workers compute in {place}.", **fields), remedy
     if most == Cause.RUNNABLE:
         remedy = english("Run fewer workers, and fewer threads in each, than there are cores.")
-        return where, english("These are ready, in {place}, and have no core.", **fields), remedy
-    remedy = english("They wait rather than compute: more workers, or fetching further ahead, hide it.")
+        return where, english("The workers are ready to run in {place} but have no core.", **fields), remedy
+    remedy = english("The workers wait rather than compute: use more of them, or let them prefetch more.")
     if most in (Cause.LOCK, Cause.GIL):
         remedy = english(
-            "Workers wait for each other: split what the lock guards, or give each a part of its own."
+            "The workers wait for each other: split what the lock guards, or give each its own part."
         )
-    doing = what_is_done(most, where, case.device)
-    return where, english("One of these {doing}.", doing=doing), remedy
+    doing = action_text(most, where, case.device)
+    return where, english("A worker {doing}.", doing=doing), remedy
 
 
-def _beginnings(case: Case, pieces: Int64Array) -> tuple[int, int] | None:
-    """How many workers began after others had ended, and how much of the wait was until their first batch; None where
-    that is less than half of it.
+def _restarts(case: Case, pieces: Int64Array) -> tuple[int, int] | None:
+    """How many workers started after others had ended, and the time until their first batch, ns; None when that is
+    less than half of the wait.
     """
     first: dict[int, int] = {}
     capture = case.view.capture
     for thread, start in _fetches(case):
         process = capture.threads[thread].process
         first[process] = min(first.get(process, start), start)
-    ends = [stop for one in first if (stop := capture.processes[one].stop_ns) is not None]
-    late = [one for one in first if ends and (capture.processes[one].start_ns or 0) >= min(ends)]
-    begin = np.array([capture.processes[one].start_ns or 0 for one in late], np.int64)
-    ready = np.array([first[one] for one in late], np.int64)
+    ends = [stop for worker in first if (stop := capture.processes[worker].stop_ns) is not None]
+    late = [worker for worker in first if ends and (capture.processes[worker].start_ns or 0) >= min(ends)]
+    begin = np.array([capture.processes[worker].start_ns or 0 for worker in late], np.int64)
+    ready = np.array([first[worker] for worker in late], np.int64)
     covered = merge_intervals(begin, ready)
     waited = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
     begun, done = intersect_intervals(*waited, *covered)
@@ -181,8 +181,8 @@ def _beginnings(case: Case, pieces: Int64Array) -> tuple[int, int] | None:
     return (len(late), time) if late and 2 * time > int(case.pieces.length[pieces].sum()) else None
 
 
-def _of_workers(case: Case, pieces: Int64Array) -> tuple[Int64Array, IntArray]:
-    """What others than who loads did in some time: (length, segment); as the chains tell, else who makes batches."""
+def _worker_segments(case: Case, pieces: Int64Array) -> tuple[Int64Array, IntArray]:
+    """(length, segment) of what workers did during some pieces: by the chains, else by threads that make batches."""
     length, leaf = case.pieces.length[pieces], case.pieces.leaf[pieces]
     others = ~np.isin(case.segments.actor[leaf], sorted(case.loaders)) & (
         case.segments.actor[leaf] < len(case.view.capture.threads)
@@ -204,7 +204,7 @@ def _of_workers(case: Case, pieces: Int64Array) -> tuple[Int64Array, IntArray]:
 
 
 def _loading_segments(case: Case) -> npt.NDArray[np.bool_]:
-    """What the host did inside ranges of data loading; segments are cut where those begin and end."""
+    """Which segments lie in ranges of data loading; segments are cut at the ends of those ranges."""
     start, stop = loading_intervals(case.view, case.target)
     segments = case.segments
     at = np.searchsorted(start, segments.start, "right") - 1
@@ -227,32 +227,32 @@ def _is_in_main(case: Case, pieces: Int64Array) -> bool:
 
 
 def _fetching_threads(case: Case) -> set[int]:
-    """Threads that were recorded making batches."""
+    """Threads recorded while making batches."""
     return {thread for thread, _start in _fetches(case)}
 
 
 def _fetches(case: Case) -> list[tuple[int, int]]:
-    """(thread, when it first made a batch), of the whole capture."""
+    """(thread, start of its first batch) in the whole capture."""
     capture = case.view.capture
     wanted = matching_names(capture, _FETCH)
-    found: dict[int, int] = {}
+    first: dict[int, int] = {}
     for own in case.view.other(Selection()).batches("phase", named=wanted) if wanted.any() else ():
         tracks = case.view.track_of(own.row)
         for track in np.unique(tracks).tolist():
             thread, start = capture.tracks[track].thread, int(own.start[tracks == track].min())
             if thread is not None:
-                found[thread] = min(found.get(thread, start), start)
-    return sorted(found.items())
+                first[thread] = min(first.get(thread, start), start)
+    return sorted(first.items())
 
 
 def _where(case: Case, pieces: Int64Array) -> Where:
     where = where_of(case, pieces)
     if where.file or not case.loaders:
         return where
-    kept = case.pieces
     thread = min(case.loaders)
-    found = usual_place(case.view, thread, moments_in(kept.start[pieces], kept.stop[pieces])).where
-    return replace(found, thread=case.threads.name(thread)) if found != Where() else where
+    times = moments_in(case.pieces.start[pieces], case.pieces.stop[pieces])
+    usual = usual_place(case.view, thread, times).where
+    return replace(usual, thread=case.threads.name(thread)) if usual != Where() else where
 
 
-rules = (Rule("loading", "input", of_loading),)
+rules = (Rule("loading", "input", find_loading),)

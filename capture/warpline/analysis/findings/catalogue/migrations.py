@@ -1,4 +1,4 @@
-"""A thread that is moved from core to core."""
+"""Rule: a thread that is moved between cores too often."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
 _OFTEN_NS = 2_000_000
-"""Who runs for less than this between two moves is moved by somebody: a scheduler leaves threads where they are."""
+"""Moves more frequent than this are forced: a scheduler leaves running threads where they are."""
 _RAN = 0.1
 _RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
-_ON_THE_WAY = (int(Cause.RUNNABLE), int(Cause.BLOCKED))
+_OFF_CORE = (int(Cause.RUNNABLE), int(Cause.BLOCKED))
 _ROWS = 20
 
 
-def of_migrations(case: Case) -> Iterator[Finding]:
-    """Moves of the thread that is waited for, and the time it is on no core for them."""
+def find_migrations(case: Case) -> Iterator[Finding]:
+    """Find frequent moves of the target thread, and the time it is off any core for them."""
     table = case.view.capture.kinds.get("thread_state")
     if case.target.thread is None or table is None or "cpu" not in table.attributes:
         return
@@ -42,51 +42,48 @@ def of_migrations(case: Case) -> Iterator[Finding]:
     ran = int(segments.length[own].sum())
     if not len(moved) or ran < _RAN * case.whole_ns or ran > _OFTEN_NS * len(moved):
         return
-    # What lies between the last on one core and the first on the next one.
+    # From the last segment on one core to the first on the next.
     depth = np.zeros(len(segments) + 1, np.int32)
     np.add.at(depth, own[moved] + 1, 1)
     np.add.at(depth, own[moved + 1], -1)
-    between = (np.cumsum(depth[:-1]) > 0) & one_of(segments.cause, _ON_THE_WAY)
+    between = (np.cumsum(depth[:-1]) > 0) & one_of(segments.cause, _OFF_CORE)
     gain = case.gain_ns(between)
     where = _where(case, own[moved], own[moved + 1])
     text = english(
-        "{who} moves to another core {count:,} times, after {each} of running in the mean, and is on none for {lost} "
-        "meanwhile, at {place}; what its caches held is left behind each time. It could be at most {factor} × as fast.",
-        who=case.target.title, count=len(moved), each=format_duration(ran // len(moved)),
+        "{subject} moves between cores {count:,} times, on average after {each} of running, and spends {lost} off any "
+        "core in between, at {place}. Each move starts with cold caches. Up to {factor}× faster.",
+        subject=case.target.title, count=len(moved), each=format_duration(ran // len(moved)),
         lost=format_duration(int(segments.length[between].sum())), place=place_known(where), factor=at_most(case, gain),
     )  # fmt: skip
     starts, stops = segments.stop[own[moved]], segments.start[own[moved + 1]]
     yield Finding(
-        "migrations",
-        severity(gain / case.fair_ns, Severity.WARNING) if gain >= NOTE * case.fair_ns else Severity.NOTE,
-        english("Moved from core to core"),
-        text,
-        0,
-        0.0,
-        min(gain, case.whole_ns),
-        where,
-        english(
-            "See who changes on which cores it may run (sched_setaffinity, a library's binding); bind it once."
+        id="migrations",
+        severity=severity(gain / case.fair_ns, Severity.WARNING)
+        if gain >= NOTE * case.fair_ns
+        else Severity.NOTE,
+        title=english("Frequent moves between cores"), text=text, gain_ns=min(gain, case.whole_ns), where=where,
+        remedy=english(
+            "Find what changes its allowed cores (sched_setaffinity, a library's binding), and bind it once."
         ),
         evidence=Evidence(
             np.column_stack((starts, stops)),
             tuple(segments.row[own[moved[:_ROWS]]].tolist()),
             case.target.tracks,
         ),
-    )
+    )  # fmt: skip
 
 
 def _where(case: Case, before: Int64Array, after: Int64Array) -> Where:
-    """Where the thread was moved: what stacks say that were sampled between two cores, else where it ran before."""
+    """Where the thread was moved: from stacks sampled between two cores, else where it ran before."""
     segments, thread = case.segments, case.target.thread
     times, stacks = case.threads.samples_of(-1 if thread is None else thread)
-    # A sample lies between two cores when fewer had been left than were reached again before.
+    # A sample lies between two cores when fewer cores were reached than left before it.
     out = np.searchsorted(segments.stop[before], times, "right")
     between = stacks[(out > np.searchsorted(segments.start[after], times, "right")) & (stacks >= 0)]
     if len(between) and thread is not None:
-        found, count = np.unique(between, return_counts=True)
+        distinct_stacks, count = np.unique(between, return_counts=True)
         places: dict[Where, int] = {}
-        for stack, number in zip(found.tolist(), count.tolist(), strict=True):
+        for stack, number in zip(distinct_stacks.tolist(), count.tolist(), strict=True):
             place = case.threads.where(stack, thread)
             places[place] = places.get(place, 0) + number
         return max(places, key=lambda place: places[place])
@@ -98,4 +95,4 @@ def _where(case: Case, before: Int64Array, after: Int64Array) -> Where:
     return case.where(int(known[case.group_of_segment[known] == best][0]))
 
 
-rules = (Rule("migrations", "locks", of_migrations),)
+rules = (Rule("migrations", "locks", find_migrations),)

@@ -1,4 +1,4 @@
-"""Threads of which only ranges and operators are known: which operator takes most, and what lies between operators."""
+"""Rules for threads with only operators recorded: the largest operator, and the time between operators."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ Int64Array = npt.NDArray[np.int64]
 _MOST = 0.5
 
 
-def of_operators(case: Case) -> Iterator[Finding]:
-    """The operator with most time of its own."""
+def find_operators(case: Case) -> Iterator[Finding]:
+    """Find the operator with the most self time."""
     pieces = pieces_of(case, "operators")
     if not len(pieces):
         return
     tracks = case.view.capture.tracks
-    lanes = case.view.lane_events([one for one in case.target.tracks if tracks[one].role == "operators"])
+    lanes = case.view.lane_events(
+        [track for track in case.target.tracks if tracks[track].role == "operators"]
+    )
     if not lanes:
         return
     duration = np.concatenate([lane.stop - lane.start for lane in lanes])
@@ -42,42 +44,41 @@ def of_operators(case: Case) -> Iterator[Finding]:
     name = case.view.capture.strings[int(names[best])]
     time = int(own[chosen].sum())
     text = english_n(
-        "Operators take {all} of {whole}, first of all {operator}, once, for {time} ({percent:.0f} %).",
-        "Operators take {all} of {whole}, first of all {operator}, {count:,} times, for {time} ({percent:.0f} %).",
-        int(chosen.sum()), operator=name, all=str(cost(case, int(case.pieces.length[pieces].sum()))["time"]),
+        "Operators take {total} of {whole}. The largest is {operator}: {time} ({percent:.0f} %) in one call.",
+        "Operators take {total} of {whole}. The largest is {operator}: {time} ({percent:.0f} %) in {count:,} calls.",
+        int(chosen.sum()), operator=name, total=str(cost(case, int(case.pieces.length[pieces].sum()))["time"]),
         **cost(case, time),
     )  # fmt: skip
-    found = make_finding(
-        case, "operators", english("Operators"), text, pieces, 0, Where(operator=name),
-        english("Only fewer or cheaper operators help: fuse, lower the precision, other sizes, more threads."),
-        Severity.NOTE,
+    yield from make_finding(
+        case, name="operators", title=english("Time in operators"), text=text, pieces=pieces,
+        where=Where(operator=name),
+        remedy=english(
+            "Only fewer or cheaper operators help: fuse them, lower the precision, change sizes, use more threads."
+        ),
+        worst=Severity.NOTE,
     )  # fmt: skip
-    if found is not None:
-        yield found
 
 
-def of_time_between(case: Case) -> Iterator[Finding]:
-    """Time in which the thread was in no operator."""
+def find_time_between(case: Case) -> Iterator[Finding]:
+    """Find time outside any operator."""
     pieces = pieces_of(case, "active")
     if not len(pieces) or not case.view.has("operator"):
         return
     text = english(
-        "Between operators lie {time} of {whole} ({percent:.0f} %): Python of the program, or waiting; which of "
-        "them was not recorded.",
+        "{time} of {whole} ({percent:.0f} %) lies between operators. It is Python code or waiting; which one was not "
+        "recorded.",
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
-    found = make_finding(
-        case, "between_operators", english("Between operators"), text, pieces, case.gain_of_pieces(pieces), Where(),
-        english("See what lies between operators on the timeline."), Severity.NOTE, for_waits(case.view.capture),
-        meanwhile=_meanwhile(case, pieces),
+    yield from make_finding(
+        case, name="between_operators", title=english("Time between operators"), text=text, pieces=pieces,
+        gain_ns=case.gain_of_pieces(pieces), remedy=english("Look at the gaps between operators on the timeline."),
+        worst=Severity.NOTE, needs=for_waits(case.view.capture), meanwhile=_meanwhile(case, pieces),
     )  # fmt: skip
-    if found is not None:
-        yield found
 
 
 def _meanwhile(case: Case, pieces: Int64Array) -> tuple[Doing, ...]:
-    """What another thread of the process was in for most of some time, if it was for half of it: often what is waited
-    for, such as a collective operation that a thread of its own carries out.
+    """What another thread of the process did for at least half of the time; often the operation waited for, such as a
+    collective that runs on its own thread.
     """
     view, thread = case.view, case.target.thread
     threads = view.capture.threads
@@ -103,9 +104,11 @@ def _meanwhile(case: Case, pieces: Int64Array) -> tuple[Doing, ...]:
     if time < _MOST * int((times[1] - times[0]).sum()):
         return ()
     shown = int(view.track_of(events.row[[int(np.argmax(events.duration))]])[0])
-    who = case.threads.name(view.capture.tracks[shown].thread or 0)
+    actor = case.threads.name(view.capture.tracks[shown].thread or 0)
     name = view.capture.strings[best]
-    return (Doing(who, english("is in {name} for {time} of it", name=name, time=format_duration(time))),)
+    return (
+        Doing(actor, english("is in {name} for {time} of that time", name=name, time=format_duration(time))),
+    )
 
 
-rules = (Rule("operators", "host", of_operators), Rule("between_operators", "host", of_time_between))
+rules = (Rule("operators", "host", find_operators), Rule("between_operators", "host", find_time_between))

@@ -1,4 +1,4 @@
-"""Memory that is taken anew from the system again and again, and memory that has to be read from a disk."""
+"""Rules: memory that is freed and allocated repeatedly, and memory that is read from disk."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 _RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
 _PAGE_BYTES = 4096
-"""Where pages are larger, more of the faults count as memory that is kept: less is claimed."""
+"""Larger pages make the finding smaller, never larger."""
 _ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """What was counted of a process in the range: ``edges`` capture ns [n + 1], ``counts`` [n] between them."""
+    """Page faults of a process in the range: ``edges`` capture ns [n + 1], ``counts`` [n] between them."""
 
     process: int
     edges: Int64Array
     counts: Float64Array
 
 
-def of_page_faults(case: Case) -> Iterator[Finding]:
-    """Pages that a process gave back and takes again, as many as its memory did not grow by, at what one costs."""
+def find_page_faults(case: Case) -> Iterator[Finding]:
+    """Find page faults beyond the growth of the process, at the measured cost of one fault."""
     each_ns = case.view.capture.meta.get("page_fault_ns")
     if not isinstance(each_ns, int) or each_ns <= 0:
         return
@@ -49,7 +49,7 @@ def of_page_faults(case: Case) -> Iterator[Finding]:
         again = counted.counts.sum() - grown.get(counted.process, 0.0)
         if again * each_ns < NOTE * case.whole_ns:
             continue
-        runs = running.of(counted.process)
+        runs = running.segments_of(counted.process)
         share = _share(
             segments.start[runs], segments.stop[runs], counted, each_ns * again / counted.counts.sum()
         )
@@ -61,27 +61,21 @@ def of_page_faults(case: Case) -> Iterator[Finding]:
     gain = min(case.graph.gain_ns(case.actor, keep), case.whole_ns)
     if max(lost_ns, gain) < NOTE * case.whole_ns:
         return
-    _most, count, runs = max(spent, key=lambda one: one[0])
+    _most, count, runs = max(spent, key=lambda entry: entry[0])
     lost = (1 - keep[runs]).astype(np.float64) * segments.length[runs]
     best = runs[int(np.argmax(lost * (case.group_of_segment[runs] == _usual(case, runs, lost))))]
     where = case.where(int(best))
     longest = runs[np.argsort(-lost, kind="stable")[: _ROWS * 4]]
     text = english(
-        "Taking memory anew from the system costs about {time} of {whole}: {count:,} page faults "
-        "beyond what the memory grew by, {each} each as measured on this machine, most of it at {place}.",
+        "About {time} of {whole} goes to page faults on memory that was freed and allocated again: {count:,} faults of "
+        "{each} each (measured on this machine), mostly at {place}.",
         count=count, each=format_duration(each_ns), place=place_known(where), **cost(case, lost_ns),
     )  # fmt: skip
     yield Finding(
-        "page_faults",
-        severity(gain / case.fair_ns, Severity.WARNING),
-        english("Memory taken anew again and again"),
-        text,
-        0,
-        0.0,
-        gain,
-        where,
-        english(
-            "Keep buffers and fill them again instead of allocating new ones; or let the allocator keep what is freed "
+        id="page_faults", severity=severity(gain / case.fair_ns, Severity.WARNING),
+        title=english("Memory freed and allocated repeatedly"), text=text, gain_ns=gain, where=where,
+        remedy=english(
+            "Reuse buffers instead of allocating new ones; let the allocator keep freed memory "
             "(MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_, another allocator), or use huge pages."
         ),
         evidence=Evidence(
@@ -91,28 +85,27 @@ def of_page_faults(case: Case) -> Iterator[Finding]:
             tuple(row for row in segments.row[longest[:_ROWS]].tolist() if row >= 0),
             case.target.tracks,
         ),
-    )
+    )  # fmt: skip
 
 
 def disk_faults(case: Case, pieces: Int64Array) -> int:
-    """How often, while some pieces lasted, a page was read from a disk for the processes that explain them."""
-    kept = case.pieces
-    process = _processes(case)[case.segments.actor[kept.leaf[pieces]]]
-    found = 0.0
+    """How many pages were read from disk during some pieces, for the processes that explain them."""
+    process = _processes(case)[case.segments.actor[case.pieces.leaf[pieces]]]
+    faults = 0.0
     for counted in _counted(case, DISK_FAULTS):
         own = pieces[process == counted.process]
         if len(own):
-            first = np.searchsorted(counted.edges, kept.start[own], "right") - 1
-            last = np.searchsorted(counted.edges, kept.stop[own], "left")
+            first = np.searchsorted(counted.edges, case.pieces.start[own], "right") - 1
+            last = np.searchsorted(counted.edges, case.pieces.stop[own], "left")
             seen = np.zeros(len(counted.counts) + 1, np.int64)
             np.add.at(seen, np.clip(first, 0, len(counted.counts)), 1)
             np.add.at(seen, np.clip(last, 0, len(counted.counts)), -1)
-            found += counted.counts[np.cumsum(seen[:-1]) > 0].sum()
-    return round(found)
+            faults += counted.counts[np.cumsum(seen[:-1]) > 0].sum()
+    return round(faults)
 
 
 def _counted(case: Case, name: str) -> Iterator[_Counted]:
-    """The counters of that name, rates per second, as counts in the range; what is not known counts as none."""
+    """The counters of a name, which hold rates per second, as counts in the range; unknown values count as 0."""
     capture = case.view.capture
     for counter in capture.counters:
         process = capture.tracks[counter.track].process
@@ -128,7 +121,7 @@ def _counted(case: Case, name: str) -> Iterator[_Counted]:
 
 
 def _grown_pages(case: Case) -> dict[int, float]:
-    """By how many pages the memory of each process grew in the range, at most; those of which that is known."""
+    """Upper bound of the pages by which each process grew in the range; processes without a counter are left out."""
     capture = case.view.capture
     grown: dict[int, float] = {}
     for counter in capture.counters:
@@ -139,28 +132,27 @@ def _grown_pages(case: Case) -> dict[int, float]:
             own = values[first : np.searchsorted(times, case.view.stop_ns, "right")]
             own = own[np.isfinite(own)]
             if len(own):
-                # What it had when it began was taken before the range, where that did not begin with it.
+                # Memory held at the start belongs to the time before, unless the process started in the range.
                 before = own[0] if times[first] <= case.view.start_ns else 0.0
                 grown[process] = max(float(own.max()) - before, 0.0) / _PAGE_BYTES
     return grown
 
 
 def _processes(case: Case) -> Int64Array:
-    """The process of each actor; -1 of one that is no thread."""
-    of_thread = np.array([one.process for one in case.view.capture.threads], np.int64)
-    # Numbers behind those of the threads are GPUs.
-    others = int(case.segments.actor.max(initial=-1)) + 1 - len(of_thread)
-    return np.append(of_thread, np.full(max(others, 0), -1))
+    """The process of each actor; −1 for GPUs, whose numbers follow those of the threads."""
+    processes = np.array([thread.process for thread in case.view.capture.threads], np.int64)
+    gpus = int(case.segments.actor.max(initial=-1)) + 1 - len(processes)
+    return np.append(processes, np.full(max(gpus, 0), -1))
 
 
 class _Running:
-    """What the threads of each process ran, found at once for all of them when the first is asked for."""
+    """The running segments by process, computed for all processes on first use."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
 
-    def of(self, process: int) -> Int64Array:
-        """The segments of one process, in their order."""
+    def segments_of(self, process: int) -> Int64Array:
+        """The running segments of one process, in order."""
         runs, ordered = self._sorted
         first, last = np.searchsorted(ordered, [process, process + 1])
         return runs[first:last]
@@ -175,30 +167,30 @@ class _Running:
 
 
 def _share(start: Int64Array, stop: Int64Array, counted: _Counted, each_ns: float) -> Float64Array:
-    """The part of each stretch of running that faults took, when all that ran between two looks had its share."""
+    """The share of each running stretch that faults took, spread evenly over all running time between two samples."""
     edges = counted.edges
     ran = np.diff(_until(start, edges) - _until(stop, edges))
     part = np.divide(counted.counts * each_ns, ran, out=np.zeros(len(ran)), where=ran > 0)
     taken = np.concatenate([[0.0], np.cumsum(np.minimum(part, 1) * np.diff(edges))])
     length = np.maximum(stop - start, 1)
-    found: Float64Array = (np.interp(stop, edges, taken) - np.interp(start, edges, taken)) / length
-    return found
+    share: Float64Array = (np.interp(stop, edges, taken) - np.interp(start, edges, taken)) / length
+    return share
 
 
 def _until(times: Int64Array, edges: Int64Array) -> Float64Array:
-    """For each edge the sum of how long before it all times lie that do."""
+    """For each edge, the sum of its distances to all earlier times."""
     ordered = np.sort(times).astype(np.float64)
     before = np.searchsorted(ordered, edges, "right")
     sums = np.concatenate([[0.0], np.cumsum(ordered - float(edges[0]))])
-    found: Float64Array = before * (edges - edges[0]).astype(np.float64) - sums[before]
-    return found
+    distances: Float64Array = before * (edges - edges[0]).astype(np.float64) - sums[before]
+    return distances
 
 
 def _usual(case: Case, segments: Int64Array, weight: Float64Array) -> int:
-    """The number of the place that has most of some weight; 0 where none is known."""
+    """The number of the place with the most weight; 0 when no place is known."""
     totals = np.bincount(case.group_of_segment[segments], weight)
     totals[0] = 0
     return int(np.argmax(totals))
 
 
-rules = (Rule("page_faults", "outside", of_page_faults),)
+rules = (Rule("page_faults", "outside", find_page_faults),)

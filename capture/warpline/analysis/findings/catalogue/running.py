@@ -1,4 +1,4 @@
-"""Time on a core: imports, collecting garbage, work of others that is waited for."""
+"""Rules about running code: imports, garbage collection, work of other threads that is waited for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from warpline.analysis.findings.catalogue.launching import host_place
 from warpline.analysis.findings.draft import (
     CRITICAL,
     cost,
+    doings,
     groups,
     leaves_like,
     make_finding,
     pieces_of,
     place_known,
-    told,
     usual_path,
     where_of,
 )
@@ -29,80 +29,75 @@ from warpline.model.intervals import merge_intervals
 Int64Array = npt.NDArray[np.int64]
 
 
-def of_imports(case: Case) -> Iterator[Finding]:
-    """Modules that are imported in the range."""
+def find_imports(case: Case) -> Iterator[Finding]:
+    """Find imports of modules."""
     pieces = pieces_of(case, "imports")
     if not len(pieces):
         return
     where = where_of(case, pieces)
     gain = case.gain_of_pieces(pieces)
     text = english(
-        "Importing modules takes {time} of {whole} ({percent:.0f} %), most of it asked for at {place}.",
+        "Importing modules takes {time} of {whole} ({percent:.0f} %), mostly imported at {place}.",
         place=place_known(where),
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
-    remedy = english("Import less, later, or in processes that stay; see python -X importtime.")
+    remedy = english(
+        "Import less or later, or keep processes alive; python -X importtime shows the cost of each module."
+    )
     title = english("Importing modules")
     worst = Severity.WARNING if gain >= CRITICAL * case.fair_ns else Severity.NOTE
-    found = make_finding(case, "imports", title, text, pieces, gain, where, remedy, worst)
-    if found is not None:
-        yield found
+    yield from make_finding(
+        case, name="imports", title=title, text=text, pieces=pieces, gain_ns=gain, where=where, remedy=remedy,
+        worst=worst,
+    )  # fmt: skip
 
 
-def of_garbage(case: Case) -> Iterator[Finding]:
-    """Python's garbage collector at work."""
+def find_garbage(case: Case) -> Iterator[Finding]:
+    """Find Python's garbage collection."""
     pieces = pieces_of(case, "gc")
     if not len(pieces):
         return
     where = where_of(case, pieces) if case.gpu is None else host_place(case, pieces)
     text = english_n(
-        "Collecting garbage takes {time} of {whole} ({percent:.0f} %), once.",
-        "Collecting garbage takes {time} of {whole} ({percent:.0f} %), in {count:,} stretches.",
+        "Garbage collection takes {time} of {whole} ({percent:.0f} %) in one run.",
+        "Garbage collection takes {time} of {whole} ({percent:.0f} %) in {count:,} runs.",
         len(merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])[0]),
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
     remedy = english(
-        "gc.freeze() before the loop, gc.disable() in it, and collect between steps; make fewer cycles."
+        "Call gc.freeze() before the loop, gc.disable() in it, and collect between steps; create fewer reference "
+        "cycles."
     )
-    found = make_finding(
-        case,
-        "garbage",
-        english("Collecting garbage"),
-        text,
-        pieces,
-        case.gain_of_pieces(pieces),
-        where,
-        remedy,
-    )
-    if found is not None:
-        yield found
+    yield from make_finding(
+        case, name="garbage", title=english("Garbage collection"), text=text, pieces=pieces,
+        gain_ns=case.gain_of_pieces(pieces), where=where, remedy=remedy,
+    )  # fmt: skip
 
 
-def of_others(case: Case) -> Iterator[Finding]:
-    """Work of other threads and processes that is waited for."""
+def find_others(case: Case) -> Iterator[Finding]:
+    """Find waits for work of other threads and processes."""
     pieces = pieces_of(case, "other_threads")
     leaf = case.pieces.leaf[pieces]
     for group in groups(case, pieces, case.segments.actor[leaf] * 0):
         path = usual_path(case, group.pieces)
         where = where_of(case, group.pieces)
         text = english(
-            "{who} waits for work of other threads for {time} of {whole} ({percent:.0f} %), most of it at {place}.",
-            who=case.target.title,
+            "{subject} waits {time} of {whole} ({percent:.0f} %) for work of other threads, mostly at {place}.",
+            subject=case.target.title,
             place=place_known(where),
             **cost(case, group.time_ns),
         )
         gain = case.gain_ns(leaves_like(case, group.pieces))
-        found = make_finding(
-            case, "waits_for_work", english("Waiting for others' work"), text, group.pieces, gain, where,
-            english("Give it to more threads or processes, or do something else meanwhile."), Severity.NOTE,
-            path=path, meanwhile=told(case, path),
+        yield from make_finding(
+            case, name="waits_for_work", title=english("Waiting for other threads' work"), text=text,
+            pieces=group.pieces, gain_ns=gain, where=where,
+            remedy=english("Spread the work over more threads or processes, or do something else meanwhile."),
+            worst=Severity.NOTE, path=path, meanwhile=doings(case, path),
         )  # fmt: skip
-        if found is not None:
-            yield found
 
 
 rules = (
-    Rule("imports", "host", of_imports),
-    Rule("garbage", "host", of_garbage),
-    Rule("others", "locks", of_others),
+    Rule("imports", "host", find_imports),
+    Rule("garbage", "host", find_garbage),
+    Rule("others", "locks", find_others),
 )

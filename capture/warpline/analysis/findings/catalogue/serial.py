@@ -1,4 +1,4 @@
-"""Work that could be done side by side: one task after the other, one worker alone at the end."""
+"""Rules: work that could run in parallel but runs one task after another, or ends on one worker."""
 
 from __future__ import annotations
 
@@ -22,61 +22,59 @@ from warpline.analysis.findings.rule import Rule
 from warpline.i18n import english, english_n
 
 
-def of_tasks(case: Case) -> Iterator[Finding]:
-    """Tasks that are started, and waited for, one after the other."""
+def find_tasks(case: Case) -> Iterator[Finding]:
+    """Find tasks that are started and waited for one after another."""
     pieces = pieces_of(case, "one_at_a_time")
-    kept, segments = case.pieces, case.segments
-    for group in groups(case, pieces, case.group_of_segment[kept.root[pieces]]):
+    all_pieces, segments = case.pieces, case.segments
+    for group in groups(case, pieces, case.group_of_segment[all_pieces.root[pieces]]):
         where = where_of(case, group.pieces, deepest=False)
-        tasks, inverse = np.unique(kept.root[group.pieces], return_inverse=True)
-        time = np.bincount(inverse.reshape(-1), kept.length[group.pieces])
+        tasks, inverse = np.unique(all_pieces.root[group.pieces], return_inverse=True)
+        time = np.bincount(inverse.reshape(-1), all_pieces.length[group.pieces])
         longest = inverse.reshape(-1) == int(np.argmax(time))
         gain = case.gain_of_pieces(group.pieces[~longest])
-        if (segments.cause[kept.leaf[group.pieces]] == Cause.RUNNING).any():
+        if (segments.cause[all_pieces.leaf[group.pieces]] == Cause.RUNNING).any():
             gain = case.bounded_by_cores(gain)
-        work = case.where(int(kept.leaf[group.pieces[0]]))
+        work = case.where(int(all_pieces.leaf[group.pieces[0]]))
         text = english_n(
-            "{count} task is waited for before the next is begun, at {place}: {time} of {whole} ({percent:.0f} %) in "
-            "which only one of them does {work}.",
-            "{count} tasks are waited for one after the other, at {place}: {time} of {whole} ({percent:.0f} %) "
-            "in which only one of them does {work}.",
+            "{count} task is waited for before the next one starts, at {place}. For {time} of {whole} "
+            "({percent:.0f} %) only it runs, in {work}.",
+            "{count} tasks are waited for one after another, at {place}. For {time} of {whole} ({percent:.0f} %) only "
+            "one of them runs, in {work}.",
             len(tasks), place=place_known(where), work=place_known(work), **cost(case, group.time_ns),
         )  # fmt: skip
-        found = make_finding(
-            case, "one_at_a_time", english("One task after the other"), text, group.pieces, gain, where,
-            english("Start them all, then wait for them all."), path=usual_path(case, group.pieces),
+        yield from make_finding(
+            case, name="one_at_a_time", title=english("Tasks run one after another"), text=text, pieces=group.pieces,
+            gain_ns=gain, where=where, remedy=english("Start all tasks, then wait for all of them."),
+            path=usual_path(case, group.pieces),
         )  # fmt: skip
-        if found is not None:
-            yield found
 
 
-def of_uneven(case: Case) -> Iterator[Finding]:
-    """One worker has more to do than others, and is waited for alone."""
+def find_uneven(case: Case) -> Iterator[Finding]:
+    """Find a worker that is still busy after all others have finished."""
     pieces = pieces_of(case, "uneven")
-    kept, segments = case.pieces, case.segments
-    for group in groups(case, pieces, case.group_of_segment[kept.leaf[pieces]]):
+    all_pieces, segments = case.pieces, case.segments
+    for group in groups(case, pieces, case.group_of_segment[all_pieces.leaf[pieces]]):
         where = where_of(case, group.pieces)
-        leaf = int(kept.leaf[group.pieces[0]])
+        leaf = int(all_pieces.leaf[group.pieces[0]])
         same = (segments.cause == segments.cause[leaf]) & (
             case.group_of_segment == case.group_of_segment[leaf]
         )
         workers = len(np.unique(segments.actor[same]))
-        # Shared out, those who had no more would take their part of it.
+        # Evenly shared, the idle workers would take their part.
         gain = group.time_ns * (workers - 1) // workers
         text = english_n(
-            "{who} works alone for {time} of {whole} ({percent:.0f} %), at {place}, while {count} other worker has "
-            "nothing more to do.",
-            "{who} works alone for {time} of {whole} ({percent:.0f} %), at {place}, while {count} other workers have "
-            "nothing more to do.",
-            workers - 1, who=case.actor_name(int(segments.actor[leaf])), place=place_known(where),
+            "{subject} works alone for {time} of {whole} ({percent:.0f} %), at {place}, while {count} other worker has "
+            "nothing left to do.",
+            "{subject} works alone for {time} of {whole} ({percent:.0f} %), at {place}, while {count} other workers "
+            "have nothing left to do.",
+            workers - 1, subject=case.actor_name(int(segments.actor[leaf])), place=place_known(where),
             **cost(case, group.time_ns),
         )  # fmt: skip
-        found = make_finding(
-            case, "uneven_workers", english("Workers with unequal shares"), text, group.pieces, gain, where,
-            english("Share the work out in smaller pieces, the longest first."),
+        yield from make_finding(
+            case, name="uneven_workers", title=english("Unevenly shared work"), text=text, pieces=group.pieces,
+            gain_ns=gain, where=where,
+            remedy=english("Split the work into smaller pieces and start the longest first."),
         )  # fmt: skip
-        if found is not None:
-            yield found
 
 
-rules = (Rule("one_at_a_time", "locks", of_tasks), Rule("uneven_workers", "locks", of_uneven))
+rules = (Rule("one_at_a_time", "locks", find_tasks), Rule("uneven_workers", "locks", find_uneven))

@@ -1,4 +1,4 @@
-"""Steps that are longer than others, and what is different in them. Their time is in the budget under its causes."""
+"""Rules: slow steps, and steps that get slower. Their time counts under its causes in the budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.draft import NOTE
-from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
+from warpline.analysis.findings.finding import Evidence, Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.structure.steps import mean_outliers
 from warpline.i18n import english, english_n
@@ -21,11 +21,11 @@ _DRIFT = 1.2
 _FEWEST_OF_TREND = 12
 _BEYOND = 3.0
 _EACH = 0.12
-"""So much of the growth at least lies between any two neighbouring quarters; evenly it would be a third."""
+"""The least share of the growth between two neighbouring quarters; even growth has a third."""
 
 
-def of_steps(case: Case) -> Iterator[Finding]:
-    """Outliers, and steps that become longer and longer."""
+def find_steps(case: Case) -> Iterator[Finding]:
+    """Find outliers, and a trend to longer steps."""
     steps = case.scope.steps
     if len(steps) < _FEWEST:
         return
@@ -38,40 +38,38 @@ def of_steps(case: Case) -> Iterator[Finding]:
         more = times[far].mean(0) - np.median(times[~far], 0)
         cause = budget.parts[int(np.argmax(more))].title
         text = english_n(
-            "{count} step is longer than the others by {extra}; what is more in it is: {cause}.",
-            "{count} steps are longer than the others, by {extra} together; what is more in them is: {cause}.",
+            "{count} step takes {extra} longer than the others, most of it for “{cause}”.",
+            "{count} steps together take {extra} longer than the others, most of it for “{cause}”.",
             int(far.sum()), extra=format_duration(extra), cause=cause,
         )  # fmt: skip
-        remedy = english("Compare a long step with a usual one: warpline compare, or the report time_budget.")
-        yield _note(
-            case, "slow_steps", english("Steps that are longer than others"), text, extra, far, remedy
-        )
+        remedy = english("Compare a slow step with a usual one: warpline compare, or the report time_budget.")
+        yield _note(case, "slow_steps", english("Slow steps"), text, extra, far, remedy)
     half = len(duration) // 2
     own = duration - _without_core(case)
     early, late = float(np.median(own[:half])), float(np.median(own[half:]))
     if late > _DRIFT * early and is_trend(own):
         text = english(
-            "Steps become longer: {early} in the median of the first half, {late} in that of the second.",
+            "Steps get slower: their median is {early} in the first half and {late} in the second.",
             early=format_duration(int(early)), late=format_duration(int(late)),
         )  # fmt: skip
-        remedy = english("See what grows with time: memory, lists, caches, temperature.")
+        remedy = english("Look for what grows over time: memory, lists, caches, temperature.")
         gain = int((late - early) * (len(duration) - half))
         later = np.arange(len(duration)) >= half
-        yield _note(case, "drift", english("Steps become longer"), text, gain, later, remedy)
+        yield _note(case, "drift", english("Steps get slower"), text, gain, later, remedy)
 
 
 def is_trend(values: npt.NDArray[np.int64]) -> bool:
-    """Whether values grow all along, far beyond what they vary by from one to the next.
+    """Whether values grow steadily and far beyond their variation.
 
-    A machine that becomes busy half-way, or now and then, makes steps longer too, at once: each quarter must be longer
-    than the one before by a part of the growth, and the growth be several times the variation about the line through
-    the medians of the first and the last quarter (1.4826 times the median absolute deviation).
+    A machine that gets busy half-way makes steps longer all at once. So each quarter must grow by its part, and the
+    total growth must be several times the spread around the line through the medians of the first and last quarter
+    (1.4826 times the median absolute deviation).
     """
     if len(values) < _FEWEST_OF_TREND:
         return False
     quarters = [float(np.median(part)) for part in np.array_split(values, 4)]
     growth = quarters[3] - quarters[0]
-    # The middles of the outer quarters lie three quarters of the length apart.
+    # The centres of the outer quarters are three quarters of the length apart.
     line = quarters[0] + growth * (np.linspace(0, 1, len(values)) - 0.125) / 0.75
     spread = 1.4826 * float(np.median(np.abs(values - line)))
     rises = np.diff(quarters)
@@ -79,7 +77,7 @@ def is_trend(values: npt.NDArray[np.int64]) -> bool:
 
 
 def _without_core(case: Case) -> npt.NDArray[np.int64]:
-    """How long each step was ready to run and had no core, ns: its neighbours' doing."""
+    """How long each step waited for a core, ns; other programs cause that."""
     budget = budget_of(case)
     place = next((number for number, part in enumerate(budget.parts) if part.cause == "runnable"), None)
     if place is None:
@@ -88,24 +86,16 @@ def _without_core(case: Case) -> npt.NDArray[np.int64]:
 
 
 def _note(
-    case: Case, name: str, title: str, text: str, gain_ns: int, which: npt.NDArray[np.bool_],
+    case: Case, name: str, title: str, text: str, gain_ns: int, mask: npt.NDArray[np.bool_],
     remedy: str,
 ) -> Finding:  # fmt: skip
     steps = case.scope.steps
-    ranges = np.column_stack((steps.start[which], steps.stop[which]))
-    evidence = Evidence(ranges, tuple(steps.row[which].tolist()), case.target.tracks)
+    ranges = np.column_stack((steps.start[mask], steps.stop[mask]))
+    evidence = Evidence(ranges, tuple(steps.row[mask].tolist()), case.target.tracks)
     return Finding(
-        name,
-        Severity.NOTE,
-        title,
-        text,
-        0,
-        0.0,
-        min(gain_ns, case.whole_ns),
-        Where(),
-        remedy,
+        id=name, severity=Severity.NOTE, title=title, text=text, gain_ns=min(gain_ns, case.whole_ns), remedy=remedy,
         evidence=evidence,
-    )
+    )  # fmt: skip
 
 
-rules = (Rule("steps", "steps", of_steps),)
+rules = (Rule("steps", "steps", find_steps),)

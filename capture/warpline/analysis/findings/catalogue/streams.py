@@ -1,4 +1,4 @@
-"""Work on several streams that never runs side by side, though nothing but its order keeps it from that."""
+"""Rule: independent work on several streams that never overlaps."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
 _PART = 0.1
-"""Of the range: on a stream with less there is nothing to win."""
+"""Share of the range below which a stream does not matter."""
 _BESIDE = 0.05
-"""Of the work of the streams but the busiest: who has more of it beside other work uses them."""
+"""Share of the other streams' work that may overlap; with more, the streams are in use."""
 _SMALL = 0.8
-"""Of that work: so much of it leaves room for other kernels."""
+"""Share of the work that must be small kernels."""
 _MOST_STREAMS = 64
 _ORDERED = re.compile(r"^(cu|cuda|hip)(StreamWaitEvent|GraphLaunch|EventSynchronize)")
-"""Calls by which a program says that one stream waits for another: such work is not independent."""
+"""Calls that make one stream wait for another, so that their work is not independent."""
 
 
-def of_serial_streams(case: Case) -> Iterator[Finding]:
-    """Small kernels on several streams, one after the other."""
+def find_serial_streams(case: Case) -> Iterator[Finding]:
+    """Find small kernels that run one after another on several streams."""
     if case.gpu is None or not case.view.has("kernel"):
         return
     view, capture = case.view, case.view.capture
-    own = [capture.tracks[one] for one in sorted(case.gpu.gpu.tracks)]
+    own = [capture.tracks[track] for track in sorted(case.gpu.gpu.tracks)]
     streams = [track.index for track in own if track.stream is not None]
     if not 2 <= len(streams) <= _MOST_STREAMS or _has_order(case):
         return
@@ -66,24 +66,24 @@ def of_serial_streams(case: Case) -> Iterator[Finding]:
         return
     times = [int((stop - start).sum()) for start, stop in busy]
     rest = sum(times) - max(times)
-    beside = sum(times) - union_ns(*(np.concatenate([one[side] for one in busy]) for side in (0, 1)))
-    small = sum(int(one.inside[fills_few(case, one)].sum()) for one in works)
+    beside = sum(times) - union_ns(*(np.concatenate([times[side] for times in busy]) for side in (0, 1)))
+    small = sum(int(work.inside[fills_few(case, work)].sum()) for work in works)
     if beside > _BESIDE * rest or small < _SMALL * sum(times) or rest < NOTE * case.whole_ns:
         return
-    yield _told(case, works, busy, times, rest)
+    yield _serial_streams(case, works, busy, times, rest)
 
 
 def _has_order(case: Case) -> bool:
-    """Whether the program says that streams wait for each other, or waits between them itself."""
+    """Whether the program makes streams wait for each other, or waits between them itself."""
     if not case.view.has("cuda_api"):
         return False
     ordered = matching_names(case.view.capture, _ORDERED) | matching_names(case.view.capture, SYNCHRONIZATION)
-    found = sum(int(ordered[events.name].sum()) for events in case.view.batches("cuda_api"))
-    # One at the end of each step orders nothing within it.
-    return found > 2 * len(case.scope.steps) + 2
+    count = sum(int(ordered[events.name].sum()) for events in case.view.batches("cuda_api"))
+    # A call at the end of each step does not order the work within it.
+    return count > 2 * len(case.scope.steps) + 2
 
 
-def _told(
+def _serial_streams(
     case: Case,
     works: list[SelectedEvents],
     busy: list[tuple[Int64Array, Int64Array]],
@@ -92,31 +92,23 @@ def _told(
 ) -> Finding:
     where = _launched_at(case, works[int(np.argmin(times))])
     text = english(
-        "{count} streams of the {device} compute for {time} in {whole}, {rest} of it one after the "
-        "other, in kernels that leave most of it free: side by side it could be at most {factor} × as fast. Launched "
-        "at {place}.",
+        "{count} streams of the {device} compute for {time} of {whole}, {rest} of it one after another, in kernels "
+        "that leave most of the {device} free. Up to {factor}× faster side by side. Launched at {place}.",
         count=len(works), rest=format_duration(rest), factor=at_most(case, rest), place=place_known(where),
         **cost(case, sum(times)),
     )  # fmt: skip
-    start, stop = merge_intervals(*(np.concatenate([one[side] for one in busy]) for side in (0, 1)))
-    longest = [int(one.row[int(np.argmax(one.duration))]) for one in works]
+    start, stop = merge_intervals(*(np.concatenate([times[side] for times in busy]) for side in (0, 1)))
+    longest = [int(work.row[int(np.argmax(work.duration))]) for work in works]
     tracks = tuple(dict.fromkeys(case.view.track_of(np.array(longest, np.int64)).tolist()))
     return Finding(
-        "gpu_serial_streams",
-        severity(rest / case.fair_ns, Severity.WARNING),
-        english("Streams that take turns"),
-        text,
-        0,
-        0.0,
-        rest,
-        where,
-        english(
-            "See what orders them: the default stream waits for all others (streams that do not block, or a default "
-            "stream for each thread), and so do allocations and copies from pageable memory."
+        id="gpu_serial_streams", severity=severity(rest / case.fair_ns, Severity.WARNING),
+        title=english("Streams do not overlap"), text=text, gain_ns=rest, where=where,
+        remedy=english(
+            "Find what orders them. The default stream waits for all others (use non-blocking streams, or a default "
+            "stream per thread); so do allocations and copies from pageable memory."
         ),
-        evidence=Evidence(np.column_stack((start, stop)), tuple(longest), tracks),
-        needs=line_needed(case, where),
-    )
+        evidence=Evidence(np.column_stack((start, stop)), tuple(longest), tracks), needs=line_needed(case, where),
+    )  # fmt: skip
 
 
 def _launched_at(case: Case, events: SelectedEvents) -> Where:
@@ -129,8 +121,8 @@ def _launched_at(case: Case, events: SelectedEvents) -> Where:
     if not len(threads):
         return Where()
     thread = int(np.argmax(np.bincount(threads)))
-    found = usual_place(case.view, thread, launches.call_start[launches.thread == thread]).where
-    return replace(found, thread=case.threads.name(thread))
+    usual = usual_place(case.view, thread, launches.call_start[launches.thread == thread]).where
+    return replace(usual, thread=case.threads.name(thread))
 
 
-rules = (Rule("gpu_serial_streams", "gpu", of_serial_streams),)
+rules = (Rule("gpu_serial_streams", "gpu", find_serial_streams),)

@@ -1,4 +1,4 @@
-"""The path that took the time: from the end of a range back through whoever was waited for, segment by segment."""
+"""Report: the critical path, from the end of a range back through the actors that were waited for."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from warpline.i18n import english
 
 
 def critical_path(view: View, options: Options) -> Table | NotRecorded:
-    """Segments in the order of time; their durations add up to the range. With ranks the path of each rank."""
-    found = cases_of(view, options)
-    if isinstance(found, Diagnosis):
-        return NotRecorded(found.reason, found.remedy)
-    return path_table(view, found)
+    """The segments of the path in time order; they add up to the range. With ranks, the path of each rank."""
+    cases = cases_of(view, options)
+    if isinstance(cases, Diagnosis):
+        return NotRecorded(cases.reason, cases.remedy)
+    return path_table(view, cases)
 
 
-def path_table(view: View, found: list[tuple[int, Case]]) -> Table:
-    """The paths of some (rank, −1 for none; case), as the report tells them."""
-    parts = [_of_case(rank, number, case) for number, (rank, case) in enumerate(found)]
+def path_table(view: View, cases: list[tuple[int, Case]]) -> Table:
+    """The table of the paths of some (rank, case); rank −1 for none."""
+    parts = [_path_columns(rank, number, case) for number, (rank, case) in enumerate(cases)]
     rank, number, start, stop, cause, row, actor, place = (
         np.concatenate([part[column] for part in parts]) for column in range(8)
     )
-    actors = [case.actor_name for _, case in found]
-    places = [case.segment_place for _, case in found]
-    device = found[0][1].device
+    actors = [case.actor_name for _, case in cases]
+    places = [case.segment_place for _, case in cases]
+    device = cases[0][1].device
     titles = {code: title.format(device=device) for code, title in PATH_TITLES.items()}
     columns = [
         Column("number", "Segment", Role.ORDINAL, key=True),
@@ -60,14 +60,16 @@ def path_table(view: View, found: list[tuple[int, Case]]) -> Table:
         data,
         targets=Targets(rows=row, starts=start, stops=stop),
         scope=scope_text(view, english("The critical path")),
-        notes=(english("What is not on the path may be slower without the range becoming longer."),),
+        notes=(english("Work that is not on the path can get slower without making the range longer."),),
     )
 
 
 _LOW = (1 << 40) - 1
 
 
-def _of_case(rank: int, number: int, case: Case) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
+def _path_columns(
+    rank: int, number: int, case: Case
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
     segment, start, stop = case.graph.walk(case.actor)
     count = len(segment)
     own = number << 40

@@ -1,4 +1,4 @@
-"""Where the time of what is waited for went, by cause: of the range, and of each step."""
+"""Report: where the time went, by cause, for the range and each step."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from warpline.i18n import english
 
 
 def time_budget(view: View, options: Options) -> Table | NotRecorded:
-    """A tree: causes, and below each what the steps have of it. With ranks the budget of each rank."""
-    found = budgets_of(view, options)
-    if isinstance(found, Diagnosis):
-        return NotRecorded(found.reason, found.remedy)
+    """A tree of causes, with the time in each step below. With ranks, the budget of each rank."""
+    budgets = budgets_of(view, options)
+    if isinstance(budgets, Diagnosis):
+        return NotRecorded(budgets.reason, budgets.remedy)
     names: list[str | None] = []
     numbers: list[tuple[int, ...]] = []
-    for rank, budget in found:
+    for rank, budget in budgets:
         whole = max(budget.stop_ns - budget.start_ns, 1)
         for place, part in enumerate(budget.parts):
             names.append(part.title)
@@ -33,7 +33,7 @@ def time_budget(view: View, options: Options) -> Table | NotRecorded:
                 time = step.times_ns[place]
                 numbers.append((rank, 1, number, time, length, step.start_ns, step.stop_ns, step.row))
     causes = [
-        part.cause for _, budget in found for part in budget.parts for _ in range(len(budget.steps) + 1)
+        part.cause for _, budget in budgets for part in budget.parts for _ in range(len(budget.steps) + 1)
     ]
     table = np.array(numbers, np.int64).reshape(-1, 8)
     columns = [
@@ -50,7 +50,7 @@ def time_budget(view: View, options: Options) -> Table | NotRecorded:
         "total_ns": table[:, 3],
         "ratio": table[:, 3] / table[:, 4],
     }
-    if any(rank >= 0 for rank, _ in found):
+    if any(rank >= 0 for rank, _ in budgets):
         columns.insert(0, Column("rank", "Rank", Role.ID, key=True))
         data["rank"] = masked_below_zero(table[:, 0])
     return Table(
@@ -58,17 +58,17 @@ def time_budget(view: View, options: Options) -> Table | NotRecorded:
         data,
         depth=table[:, 1].astype(np.int16),
         targets=Targets(rows=table[:, 7], starts=table[:, 5], stops=table[:, 6]),
-        scope=scope_text(view, english("What is waited for: {who}", who=_who(found))),
+        scope=scope_text(view, english("Time of {subject}", subject=_subjects(budgets))),
         notes=(
             english(
-                "Every nanosecond has one cause; without a selected range, of the steady steps where there are any."
+                "Every nanosecond has one cause. Without a selected range, only steady steps count, if there are any."
             ),
         ),
     )
 
 
-def _who(found: list[tuple[int, Budget]]) -> str:
-    return ", ".join(dict.fromkeys(budget.waited_for for _, budget in found))
+def _subjects(budgets: list[tuple[int, Budget]]) -> str:
+    return ", ".join(dict.fromkeys(budget.waited_for for _, budget in budgets))
 
 
 report = ReportSpec("time_budget", "Where the time went", "steps", time_budget, place=300)

@@ -83,7 +83,7 @@ class Changes(QWidget):
         return self._shown
 
     def _fill_choice(self) -> None:
-        a, b = (side.run.capture for side in (self._pair.found.a, self._pair.found.b))
+        a, b = (side.run.capture for side in (self._pair.comparison.a, self._pair.comparison.b))
         specs = [
             spec
             for spec in reports()
@@ -93,7 +93,7 @@ class Changes(QWidget):
                 for capture in (a, b)
             )
         ]
-        if self._pair.found.facts:
+        if self._pair.comparison.facts:
             self.choice.addItem(tr("Metadata differences"), METADATA)
         if len(series_files(self._pair.b.path)) > 1:
             self.choice.addItem(tr("Runs of this series"), SERIES)
@@ -132,7 +132,7 @@ class Changes(QWidget):
             self.note.setText("")
             self.table.set_content(self._metadata())
             return
-        comparison = self._pair.found
+        comparison = self._pair.comparison
         self.note.setText(tr("computing…"))
         job = Job(
             lambda _p, is_cancelled: compare_report(
@@ -187,7 +187,7 @@ class Changes(QWidget):
         self.note.setText(text.replace(str(self.choice.currentData()), self.choice.currentText()))
 
     def _metadata(self) -> TableContent:
-        facts = self._pair.found.facts
+        facts = self._pair.comparison.facts
         columns = [
             TableColumn(
                 tr("Group"), lambda item: translated(GROUPS[facts[item].group]), width=110, key="group"

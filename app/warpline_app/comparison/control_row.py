@@ -74,7 +74,7 @@ class ControlRow(QWidget):
             )
 
     def _show_verdict(self) -> None:
-        comparison = self._pair.found
+        comparison = self._pair.comparison
         percent = signed_percent(comparison.a.total_ns, comparison.b.total_ns)
         self.result.setText(f"B − A: {signed_duration(comparison.difference_ns)}  {percent}")
         text = " ".join(filter(None, [verdict(comparison), alignment_text(comparison)]))

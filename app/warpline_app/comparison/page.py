@@ -46,7 +46,7 @@ class ComparisonPage(QWidget):
         self.controls = ControlRow(pair, self)
         self.controls.rows_matched.connect(self.rows.set_on)
         self.controls.lit.connect(self.highlight_differences)
-        self.waterfall = WaterfallView(pair.found)
+        self.waterfall = WaterfallView(pair.comparison)
         self.waterfall.part_chosen.connect(self.go_to_part)
         self.waterfall.contributor_chosen.connect(self.go_to_contributor)
         self.changes = Changes(pair, workspace)
@@ -82,7 +82,9 @@ class ComparisonPage(QWidget):
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setHandleWidth(3)
         self.splitter.setChildrenCollapsible(False)
-        for letter, view, side in zip("AB", self.views, (self.pair.found.a, self.pair.found.b), strict=True):
+        for letter, view, side in zip(
+            "AB", self.views, (self.pair.comparison.a, self.pair.comparison.b), strict=True
+        ):
             self.splitter.addWidget(_titled(letter, view, side.run.path, side.total_ns))
         below = QSplitter(Qt.Orientation.Horizontal)
         below.setHandleWidth(3)
@@ -185,7 +187,7 @@ class ComparisonPage(QWidget):
 
     @property
     def _sides(self) -> tuple[Side, Side]:
-        return self.pair.found.a, self.pair.found.b
+        return self.pair.comparison.a, self.pair.comparison.b
 
     def _reveal(self, events: list[int | None]) -> None:
         """Select an event on each side and scroll to its row."""
@@ -209,7 +211,7 @@ class ComparisonPage(QWidget):
     def go_to_names(self, names: list[str]) -> None:
         """Highlight the events of these names and show the longest one of each side."""
         ids = self._highlight(names)
-        sides = (self.pair.found.a, self.pair.found.b)
+        sides = (self.pair.comparison.a, self.pair.comparison.b)
         events = [
             longest_event(side, names_shown, with_instants=True)
             for side, names_shown in zip(sides, ids, strict=True)
@@ -222,7 +224,7 @@ class ComparisonPage(QWidget):
             self._workspace.tell(tr("Neither capture has an event of this name in the compared range"))
             return
         first, second = spans
-        window_a, window_b = window_of(self.pair.found.a), window_of(self.pair.found.b)
+        window_a, window_b = window_of(self.pair.comparison.a), window_of(self.pair.comparison.b)
         range_a = first or _counterpart_range(second or window_b, window_b, window_a)
         range_b = second or _counterpart_range(first or window_a, window_a, window_b)
         self.pair.lock.show_pair(range_a, range_b, margin=1.5)
@@ -233,7 +235,7 @@ class ComparisonPage(QWidget):
         if not is_on:
             self._highlight([])
             return
-        comparison = self.pair.found
+        comparison = self.pair.comparison
         least = _LEAST_CHANGE * max(abs(comparison.difference_ns), 1)
         self._highlight(
             contributor.name
@@ -246,7 +248,8 @@ class ComparisonPage(QWidget):
     def _ids(self, names: Iterable[str]) -> list[frozenset[int]]:
         names_shown = list(names)
         return [
-            name_ids(side, names_shown, is_exact=self.pair.found.choices.is_exact) for side in self._sides
+            name_ids(side, names_shown, is_exact=self.pair.comparison.choices.is_exact)
+            for side in self._sides
         ]
 
     def _highlight(self, names: Iterable[str]) -> list[frozenset[int]]:

@@ -1,4 +1,4 @@
-"""What this is: version, licence, what it runs on."""
+"""The about dialog: version, licence, platform."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline.i18n import tr
 
 
 def versions() -> list[tuple[str, str]]:
-    """Names and versions of what matters in a report of a defect."""
+    """Names and versions that matter in a bug report."""
     import h5py
     import numpy as np
     import PySide6
@@ -29,7 +29,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 class AboutDialog(QDialog):
-    """Icon, one sentence, versions that can be copied."""
+    """Icon, description, licence, and versions that can be copied."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

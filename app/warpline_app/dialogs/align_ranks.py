@@ -1,4 +1,4 @@
-"""Analyze → Align ranks…: the clocks of a capture, how each was put to the others, and by how much to move it."""
+"""Analyze → Align ranks…: the clocks of a capture, how each was aligned, and a shift for each."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from warpline_app.open.workspace import Workspace
 
 UNITS = ("ns", "µs", "ms")
 _STEP_MS = 120
-"""Keys that repeat move the timeline once they rest this long."""
+"""Repeated key presses shift the timeline after this pause."""
 _ROWS_SHOWN = 10
 
 
 def shift_text(shift_ns: int, unit: str) -> str:
-    """A shift in a unit, exactly: ``1500`` ns in µs is ``1.5 µs``."""
+    """A shift in a unit, exact: ``1500`` ns in µs is ``1.5 µs``."""
     sign = "-" if shift_ns < 0 else ""
     whole, rest = divmod(abs(shift_ns), NS_PER_UNIT[unit])
     digits = len(str(NS_PER_UNIT[unit])) - 1
@@ -51,12 +51,12 @@ def parse_shift(text: str, unit: str) -> int:
 
 
 class AlignRanksDialog(QDialog):
-    """Stays open beside the timeline, which follows each change; every change can be taken back."""
+    """Stays open beside the timeline, which follows each change; changes can be undone."""
 
     def __init__(self, workspace: Workspace, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Align Ranks"))
+        self.setWindowTitle(tr("Align ranks"))
         self._workspace = workspace
         self.source = document.source
         self._title = document.title
@@ -72,11 +72,11 @@ class AlignRanksDialog(QDialog):
         workspace.item_removed.connect(self._item_removed)
 
     def _build(self) -> None:
-        head = QLabel(tr("{file}: each rank has a clock of its own.", file=self._title))
+        head = QLabel(tr("{file}: each rank has its own clock.", file=self._title))
         note = QLabel(
             tr(
-                "Move a rank later (or, with a minus, earlier): a number with ns, µs, ms or s, then Return. "
-                "Up and Down move it by one unit, with Shift by ten."
+                "Enter how far to shift a rank (negative: earlier) in ns, µs, ms or s and press Return. "
+                "Up and Down shift it by one unit, with Shift by ten."
             )
         )
         note.setObjectName("muted")
@@ -95,7 +95,7 @@ class AlignRanksDialog(QDialog):
         grid.setContentsMargins(0, 0, 6, 0)
         grid.setHorizontalSpacing(18)
         grid.setVerticalSpacing(6)
-        for column, title in enumerate((tr("Rank"), tr("Aligned by"), tr("Left over"), tr("Moved by"))):
+        for column, title in enumerate((tr("Rank"), tr("Aligned by"), tr("Residual"), tr("Shift"))):
             label = QLabel(title)
             label.setObjectName("muted")
             grid.addWidget(label, 0, column)
@@ -122,7 +122,7 @@ class AlignRanksDialog(QDialog):
         self.redo_button.clicked.connect(self.redo)
         self.reset_button.clicked.connect(self.reset)
         for button in self.buttons.buttons():
-            # Return in a field applies it and presses nothing.
+            # Return in a field applies it and presses no button.
             if isinstance(button, QPushButton):
                 button.setAutoDefault(False)
         self.buttons.rejected.connect(self.reject)
@@ -140,43 +140,43 @@ class AlignRanksDialog(QDialog):
     def _build_row(self, grid: QGridLayout, row: int, clock: MovableClock) -> None:
         method = self._methods[clock.index] = QLabel()
         residual = clock.recorded.residual_ns
-        left = QLabel("–" if residual is None else format_duration(residual))
-        left.setToolTip(
-            tr("This way of aligning leaves nothing to compare")
+        residual_label = QLabel("–" if residual is None else format_duration(residual))
+        residual_label.setToolTip(
+            tr("This alignment method has no residual")
             if residual is None
-            else tr("The farthest that a common step of this rank and the first one still lie apart")
+            else tr("Largest remaining distance between a common step of this rank and of the first one")
         )
         field = self.inputs[clock.index] = QLineEdit()
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.setFixedWidth(150)
-        field.setAccessibleName(tr("Move {rank} by", rank=clock.title))
+        field.setAccessibleName(tr("Shift of {rank}", rank=clock.title))
         field.editingFinished.connect(self.apply)
         field.installEventFilter(self)
-        for column, widget in enumerate((QLabel(clock.title), method, left, field)):
+        for column, widget in enumerate((QLabel(clock.title), method, residual_label, field)):
             grid.addWidget(widget, row, column)
 
-    # -- what holds -----------------------------------------------------------------------------------------
+    # -- current state --------------------------------------------------------------------------------------
 
     @property
     def document(self) -> Document | None:
-        """The document that shows the file now, None once it is closed. Each change makes another one."""
+        """The document that shows the file now, None once it is closed. Each change replaces it."""
         return self._workspace.document_of(self.source)
 
     @property
     def alignment(self) -> ClockShifts:
-        """How the capture is shown now."""
+        """The clock shifts in use."""
         document = self.document
         return document.alignment if document is not None else ClockShifts()
 
     def show_alignment(self) -> None:
-        """Write down what holds."""
+        """Update the fields from the shifts in use."""
         now = self.alignment
         for clock in self.clocks:
             shift = now.shifts.get(clock.index, 0)
             self.inputs[clock.index].setText(shift_text(shift, self.unit.currentText()))
             by_file = clock_text(clock.recorded).partition(",")[0] or "–"
             self._methods[clock.index].setText(
-                tr("{method}, moved by hand", method=by_file) if shift else by_file
+                tr("{method}, shifted manually", method=by_file) if shift else by_file
             )
         self.problem.clear()
         self.undo_button.setEnabled(bool(now.done))
@@ -184,7 +184,7 @@ class AlignRanksDialog(QDialog):
         self.reset_button.setEnabled(bool(now.shifts))
 
     def apply(self) -> None:
-        """Move the ranks by what stands in the fields."""
+        """Apply the shifts in the fields."""
         self._steps.stop()
         shifts: dict[int, int] = {}
         for clock in self.clocks:
@@ -194,7 +194,7 @@ class AlignRanksDialog(QDialog):
             except ValueError:
                 self.problem.setText(
                     tr(
-                        "{rank}: {text} is not a time; write for example 1.5 ms, -300 us or 20 ns",
+                        "{rank}: {text} is not a time; for example 1.5 ms, -300 us or 20 ns",
                         rank=clock.title,
                         text=text,
                     )
@@ -207,17 +207,17 @@ class AlignRanksDialog(QDialog):
             self.show_alignment()
 
     def undo(self) -> None:
-        """Take back the last change."""
+        """Undo the last change."""
         if self.alignment.done:
             self._show(self.alignment.before())
 
     def redo(self) -> None:
-        """Do again what was taken back."""
+        """Redo the last undone change."""
         if self.alignment.undone:
             self._show(self.alignment.after())
 
     def reset(self) -> None:
-        """All ranks as the file has them."""
+        """Restore the clocks of the file."""
         self._show(self.alignment.changed({}))
 
     def _show(self, alignment: ClockShifts) -> None:
@@ -226,10 +226,10 @@ class AlignRanksDialog(QDialog):
             self._workspace.realign(document, alignment)
             self.show_alignment()
 
-    # -- keys and the end -----------------------------------------------------------------------------------
+    # -- keys and closing -----------------------------------------------------------------------------------
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Up and Down in a field move the rank; Ctrl+Z takes back what was applied, not what was typed."""
+        """Up and Down in a field shift the rank; Ctrl+Z undoes the last applied change, not typing."""
         if (
             isinstance(watched, QLineEdit)
             and isinstance(event, QKeyEvent)
@@ -268,7 +268,7 @@ class AlignRanksDialog(QDialog):
 
 
 def show_align_ranks(workspace: Workspace, parent: QWidget | None) -> AlignRanksDialog | None:
-    """Show the dialog for the capture in front; the one that is open already comes to the front."""
+    """Show the dialog for the capture in front, or bring the open one to the front."""
     document = workspace.current
     if document is None or not movable_clocks(document.capture):
         return None

@@ -1,4 +1,4 @@
-"""File → Compare with…: another tab, a recent capture, or any file; and which of the two came first."""
+"""File → Compare with…: choose another tab, a recent capture or a file, and which run came first."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _SIZE = (560, 420)
 
 
 class CompareWithDialog(QDialog):
-    """Lists what is open beside a capture and what was lately; Return compares."""
+    """Lists open and recent captures to compare a capture with; Return compares."""
 
     def __init__(self, workspace: Workspace, source: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Compare With"))
+        self.setWindowTitle(tr("Compare with"))
         self.resize(*_SIZE)
         self._workspace, self._source = workspace, source
         head = QLabel(tr("Compare {name} with:", name=source.name))
         self.files = QListWidget()
         self.files.setAccessibleName(tr("Captures"))
         self._fill()
-        self.is_before = QRadioButton(tr("{name} is the one before (A)", name=source.name))
-        self.is_after = QRadioButton(tr("{name} is the one after (B)", name=source.name))
+        self.is_before = QRadioButton(tr("{name} is the earlier run (A)", name=source.name))
+        self.is_after = QRadioButton(tr("{name} is the later run (B)", name=source.name))
         self.is_before.setChecked(True)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.compare = self.buttons.addButton(tr("Compare"), QDialogButtonBox.ButtonRole.AcceptRole)
@@ -72,7 +72,7 @@ class CompareWithDialog(QDialog):
         if self.files.count():
             self.files.setCurrentRow(0)
         else:
-            empty = QListWidgetItem(tr("Nothing else is open or was lately: choose a file."))
+            empty = QListWidgetItem(tr("No other capture is open or recent: choose a file."))
             empty.setFlags(Qt.ItemFlag.NoItemFlags)
             self.files.addItem(empty)
 
@@ -86,7 +86,7 @@ class CompareWithDialog(QDialog):
             self.compare_with(item.data(_PATH))
 
     def _ask_file(self) -> None:
-        dialog = FileDialog(self, tr("Compare With"))
+        dialog = FileDialog(self, tr("Compare with"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setDirectory(str(self._source.parent))
         dialog.fileSelected.connect(lambda name: self.compare_with(Path(name)))
@@ -94,14 +94,14 @@ class CompareWithDialog(QDialog):
         dialog.open()
 
     def compare_with(self, other: Path) -> None:
-        """Compare with this file, in the order that is chosen."""
+        """Compare with this file, in the chosen order."""
         first, second = (self._source, other) if self.is_before.isChecked() else (other, self._source)
         self._workspace.compare(first, second)
         self.accept()
 
 
 def show_compare_with(workspace: Workspace, parent: QWidget | None) -> CompareWithDialog | None:
-    """Ask what to compare the capture in front with; None when none is open."""
+    """Ask what to compare the capture in front with; None when no capture is open."""
     if workspace.current is None:
         return None
     dialog = CompareWithDialog(workspace, workspace.current.source, parent)

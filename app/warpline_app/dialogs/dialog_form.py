@@ -1,4 +1,4 @@
-"""How a dialog with a form is laid out: one distance between rows, one border, buttons at the bottom."""
+"""Layout shared by dialogs with a form: row spacing, margins, buttons at the bottom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 
 def make_form() -> QFormLayout:
-    """A form whose fields are as wide as the dialog."""
+    """A form whose fields span the dialog's width."""
     form = QFormLayout()
     form.setHorizontalSpacing(16)
     form.setVerticalSpacing(8)
@@ -24,7 +24,7 @@ def make_form() -> QFormLayout:
 
 
 def cancel_or(title: str) -> tuple[QDialogButtonBox, QPushButton]:
-    """Cancel, and the button that Return presses."""
+    """Cancel, and the default button."""
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
     button = QPushButton(title)
     button.setObjectName("primary")
@@ -39,14 +39,14 @@ def lay_out(
     below: Iterable[QWidget],
     *,
     width_px: int,
-    said: Iterable[QWidget] = (),
+    notes: Iterable[QWidget] = (),
 ) -> None:
-    """Fill a dialog: the form, what is ``said`` under it, and at its bottom what stands ``below``."""
+    """Fill a dialog: the form, the ``notes`` under it, and ``below`` at the bottom."""
     layout = QVBoxLayout(dialog)
     layout.setContentsMargins(20, 18, 18, 14)
     layout.setSpacing(12)
     layout.addLayout(form)
-    for widget in said:
+    for widget in notes:
         layout.addWidget(widget)
     layout.addStretch(1)
     for widget in below:

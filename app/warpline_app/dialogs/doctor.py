@@ -1,4 +1,4 @@
-"""What can be recorded on this machine, and how to enable the rest."""
+"""What this machine can record, and how to enable the rest."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from warpline_app.recording.doctor_report import SourceReport, read_doctor, read
 
 
 class DoctorDialog(QDialog):
-    """One line per source: available, or why not and the remedy."""
+    """One line per source: available, or why not, with the remedy."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("What can be recorded here"))
+        self.setWindowTitle(tr("What can be recorded"))
         self.reports: tuple[SourceReport, ...] = ()
         self.note = QLabel()
         self.note.setObjectName("muted")
@@ -37,9 +37,11 @@ class DoctorDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         copy = buttons.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
         copy.clicked.connect(self._copy)
-        self.every_python = buttons.addButton(tr("Try Every Python"), QDialogButtonBox.ButtonRole.ActionRole)
+        self.every_python = buttons.addButton(
+            tr("Check every Python"), QDialogButtonBox.ButtonRole.ActionRole
+        )
         self.every_python.setToolTip(
-            tr("Waits, stacks and training steps are tried with the Python that runs Warpline")
+            tr("Waits, stacks and training steps are checked with the Python that runs Warpline")
         )
         self.every_python.clicked.connect(self._try_every_python)
         buttons.rejected.connect(self.reject)
@@ -53,7 +55,7 @@ class DoctorDialog(QDialog):
 
     def _look(self, read: Work) -> None:
         self.every_python.setEnabled(False)
-        self.note.setText(tr("Looking…"))
+        self.note.setText(tr("Checking…"))
         self.note.show()
         job = Job(read, self)
         job.succeeded.connect(self._show)

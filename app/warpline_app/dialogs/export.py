@@ -1,4 +1,4 @@
-"""File → Export…: which part of the capture, as what, how large it will be; then progress, and a way to stop."""
+"""File → Export…: choose the part, the format and the file; shows the expected size and progress."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from warpline_app.look.files_there import typed_path
 from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job
 from warpline_app.open.workspace import Workspace
-from warpline_app.open.written import tell_written
+from warpline_app.open.written_files import show_written
 from warpline_app.pictures.drawing import PictureDrawing
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _PREVIEW_MS = 60
 
 
 class ExportDialog(QDialog):
-    """Collects an `ExportSelection` and a file name; Export writes in the background."""
+    """Collects an `ExportSelection` and a file name; *Export* writes in the background."""
 
     def __init__(self, workspace: Workspace, view: TimelineView, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -90,7 +90,7 @@ class ExportDialog(QDialog):
         self.ranges = RangeChoice(self._state)
         self.picture = PictureOptions(self._view)
         self._build_tracks()
-        self.compress = QCheckBox(tr("Archive form: smaller, slower to open"))
+        self.compress = QCheckBox(tr("Compress: smaller, slower to open"))
         self.preview = QLabel()
         self.preview.setObjectName("preview")
         self.note = QLabel()
@@ -106,7 +106,7 @@ class ExportDialog(QDialog):
         self.progress.hide()
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.start_button = self.buttons.addButton(tr("Export"), QDialogButtonBox.ButtonRole.AcceptRole)
-        # Return in a field is Export, and never Cancel.
+        # Return in a field means Export, never Cancel.
         self.buttons.button(QDialogButtonBox.StandardButton.Cancel).setAutoDefault(False)
         self.start_button.setDefault(True)
         form = make_form()
@@ -117,18 +117,16 @@ class ExportDialog(QDialog):
         form.addRow("", self.compress)
         form.addRow(tr("Picture"), self.picture)
         self._form = form
-        form.addRow(tr("Holds"), self.preview)
-        lay_out(self, form, (self.progress, self.buttons), width_px=560, said=(self.note, self.problem))
+        form.addRow(tr("Contents"), self.preview)
+        lay_out(self, form, (self.progress, self.buttons), width_px=560, notes=(self.note, self.problem))
 
     def _build_tracks(self) -> None:
         self.tracks = QButtonGroup(self)
-        self.all_tracks = QRadioButton(tr_n("All {count}", "All {count}", len(self._capture.tracks)))
+        self.all_tracks = QRadioButton(tr_n("All ({count})", "All ({count})", len(self._capture.tracks)))
         self.shown_tracks = QRadioButton(
-            tr_n(
-                "The {count} that the timeline shows", "The {count} that the timeline shows", len(self._shown)
-            )
+            tr_n("Visible in the timeline ({count})", "Visible in the timeline ({count})", len(self._shown))
         )
-        self.chosen_tracks = QRadioButton(tr("These:"))
+        self.chosen_tracks = QRadioButton(tr("Selected:"))
         for button in (self.all_tracks, self.shown_tracks, self.chosen_tracks):
             self.tracks.addButton(button)
         self.all_tracks.setChecked(True)
@@ -149,22 +147,22 @@ class ExportDialog(QDialog):
         self.buttons.rejected.connect(self.reject)
         self.finished.connect(self._stop)
 
-    # -- what is asked for ----------------------------------------------------------------------------------
+    # -- selection ------------------------------------------------------------------------------------------
 
     @property
     def path(self) -> Path:
-        """Where to."""
+        """The output file."""
         return typed_path(self.file.text())
 
     def exporter(self) -> Exporter | None:
-        """The format that the file name says, None while it says none."""
+        """The format of the file name's suffix; None for an unknown suffix."""
         try:
             return exporter_for(self.path)
         except UsageError:
             return None
 
     def selection(self) -> ExportSelection:
-        """The part that is chosen. Raises ValueError when the times that were typed are no range."""
+        """The chosen part. Raises ValueError when the typed times are not a range."""
         bounds = self.ranges.bounds()
         tracks: frozenset[int] | None = None
         if self.shown_tracks.isChecked():
@@ -190,7 +188,7 @@ class ExportDialog(QDialog):
         self._offer_options()
 
     def _follow_name(self) -> None:
-        """A suffix that was typed is the format."""
+        """Choose the format of a typed suffix."""
         name = self.path.name.lower()
         suffixes = [str(self.format.itemData(index)) for index in range(self.format.count())]
         typed = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len, default="")
@@ -201,7 +199,7 @@ class ExportDialog(QDialog):
         self._offer_options()
 
     def _offer_options(self) -> None:
-        """Options that the format has no use for are grey and say why."""
+        """Show only the options that the format supports."""
         exporter = self.exporter()
         name = "" if exporter is None else exporter.name
         self._form.setRowVisible(self.picture, name in PICTURES)
@@ -211,10 +209,10 @@ class ExportDialog(QDialog):
         self._preview_timer.start()
 
     def show_preview(self) -> None:
-        """Say how much the chosen part is."""
+        """Show how much the chosen part contains."""
         exporter = self.exporter()
         if exporter is None:
-            self.preview.setText(tr("The file name says no format"))
+            self.preview.setText(tr("The file name has no known format"))
             self.start_button.setEnabled(False)
             return
         try:
@@ -249,10 +247,10 @@ class ExportDialog(QDialog):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
 
-    # -- doing it -------------------------------------------------------------------------------------------
+    # -- export ---------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Write the file; the dialog stays until that is done."""
+        """Write the file; the dialog stays open until then."""
         path = self.path
         options = ExportOptions(compress=self.compress.isChecked() and path.suffix.lower() == ".h5")
         exporter = self.exporter()
@@ -282,7 +280,7 @@ class ExportDialog(QDialog):
         self._workspace.begin(Activity(tr("Export to {name}", name=path.name), self._job, self._workspace))
 
     def _draw(self, name: str, selection: ExportSelection, path: Path) -> None:
-        # Drawn here and not in a thread: only Qt's own may draw widgets. The window goes on between two looks.
+        # Drawn in this thread: only Qt's main thread may draw widgets. Events are processed between parts.
         as_shown = self.shown_tracks.isChecked()
         if as_shown:
             selection = replace(selection, tracks=None)
@@ -321,7 +319,7 @@ class ExportDialog(QDialog):
         size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
         text = tr("Exported {path} ({size})", path=path, size=format_bytes(size))
         opens_here = path.suffix in {".h5", ".json"} or path.name.endswith(".json.gz")
-        tell_written(self._workspace.messages, path, text, self._workspace.open_file if opens_here else None)
+        show_written(self._workspace.messages, path, text, self._workspace.open_file if opens_here else None)
         self.accept()
 
     def _failed(self, error: Exception) -> None:
@@ -337,10 +335,10 @@ class ExportDialog(QDialog):
         self.show_preview()
 
     def reject(self) -> None:
-        """Cancel: first the export that runs, then the dialog."""
+        """Cancel the running export, else close the dialog."""
         if self._job is not None:
             self._job.cancel()
-            self.note.setText(tr("stopping…"))
+            self.note.setText(tr("Stopping…"))
             return
         if self._drawing is not None:
             self._drawing.stop()
@@ -364,7 +362,7 @@ def _column(*widgets: QWidget) -> QVBoxLayout:
 
 
 def show_export(workspace: Workspace, view: TimelineView, parent: QWidget | None) -> ExportDialog:
-    """Show the dialog for a capture and the timeline that shows it."""
+    """Show the dialog for a timeline's capture."""
     dialog = ExportDialog(workspace, view, parent)
     dialog.open()
     return dialog

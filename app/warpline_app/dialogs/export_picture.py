@@ -1,4 +1,4 @@
-"""How a picture of the timeline is to look: its size, how fine it is, its colours."""
+"""Options of a timeline picture: size, scale, theme."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QLabel, QSpin
 
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.sizes import format_bytes
-from warpline_app.dialogs.preferences import THEMES
 from warpline_app.pictures.export import drawing_size, picture_of
+from warpline_app.remembered.settings import THEMES
 
 if TYPE_CHECKING:
     from warpline.interchange.export.selection import ExportSelection
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView
 
 PICTURES = ("png", "svg")
-"""Formats that are drawn."""
+"""Picture formats."""
 SCALES = (1, 2, 3, 4)
 MAX_SIDE_PX = 16_384
 _BYTES_FOR_FINER = 1.3
-"""A picture of twice the pixels each way is 2^1.3 times as large: edges grow with one side, areas are packed."""
+"""A picture with twice the pixels in each direction is 2^1.3 times as large: edges grow linearly, areas compress."""
 
 
 class PictureOptions(QWidget):
-    """The options of a picture; the first offer is the timeline's own size, resolution and theme."""
+    """The options of a picture; they start from the timeline's own size, resolution and theme."""
 
     changed = Signal()
 
@@ -68,17 +68,17 @@ class PictureOptions(QWidget):
         self.theme.currentIndexChanged.connect(self.changed)
 
     def offer_for(self, name: str) -> None:
-        """Offer what a format has a use for: a drawing is sharp at every scale."""
+        """Offer the options that a format supports: vector graphics need no scale."""
         is_drawing = name == "svg"
         self.scale.setEnabled(not is_drawing)
         self.scale.setToolTip(
-            tr("A drawing is sharp at every scale.")
+            tr("Vector graphics are sharp at every scale.")
             if is_drawing
-            else tr("Draw each pixel as several, for print and for screens of high resolution")
+            else tr("Scale up for print and high-resolution screens")
         )
 
     def picture(self, name: str, selection: ExportSelection) -> Picture:
-        """What is to be drawn of a selection in the format of this name."""
+        """The picture to draw of a selection in the format of this name."""
         return picture_of(
             self._view.document.capture,
             selection,
@@ -88,7 +88,7 @@ class PictureOptions(QWidget):
         )
 
     def expected(self, name: str, *, is_as_it_stands: bool) -> str:
-        """How large the picture becomes, in pixels and, where that can be told before it is drawn, in bytes."""
+        """The picture's expected size in pixels and, if known before drawing, in bytes."""
         width, height = self.width_px.value(), self.height_px.value()
         if name == "svg":
             parts = [tr("{width} × {height} pixels", width=width, height=height)]
@@ -97,7 +97,7 @@ class PictureOptions(QWidget):
                 parts.append(
                     tr_n("{count:,} rectangle", "{count:,} rectangles", shapes)
                     if shapes
-                    else tr("too many events for a drawing: an image in it")
+                    else tr("too many events for vector graphics: embeds an image")
                 )
                 parts.append(tr("about {size}", size=format_bytes(size)))
             return " · ".join(parts)
@@ -113,7 +113,7 @@ class PictureOptions(QWidget):
         )
 
     def _density(self) -> float:
-        """Bytes that a pixel of the timeline takes as it stands."""
+        """Bytes per pixel of a picture of the current view."""
         if self._bytes_per_px is None:
             image = self._view.picture()
             buffer = QBuffer()
@@ -128,7 +128,7 @@ def _side(least: int, value: int) -> QSpinBox:
     field.setRange(least, MAX_SIDE_PX)
     field.setValue(value)
     field.setSingleStep(100)
-    # The arrows of the style take as much room as the digits; keys and wheel do the same.
+    # The style's arrows would take as much room as the digits; keys and wheel do the same.
     field.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
     field.setFixedWidth(72)
     return field

@@ -1,4 +1,4 @@
-"""Which part of a capture's time: the selected range, the visible one, all of it, or from one moment to another."""
+"""Time range of an export: selected, visible, whole capture, or typed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELD_PX = 140
 
 
 class RangeChoice(QWidget):
-    """The range of an export. Times are read and written as the ruler shows them, from the origin of times."""
+    """The range of an export. Times are shown and read as on the ruler, from its origin."""
 
     changed = Signal()
 
@@ -25,7 +25,7 @@ class RangeChoice(QWidget):
         self.selected = QRadioButton(
             tr("Selected range: {range}", range=self._text(selected))
             if selected
-            else tr("Selected range: none is selected")
+            else tr("Selected range: none")
         )
         self.selected.setEnabled(selected is not None)
         self.visible = QRadioButton(tr("Visible range: {range}", range=self._text(view)))
@@ -51,11 +51,11 @@ class RangeChoice(QWidget):
         line.addWidget(QLabel(tr("to", "range")))
         line.addWidget(self.last)
         line.addStretch(1)
-        for field, name in ((self.first, tr("Begin of the range")), (self.last, tr("End of the range"))):
+        for field, name in ((self.first, tr("Start of the range")), (self.last, tr("End of the range"))):
             field.setFixedWidth(_FIELD_PX)
             field.setAccessibleName(name)
-            field.setToolTip(tr("A time as on the ruler, with its unit: 1.5 s, 20 ms, 300 µs"))
-            # Whoever types a time means this choice.
+            field.setToolTip(tr("A ruler time with its unit: 1.5 s, 20 ms, 300 µs"))
+            # Typing a time chooses this option.
             field.textEdited.connect(lambda _text: self.from_to.setChecked(True))
             field.textEdited.connect(lambda _text: self.changed.emit())
         return line
@@ -69,9 +69,9 @@ class RangeChoice(QWidget):
         return " – ".join(self._texts(bounds))
 
     def bounds(self) -> tuple[int | None, int | None]:
-        """Both borders in capture time, None where nothing is cut off.
+        """Start and stop in capture time; None where the range is unlimited.
 
-        Raises ValueError, with a text for people, when what was typed is no range of this capture.
+        Raises ValueError with a message for the user when the typed range is invalid.
         """
         if self.visible.isChecked():
             return self._state.view
@@ -87,10 +87,10 @@ class RangeChoice(QWidget):
                 parse_time(field.text()) + self._state.origin_ns for field in (self.first, self.last)
             )
         except ValueError as error:
-            raise ValueError(tr("Not a time; write for example 1.5 s, 20 ms or 300 µs")) from error
+            raise ValueError(tr("Not a time; for example 1.5 s, 20 ms or 300 µs")) from error
         low, high = self._state.span
         if stop <= start:
-            raise ValueError(tr("The range ends before it begins"))
+            raise ValueError(tr("The range ends before it starts"))
         if stop <= low or start >= high:
-            raise ValueError(tr("Nothing was recorded in this range"))
+            raise ValueError(tr("The capture has no data in this range"))
         return max(start, low), min(stop, high)

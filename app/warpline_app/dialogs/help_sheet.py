@@ -1,4 +1,4 @@
-"""The help sheet: every key and gesture, made from the list of commands."""
+"""The keyboard shortcuts dialog: every key and gesture, from the list of commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warpline_app.commands.menus import MENU_ORDER
 
 MOUSE: tuple[tuple[str, str], ...] = (
     (english("Click"), english("Select the event under the pointer")),
-    (english("Drag"), english("Select a range of time")),
+    (english("Drag"), english("Select a time range")),
     (english("Shift+Drag"), english("Pan")),
     (english("Wheel"), english("Scroll the rows")),
     (english("Shift+Wheel"), english("Pan")),
@@ -33,7 +33,7 @@ MOUSE: tuple[tuple[str, str], ...] = (
 
 
 def grouped(commands: Iterable[WindowCommand]) -> dict[str, list[WindowCommand]]:
-    """The commands that have keys, by category in the order of the menus."""
+    """The commands with keys, by category in menu order."""
     groups: dict[str, list[WindowCommand]] = {category: [] for category in MENU_ORDER}
     for command in commands:
         if command.keys:
@@ -42,16 +42,16 @@ def grouped(commands: Iterable[WindowCommand]) -> dict[str, list[WindowCommand]]
 
 
 class HelpSheet(QDialog):
-    """All keys at a glance; typing narrows them down."""
+    """All keys in one dialog, filtered by typing."""
 
     def __init__(self, commands: Iterable[WindowCommand], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Keys"))
+        self.setWindowTitle(tr("Keyboard shortcuts"))
         self._rows: list[tuple[str, tuple[QWidget, QWidget]]] = []
         self._sections: list[tuple[QWidget, int, int]] = []
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("Find a key or a command"))
+        self.filter.setPlaceholderText(tr("Search keys and commands"))
         self.filter.setClearButtonEnabled(True)
         self.filter.textChanged.connect(self._narrow)
         body = QWidget()
@@ -132,7 +132,7 @@ class HelpSheet(QDialog):
 def _balanced(
     sections: list[tuple[str, list[tuple[str, str]]]], columns: int
 ) -> list[list[tuple[str, list[tuple[str, str]]]]]:
-    """The sections, in their order, in columns of about equal length."""
+    """The sections, in order, in columns of similar length."""
     total = sum(len(entries) + 2 for _, entries in sections)
     shares: list[list[tuple[str, list[tuple[str, str]]]]] = [[]]
     length = 0
@@ -146,7 +146,7 @@ def _balanced(
 
 
 def show_help_sheet(commands: Iterable[WindowCommand], parent: QWidget | None) -> HelpSheet:
-    """Show the sheet beside a window; it may stay open while working."""
+    """Show the dialog beside a window; it may stay open."""
     sheet = HelpSheet(commands, parent)
     sheet.show()
     sheet.filter.setFocus()

@@ -1,4 +1,4 @@
-"""File → Merge rank traces…: which files, and the capture to make of them."""
+"""File → Merge rank traces…: choose the files and the capture to write."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from warpline_app.open.workspace import Workspace
 
 
 def show_join_ranks(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
-    """Ask for the files, then for the capture to write, and join."""
-    dialog = FileDialog(parent, tr("Files of the ranks of one job, or a recording and traces of its run"))
+    """Ask for the files and the output file, then merge."""
+    dialog = FileDialog(parent, tr("Traces of one job's ranks, or a recording and traces of the same run"))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     if workspace.settings.last_folder:
         dialog.setDirectory(workspace.settings.last_folder)
@@ -31,7 +31,7 @@ def _choose_target(workspace: Workspace, parent: QWidget | None, paths: list[Pat
         workspace.messages.show(tr("Choose at least two files"), "warning")
         return
     workspace.settings.last_folder = str(paths[0].parent)
-    dialog = FileDialog(parent, tr("Capture to write"), str(paths[0].parent))
+    dialog = FileDialog(parent, tr("Save capture as"), str(paths[0].parent))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix("h5")
     dialog.selectFile("job.h5")

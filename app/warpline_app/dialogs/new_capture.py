@@ -1,4 +1,4 @@
-"""File → New capture…: what to run, with which Python, and what to record of it."""
+"""File → New capture…: choose the program, the Python interpreter and what to record."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from warpline_app.recording.request import RecordingRequest, suggested_output
 
 SETTINGS_KEY = "record/request"
 _BETWEEN = 8
-"""Letters that a word between two fields has room for."""
+"""Width of a label between two fields, in letters."""
 
 
 class NewCaptureDialog(QDialog):
-    """Collects a `RecordingRequest`; Start begins it in the workspace."""
+    """Collects a `RecordingRequest`; *Start* records it in the workspace."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
-        self.setWindowTitle(tr("New Capture"))
+        self.setWindowTitle(tr("New capture"))
         self._workspace = workspace
         self.recording: Recording | None = None
-        """What Start began."""
+        """The recording that Start began."""
         self._output_is_ours = True
         self._build()
         self._fill(RecordingRequest.from_json(workspace.settings.record_of(SETTINGS_KEY)))
@@ -86,19 +86,19 @@ class NewCaptureDialog(QDialog):
         self.delay = QLineEdit()
         self.delay.setPlaceholderText(tr("none"))
         self.duration = QLineEdit()
-        self.duration.setPlaceholderText(tr("until it ends"))
+        self.duration.setPlaceholderText(tr("until it exits"))
         self.ring = QLineEdit()
-        self.ring.setPlaceholderText(tr("all of it"))
+        self.ring.setPlaceholderText(tr("everything"))
         self.ring.setToolTip(
-            tr("Of a recording of any length only its last part: 10m for what happens once in a night")
+            tr("Keep only the last part of the recording, such as 10m, to catch rare problems")
         )
         self.max_size = QLineEdit()
         self.max_size.setPlaceholderText(tr("any size"))
-        self.max_size.setToolTip(tr("The recording ends at this size (2G); the program runs on"))
+        self.max_size.setToolTip(tr("Stop recording at this size, such as 2G; the program continues"))
         self.max_duration = QLineEdit()
         self.max_duration.setPlaceholderText(tr("any length"))
         self.max_duration.setToolTip(
-            tr("The recording ends after this time (8h, 30m), pauses counted; the program runs on")
+            tr("Stop recording after this time, such as 8h or 30m, pauses included; the program continues")
         )
         self.output = QLineEdit()
         self.form = make_form()
@@ -111,10 +111,10 @@ class NewCaptureDialog(QDialog):
         self.form.addRow(tr("Working directory"), _with_button(self.folder, self._choose_folder))
         self.form.addRow(tr("Environment"), self.environment)
         self.form.addRow(tr("Record"), self.sources)
-        then, at = QLabel(tr("then for")), QLabel(tr("or at", "end of a recording"))
+        then, at = QLabel(tr("for")), QLabel(tr("or at", "end of a recording"))
         self.form.addRow(tr("Start after"), _side_by_side(self.delay, then, self.duration))
         self.form.addRow(tr("Keep the last"), _side_by_side(self.ring, QLabel(), QLabel()))
-        self.form.addRow(tr("End at latest after"), _side_by_side(self.max_duration, at, self.max_size))
+        self.form.addRow(tr("Stop after"), _side_by_side(self.max_duration, at, self.max_size))
         self.form.addRow(tr("Write to"), _with_button(self.output, self._choose_output))
         self.problem = QLabel()
         self.problem.setObjectName("problem")
@@ -155,8 +155,7 @@ class NewCaptureDialog(QDialog):
         text = chosen or self._interpreter_path()
         script = self.script.text().strip()
         self.interpreter.clear()
-        found = find_interpreters(typed_path(script).absolute().parent if script else None)
-        for entry in found:
+        for entry in find_interpreters(typed_path(script).absolute().parent if script else None):
             self.interpreter.addItem(entry.text, str(entry.path))
         index = self.interpreter.findData(text) if text else 0
         if index >= 0:
@@ -165,10 +164,10 @@ class NewCaptureDialog(QDialog):
             self.interpreter.setEditText(text)
         line = self.interpreter.lineEdit()
         if line is not None:
-            line.setCursorPosition(0)  # which Python it is stands at the beginning
+            line.setCursorPosition(0)  # show the start of the text: the Python version
 
     def _interpreter_path(self) -> str:
-        """What is chosen from the list, or typed."""
+        """The interpreter chosen from the list, or typed."""
         index = self.interpreter.currentIndex()
         text = self.interpreter.currentText().strip()
         if index >= 0 and self.interpreter.itemText(index) == text:
@@ -177,7 +176,7 @@ class NewCaptureDialog(QDialog):
 
     @property
     def request(self) -> RecordingRequest:
-        """What the form says."""
+        """The request in the form."""
         return RecordingRequest(
             mode="script" if self.script_mode.isChecked() else "command",
             interpreter=self._interpreter_path(),
@@ -212,7 +211,7 @@ class NewCaptureDialog(QDialog):
     def _output_edited(self, text: str) -> None:
         self._output_is_ours = not text.strip()
 
-    # -- choosing -------------------------------------------------------------------------------------------
+    # -- file dialogs ---------------------------------------------------------------------------------------
 
     def _choose_script(self) -> None:
         dialog = self._file_dialog(tr("Script"), QFileDialog.FileMode.ExistingFile, self.script)
@@ -242,22 +241,22 @@ class NewCaptureDialog(QDialog):
         return dialog
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A script may be dropped on the form."""
+        """Accept a dropped script."""
         if event.mimeData().hasUrls():
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take the first file as the script."""
+        """Use the first dropped file as the script."""
         files = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
         if files:
             event.acceptProposedAction()
             self.script_mode.setChecked(True)
             self.script.setText(files[0])
 
-    # -- the end --------------------------------------------------------------------------------------------
+    # -- start ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin, or say what is missing."""
+        """Start recording, or show what is missing."""
         try:
             request = self.request.checked()
         except UsageError as error:
@@ -272,7 +271,7 @@ class NewCaptureDialog(QDialog):
 
 
 def _side_by_side(first: QWidget, between: QLabel, second: QWidget) -> QHBoxLayout:
-    """Two fields of one width, at the same places in every row."""
+    """Two fields of equal width, aligned across rows."""
     row = QHBoxLayout()
     row.setSpacing(10)
     row.addWidget(first, 1)

@@ -1,4 +1,4 @@
-"""File → Open…: captures, and traces of other profilers."""
+"""File → Open…: captures and traces of other profilers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File → Open job…: a folder with the files of the ranks, or the files themselves, and who computes them."""
+"""File → Open job…: choose the ranks' folder or files, and where they are computed."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _ADDRESS = re.compile(r"[a-z]+://\S+")
 
 
 class OpenJobDialog(QDialog):
-    """Asks which ranks, and by whom they are computed; remembers the latter."""
+    """Asks for the ranks and where to compute them; remembers the latter."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Open Job"))
+        self.setWindowTitle(tr("Open job"))
         self._workspace = workspace
         self._build()
-        kept = workspace.settings.record_of(_SETTINGS)
-        self.address.setText(str(kept.get("address", "")))
-        (self.by_scheduler if kept.get("by_scheduler") is True else self.by_itself).setChecked(True)
+        saved = workspace.settings.record_of(_SETTINGS)
+        self.address.setText(str(saved.get("address", "")))
+        (self.by_scheduler if saved.get("by_scheduler") is True else self.by_itself).setChecked(True)
         self._follow()
 
     def _build(self) -> None:
@@ -54,15 +54,15 @@ class OpenJobDialog(QDialog):
             button.setAutoDefault(False)
             button.clicked.connect(choose)
             places.addWidget(button)
-        self.by_itself = QRadioButton(tr("processes of this computer"))
-        self.by_scheduler = QRadioButton(tr("the workers of a Dask scheduler"))
+        self.by_itself = QRadioButton(tr("processes on this computer"))
+        self.by_scheduler = QRadioButton(tr("workers of a Dask scheduler"))
         self.by_scheduler.toggled.connect(self._follow)
         self.address = QLineEdit()
         self.address.setPlaceholderText("tcp://host:8786")
         self.address.setAccessibleName(tr("Address of the scheduler"))
         self.address.textChanged.connect(self._follow)
         self.hint = QLabel(
-            tr("The workers need Warpline of the same version, and must see the files under the same paths.")
+            tr("The workers need the same Warpline version and must see the files under the same paths.")
         )
         self.hint.setObjectName("muted")
         self.hint.setWordWrap(True)
@@ -79,7 +79,7 @@ class OpenJobDialog(QDialog):
 
     @property
     def paths(self) -> list[Path]:
-        """What stands in the field: one path, or several in the way of a shell."""
+        """The paths in the field: one, or several quoted as in a shell."""
         text = self.where.text().strip()
         if not text or is_there(typed_path(text)):
             return [typed_path(text)] if text else []
@@ -90,7 +90,7 @@ class OpenJobDialog(QDialog):
 
     @property
     def scheduler(self) -> str | None:
-        """The address of the scheduler; None where this computer computes."""
+        """The scheduler's address; None to compute on this computer."""
         return self.address.text().strip() if self.by_scheduler.isChecked() else None
 
     def _follow(self) -> None:
@@ -100,22 +100,22 @@ class OpenJobDialog(QDialog):
         paths = self.paths
         why = ""
         if not paths or not all(map(is_there, paths)):
-            why = tr("Choose a folder, or files")
+            why = tr("Choose a folder or files")
         elif self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
-            why = tr("The address of a scheduler is like tcp://host:8786")
+            why = tr("A scheduler address looks like tcp://host:8786")
         self.open_button.setEnabled(not why)
         self.open_button.setToolTip(why)
 
     def choose_folder(self) -> QFileDialog:
-        """Ask for the folder."""
-        chooser = FileDialog(self, tr("Folder with the captures or traces of the ranks of a job"))
+        """Ask for a folder."""
+        chooser = FileDialog(self, tr("Folder with captures or traces of a job's ranks"))
         chooser.setFileMode(QFileDialog.FileMode.Directory)
         chooser.setOption(QFileDialog.Option.ShowDirsOnly, False)
         return self._choose(chooser)
 
     def choose_files(self) -> QFileDialog:
-        """Ask for the files."""
-        chooser = FileDialog(self, tr("Captures or traces of the ranks of a job"))
+        """Ask for files."""
+        chooser = FileDialog(self, tr("Captures or traces of a job's ranks"))
         chooser.setFileMode(QFileDialog.FileMode.ExistingFiles)
         return self._choose(chooser)
 
@@ -128,12 +128,12 @@ class OpenJobDialog(QDialog):
         return chooser
 
     def set_paths(self, names: list[str]) -> None:
-        """Put a path, or several, into the field."""
+        """Put one or more paths into the field."""
         self.where.setText(names[0] if len(names) == 1 else shlex.join(names))
         self.open_button.setFocus()
 
     def accept(self) -> None:
-        """Open the ranks."""
+        """Open the ranks and close the dialog."""
         paths = self.paths
         if not self.open_button.isEnabled():
             return
@@ -149,7 +149,7 @@ class OpenJobDialog(QDialog):
 
 
 def show_open_job(workspace: Workspace, parent: QWidget | None) -> OpenJobDialog:
-    """Ask for a folder and open its ranks side by side."""
+    """Ask for a folder and open its ranks as a job."""
     dialog = OpenJobDialog(workspace, parent)
     dialog.open()
     dialog.choose_folder()
@@ -157,7 +157,7 @@ def show_open_job(workspace: Workspace, parent: QWidget | None) -> OpenJobDialog
 
 
 def show_open_job_files(workspace: Workspace, parent: QWidget | None) -> OpenJobDialog:
-    """Ask for files and open them as ranks side by side."""
+    """Ask for files and open them as the ranks of a job."""
     dialog = OpenJobDialog(workspace, parent)
     dialog.open()
     dialog.choose_files()

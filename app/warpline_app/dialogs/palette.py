@@ -1,4 +1,4 @@
-"""The command palette: every command by a few letters of its name."""
+"""The command palette: finds any command by a few letters of its title."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ _Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT_PX = 30
 ROWS_SHOWN = 11
 _REFUSAL_ROLE = Qt.ItemDataRole.UserRole + 1
-"""Why a command cannot run now, None when it can: it is listed all the same, so that the reason can be read."""
+"""Why a command cannot run now, None when it can; such commands are listed with the reason."""
 
 
 def match_score(query: str, text: str) -> int | None:
-    """How well ``query`` fits ``text``: None not at all, otherwise smaller is better.
+    """How well ``query`` matches ``text``: None for no match, otherwise smaller is better.
 
-    Every letter must come in order. Letters that begin a word cost nothing, letters that follow the one before
-    cost little, skipped ones cost more; so ``nc`` finds *New Capture* before *Zoom in at Cursor*.
+    Letters must appear in order. A letter at the start of a word costs nothing, one right after the previous match
+    costs little, a gap costs more: ``nc`` finds *New capture…* before *Pan left one screen*.
     """
     folded, query = text.casefold(), "".join(query.casefold().split())
     cost = 0
     at = -1
     for letter in query:
-        found = folded.find(letter, at + 1)
-        if found < 0:
+        hit = folded.find(letter, at + 1)
+        if hit < 0:
             return None
-        begin = found
+        begin = hit
         while begin >= 0 and not _begins_word(folded, begin):
             begin = folded.find(letter, begin + 1)
-        follows = found == at + 1 and at >= 0
+        follows = hit == at + 1 and at >= 0
         if not follows and begin >= 0:
             cost += 1
-            found = begin
+            hit = begin
         elif not follows:
-            cost += 4 + found - at
-        at = found
+            cost += 4 + hit - at
+        at = hit
     return cost
 
 
@@ -73,7 +73,7 @@ def _begins_word(text: str, index: int) -> bool:
 
 
 def ranked(commands: Iterable[WindowCommand], query: str) -> list[WindowCommand]:
-    """The commands that fit, best first; all of them in their own order for an empty query."""
+    """The matching commands, best first; all in their own order for an empty query."""
     if not query.strip():
         return list(commands)
     scored: list[tuple[int, int, WindowCommand]] = []
@@ -116,7 +116,7 @@ class _CommandModel(QAbstractListModel):
 
 
 class _CommandDelegate(QStyledItemDelegate):
-    """Category, title, key: one line."""
+    """One line per command: category, title, key."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         return QSize(200, ROW_HEIGHT_PX)
@@ -153,10 +153,10 @@ class _CommandDelegate(QStyledItemDelegate):
 
 
 class CommandPalette(QFrame):
-    """Over the window: type, choose with the arrows, Return runs, Escape leaves."""
+    """Opens over the window: type to filter, arrows to choose, Return to run, Escape to close."""
 
     def __init__(self, commands: CommandRunner, parent: QWidget, give_focus_back: Callable[[], None]) -> None:
-        # A child and no popup: it moves with the window, and no window system has to grant it the keyboard.
+        # A child widget, not a popup: it moves with the window and needs no keyboard grab.
         super().__init__(parent)
         self.setObjectName("paletteFrame")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -164,7 +164,7 @@ class CommandPalette(QFrame):
         self._commands, self._give_focus_back = commands, give_focus_back
         self.input = QLineEdit()
         self.input.setObjectName("paletteInput")
-        self.input.setPlaceholderText(tr("What do you want to do?"))
+        self.input.setPlaceholderText(tr("Type a command"))
         self.list = QListView()
         self.list.setObjectName("paletteList")
         self.list.setUniformItemSizes(True)
@@ -196,7 +196,7 @@ class CommandPalette(QFrame):
 
     @property
     def titles(self) -> list[str]:
-        """The titles that are listed, best first."""
+        """The listed titles, best first."""
         return [command.text for command in self._model.shown]
 
     def _focus_changed(self, _old: QWidget | None, new: QWidget | None) -> None:
@@ -204,9 +204,9 @@ class CommandPalette(QFrame):
             self.close()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrows, Return and Escape belong to the list although the focus is in the text."""
+        """Send arrows, Return and Escape to the list while the text field has the focus."""
         if watched is self.input and event.type() == QEvent.Type.ShortcutOverride:
-            # Keys of the window (Escape, Return) act in here while the palette is open.
+            # The window's own keys (Escape, Return) act on the palette while it is open.
             event.accept()
             return True
         if watched is self.input and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
@@ -244,9 +244,9 @@ class CommandPalette(QFrame):
         if command is None:
             return
         if not self._commands.is_enabled(command.id):
-            self._commands.run(command.id)  # which tells why it does not
+            self._commands.run(command.id)  # shows the reason
             return
-        # The palette must be gone before the command acts: it may open a dialog or ask for the focus.
+        # Close the palette before the command runs: it may open a dialog or move the focus.
         self.close()
         self._give_focus_back()
         self._commands.run(command.id)
@@ -255,9 +255,9 @@ class CommandPalette(QFrame):
 def show_palette(
     commands: CommandRunner, parent: QWidget, give_focus_back: Callable[[], None]
 ) -> CommandPalette:
-    """Show the palette over a window; the one that is open already is taken away first.
+    """Show the palette over a window, replacing one that is open.
 
-    ``give_focus_back`` gives the keyboard to what had it, before a command runs.
+    ``give_focus_back`` restores the keyboard focus before a command runs.
     """
     former = palette_over(parent)
     if former is not None:
@@ -270,5 +270,5 @@ def show_palette(
 
 
 def palette_over(window: QWidget) -> CommandPalette | None:
-    """The palette that is open over a window."""
+    """The palette open over a window, or None."""
     return next((child for child in window.findChildren(CommandPalette) if child.isVisible()), None)

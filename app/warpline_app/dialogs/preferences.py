@@ -1,4 +1,4 @@
-"""What a person can choose once and for all."""
+"""The preferences dialog."""
 
 from __future__ import annotations
 
@@ -16,26 +16,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import english, languages, tr, translated
+from warpline.i18n import languages, tr, translated
 from warpline.i18n.languages import SYSTEM
 from warpline.model.errors import StorageError
 from warpline.model.sizes import format_bytes
 from warpline_app.dialogs.dialog_form import lay_out, make_form
 from warpline_app.look.appearance import appearance
-from warpline_app.remembered.settings import Settings, ThemeChoice
+from warpline_app.remembered.settings import THEMES, Settings, ThemeChoice
 
-THEMES: tuple[tuple[str, str], ...] = (
-    ("system", english("Follow the system")),
-    ("light", english("Light")),
-    ("dark", english("Dark")),
-    ("contrast", english("High contrast, dark")),
-    ("contrast-light", english("High contrast, light")),
-)
 CACHE_GIGABYTES = (1, 5, 20, 50, 100)
 
 
 class PreferencesDialog(QDialog):
-    """Every change takes effect at once; there is nothing to confirm."""
+    """Changes take effect at once; there is no OK button."""
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -49,14 +42,14 @@ class PreferencesDialog(QDialog):
         self.theme.currentIndexChanged.connect(self._choose_theme)
         self.language = QComboBox()
         self.language.addItem(tr("Follow the system"), SYSTEM)
-        # A language is named in itself: who looks for it can read it.
-        for name, title in languages().items():
-            self.language.addItem(title, name)
+        # Languages are listed by their own names.
+        for code, title in languages().items():
+            self.language.addItem(title, code)
         self.language.setCurrentIndex(self.language.findData(settings.language))
         self.language.currentIndexChanged.connect(self._choose_language)
         self._language_note = QLabel()
         self._language_note.setObjectName("muted")
-        self.restore = QCheckBox(tr("Open the captures of the last session again"))
+        self.restore = QCheckBox(tr("Reopen the captures of the last session"))
         self.restore.setChecked(settings.restore_session)
         self.restore.toggled.connect(lambda on: setattr(settings, "restore_session", on))
         self._build_cache()
@@ -72,7 +65,7 @@ class PreferencesDialog(QDialog):
         lay_out(self, form, (buttons,), width_px=440)
 
     def _build_cache(self) -> None:
-        """What opening traces of other profilers, archives and large captures leaves behind, and how much it may be."""
+        """The cache of converted traces, archives and large captures, and its size limit."""
         from warpline.storage import ConversionCache
 
         self._cache = ConversionCache()
@@ -90,7 +83,7 @@ class PreferencesDialog(QDialog):
         self.cache_note.setObjectName("muted")
         self.cache_note.setToolTip(
             tr(
-                "{folder}; a file that is cleared is converted again when it is opened",
+                "{folder}; cleared files are converted again when opened",
                 folder=self._cache.folder.parent,
             )
         )
@@ -106,11 +99,11 @@ class PreferencesDialog(QDialog):
         self.clear_button.setEnabled(size > 0)
         self.cache_note.setText(
             tr(
-                "{size} are taken now",
+                "{size} in use",
                 size=format_bytes(size),
             )
             if size
-            else tr("nothing is stored now")
+            else tr("empty")
         )
 
     def _choose_limit(self) -> None:
@@ -135,7 +128,7 @@ class PreferencesDialog(QDialog):
 
     def _choose_language(self) -> None:
         self._settings.language = str(self.language.currentData())
-        self._language_note.setText(tr("Used from the next start on."))
+        self._language_note.setText(tr("Takes effect at the next start."))
 
 
 def show_preferences(settings: Settings, parent: QWidget | None) -> PreferencesDialog:

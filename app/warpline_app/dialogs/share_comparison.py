@@ -1,4 +1,4 @@
-"""File → Export comparison…: as a page for somebody who has no Warpline, or as a picture."""
+"""File → Export comparison…: as a web page or a picture."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from warpline.model.errors import WarplineError
 from warpline_app.comparison.page import ComparisonPage
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.open.workspace import Workspace
-from warpline_app.open.written import tell_written
+from warpline_app.open.written_files import show_written
 from warpline_app.pictures.rendering import save_picture
 
 
 def show_share_comparison(workspace: Workspace, view: QWidget, parent: QWidget | None) -> QFileDialog | None:
-    """Ask for a file and write the comparison that a timeline is part of; None when it is part of none."""
+    """Ask for a file and write a timeline's comparison; None when it is not part of one."""
     page = page_around(view)
     if page is None:
         return None
@@ -39,7 +39,7 @@ def show_share_comparison(workspace: Workspace, view: QWidget, parent: QWidget |
 
 
 def page_around(view: QWidget) -> ComparisonPage | None:
-    """The comparison that a timeline is part of."""
+    """The comparison page that contains a timeline."""
     widget: QWidget | None = view
     while widget is not None and not isinstance(widget, ComparisonPage):
         widget = widget.parentWidget()
@@ -47,17 +47,19 @@ def page_around(view: QWidget) -> ComparisonPage | None:
 
 
 def write_comparison(workspace: Workspace, page: ComparisonPage, path: Path) -> None:
-    """Write what is shown: a picture of the tab, or a page with the report in its table. Failures are told."""
+    """Write a picture of the tab, or a page with the report in its table. Failures are shown as messages."""
     try:
         if path.suffix.lower() == ".png":
             save_picture(page.grab().toImage(), path)
         else:
             shown = page.changes.shown
-            found = page.pair.found if shown is None else replace(page.pair.found, tables=(shown,))
-            told = comparison_page(found, page.pair.title).encode()
+            shown_part = (
+                page.pair.comparison if shown is None else replace(page.pair.comparison, tables=(shown,))
+            )
+            html = comparison_page(shown_part, page.pair.title).encode()
             with writing(path) as file:
-                file.write(told)
+                file.write(html)
     except (OSError, WarplineError) as error:
-        workspace.messages.show(tr("the comparison could not be written: {error}", error=error))
+        workspace.messages.show(tr("Cannot write the comparison: {error}", error=error))
     else:
-        tell_written(workspace.messages, path)
+        show_written(workspace.messages, path)

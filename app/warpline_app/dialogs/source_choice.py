@@ -1,4 +1,4 @@
-"""Which sources to record: check boxes, greyed out with the reason where this machine cannot."""
+"""Check boxes for the sources to record, disabled with the reason where this machine lacks one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline_app.recording.doctor_report import SourceReport
 
 
 class SourceChoice(QWidget):
-    """One line per source: a check box, and what it brings or why it cannot be had."""
+    """One line per source: a check box, and what it records or why it is unavailable."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,11 +41,11 @@ class SourceChoice(QWidget):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """Sources that are wanted and possible, in the order shown."""
+        """Checked and available sources, in the order shown."""
         return tuple(name for name, box in self.boxes.items() if box.isChecked() and box.isEnabled())
 
     def set_chosen(self, names: Sequence[str]) -> None:
-        """Want these sources."""
+        """Check these sources."""
         self._wanted = set(names)
         for name, box in self.boxes.items():
             box.setChecked(name in self._wanted and box.isEnabled())
@@ -54,30 +54,30 @@ class SourceChoice(QWidget):
         (self._wanted.add if on else self._wanted.discard)(name)
 
     def show_reports(self, reports: tuple[SourceReport, ...]) -> None:
-        """Grey out what cannot be recorded here, and say why."""
+        """Disable sources that this machine cannot record, with the reason."""
         by_trace: dict[str, list[SourceReport]] = {}
         for report in reports:
             by_trace.setdefault(report.trace or report.name, []).append(report)
         for name, box in self.boxes.items():
-            found = by_trace.get(name)
-            if not found:
+            candidates = by_trace.get(name)
+            if not candidates:
                 continue
-            # Several collectors may serve one choice (perf, else procfs): one that works is enough.
-            usable = [report for report in found if report.available]
+            # Several collectors may serve one choice (perf, else procfs); one available collector is enough.
+            usable = [report for report in candidates if report.available]
             box.setEnabled(bool(usable))
             box.setChecked(name in self._wanted and bool(usable))
-            first = usable[0] if usable else found[0]
+            first = usable[0] if usable else candidates[0]
             if not usable:
-                note = translated(first.reason) or tr("not possible here")
+                note = translated(first.reason) or tr("not available on this machine")
                 self.notes[name].setText(note)
-            elif first.reason and first is not found[0]:
+            elif first.reason and first is not candidates[0]:
                 self.notes[name].setText(translated(first.reason))
             remedies = [
-                translated(report.remedy) for report in found if report.remedy and not report.available
+                translated(report.remedy) for report in candidates if report.remedy and not report.available
             ]
             tip = "\n".join(
                 f"{translated(report.title)}: {translated(report.reason)}"
-                for report in found
+                for report in candidates
                 if report.reason
             )
             text = "\n".join([part for part in (tip, *remedies) if part])
@@ -85,6 +85,6 @@ class SourceChoice(QWidget):
             box.setToolTip(text)
 
     def show_failure(self, error: Exception) -> None:
-        """Nothing is known: everything may be tried."""
+        """Allow every source, because nothing is known about this machine."""
         self.failure.setText(str(error))
         self.failure.show()

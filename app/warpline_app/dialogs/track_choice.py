@@ -1,4 +1,4 @@
-"""Which tracks: those a timeline shows, and a tree in which a person ticks some."""
+"""Choice of tracks: those in the timeline, or any checked in a tree."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ITEM_SIZE = QSize(0, 24)
 
 
 def tracks_shown(view: TimelineView) -> frozenset[int]:
-    """Tracks with a row in the timeline, pinned or scrolled to or not; what lies below a closed row is shown by it."""
+    """Tracks with a row in the timeline, also outside the visible part; a collapsed row stands for those below it."""
     scene = view.scene
-    found: set[int] = set()
+    tracks: set[int] = set()
     for placed in (*scene.layout.pinned, *scene.layout.rows):
         row = placed.row
         if row.track >= 0:
-            found.add(row.track)
+            tracks.add(row.track)
         if row.content is Content.CURVE and not row_is_open(row, view.state):
-            found.update(_tracks_below(row))
-    return frozenset(found)
+            tracks.update(_tracks_below(row))
+    return frozenset(tracks)
 
 
 def _tracks_below(row: TimelineRow) -> Iterable[int]:
@@ -37,19 +37,19 @@ def _tracks_below(row: TimelineRow) -> Iterable[int]:
 
 
 def tracks_pinned(view: TimelineView) -> frozenset[int]:
-    """Tracks of pinned rows, and that of the selected event."""
-    found = {
+    """Tracks of pinned rows, and the selected event's track."""
+    tracks = {
         row.track
         for key in view.state.pins
         if (row := view.scene.tree.get(key)) is not None and row.track >= 0
     }
     if view.state.selection is not None:
-        found.add(view.document.capture.track_of_row(view.state.selection))
-    return frozenset(found)
+        tracks.add(view.document.capture.track_of_row(view.state.selection))
+    return frozenset(tracks)
 
 
 class TrackChoice(QTreeWidget):
-    """All tracks of a capture with a box each; ticking a track ticks what is below it."""
+    """All tracks of a capture with check boxes; checking a track checks all below it."""
 
     changed = Signal()
 
@@ -60,7 +60,7 @@ class TrackChoice(QTreeWidget):
         self._items: dict[int, QTreeWidgetItem] = {}
         self._add(capture, -1, self.invisibleRootItem(), checked)
         self._open_to_checked(checked)
-        # A box that a tick sets in all below it says so once, at the end.
+        # Checking a box also checks all boxes below it; one timer reports the change once.
         self._pending = False
         self.itemChanged.connect(self._item_changed)
 
@@ -86,7 +86,7 @@ class TrackChoice(QTreeWidget):
         self.changed.emit()
 
     def checked(self) -> frozenset[int]:
-        """Ticked tracks; of a track that is ticked in part the ticked ones below it."""
+        """Checked tracks; of a partly checked track only the checked ones below it."""
         return frozenset(
             track for track, item in self._items.items() if item.checkState(0) is Qt.CheckState.Checked
         )

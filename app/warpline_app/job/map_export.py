@@ -24,7 +24,7 @@ from warpline_app.look.theme import ui_font
 from warpline_app.open.background import Job
 from warpline_app.open.job.board import Chosen, JobBoard
 from warpline_app.open.messages import MessageList
-from warpline_app.open.written import tell_written
+from warpline_app.open.written_files import show_written
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 _HEAD_PX, _LEGEND_PX = 28, 26
@@ -129,7 +129,7 @@ def save_csv_as(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
 
     def write(name: str) -> None:
         job = Job(lambda _progress, _cancelled: write_csv(board, Path(name)), owner)
-        job.succeeded.connect(lambda _written: tell_written(messages, Path(name)))
+        job.succeeded.connect(lambda _written: show_written(messages, Path(name)))
         job.failed.connect(
             lambda error: messages.show(tr("The table could not be written: {error}", error=error))
         )

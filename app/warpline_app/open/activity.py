@@ -1,4 +1,4 @@
-"""What goes on beside the window and a person knows about: it has a title, tells how far it is, and can be stopped."""
+"""Background activities the user sees: each has a title, reports progress and can be stopped."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from warpline_app.open.background import Job
 
 
 class Activity(QObject):
-    """Opening, importing, exporting: the work of one `Job`. What is no job (a recording) overrides the methods.
+    """Opening, importing, exporting: the work of one `Job`. Activities without a job (a recording) override the
+    methods.
 
-    A `Workspace` lists activities until they have ended; some of them have a tab of their own there.
+    A `Workspace` lists activities until they end; some have a tab.
     """
 
     progressed = Signal(float, str)
-    """a fraction in 0–1 and what is being done"""
+    """a fraction in 0–1 and the current step"""
     ended = Signal()
-    """It is over, whatever came of it."""
+    """It succeeded, failed or was cancelled."""
 
     def __init__(self, title: str, job: Job | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -30,20 +31,20 @@ class Activity(QObject):
 
     @property
     def asks_before_closing(self) -> bool:
-        """Whether something is lost when the window closes now, so that a person is asked first."""
+        """Whether closing the window now would lose something, so that the user is asked first."""
         return False
 
     def launch(self) -> None:
-        """Begin."""
+        """Start the work."""
         if self.job is not None:
             self.job.launch()
 
     def stop(self) -> None:
-        """End it; ``ended`` tells when that is so."""
+        """Ask the work to stop; ``ended`` follows."""
         if self.job is not None:
             self.job.cancel()
 
     def close_tab(self) -> bool:
-        """Somebody closes its tab: True when the tab may go at once, False when it goes with ``ended``."""
+        """The user closes its tab: True when the tab closes at once, False when it closes with ``ended``."""
         self.stop()
         return True

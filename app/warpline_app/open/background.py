@@ -1,4 +1,4 @@
-"""Work beside the window: one function in one thread, with progress, cancelling, and its result as a signal."""
+"""Background jobs: one function in one thread, with progress, cancelling, and its result as a signal."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from warpline.model.progress import IsCancelled, Progress
 Work = Callable[[Progress, IsCancelled], Any]
 
 _WAITS = "waitsForJobs"
-"""A property of the application: it has been told to wait for jobs when it quits."""
+"""Property of the application: it already waits for jobs when it quits."""
 _running: set[Job] = set()
-"""Jobs nobody may collect yet: a QThread that is destroyed while it runs takes the process with it."""
+"""Keeps running jobs alive: destroying a QThread while it runs aborts the process."""
 
 
 class Job(QThread):
     """Runs ``work(progress, is_cancelled)`` once. Signals arrive in the thread that made the job.
 
-    Exactly one of ``succeeded`` (with what the work returned), ``failed`` (with the exception) and ``cancelled``
-    is emitted. After `cancel` it is always ``cancelled``, even when the work got to its end meanwhile; a result
-    that is already made is handed to ``discard``, so that a file somebody no longer wants is closed.
+    Emits exactly one of ``succeeded`` (with the result), ``failed`` (with the exception) and ``cancelled``. After
+    `cancel` it is always ``cancelled``, even when the work finished meanwhile; its result then goes to ``discard``, for
+    example to close a file.
     """
 
     progressed = Signal(float, str)
@@ -36,7 +36,7 @@ class Job(QThread):
     def __init__(
         self, work: Work, parent: QObject | None = None, *, discard: Callable[[Any], None] | None = None
     ) -> None:
-        # Not a child in Qt's sense: a thread that is deleted while it runs takes the process with it.
+        # No Qt parent: destroying a QThread while it runs aborts the process.
         super().__init__(None)
         self._has_owner = True
         if parent is not None:
@@ -47,15 +47,15 @@ class Job(QThread):
         self._ended.connect(self._deliver)
 
     def launch(self) -> Job:
-        """Start, and stay alive until the thread has ended; the application waits for it when it quits."""
-        _wait_at_the_end()
+        """Start the thread and stay alive until it ends; the application waits for it when it quits."""
+        _wait_on_quit()
         _running.add(self)
         self.finished.connect(self._release)
         self.start()
         return self
 
     def cancel(self) -> None:
-        """Ask the work to stop; whatever it still returns is thrown away."""
+        """Ask the work to stop; its result is discarded."""
         self._cancel.set()
 
     @property
@@ -64,10 +64,10 @@ class Job(QThread):
         return self._cancel.is_set()
 
     def run(self) -> None:
-        """The thread. Called by Qt."""
+        """The thread's function, called by Qt."""
         try:
             result = self._work(self._report, self._cancel.is_set)
-        except Exception as error:  # every failure belongs to whoever asked for the work
+        except Exception as error:  # the caller handles every failure
             self._ended.emit(None, error)
         else:
             self._ended.emit(result, None)
@@ -93,13 +93,13 @@ class Job(QThread):
 
     def _release(self) -> None:
         _running.discard(self)
-        # What is connected to it holds whoever asked, who often holds the job: nobody could collect that circle.
+        # Connected slots refer to the owner, which often refers to the job: Python cannot collect that cycle.
         for name in ("progressed(double,QString)", "succeeded(PyObject)", "failed(PyObject)", "cancelled()"):
             if self.receivers(SIGNAL(name)):
                 getattr(self, name.partition("(")[0]).disconnect()
 
 
-def _wait_at_the_end() -> None:
+def _wait_on_quit() -> None:
     application = QCoreApplication.instance()
     if application is not None and not application.property(_WAITS):
         application.setProperty(_WAITS, True)
@@ -107,10 +107,9 @@ def _wait_at_the_end() -> None:
 
 
 def wait_for_jobs(timeout_ms: int = 60_000) -> None:
-    """Cancel what still runs and wait for it, each so long: called when the application quits, whose windows are gone.
+    """Cancel all running jobs and wait up to ``timeout_ms`` for each. Called when the application quits.
 
-    A sort of a hundred million rows cannot be cancelled, and a thread that comes back to Python behind its end aborts
-    the process.
+    A large sort cannot be cancelled, and a thread that returns to Python after its end aborts the process.
     """
     for job in list(_running):
         job.cancel()

@@ -1,4 +1,4 @@
-"""Two captures side by side: opened and compared in the background, then shown in one tab."""
+"""Two captures compared: opened and compared in the background, then shown in one tab."""
 
 from __future__ import annotations
 
@@ -24,92 +24,92 @@ if TYPE_CHECKING:
 
 @frozen
 class ComparedFiles:
-    """Both files open, and what their comparison found."""
+    """Two open files and their comparison."""
 
     a: Opened
     b: Opened
-    found: Comparison
+    comparison: Comparison
 
     def close(self) -> None:
-        """Let go of both files."""
+        """Close both files."""
         self.a.capture.close()
         self.b.capture.close()
 
 
 class Comparing(Opening):
-    """Two files on their way to being compared. ``job`` succeeds with `ComparedFiles`."""
+    """Two files being compared. ``job`` succeeds with `ComparedFiles`."""
 
     def __init__(self, a: Path, b: Path, job: Job, parent: QObject | None = None) -> None:
         super().__init__(b, job, "", parent)
-        self.title = " ↔ ".join(told_apart(a, b))
+        self.title = " ↔ ".join(distinct_names(a, b))
         self.heading = tr("Comparing {a} with {b}", a=a.name, b=b.name)
 
 
 class ComparedPair(QObject):
-    """Two captures in one tab: a document for each, of which one has the keyboard, and what keeps them together."""
+    """Two compared captures in one tab: a document for each, one of them active, and the lock that aligns them."""
 
     active_changed = Signal(object)
     """the Document that keys and search act on"""
 
     def __init__(self, files: ComparedFiles, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.found: Comparison = files.found
+        self.comparison: Comparison = files.comparison
         self.a, self.b = (
-            Document(one.capture, one.source.name, self, source=one.source) for one in (files.a, files.b)
+            Document(file.capture, file.source.name, self, source=file.source) for file in (files.a, files.b)
         )
         self.active: Document = self.a
-        starts = paired_starts(self.found)
+        starts = paired_starts(self.comparison)
         self.lock = ViewLock(self.a.state, self.b.state, *starts, parent=self)
         self.show_windows()
 
     @property
     def title(self) -> str:
-        """What the tab says."""
-        return " ↔ ".join(told_apart(self.a.source, self.b.source))
+        """The tab's title."""
+        return " ↔ ".join(distinct_names(self.a.source, self.b.source))
 
     @property
     def documents(self) -> tuple[Document, Document]:
-        """Both, the one before first."""
+        """Both documents, A first."""
         return self.a, self.b
 
     def activate(self, document: Document) -> None:
-        """Give keys and search to one of the two."""
+        """Make keys and search act on this document."""
         if document is not self.active:
             self.active = document
             self.active_changed.emit(document)
 
     def show_windows(self) -> None:
-        """Show what was compared: the windows of both sides, beginning at the same place."""
-        one, other = (
+        """Show the compared ranges of both sides, starting at the same position."""
+        ranges = (
             (int(side.windows.start[0]), int(side.windows.stop.max()))
-            for side in (self.found.a, self.found.b)
+            for side in (self.comparison.a, self.comparison.b)
         )
-        self.lock.show_pair(one, other)
+        self.lock.show_pair(*ranges)
 
     def close(self) -> None:
-        """Let go of both files and of itself. Their views must be gone."""
+        """Close both files and delete this object. Their views must be gone."""
         for document in self.documents:
             document.close()
-        # A child of the workspace would stay until the window goes, and keep both files mapped.
+        # A child of the workspace would live as long as the window and keep both files mapped.
         self.deleteLater()
 
 
-def told_apart(a: Path, b: Path) -> tuple[str, str]:
-    """The names of two files, or of the nearest folders by which files of one name differ."""
+def distinct_names(a: Path, b: Path) -> tuple[str, str]:
+    """The names of two files, or of their nearest differing folders when the names are equal."""
     if a.name == b.name:
-        for one, other in zip(a.parents, b.parents, strict=False):
-            if one.name != other.name:
-                return one.name, other.name
+        for parent_a, parent_b in zip(a.parents, b.parents, strict=False):
+            if parent_a.name != parent_b.name:
+                return parent_a.name, parent_b.name
     return a.name, b.name
 
 
-def paired_starts(found: Comparison) -> tuple[list[int], list[int]]:
-    """Where the steps that belong together begin (capture ns); none where no steps were compared."""
+def paired_starts(comparison: Comparison) -> tuple[list[int], list[int]]:
+    """The starts of matching steps (capture ns); empty when no steps were compared."""
     from warpline.analysis.compare.alignment import Align, pair_steps
 
-    if found.aligned_by is not Align.STEP and not found.choices.range_name:
+    if comparison.aligned_by is not Align.STEP and not comparison.choices.range_name:
         return [], []
-    a, b = pair_steps(found.a.all_windows, found.b.all_windows)
+    a, b = pair_steps(comparison.a.all_windows, comparison.b.all_windows)
     return a.start.tolist(), b.start.tolist()
 
 
@@ -129,7 +129,7 @@ def compare_job(
             raise
         try:
             progress(0.9, tr("comparing"))
-            found = compare(
+            comparison = compare(
                 [CaptureRun(first.capture, str(a))],
                 [CaptureRun(second.capture, str(b))],
                 cancelled=is_cancelled,
@@ -140,6 +140,6 @@ def compare_job(
             first.capture.close()
             second.capture.close()
             raise
-        return ComparedFiles(first, second, found)
+        return ComparedFiles(first, second, comparison)
 
     return Job(work, parent, discard=ComparedFiles.close)

@@ -1,4 +1,4 @@
-"""An open capture: the file, its state, and what belongs to it beside."""
+"""An open capture: the file, its state, and what belongs to it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Document(QObject):
-    """An open capture with its state; what a tab shows.
+    """An open capture with its state, shown in a tab.
 
-    ``source`` is the file a person chose: another profiler's trace has been converted into the capture shown.
-    ``messages`` is where a view of the capture tells what went wrong: the list of the workspace the document is in.
+    ``source`` is the file the user opened; ``capture`` may be a conversion of it. Views of the capture report problems
+    to ``messages``, the workspace's list.
     """
 
     def __init__(
@@ -40,15 +40,15 @@ class Document(QObject):
         self._title = title or self.path.name
         self.messages: MessageList = messages or MessageList(self)
         self.dismissals = Dismissals(parent=self)
-        """Findings of the capture that a person does not want to see again."""
+        """Findings the user dismissed for this capture."""
         self.alignment = ClockShifts()
-        """How far the clocks of ``capture`` are moved against those in its file."""
+        """Shifts of ``capture``'s clocks against its file."""
         self.console_text = ""
-        """What the program printed, where this capture was recorded from the window."""
+        """The program's output, when this capture was recorded from the window."""
 
     @property
     def title(self) -> str:
-        """What the tab says."""
+        """The tab's title."""
         return self._title
 
     @property
@@ -57,7 +57,7 @@ class Document(QObject):
         return Path(str(self.capture.path))
 
     def close(self) -> None:
-        """Let go of the file and of itself. The views of this document must be gone."""
+        """Close the file and delete this object. Its views must be gone."""
         self.capture.close()
-        # A child of the workspace would stay until the window goes, and keep the file mapped.
+        # A child of the workspace would live as long as the window and keep the file mapped.
         self.deleteLater()

@@ -1,4 +1,4 @@
-"""Traces of several ranks of one job become one capture, in the background, and open."""
+"""Merges traces of several ranks into one capture in the background, and opens it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 def join_job(paths: list[Path], out: Path, parent: QObject | None = None) -> Job:
-    """A job that imports the files into ``out`` and succeeds with `Opened`: as ranks of one job, or with a recording
-    among them as traces of the same run.
+    """A job that imports the files into ``out`` and succeeds with `Opened`.
+
+    The files are ranks of one job, or traces of one run if a Warpline recording is among them.
     """
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
@@ -36,7 +37,7 @@ def join_job(paths: list[Path], out: Path, parent: QObject | None = None) -> Job
 
 
 def join_ranks(workspace: Workspace, paths: list[Path], out: Path) -> Opening:
-    """Import and show; the tab says how far it is and can be cancelled, as when a file is opened."""
+    """Import the files and show the result; the tab shows progress and can be cancelled."""
     out = out.absolute()
     opening = Opening(out, join_job([path.absolute() for path in paths], out, workspace), parent=workspace)
     workspace.watch_opening(opening)

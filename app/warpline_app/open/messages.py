@@ -1,4 +1,4 @@
-"""What a person must know and can dismiss: a list that bars in the window show."""
+"""Messages to the user, shown as bars in the window until dismissed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Actions = tuple[tuple[str, Callable[[], object]], ...]
 
 @dataclass(frozen=True, eq=False)
 class UserMessage:
-    """One sentence; perhaps details for who wants them, and buttons (title, what it does)."""
+    """A message of one sentence, with optional details and buttons (title, callback)."""
 
     text: str
     level: Level = "error"
@@ -23,12 +23,12 @@ class UserMessage:
 
     @property
     def is_passing(self) -> bool:
-        """Whether it goes by itself after a while: what went well needs no answer."""
+        """Whether it disappears after a while: success needs no answer."""
         return self.level == "info"
 
 
 class MessageList(QAbstractListModel):
-    """The messages that nobody has dismissed yet, newest first; an equal text is not there twice."""
+    """Messages not yet dismissed, newest first; no text appears twice."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -36,17 +36,17 @@ class MessageList(QAbstractListModel):
 
     @property
     def all(self) -> tuple[UserMessage, ...]:
-        """What is to be read, newest first."""
+        """All messages, newest first."""
         return tuple(self._messages)
 
     def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008  # Qt's own
-        """How many there are."""
+        """The number of messages."""
         return 0 if parent.isValid() else len(self._messages)
 
     def data(
         self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """The sentence, and as ``UserRole`` the `UserMessage`."""
+        """The sentence, or the `UserMessage` for ``UserRole``."""
         message = self._messages[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return message.text
@@ -55,7 +55,7 @@ class MessageList(QAbstractListModel):
     def show(
         self, text: str, level: Level = "error", details: str = "", actions: Actions = ()
     ) -> UserMessage:
-        """Add a message on top; one with the same text goes."""
+        """Add a message on top; it replaces one with the same text."""
         for former in [message for message in self._messages if message.text == text]:
             self.dismiss(former)
         message = UserMessage(text, level, details, actions)
@@ -65,7 +65,7 @@ class MessageList(QAbstractListModel):
         return message
 
     def dismiss(self, message: UserMessage) -> None:
-        """Take a message away; nothing happens when it is gone already."""
+        """Remove a message; does nothing if it is gone."""
         if message in self._messages:
             row = self._messages.index(message)
             self.beginRemoveRows(QModelIndex(), row, row)
@@ -73,6 +73,6 @@ class MessageList(QAbstractListModel):
             self.endRemoveRows()
 
     def clear(self) -> None:
-        """Take all of them away."""
+        """Remove all messages."""
         for message in self.all:
             self.dismiss(message)

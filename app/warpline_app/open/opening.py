@@ -1,4 +1,4 @@
-"""Opening what a person chose in a thread of its own, and what to tell when it cannot be opened."""
+"""Opens a file in a background thread, and explains why it cannot be opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from warpline_app.open.background import Job
 
 @frozen
 class OpenProblem:
-    """Why a file could not be opened: one sentence, and for a defect of ours the traceback."""
+    """Why a file could not be opened: one sentence, and a traceback for a bug in Warpline."""
 
     path: Path
     text: str
@@ -26,9 +26,9 @@ class OpenProblem:
 
 
 class Opening(Activity):
-    """A file on its way to being an open capture: what its tab shows until then.
+    """A file being opened; its tab shows the progress.
 
-    ``job`` succeeds with `Opened`. ``console_text`` is what the program printed whose recording this file is.
+    ``job`` succeeds with `Opened`. ``console_text`` is the program's output, if the file was just recorded.
     """
 
     def __init__(self, path: Path, job: Job, console_text: str = "", parent: QObject | None = None) -> None:
@@ -38,13 +38,13 @@ class Opening(Activity):
         self.opening_job: Job = job
         self.console_text = console_text
         self.document_title = ""
-        """What the capture's tab says, where that is not the name of a file that somebody chose."""
+        """The title of the capture's tab, if it is not the name of a file the user chose."""
 
 
 def open_job(path: Path, parent: QObject | None = None, *, prepare: Callable[[], None] | None = None) -> Job:
-    """A job that opens ``path``; it succeeds with `Opened`. A result nobody wants any more is closed.
+    """A job that opens ``path`` and succeeds with `Opened`; an unwanted result is closed.
 
-    ``prepare`` is called in the same thread: what shows a capture imports itself there and not in the window's.
+    ``prepare`` is called in the job's thread: it imports what shows a capture without blocking the window.
     """
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
@@ -57,12 +57,12 @@ def open_job(path: Path, parent: QObject | None = None, *, prepare: Callable[[],
 
 
 def close_opened(opened: Opened) -> None:
-    """Let go of a capture nobody wants."""
+    """Close a capture that is no longer wanted."""
     opened.capture.close()
 
 
 def problem_of(path: Path, error: Exception) -> OpenProblem:
-    """What to tell a person about a failed opening."""
+    """The message for a failure to open a file."""
     if isinstance(error, WarplineError):
         return OpenProblem(path, " ".join(str(error).split()))
     if isinstance(error, OSError):

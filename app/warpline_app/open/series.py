@@ -1,4 +1,4 @@
-"""The runs of one program that were recorded again and again: how long each took, and what a person noted of it."""
+"""Repeated recordings of one program: how long each run took."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_RUNS = 200
 
 @dataclass(frozen=True)
 class SeriesRun:
-    """One capture of a series: its median step (None: no steps) with the interval that holds it, and its length, ns."""
+    """One capture of a series, in ns: its length, and its median step with an interval around it (None: no steps)."""
 
     path: Path
     duration_ns: int
@@ -31,23 +31,23 @@ class SeriesRun:
 
 @dataclass(frozen=True)
 class Series:
-    """All captures of a series that lie beside each other, the first recorded first."""
+    """The captures of a series in one folder, oldest first."""
 
     id: str
     runs: tuple[SeriesRun, ...]
 
     @property
     def is_of_steps(self) -> bool:
-        """Whether steps are what the runs have in common."""
+        """Whether all runs have steps."""
         return bool(self.runs) and all(run.step_ns is not None for run in self.runs)
 
     def value_ns(self, run: SeriesRun) -> int:
-        """What is compared of a run: its step, or its length."""
+        """The compared value of a run: its median step, or its length."""
         return run.step_ns if self.is_of_steps and run.step_ns is not None else run.duration_ns
 
 
 def read_series(path: Path, is_cancelled: IsCancelled) -> Series:
-    """The series that a capture belongs to; captures that cannot be read, or are of another, are left out.
+    """The series of a capture; unreadable captures and those of other series are left out.
 
     Raises WarplineError when the capture itself cannot be read.
     """

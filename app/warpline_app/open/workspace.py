@@ -1,6 +1,6 @@
-"""What is open, which of it is in front, what goes on beside, what must be told; nothing here is a widget.
+"""The workspace: open items, the one in front, activities and messages, without widgets.
 
-Commands and dialogs act here; a window shows what is here and hands back what a person does to its tabs.
+Commands and dialogs act on it; the window shows it and reports what the user does to its tabs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from warpline.library.opening import SPOOL_SUFFIX, Opened
 from warpline_app.open.activity import Activity
-from warpline_app.open.alignment import ClockShifts, moved, remember, remembered
+from warpline_app.open.alignment import ClockShifts, load_shifts, save_shifts, with_shifts
 from warpline_app.open.comparing import ComparedFiles, ComparedPair, Comparing, compare_job
 from warpline_app.open.document import Document
 from warpline_app.open.job.board import JobBoard
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 Item = Document | Activity | ComparedPair | JobBoard
-"""What has a tab: an open capture, two that are compared, the ranks of a job, or what is becoming one of these (an
-`Opening`, a recording).
+"""An item with a tab: a capture, two compared captures, the ranks of a job, or an activity that becomes one of
+these.
 """
 
 
 class Workspace(QObject):
-    """The owner of documents and activities of one window, with one signal per field.
+    """Owns the documents and activities of one window, with one signal per field.
 
-    ``prepare`` is called in the thread of every file that is opened (see `open_job`).
+    ``prepare`` is called in the thread of every file being opened (see `open_job`).
     """
 
     item_added = Signal(object)
-    """an Item, the last one now"""
+    """an Item, now the last"""
     item_replaced = Signal(object, object)
-    """an Item, and the one that is in its place now"""
+    """an Item, and the one that replaces it"""
     item_removed = Signal(object)
     """an Item"""
     front_changed = Signal(object)
@@ -51,15 +51,15 @@ class Workspace(QObject):
     current_changed = Signal(object)
     """the Document in front, or None"""
     document_opened = Signal(object)
-    """a Document that came of a file"""
+    """a Document opened from a file"""
     document_leaving = Signal(object)
-    """a Document that nobody may show any more: its file may be closed right after"""
+    """a Document that no view may show any more: its file may be closed right after"""
     open_failed = Signal(object)
     """an OpenProblem"""
     activities_changed = Signal()
-    """Something began or ended."""
+    """An activity started or ended."""
     told = Signal(str)
-    """a sentence for the status line: why a command cannot run, what a search found"""
+    """a sentence for the status line, such as why a command cannot run"""
 
     def __init__(
         self,
@@ -82,27 +82,27 @@ class Workspace(QObject):
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """All that has a tab, in the order of the tabs."""
+        """All items, in the order of their tabs."""
         return tuple(self._items)
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        """The open captures in the order of their tabs."""
+        """The open captures, in the order of their tabs."""
         return tuple(item for item in self._items if isinstance(item, Document))
 
     @property
     def front(self) -> Item | None:
-        """What is in front; None while nothing is open."""
+        """The item in front; None while nothing is open."""
         return self._front
 
     @property
     def current(self) -> Document | None:
-        """The capture in front, of two that are compared the one with the keyboard; None while neither is."""
+        """The capture in front, or the active one of two compared captures; else None."""
         return self._current
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What goes on: files being opened, exports, recordings."""
+        """Running activities: files being opened, exports, recordings."""
         return tuple(self._activities)
 
     @property
@@ -111,27 +111,27 @@ class Workspace(QObject):
         return any(isinstance(activity, Opening) for activity in self._activities)
 
     def document_of(self, source: Path) -> Document | None:
-        """The open capture of a file a person chose."""
+        """The open capture of a file the user opened."""
         return next((document for document in self.documents if document.source == source), None)
 
     def bring_to_front(self, item: Item) -> None:
-        """Show this one. Raises ValueError when it is not open."""
+        """Bring an item to the front. Raises ValueError when it is not open."""
         if item not in self._items:
             raise ValueError(f"not open: {item.title}")
         self._set_front(item)
 
     def step(self, by: int) -> None:
-        """Go some items on, round the corner."""
+        """Move some items forward in tab order, wrapping around."""
         if self._front is not None:
             at = self._items.index(self._front)
             self._set_front(self._items[(at + by) % len(self._items)])
 
     def move(self, start: int, stop: int) -> None:
-        """Put the item at one place at another; tells nobody, for it is the tabs that were moved."""
+        """Move an item in the list; emits nothing, because the tabs have moved already."""
         self._items.insert(stop, self._items.pop(start))
 
     def tell(self, text: str) -> None:
-        """Say something in passing; an empty text takes away what was said."""
+        """Show a text in the status line; an empty text clears it."""
         self.told.emit(text)
 
     # -- opening --------------------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ class Workspace(QObject):
             self.open_file(path)
 
     def open_file(self, path: Path, console_text: str = "") -> Opening | None:
-        """Open a file in the background, or a folder of ranks as a job; one that is open already comes to the front,
-        and there is nothing to wait for.
+        """Open a file in the background, or a folder of ranks as a job. Returns None if it is open already: it comes to
+        the front.
         """
         path = path.absolute()
         known = self.document_of(path)
@@ -159,10 +159,10 @@ class Workspace(QObject):
     def open_ranks(
         self, paths: Sequence[Path], *, is_surely_job: bool = True, scheduler: str | None = None
     ) -> JobOpening | None:
-        """Put the ranks in folders and files side by side, in the background; None where they are shown already.
+        """Open the ranks in folders and files as a job, in the background; None if it is open already.
 
-        ``scheduler`` is the address of the Dask scheduler whose workers compute them; None: this computer does.
-        With ``is_surely_job`` False a folder without ranks is opened as any other.
+        ``scheduler`` is the address of a Dask scheduler whose workers compute the ranks; None computes them on this
+        computer. With ``is_surely_job`` False, a folder without ranks is opened like any other.
         """
         wanted = tuple(path.absolute() for path in paths)
         known = next(
@@ -179,28 +179,28 @@ class Workspace(QObject):
             parent=self,
         )
         job = opening.opening_job
-        job.succeeded.connect(lambda found: self._ranks_opened(opening, found))
+        job.succeeded.connect(lambda result: self._ranks_opened(opening, result))
         job.failed.connect(lambda error: self._failed(opening, error))
         self.begin(opening, has_tab=True)
         return opening
 
-    def _ranks_opened(self, opening: JobOpening, found: TrainingJob | Opened) -> None:
-        if isinstance(found, Opened):
-            self._opened(opening, found)
+    def _ranks_opened(self, opening: JobOpening, result: TrainingJob | Opened) -> None:
+        if isinstance(result, Opened):
+            self._opened(opening, result)
         elif opening in self._items:
             if len(opening.paths) == 1:
                 self.settings.add_recent_file(opening.paths[0])
-            self._replace(opening, JobBoard(found, opening.paths, self.settings, self))
+            self._replace(opening, JobBoard(result, opening.paths, self.settings, self))
 
     def watch_opening(self, opening: Opening) -> None:
-        """Begin an opening; its capture will take its place."""
+        """Start an opening; its capture will replace it."""
         job = opening.opening_job
         job.succeeded.connect(lambda opened: self._opened(opening, opened))
         job.failed.connect(lambda error: self._failed(opening, error))
         self.begin(opening, has_tab=True)
 
     def compare(self, a: Path, b: Path) -> Comparing:
-        """Compare two files in a tab of their own, ``a`` being the one before."""
+        """Compare two files in a tab; ``a`` is the earlier one."""
         a, b = a.absolute(), b.absolute()
         comparing = Comparing(a, b, compare_job(a, b, self, prepare=self._prepare), self)
         job = comparing.opening_job
@@ -221,7 +221,7 @@ class Workspace(QObject):
         self._replace(comparing, pair)
 
     def show(self, document: Document) -> None:
-        """Show a capture that is open already; it is closed with the workspace."""
+        """Show a capture that is open already; the workspace closes it."""
         document.messages = self.messages
         self._add(document)
 
@@ -229,8 +229,8 @@ class Workspace(QObject):
         if opening not in self._items:
             opened.capture.close()
             return
-        shifts = remembered(opened.capture, self.settings)
-        capture = moved(opened.capture, shifts.shifts) if shifts.shifts else opened.capture
+        shifts = load_shifts(opened.capture, self.settings)
+        capture = with_shifts(opened.capture, shifts.shifts) if shifts.shifts else opened.capture
         document = self._document(capture, opening.document_title or opened.source.name, opened.source)
         document.alignment, document.console_text = shifts, opening.console_text
         if not opening.document_title:
@@ -253,13 +253,13 @@ class Workspace(QObject):
         return document
 
     def realign(self, document: Document, shifts: ClockShifts) -> Document:
-        """Show a document's file with other clocks, nothing imported again, and remember it.
+        """Show a document's file with shifted clocks, without importing again, and save the shifts.
 
-        What is in view and selected stays so. Returns the document that is in place of the former one.
+        View and selection are kept. Returns the document that replaces the former one.
         """
-        remember(document.capture, shifts.shifts, self.settings)
+        save_shifts(document.capture, shifts.shifts, self.settings)
         self.layouts.save(document.capture.uuid, document.state)
-        made = self._document(moved(document.capture, shifts.shifts), document.title, document.source)
+        made = self._document(with_shifts(document.capture, shifts.shifts), document.title, document.source)
         made.alignment, made.console_text = shifts, document.console_text
         made.state.take_over(document.state)
         self._replace(document, made)
@@ -269,7 +269,7 @@ class Workspace(QObject):
     # -- activities -----------------------------------------------------------------------------------------
 
     def begin(self, activity: Activity, *, has_tab: bool = False) -> None:
-        """Launch an activity and list it until it has ended."""
+        """Launch an activity and list it until it ends."""
         self._activities.append(activity)
         activity.ended.connect(lambda: self._ended(activity))
         if has_tab:
@@ -278,7 +278,7 @@ class Workspace(QObject):
         activity.launch()
 
     def _ended(self, activity: Activity) -> None:
-        # One that was cancelled says so once its thread has ended; its tab is gone by then.
+        # A cancelled activity ends after its thread does; its tab is gone by then.
         if activity in self._items and not isinstance(activity, Opening):
             self._remove(activity)
         self._forget(activity)
@@ -288,13 +288,13 @@ class Workspace(QObject):
             self._activities.remove(activity)
             self.activities_changed.emit()
         if isinstance(activity, Opening):
-            # A child of the workspace, with its job and what that was to do: thousands in a week.
+            # A child of the workspace would live as long as the window: thousands in a week.
             activity.deleteLater()
 
     # -- closing --------------------------------------------------------------------------------------------
 
     def close(self, item: Item) -> None:
-        """Close a capture, or stop what was to become one; a recording goes when it has ended."""
+        """Close a capture, or stop an activity; a recording closes when it has ended."""
         if isinstance(item, Document):
             self._remove(item)
             self.layouts.save(item.capture.uuid, item.state)
@@ -310,7 +310,7 @@ class Workspace(QObject):
             self._remove(item)
 
     def close_all(self) -> None:
-        """Stop all activities but recordings, which go on writing by themselves, and close all captures."""
+        """Stop all activities except recordings, which continue on their own, and close all captures."""
         for activity in self.activities:
             if not activity.asks_before_closing:
                 activity.stop()
@@ -340,7 +340,7 @@ class Workspace(QObject):
             self._forget(item)
         self.item_removed.emit(item)
         if self._front is item:
-            # The neighbour at the right, else the last one.
+            # Its right neighbour, else the last item.
             self._set_front(self._items[min(at, len(self._items) - 1)] if self._items else None)
 
     def _set_front(self, item: Item | None) -> None:
@@ -351,7 +351,7 @@ class Workspace(QObject):
         self._follow_front()
 
     def _follow_front(self) -> None:
-        """What commands act on is what is in front, of two that are compared the one with the keyboard."""
+        """Update the current document: the one in front, or the active one of a compared pair."""
         front = self._front
         current = (
             front.active

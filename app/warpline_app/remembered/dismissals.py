@@ -1,4 +1,4 @@
-"""Findings that a person does not want to see again of a capture, with the reason; remembered by the capture's UUID."""
+"""Findings the user dismissed, with the reason; saved by the capture's UUID."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KEY = "dismissed"
 
 
 class Dismissals(QObject):
-    """Reasons by finding, kept in the user's settings; without settings for as long as the window is open."""
+    """Reasons by finding, saved in the settings; without settings they last as long as the window."""
 
     changed = Signal()
 
@@ -26,24 +26,24 @@ class Dismissals(QObject):
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why each was dismissed; an empty text for no reason."""
+        """Why each finding was dismissed; an empty text for no reason."""
         return dict(self._reasons)
 
     def dismiss(self, key: str, reason: str) -> None:
-        """Do not show it again."""
+        """Hide a finding from now on."""
         self._set(key, reason)
 
     def restore(self, key: str) -> None:
-        """Show it again."""
+        """Show a dismissed finding again."""
         self._set(key, None)
 
     @property
     def can_undo(self) -> bool:
-        """Whether the last change can be taken back."""
+        """Whether the last change can be undone."""
         return self._last is not None
 
     def undo(self) -> None:
-        """Take back the last change."""
+        """Undo the last change."""
         if self._last is not None:
             key, before = self._last
             self._set(key, before)

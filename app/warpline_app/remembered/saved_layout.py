@@ -1,4 +1,4 @@
-"""What is remembered of a capture's layout, by its UUID, and named views."""
+"""Saved layouts of captures, by UUID, and named views."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_KEYS = 20_000
 
 
 def layout_of(state: TimelineState) -> dict[str, Any]:
-    """Pins, order, hidden rows, heights, open rows, marks, view, origin as JSON values."""
+    """Pins, order, hidden and expanded rows, heights, marks, view and origin as JSON values."""
     return {
         "version": 1,
         "view": list(state.view),
@@ -32,7 +32,7 @@ def layout_of(state: TimelineState) -> dict[str, Any]:
 
 
 def apply_layout(state: TimelineState, value: Mapping[str, Any]) -> None:
-    """Applies what `layout_of` made. The file belongs to the user: what does not fit is left out."""
+    """Apply the result of `layout_of`. Users may edit the file: values that do not fit are ignored."""
     state.set_pins(_texts(value.get("pins")))
     order = value.get("order")
     if isinstance(order, dict):
@@ -69,32 +69,32 @@ class LayoutStore:
         self._settings = settings
 
     def load(self, uuid: str, state: TimelineState) -> bool:
-        """Applies what is remembered of a capture; False when there is nothing."""
+        """Apply the saved layout of a capture; False when there is none."""
         value = self._settings.record_of(f"{_LAYOUT}/{uuid}")
         if value:
             apply_layout(state, value)
         return bool(value)
 
     def save(self, uuid: str, state: TimelineState) -> None:
-        """Remembers the layout of a capture."""
+        """Save the layout of a capture."""
         self._settings.set_record(f"{_LAYOUT}/{uuid}", layout_of(state))
 
     def views(self, uuid: str) -> dict[str, dict[str, Any]]:
         """Named views of a capture."""
-        found = self._settings.record_of(f"{_VIEWS}/{uuid}")
-        return {name: value for name, value in found.items() if isinstance(value, dict)}
+        saved = self._settings.record_of(f"{_VIEWS}/{uuid}")
+        return {name: value for name, value in saved.items() if isinstance(value, dict)}
 
     def save_view(self, uuid: str, name: str, state: TimelineState) -> None:
-        """Remembers the present layout under a name."""
+        """Save the current layout under a name."""
         self._settings.set_record(f"{_VIEWS}/{uuid}", {**self.views(uuid), name: layout_of(state)})
 
     def rename_view(self, uuid: str, name: str, new: str) -> None:
-        """Keeps a view under another name, in place of the one that may have it already."""
+        """Rename a view; replaces any view of the new name."""
         value = self.views(uuid)[name]
         self.remove_view(uuid, name)
         self._settings.set_record(f"{_VIEWS}/{uuid}", {**self.views(uuid), new: value})
 
     def remove_view(self, uuid: str, name: str) -> None:
-        """Forgets a named view."""
+        """Delete a named view."""
         rest = {key: value for key, value in self.views(uuid).items() if key != name}
         self._settings.set_record(f"{_VIEWS}/{uuid}", rest)

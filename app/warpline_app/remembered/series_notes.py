@@ -1,4 +1,4 @@
-"""What a person wrote to the runs of a series."""
+"""The user's notes on the runs of a series."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from warpline_app.remembered.settings import Settings
 
 
 class SeriesNotes:
-    """What a person wrote to the runs of a series; kept with the settings, by the name of the file."""
+    """The user's notes on the runs of a series, saved in the settings by file name."""
 
     def __init__(self, settings: Settings, series: str) -> None:
         self._settings, self._key = settings, f"series/{series}"
 
     def of(self, path: Path) -> str:
-        """The note of a run, empty without one."""
+        """The note on a run, or an empty text."""
         value = self._settings.record_of(self._key).get(path.name)
         return value if isinstance(value, str) else ""
 
     def write(self, path: Path, text: str) -> None:
-        """Note something; an empty text takes it away."""
+        """Set the note on a run; an empty text removes it."""
         notes = self._settings.record_of(self._key)
         notes.pop(path.name, None)
         if text.strip():

@@ -1,4 +1,4 @@
-"""What the application remembers from one run to the next, typed."""
+"""Typed access to what the application remembers between runs."""
 
 from __future__ import annotations
 
@@ -11,24 +11,32 @@ from uuid import uuid4
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from warpline.i18n import languages
+from warpline.i18n import english, languages
 from warpline.i18n.languages import SYSTEM
 from warpline.untrusted import bounded, read_json
 
 ThemeChoice = Literal["system", "light", "dark", "contrast", "contrast-light"]
+THEMES: tuple[tuple[ThemeChoice, str], ...] = (
+    ("system", english("Follow the system")),
+    ("light", english("Light")),
+    ("dark", english("Dark")),
+    ("contrast", english("High contrast, dark")),
+    ("contrast-light", english("High contrast, light")),
+)
+"""Themes with their titles."""
 RECENT_LIMIT = 12
 _OBJECTS = (b"@Variant(", b"@DateTime(")
 _ESCAPE = re.compile(rb'\\(?:[0abfnrtv"\\]|x([0-9a-f]{1,4})(?![0-9A-Fa-f]))')
-"""What Qt writes for characters that cannot stand as they are."""
+"""Escapes that Qt writes for special characters."""
 _DIGITS = frozenset("0123456789abcdefABCDEF")
-"""Those which it writes so behind another escape."""
+"""Characters that Qt escapes after another escape."""
 
 
 def _forget_objects(file: Path) -> bool:
-    """Remove lines that hold objects, or hide what they hold; whether there were any.
+    """Remove lines that hold Qt objects, openly or disguised; returns whether there were any.
 
-    Nothing of ours is stored so. Of garbage Qt makes objects that end the process, and of what says that it is one of
-    Python it reads a pickle, which may run anything.
+    Warpline stores no such objects. Damaged ones make Qt abort the process, and Qt would unpickle those marked as
+    Python objects, which can run any code.
     """
     try:
         lines = re.findall(rb"[^\r\n]*[\r\n]*", file.read_bytes())
@@ -45,10 +53,10 @@ def _forget_objects(file: Path) -> bool:
 
 
 def _may_hold_object(line: bytes) -> bool:
-    """Whether Qt might read an object of a line.
+    """Whether Qt might read an object from a line.
 
-    Quotes and what is blank behind them vanish when it reads, characters may be written as numbers, and a backslash
-    joins lines: what nobody needs to write so is taken for an object that is hidden.
+    Qt drops quotes and the blanks after them, decodes numeric escapes, and joins lines at a backslash. Any escape that
+    Warpline never needs counts as a disguised object.
     """
     plain = _ESCAPE.sub(_meaning, line)
     if b"\\" in plain or plain.count(b'"') % 2:
@@ -58,17 +66,17 @@ def _may_hold_object(line: bytes) -> bool:
 
 
 def _meaning(escape: re.Match[bytes]) -> bytes:
-    """The character where it could be one of a mark; a backslash where nobody escapes it."""
-    one = chr(int(escape[1], 16)) if escape[1] else "\0"
-    if one in _DIGITS:
-        return one.encode()
-    return b"\\" if " " <= one <= "~" else b"\0"
+    """The escaped character if it could belong to a marker; a backslash for an escape that is never needed."""
+    char = chr(int(escape[1], 16)) if escape[1] else "\0"
+    if char in _DIGITS:
+        return char.encode()
+    return b"\\" if " " <= char <= "~" else b"\0"
 
 
 class Settings:
-    """A typed face of one ini file; ``path`` None means the user's own.
+    """Typed access to an ini file; ``path`` None means the user's own.
 
-    A value that is missing or of the wrong kind reads as its default: the file belongs to the user, who may edit it.
+    A missing or malformed value reads as its default: users may edit the file.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -78,20 +86,21 @@ class Settings:
             )
         else:
             self._store = QSettings(str(path), QSettings.Format.IniFormat)
-        # Other files of the system's are read otherwise, too.
+        # Ignore system-wide files.
         self._store.setFallbacksEnabled(False)
         if _forget_objects(Path(self._store.fileName())):
             self._store.sync()
 
     @classmethod
     def kept_nowhere(cls) -> Self:
-        """Defaults, and what is set while they live."""
-        # No file can be made below a device. In the place of the device itself Qt would put one, where root draws.
+        """Settings that start from the defaults and are never written to disk."""
+        # No file can be created below a device. With the device itself as the path, Qt would replace it when run as
+        # root.
         return cls(Path(os.devnull, f"{uuid4().hex}.ini"))
 
     @property
     def folder(self) -> Path:
-        """Where the file is; what else is remembered goes beside it."""
+        """The folder of the file; other remembered data goes beside it."""
         return Path(self._store.fileName()).parent
 
     def save(self) -> None:
@@ -102,7 +111,7 @@ class Settings:
 
     @property
     def theme(self) -> ThemeChoice:
-        """The name of a theme, or ``system`` for what the desktop says."""
+        """The name of a theme, or ``system`` to follow the desktop."""
         value = self._value("appearance/theme", "system")
         return next((name for name in get_args(ThemeChoice) if name == value), "system")
 

@@ -1,4 +1,4 @@
-"""What is asked *why* of: the finding that is lit up, the idle stretch that is selected."""
+"""The evidence part of a timeline's state: the finding whose evidence is highlighted, the selected idle gap."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from warpline_app.state.lit import Lit
 
 @frozen
 class Gap:
-    """A stretch of a row in which nothing happened: capture ns, the row's key, and the events before and after it
-    (−1 for none). ``track`` is what waited.
+    """An idle gap of a row, in capture ns: the row's key, the track that waited, the events before and after (−1:
+    none).
     """
 
     start_ns: int
@@ -24,19 +24,21 @@ class Gap:
 
     @property
     def with_end(self) -> tuple[int, int]:
-        """The stretch with the first moment of what ended it: without that nobody can tell what was waited for."""
+        """The gap and the first nanosecond of the event that ended it: without it, nothing shows what was waited
+        for.
+        """
         return self.start_ns, self.stop_ns + (1 if self.after >= 0 else 0)
 
 
 class EvidenceState(LayoutState):
-    """One signal per field; a setter that changes nothing emits nothing."""
+    """Adds evidence; one signal per field. A setter that changes nothing emits nothing."""
 
     lit_changed = Signal(object)
-    """a Lit: the finding whose evidence is lit up and the instance one is at, or None"""
+    """a Lit: the highlighted finding and its current instance, or None"""
     gap_changed = Signal(object)
-    """a Gap: the idle stretch that is selected, or None"""
+    """a Gap: the selected idle gap, or None"""
     findings_wanted = Signal()
-    """somebody wants to see the findings of the selected range"""
+    """show the findings of the selected range"""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -45,26 +47,26 @@ class EvidenceState(LayoutState):
 
     @property
     def lit(self) -> Lit | None:
-        """The finding whose evidence is lit up, everything else quieter; None for none."""
+        """The finding whose evidence is highlighted while everything else is dimmed, or None."""
         return self._lit
 
     def set_lit(self, value: Lit | None) -> None:
-        """Light up the evidence of a finding, go to another instance of it, or leave it with None."""
+        """Highlight the evidence of a finding, move to another of its instances, or end it with None."""
         if value is not self._lit:
             self._lit = value
             self.lit_changed.emit(value)
 
     @property
     def gap(self) -> Gap | None:
-        """The idle stretch that is selected; None while an event is, or nothing."""
+        """The selected idle gap; None while an event or nothing is selected."""
         return self._gap
 
     def select_gap(self, value: Gap | None) -> None:
-        """Select an idle stretch, or none."""
+        """Select an idle gap, or none."""
         if value != self._gap:
             self._gap = value
             self.gap_changed.emit(value)
 
     def ask_findings(self) -> None:
-        """Have the findings of the selected range shown."""
+        """Ask for the findings of the selected range to be shown."""
         self.findings_wanted.emit()

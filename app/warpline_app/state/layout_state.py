@@ -1,4 +1,4 @@
-"""What a person made of the rows: pins, order, what is hidden, open or taller, and marks on the ruler."""
+"""The user's layout of rows: pins, order, hidden and expanded rows, heights, and marks on the ruler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 @frozen
 class TimeMark:
-    """A moment with a text that a person set on the ruler."""
+    """A mark on the ruler with an optional text."""
 
     time_ns: int
     text: str = ""
@@ -31,7 +31,7 @@ class LayoutState(QObject):
     hidden_changed = Signal(object)
     """frozenset of row keys"""
     expanded_changed = Signal(object)
-    """mapping of row key to bool, for rows that a person opened or closed"""
+    """mapping of row key to bool, for rows that the user expanded or collapsed"""
     heights_changed = Signal(object)
     """mapping of row key to pixels per lane"""
     marks_changed = Signal(object)
@@ -60,17 +60,15 @@ class LayoutState(QObject):
 
     def toggle_pin(self, key: str) -> None:
         """Pin a row, or unpin it."""
-        self.set_pins(pin for pin in self._pins if pin != key) if key in self._pins else self.set_pins(
-            (*self._pins, key)
-        )
+        self.set_pins([pin for pin in self._pins if pin != key] if key in self._pins else (*self._pins, key))
 
     @property
     def order(self) -> Mapping[str, tuple[str, ...]]:
-        """Order of children by parent key, where a person changed it."""
+        """Order of children by parent key, where the user changed it."""
         return self._order
 
     def set_order(self, parent: str, keys: Iterable[str] | None) -> None:
-        """Put the children of a row in this order; None goes back to the natural one."""
+        """Set the order of a row's children; None restores the default."""
         value = dict(self._order)
         if keys is None:
             value.pop(parent, None)
@@ -99,26 +97,26 @@ class LayoutState(QObject):
 
     @property
     def expanded(self) -> Mapping[str, bool]:
-        """Rows a person opened (True) or closed (False); others follow the default of the tree."""
+        """Rows the user expanded (True) or collapsed (False); others follow the tree's default."""
         return self._expanded
 
     def set_expanded(self, key: str, is_open: bool) -> None:
-        """Open or close a row."""
+        """Expand or collapse a row."""
         self.set_all_expanded({**self._expanded, key: is_open})
 
     def set_all_expanded(self, value: Mapping[str, bool]) -> None:
-        """Replace what was opened and closed."""
+        """Replace the expanded state of all rows."""
         if dict(value) != dict(self._expanded):
             self._expanded = MappingProxyType(dict(value))
             self.expanded_changed.emit(self._expanded)
 
     @property
     def heights(self) -> Mapping[str, int]:
-        """Pixels per lane of rows whose height was changed."""
+        """Pixels per lane of rows whose height the user changed."""
         return self._heights
 
     def set_height(self, key: str, height_px: int | None) -> None:
-        """Give a row this height per lane; None for the usual one."""
+        """Set a row's height per lane; None restores the default."""
         value = dict(self._heights)
         if height_px is None:
             value.pop(key, None)
@@ -138,7 +136,7 @@ class LayoutState(QObject):
         return self._marks
 
     def set_marks(self, marks: Iterable[TimeMark]) -> None:
-        """Replace all marks; of two at the same time the later one stays."""
+        """Replace all marks; of two at the same time the later in the list wins."""
         by_time = {mark.time_ns: mark for mark in marks}
         value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
         if value != self._marks:
@@ -146,9 +144,9 @@ class LayoutState(QObject):
             self.marks_changed.emit(value)
 
     def add_mark(self, time_ns: int, text: str = "") -> None:
-        """Set a mark, or give the one at this time another text."""
+        """Add a mark, or change the text of the mark at this time."""
         self.set_marks((*self._marks, TimeMark(int(time_ns), text)))
 
     def remove_mark(self, time_ns: int) -> None:
-        """Take the mark at this time away."""
+        """Remove the mark at this time."""
         self.set_marks(mark for mark in self._marks if mark.time_ns != time_ns)

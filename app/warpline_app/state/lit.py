@@ -1,4 +1,4 @@
-"""What a finding rests on, while it is lit up in the timeline: its stretches, its events, its chain."""
+"""Highlighted evidence of a finding: its instances, events and chain in the timeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warpline.frozen import frozen
 
 if TYPE_CHECKING:
-    # The window starts without it.
+    # numpy is not imported at window start.
     import numpy as np
     import numpy.typing as npt
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @frozen
 class LitHop:
-    """A link of the chain: the event one goes to (−1: none) and what is said of it, in the user's language."""
+    """A step of a finding's chain: the event it leads to (−1: none) and its description in the user's language."""
 
     row: int
     text: str
@@ -25,11 +25,11 @@ class LitHop:
 
 @dataclass(frozen=True, eq=False)
 class Lit:
-    """What keeps its colour while everything else is quieter.
+    """Evidence that keeps its colour while everything else is dimmed.
 
-    ``key`` tells findings apart. ``ranges`` int64 [n, 2] are the instances, start and stop in capture ns, by start;
-    ``row_of_range`` int64 [n] the event of each, −1 for none; ``rows`` the events that stay as they are, ascending;
-    ``tracks`` where the instances are marked. ``at`` is the instance one is at, −1 before the first step.
+    ``key`` identifies the finding. ``ranges`` int64 [n, 2] holds the instances (start and stop in capture ns) by start;
+    ``row_of_range`` int64 [n] the event of each, −1 for none; ``rows`` the events kept in colour, ascending; ``tracks``
+    the tracks whose instances are marked. ``at`` is the current instance, −1 before the first step.
     """
 
     key: str
@@ -45,18 +45,18 @@ class Lit:
         return len(self.ranges)
 
     def stepped(self, direction: int, view_start_ns: int) -> Lit:
-        """At the next (1) or previous (−1) instance; the first step goes to what is nearest to the view's start."""
+        """Move to the next (1) or previous (−1) instance; the first step goes to the one nearest the view's start."""
         last = len(self.ranges) - 1
         if last < 0:
             return self
         if self.at < 0:
-            next_one = int(self.ranges[:, 1].searchsorted(view_start_ns, "right"))
-            place = next_one if direction > 0 else next_one - 1
+            next_index = int(self.ranges[:, 1].searchsorted(view_start_ns, "right"))
+            index = next_index if direction > 0 else next_index - 1
         else:
-            place = self.at + direction
-        return replace(self, at=min(max(place, 0), last))
+            index = self.at + direction
+        return replace(self, at=min(max(index, 0), last))
 
     @property
     def instance(self) -> tuple[int, int] | None:
-        """The stretch one is at (capture ns)."""
+        """Start and stop of the current instance (capture ns)."""
         return None if self.at < 0 else (int(self.ranges[self.at, 0]), int(self.ranges[self.at, 1]))

@@ -1,4 +1,4 @@
-"""Which names a filter lets pass: one answer for the timeline and for every panel."""
+"""Applies the name filter; timeline and panels share the result."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from warpline_app.state.timeline_state import Filter
 
 
-def passing_names(strings: Strings, wanted: Filter) -> npt.NDArray[np.int64] | None:
-    """String ids of the names that pass, ascending (int64); None where every name does.
+def passing_names(strings: Strings, names_filter: Filter) -> npt.NDArray[np.int64] | None:
+    """String ids of the names that pass the filter, ascending (int64); None when every name passes.
 
-    Raises re.error when the expression of the filter is broken.
+    Raises re.error for an invalid regular expression.
     """
-    if not (wanted.names or wanted.kept_names or wanted.hidden_names):
+    if not (names_filter.names or names_filter.kept_names or names_filter.hidden_names):
         return None
     passes = np.ones(len(strings), bool)
-    if wanted.names:
+    if names_filter.names:
         passes[:] = False
-        passes[strings.find(wanted.names, regex=wanted.regex, case=wanted.case)] = True
-    if wanted.kept_names:
+        passes[strings.find(names_filter.names, regex=names_filter.regex, case=names_filter.case)] = True
+    if names_filter.kept_names:
         kept = np.zeros(len(strings), bool)
-        kept[_ids(strings, wanted.kept_names)] = True
+        kept[_ids(strings, names_filter.kept_names)] = True
         passes &= kept
-    passes[_ids(strings, wanted.hidden_names)] = False
+    passes[_ids(strings, names_filter.hidden_names)] = False
     return np.flatnonzero(passes).astype(np.int64)
 
 
 def _ids(strings: Strings, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    found = [strings.id(name) for name in names]
-    return np.array([name for name in found if name is not None], np.int64)
+    ids = (strings.id(name) for name in names)
+    return np.array([i for i in ids if i is not None], np.int64)

@@ -1,8 +1,7 @@
-"""What is open, in view, selected, pinned, filtered. Panels and the timeline listen here and never to each other.
+"""View, selection, filter and pins of one capture. Panels and the timeline listen here, never to each other.
 
-Times are capture times in integer nanoseconds. They travel through signals as Python objects, because a C++ int
-has 32 bits. Rows of the timeline are named by keys: the URI of a track, or such a URI followed by ``#`` and what
-was singled out of it (``gpu/0/…/stream/7#kernel=12``).
+Times are capture times in integer ns. Signals carry them as Python objects because a C++ int has 32 bits. A row's key
+is its track's URI, or the URI followed by ``#`` and the part shown (``gpu/0/…/stream/7#kernel=12``).
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ Range = tuple[int, int]
 
 @frozen
 class Filter:
-    """What is kept in full colour and which rows are shown. The default keeps everything.
+    """Which events keep full colour and which rows are shown. The default keeps everything.
 
-    ``names`` selects events by name (others are dimmed, panels leave them out): a substring, or a regular
-    expression with ``regex``. ``kept_names`` and ``hidden_names`` are whole names: of the former one must be met, of
-    the latter none. ``rows`` selects rows of the tree by title. ``only`` lists keys of rows: nothing
-    but these, what is above and what is below them is shown. ``kinds`` names kinds of events.
+    ``names`` selects events by name: a substring, or a regular expression with ``regex``. Other events are dimmed, and
+    panels leave them out. ``kept_names`` and ``hidden_names`` are whole names to keep and to exclude. ``rows`` selects
+    rows by title. ``only`` lists row keys: only these, their ancestors and their descendants are shown. ``kinds`` lists
+    kinds of events.
     """
 
     names: str = ""
@@ -50,8 +49,7 @@ class Filter:
 class TimelineState(EvidenceState):
     """One capture's view, selection and layout, with one signal per field.
 
-    A setter that changes nothing emits nothing. `undo` takes back the last change of zoom or filter, or rows
-    that were hidden or shown.
+    A setter that changes nothing emits nothing. `undo` reverts the last change of zoom, filter or hidden rows.
     """
 
     view_changed = Signal(object)
@@ -59,36 +57,36 @@ class TimelineState(EvidenceState):
     selection_changed = Signal(object)
     """row of the selected event, or None"""
     reveal_wanted = Signal(object)
-    """row of an event that somebody led to: the timeline shows it"""
+    """row of an event that the timeline scrolls to"""
     frame_wanted = Signal(object)
-    """the row of an event that shall take most of the width"""
+    """row of an event that the timeline zooms to"""
     row_wanted = Signal(str)
-    """key of a row that somebody led to: the timeline scrolls to it"""
+    """key of a row that the timeline scrolls to"""
     events_wanted = Signal(str, str, str)
-    """a kind, the identity of a column and what must stand in it: events somebody wants listed"""
+    """kind, column identity and text: list the events with that text in that column"""
     source_wanted = Signal(object)
-    """a `StackFrame` whose line somebody wants to read"""
+    """a `StackFrame` whose source line is to be shown"""
     range_selection_changed = Signal(object)
     """(start_ns, stop_ns) or None"""
     hover_changed = Signal(object)
     """row of the event under the pointer, or None"""
     track_selection_changed = Signal(object)
-    """key of the row whose events panels are about, or None for all"""
+    """key of the row that panels are limited to, or None for all"""
     cursor_changed = Signal(object)
     """time under the pointer in ns, or None"""
     filter_changed = Signal(object)
     """a Filter"""
     highlight_changed = Signal(object)
-    """frozenset of name ids to single out (a row chosen in a table), empty for none"""
+    """frozenset of highlighted name ids (a row chosen in a table), empty for none"""
     origin_changed = Signal(object)
-    """time in ns that the ruler counts from"""
+    """time in ns that the ruler's zero stands for"""
     arrows_changed = Signal(object)
     """``selection``, ``all`` or ``off``"""
     history_changed = Signal()
-    """what can be undone or redone has changed"""
+    """whether undo or redo is possible may have changed"""
 
     def __init__(self, start_ns: int, stop_ns: int, parent: QObject | None = None) -> None:
-        """A state that shows a whole capture that lasts from ``start_ns`` to ``stop_ns``."""
+        """The state of a capture from ``start_ns`` to ``stop_ns``, with all of it in view."""
         super().__init__(parent)
         self._span: Range = (int(start_ns), max(int(stop_ns), int(start_ns) + MIN_VIEW_NS))
         self._view: Range = self._span
@@ -100,7 +98,7 @@ class TimelineState(EvidenceState):
         self._filter = Filter()
         self._highlight: frozenset[int] = frozenset()
         self.home_ns: int = self._span[0]
-        """where the capture starts, which times count from unless the origin was moved"""
+        """Start of the capture, where times count from unless the origin was moved."""
         self._origin_ns = self.home_ns
         self._arrows = "selection"
         self._undo: list[tuple[str, Any]] = []
@@ -115,7 +113,7 @@ class TimelineState(EvidenceState):
         return self._span
 
     def set_span(self, start_ns: int, stop_ns: int) -> None:
-        """Let the view go from ``start_ns`` to ``stop_ns``, beyond the capture where another is looked at with it."""
+        """Set the limits of the view; they exceed the capture when another one is compared with it."""
         self._span = (int(start_ns), max(int(stop_ns), int(start_ns) + MIN_VIEW_NS))
         self.set_view(*self._view)
 
@@ -125,7 +123,7 @@ class TimelineState(EvidenceState):
         return self._view
 
     def clamp_view(self, start_ns: int, stop_ns: int) -> Range:
-        """The nearest range that lies in the capture and is at least 1 ns long; the length is kept if possible."""
+        """The nearest range in the capture of at least 1 ns; keeps the length if possible."""
         low, high = self._span
         length = min(max(int(stop_ns) - int(start_ns), MIN_VIEW_NS), high - low)
         start = min(max(int(start_ns), low), high - length)
@@ -134,8 +132,8 @@ class TimelineState(EvidenceState):
     def set_view(self, start_ns: int, stop_ns: int, gesture: str | None = None) -> None:
         """Show ``[start_ns, stop_ns)``, clamped to the capture.
 
-        The former view can be had back with `undo`. Calls with the same ``gesture`` (a held key, a drag) count
-        as one step until `end_gesture`.
+        `undo` restores the former view. Calls with the same ``gesture`` (a held key, a drag) count as one step until
+        `end_gesture`.
         """
         view = self.clamp_view(start_ns, stop_ns)
         if view == self._view:
@@ -147,7 +145,7 @@ class TimelineState(EvidenceState):
         self.view_changed.emit(view)
 
     def end_gesture(self) -> None:
-        """The hand was lifted: what comes next is a step of its own."""
+        """End the gesture: the next change is an undo step of its own."""
         self._gesture = None
 
     def show_all(self) -> None:
@@ -155,7 +153,7 @@ class TimelineState(EvidenceState):
         self.set_view(*self._span)
 
     def take_over(self, other: TimelineState) -> None:
-        """Show, select and filter what another state of the same file does; a view of everything stays one."""
+        """Copy view, selection and filter from another state of the same file; a full view stays full."""
         is_all = other.view == other.span
         self.set_view(*(self._span if is_all else other.view))
         self.set_filter(other.filter)
@@ -171,44 +169,44 @@ class TimelineState(EvidenceState):
 
     # -- undo ---------------------------------------------------------------------------------------------
 
-    def _remember(self, what: str, value: Any) -> None:
-        self._undo.append((what, value))
+    def _remember(self, field_name: str, value: Any) -> None:
+        self._undo.append((field_name, value))
         del self._undo[:-UNDO_LIMIT]
         self._redo.clear()
         self.history_changed.emit()
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is something to take back."""
+        """Whether there is a change to revert."""
         return bool(self._undo)
 
     @property
     def can_redo(self) -> bool:
-        """Whether something was taken back that can be done again."""
+        """Whether there is a reverted change to redo."""
         return bool(self._redo)
 
     def undo(self) -> None:
-        """Take back the last change of zoom, filter or hidden rows."""
+        """Revert the last change of zoom, filter or hidden rows."""
         self._step(self._undo, self._redo)
 
     def redo(self) -> None:
-        """Do again what `undo` took back."""
+        """Redo the last change that `undo` reverted."""
         self._step(self._redo, self._undo)
 
     def _step(self, source: list[tuple[str, Any]], target: list[tuple[str, Any]]) -> None:
         if not source:
             return
         self._gesture = None
-        what, value = source.pop()
-        if what == "view":
-            target.append((what, self._view))
+        field_name, value = source.pop()
+        if field_name == "view":
+            target.append((field_name, self._view))
             self._view = value
             self.view_changed.emit(value)
-        elif what == "hidden":
-            target.append((what, self.hidden))
+        elif field_name == "hidden":
+            target.append((field_name, self.hidden))
             self.set_hidden(value)
         else:
-            target.append((what, self._filter))
+            target.append((field_name, self._filter))
             self._filter = value
             self.filter_changed.emit(value)
         self.history_changed.emit()
@@ -229,34 +227,34 @@ class TimelineState(EvidenceState):
             self.selection_changed.emit(row)
 
     def reveal(self, row: int) -> None:
-        """Select an event and have the timeline go there: a row of a table, a link, a search was followed."""
+        """Select an event and scroll the timeline to it."""
         self.select(row)
         self.reveal_wanted.emit(int(row))
 
     def frame(self, row: int) -> None:
-        """Select an event and have the timeline show it with some room around it."""
+        """Select an event and zoom the timeline to it, with a margin."""
         self.select(row)
         self.frame_wanted.emit(int(row))
 
     def reveal_row(self, key: str) -> None:
-        """Have the timeline scroll to a row."""
+        """Scroll the timeline to a row."""
         self.row_wanted.emit(key)
 
     def list_events(self, kind: str, column: str, text: str) -> None:
-        """Have the events of a kind listed that have such a text in a column of their table."""
+        """List the events of a kind that have this text in a column of their table."""
         self.events_wanted.emit(kind, column, text)
 
     def show_source(self, frame: StackFrame) -> None:
-        """Have the line of a stack shown where a person can read it."""
+        """Show the source line of a stack frame."""
         self.source_wanted.emit(frame)
 
     @property
     def range_selection(self) -> Range | None:
-        """The selected range (start_ns, stop_ns), which scopes every panel; None for the whole capture."""
+        """The selected time range (start_ns, stop_ns), which limits every panel; None for the whole capture."""
         return self._range_selection
 
     def select_range(self, start_ns: int | None, stop_ns: int | None = None) -> None:
-        """Select a range of time (ends in any order), or none with None. An empty range is none."""
+        """Select a time range (ends in any order), or none with None. An empty range is none."""
         selected: Range | None = None
         if start_ns is not None and stop_ns is not None and start_ns != stop_ns:
             low, high = sorted((int(start_ns), int(stop_ns)))
@@ -269,11 +267,11 @@ class TimelineState(EvidenceState):
 
     @property
     def track_selection(self) -> str | None:
-        """Key of the row whose events, with those of all rows below it, panels are about; None for all rows."""
+        """Key of the row that panels are limited to, with all rows below it; None for all rows."""
         return self._track_selection
 
     def select_track(self, key: str | None) -> None:
-        """Have panels be about one row and what is below it, or about all."""
+        """Limit panels to a row and the rows below it, or to none."""
         if key != self._track_selection:
             self._track_selection = key
             self.track_selection_changed.emit(key)
@@ -284,7 +282,7 @@ class TimelineState(EvidenceState):
         return self._hover
 
     def set_hover(self, row: int | None) -> None:
-        """Tell which event is under the pointer."""
+        """Set the event under the pointer."""
         if row != self._hover:
             self._hover = row
             self.hover_changed.emit(row)
@@ -295,7 +293,7 @@ class TimelineState(EvidenceState):
         return self._cursor_ns
 
     def set_cursor(self, time_ns: int | None) -> None:
-        """Tell which time is under the pointer."""
+        """Set the time under the pointer."""
         if time_ns != self._cursor_ns:
             self._cursor_ns = time_ns
             self.cursor_changed.emit(time_ns)
@@ -304,7 +302,7 @@ class TimelineState(EvidenceState):
 
     @property
     def filter(self) -> Filter:
-        """What passes."""
+        """The current filter."""
         return self._filter
 
     def set_filter(self, value: Filter) -> None:
@@ -321,11 +319,11 @@ class TimelineState(EvidenceState):
 
     @property
     def highlight(self) -> frozenset[int]:
-        """Name ids that are singled out."""
+        """Highlighted name ids."""
         return self._highlight
 
     def set_highlight(self, names: Iterable[int]) -> None:
-        """Single out all events with these name ids; nothing singles out none."""
+        """Highlight all events with these name ids; an empty list ends it."""
         value = frozenset(int(name) for name in names)
         if value != self._highlight:
             self._highlight = value
@@ -334,7 +332,7 @@ class TimelineState(EvidenceState):
     # -- layout -------------------------------------------------------------------------------------------
 
     def hide(self, keys: Iterable[str]) -> None:
-        """Hide exactly these rows; can be undone, which `set_hidden` cannot."""
+        """Hide exactly these rows; unlike `set_hidden`, this can be undone."""
         before = self.hidden
         self.set_hidden(keys)
         if self.hidden != before:
@@ -342,11 +340,11 @@ class TimelineState(EvidenceState):
 
     @property
     def origin_ns(self) -> int:
-        """The time that the ruler counts from: the start of the capture or a mark."""
+        """The time at the ruler's zero: the start of the capture, or one the user chose."""
         return self._origin_ns
 
     def set_origin(self, time_ns: int | None) -> None:
-        """Count from this time; None counts from the start of the capture."""
+        """Set the ruler's zero; None means the start of the capture."""
         value = self.home_ns if time_ns is None else int(time_ns)
         if value != self._origin_ns:
             self._origin_ns = value
@@ -354,7 +352,7 @@ class TimelineState(EvidenceState):
 
     @property
     def is_origin_moved(self) -> bool:
-        """Whether times count from somewhere else than the start of the capture."""
+        """Whether the ruler's zero differs from the start of the capture."""
         return self._origin_ns != self.home_ns
 
     @property
@@ -363,7 +361,7 @@ class TimelineState(EvidenceState):
         return self._arrows
 
     def set_arrows(self, mode: str) -> None:
-        """Draw links of the selection, all in view, or none. Raises ValueError for another word."""
+        """Draw links of the selection, all in view, or none. Raises ValueError for another mode."""
         if mode not in {"selection", "all", "off"}:
             raise ValueError(f"arrows are drawn for 'selection', 'all' or 'off', not {mode!r}")
         if mode != self._arrows:
@@ -371,9 +369,7 @@ class TimelineState(EvidenceState):
             self.arrows_changed.emit(mode)
 
     def clear(self) -> None:
-        """Let go of what is in hand: the finding, the range, the row, the event, what is singled out, the filter, in
-        this order.
-        """
+        """Clear one thing: the finding, else the range, the row, the event, the highlight, the filter."""
         if self._lit is not None:
             self.set_lit(None)
         elif self._range_selection is not None:

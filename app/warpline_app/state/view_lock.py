@@ -1,4 +1,4 @@
-"""Two timelines that move as one: which moment of one stands under which of the other."""
+"""Keeps two timelines aligned: which time of one corresponds to which time of the other."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from warpline_app.state.timeline_state import Range, TimelineState
 
 
 class LockMode(StrEnum):
-    """By what two timelines are aligned."""
+    """How two timelines are aligned."""
 
     STEP = "step"
-    """the step in the middle of the view begins at the same place in both"""
+    """the step in the middle of the view starts at the same position in both"""
     MARK = "mark"
-    """the first mark of each, or the first that have the same text, stand under each other"""
+    """the first marks with the same text, else the first marks, are at the same position"""
     START = "start"
-    """both begin at the same place"""
+    """both captures start at the same position"""
     FREE = "free"
-    """each moves alone"""
+    """each scrolls independently"""
 
 
 class ViewLock(QObject):
-    """Keeps zoom, place and selected range of two states together; one nanosecond is as wide in both.
+    """Keeps view and selected range of two states aligned, at the same scale.
 
-    ``starts_a`` and ``starts_b`` are where steps that belong together begin, capture ns, ascending.
+    ``starts_a`` and ``starts_b`` are the starts of matching steps, capture ns, ascending.
     """
 
     mode_changed = Signal(object)
@@ -59,11 +59,11 @@ class ViewLock(QObject):
 
     @property
     def mode(self) -> LockMode:
-        """By what they are aligned."""
+        """The alignment mode."""
         return self._mode
 
     def set_mode(self, mode: LockMode) -> None:
-        """Align by something else; the second timeline moves to where the first is."""
+        """Change the alignment; the second timeline moves to match the first."""
         if mode is not self._mode:
             self._mode = mode
             self._pair = None
@@ -72,28 +72,28 @@ class ViewLock(QObject):
             self.mode_changed.emit(mode)
 
     def can(self, mode: LockMode) -> bool:
-        """Whether there is what this mode needs: steps, marks."""
+        """Whether this mode is possible: steps or marks exist in both."""
         if mode is LockMode.STEP:
             return bool(self._starts[0])
         return mode is not LockMode.MARK or bool(self.a.marks and self.b.marks)
 
     def show_pair(self, a: Range, b: Range, *, margin: float = 0.04) -> None:
-        """Show a stretch of each, beginning at the same place, until the view has left them."""
+        """Show a range of each, starting at the same position, until the view leaves them."""
         length = max(a[1] - a[0], b[1] - b[0], 1)
-        air = int(length * margin) + 1
+        margin_ns = int(length * margin) + 1
         self._pair = (a, b)
         self._moving = True
         self._widen()
-        self.a.set_view(a[0] - air, a[0] + length + air)
-        self.b.set_view(b[0] - air, b[0] + length + air)
+        self.a.set_view(a[0] - margin_ns, a[0] + length + margin_ns)
+        self.b.set_view(b[0] - margin_ns, b[0] + length + margin_ns)
         self._moving = False
 
     def counterpart(self, side: int, time_ns: int) -> int:
-        """The moment of the other side that stands under one of this side (0: a, 1: b)."""
+        """The time of the other side that corresponds to a time of this side (0: a, 1: b)."""
         return time_ns + self._offset(side, time_ns)
 
     def _offset(self, side: int, time_ns: int) -> int:
-        """What is added to times of a side around a moment to come to the other."""
+        """What to add to a side's times around ``time_ns`` to get the other side's."""
         if self._pair is not None:
             here, there = self._pair[side], self._pair[1 - side]
             length = max(here[1] - here[0], there[1] - there[0])
@@ -101,8 +101,8 @@ class ViewLock(QObject):
                 return there[0] - here[0]
         starts, others = self._starts[side], self._starts[1 - side]
         if self._mode is LockMode.STEP and starts:
-            place = max(bisect_right(starts, time_ns) - 1, 0)
-            return others[place] - starts[place]
+            index = max(bisect_right(starts, time_ns) - 1, 0)
+            return others[index] - starts[index]
         if self._mode is LockMode.MARK:
             marks = self._marks()
             if marks is not None:
@@ -110,7 +110,7 @@ class ViewLock(QObject):
         return self._own[1 - side][0] - self._own[side][0]
 
     def _marks(self) -> Range | None:
-        """The two marks that stand under each other."""
+        """The times of the two marks to align, or None."""
         texts = {mark.text: mark.time_ns for mark in reversed(self.b.marks) if mark.text}
         same = next((mark for mark in self.a.marks if mark.text in texts), None)
         if same is not None:
@@ -120,7 +120,7 @@ class ViewLock(QObject):
         return None
 
     def _widen(self) -> None:
-        """Let each view go as far as the other's capture goes, so that both are as long at every zoom."""
+        """Extend each view's limits to cover the other capture, so that both have the same length at every zoom."""
         for side, state in enumerate((self.a, self.b)):
             own, other = self._own[side], self._own[1 - side]
             if self._mode is LockMode.FREE:
@@ -133,7 +133,7 @@ class ViewLock(QObject):
             start = min(own[0], low)
             state.set_span(start, start + length)
         if self._mode is not LockMode.FREE:
-            # The same length on both, whatever each could do alone.
+            # Both get the same length.
             longest = max(state.span[1] - state.span[0] for state in (self.a, self.b))
             for state in (self.a, self.b):
                 state.set_span(state.span[0], state.span[0] + longest)
@@ -143,7 +143,7 @@ class ViewLock(QObject):
         self._follow_range(0)
 
     def _follow(self, side: int) -> None:
-        """Move the other side to where this one went."""
+        """Move the other side to match this one."""
         if self._moving or self._mode is LockMode.FREE:
             return
         leader, follower = (self.a, self.b) if side == 0 else (self.b, self.a)

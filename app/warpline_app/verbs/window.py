@@ -6,16 +6,7 @@ from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 from warpline_app.look.appearance import appearance
 from warpline_app.open.alignment import movable_clocks
-from warpline_app.remembered.settings import ThemeChoice
-
-_THEMES: tuple[tuple[ThemeChoice, str], ...] = (
-    ("system", "System"),
-    ("light", "Light"),
-    ("dark", "Dark"),
-    ("contrast", "High contrast, dark"),
-    ("contrast-light", "High contrast, light"),
-)
-
+from warpline_app.remembered.settings import THEMES, ThemeChoice
 
 _TABS = Need(lambda context: len(context.workspace.items) > 1, "No other tab is open")
 
@@ -132,7 +123,7 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         group="appearance",
         hint="A strip that explains the colours of thread states; click a state to list its events",
     ),
-    *(_theme_command(name, title) for name, title in _THEMES),
+    *(_theme_command(name, title) for name, title in THEMES),
     WindowCommand("view.preferences", "Preferences…", "View", _preferences, ("Ctrl+,",), group="preferences"),
     WindowCommand(
         "navigate.search",

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from warpline.i18n import tr
 from warpline_app.open.document import Document
 from warpline_app.open.messages import UserMessage
-from warpline_app.open.opening_words import words_of
+from warpline_app.open.notices import opening_notices
 from warpline_app.open.workspace import Workspace
 
 
@@ -40,7 +40,7 @@ class OpeningNotices(QObject):
                 words.details,
                 ((tr("Show Output"), show_output),) if words.has_output else (),
             )
-            for words in words_of(document.capture, document.title, document.console_text)
+            for words in opening_notices(document.capture, document.title, document.console_text)
         ]
 
     def _take_back(self, document: Document) -> None:

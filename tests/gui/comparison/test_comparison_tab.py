@@ -20,7 +20,7 @@ from warpline_app.comparison.page import ComparisonPage
 from warpline_app.comparison.picture import SIZE
 from warpline_app.dialogs.compare_with import CompareWithDialog
 from warpline_app.dialogs.share_comparison import write_comparison
-from warpline_app.open.comparing import ComparedPair, told_apart
+from warpline_app.open.comparing import ComparedPair, distinct_names
 from warpline_app.state.view_lock import LockMode
 from warpline_app.window.main_window import MainWindow
 
@@ -51,7 +51,7 @@ def settle(qtbot: QtBot, page: ComparisonPage) -> None:
 
 
 def test_what_is_compared_is_shown_beginning_at_the_same_place(page: ComparisonPage) -> None:
-    found = page.pair.found
+    found = page.pair.comparison
     assert (found.a.total_ns, found.b.total_ns) == (801 * US, 401 * US)
     a, b = (view.state.view for view in page.views)
     assert a[1] - a[0] == b[1] - b[0]
@@ -124,7 +124,7 @@ def test_a_bar_leads_both_timelines_to_its_part(qtbot: QtBot, page: ComparisonPa
     assert waterfall.chosen is not None
     assert waterfall.chosen.difference_ns == -400 * US
     assert any("_next_data" in name for name in waterfall.row_names)
-    for view, side in zip(page.views, (page.pair.found.a, page.pair.found.b), strict=True):
+    for view, side in zip(page.views, (page.pair.comparison.a, page.pair.comparison.b), strict=True):
         stretch = side.largest_stretch("loader")
         assert stretch is not None
         assert view.state.view[0] <= stretch[0] < stretch[1] <= view.state.view[1]
@@ -192,9 +192,9 @@ def test_the_dialog_compares_with_another_tab_in_either_order(
 
 def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
     a, b = Path("/runs/rank0/out/trace.json"), Path("/runs/rank1/out/trace.json")
-    assert told_apart(a, b) == ("rank0", "rank1")
-    assert told_apart(a, a.with_name("other.json")) == ("trace.json", "other.json")
-    assert told_apart(a, a) == ("trace.json", "trace.json")
+    assert distinct_names(a, b) == ("rank0", "rank1")
+    assert distinct_names(a, a.with_name("other.json")) == ("trace.json", "other.json")
+    assert distinct_names(a, a) == ("trace.json", "trace.json")
 
 
 def test_what_cannot_be_compared_is_told_and_leaves_no_tab(

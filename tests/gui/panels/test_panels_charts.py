@@ -292,7 +292,7 @@ def test_a_chart_that_was_saved_is_told_with_the_way_to_it(
 ) -> None:
     chart = panel_of(qtbot, window, "counters", CountersPanel).chart
     messages = window.workspace.messages
-    for path, words in ((tmp_path / "a.png", "is written"), (tmp_path / "none" / "a.svg", "No such file")):
+    for path, words in ((tmp_path / "a.png", "Wrote"), (tmp_path / "none" / "a.svg", "No such file")):
         chart.choose_export()
         dialog = chart.findChild(QFileDialog)
         assert dialog is not None

@@ -251,7 +251,7 @@ def test_converted_files_have_a_limit_and_can_be_cleared(
     assert ConversionCache().max_bytes == 5 << 30
     qtbot.mouseClick(dialog.clear_button, Qt.MouseButton.LeftButton)
     assert cache.size_bytes() == 0
-    assert dialog.cache_note.text() == "nothing is stored now"
+    assert dialog.cache_note.text() == "empty"
     assert not dialog.clear_button.isEnabled()
     assert window.tabs.current_page is not None, "what is open stays open"
 

@@ -172,7 +172,7 @@ def test_a_picture_of_a_range_that_is_typed_has_four_times_the_pixels_at_twice_t
     assert dialog.ranges.from_to.isChecked(), "who types a time means it"
     type_into(qtbot, dialog.ranges.last, "24 ms")
     qtbot.waitUntil(lambda: not dialog.start_button.isEnabled())
-    assert dialog.preview.text() == "The range ends before it begins"
+    assert dialog.preview.text() == "The range ends before it starts"
     qtbot.keyClick(dialog.ranges.last, Qt.Key.Key_Return)
     assert dialog.isVisible()
     assert not dialog.path.exists()

@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from warpline_app.open.written import tell_written
+from warpline_app.open.written_files import show_written
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.window import message_bars
 from warpline_app.window.capture_page import CapturePage
@@ -133,12 +133,12 @@ def test_what_was_written_can_be_opened_or_found(
     with qtbot.waitSignal(window.workspace.messages.rowsInserted):
         panel.table.export(tmp_path / "events.csv")
     (bar,) = seen(window)
-    assert bar.text == f"{tmp_path / 'events.csv'} is written"
+    assert bar.text == f"Wrote {tmp_path / 'events.csv'}"
     qtbot.mouseClick(button(bar, "Show in Folder"), LEFT)
     assert opened == [QUrl.fromLocalFile(str(tmp_path))]
     assert not window.message_bars.isVisible(), "it has done what it was there for"
     chosen: list[Path] = []
-    tell_written(window.workspace.messages, tmp_path / "part.h5", open_it=chosen.append)
+    show_written(window.workspace.messages, tmp_path / "part.h5", open_it=chosen.append)
     qtbot.mouseClick(button(seen(window)[0], "Open"), LEFT)
     assert chosen == [tmp_path / "part.h5"]
 

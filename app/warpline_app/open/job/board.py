@@ -1,4 +1,4 @@
-"""What a job's tab shows: which quantity, in which order, which cell a person is at and which are chosen."""
+"""State of a job's tab: quantity, row order, current and selected cells."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ if TYPE_CHECKING:
 _SETTINGS = "job/view"
 _FIRST = ("duration_ns",)
 Cell = tuple[int, int]
-"""A row of the `JobMap` and a step's place in it."""
+"""A row of the `JobMap` and a column of steps."""
 
 
 @frozen
 class Chosen:
-    """Rows, and the stretch of steps ``first`` to ``last`` (both in it); no rows: nothing is chosen."""
+    """Selected rows, and the steps from ``first`` to ``last`` (inclusive); without rows nothing is selected."""
 
     rows: frozenset[int] = frozenset()
     first: int = 0
     last: int = -1
 
     def holds(self, cell: Cell) -> bool:
-        """Whether a cell is in it."""
+        """Whether a cell is selected."""
         return cell[0] in self.rows and self.first <= cell[1] <= self.last
 
 
 class JobBoard(QObject):
-    """One job in a tab, with one signal per field; a setter that changes nothing emits nothing."""
+    """The state of a job's tab, with one signal per field. A setter that changes nothing emits nothing."""
 
     column_changed = Signal(str)
     order_changed = Signal(object)
     """a RowOrder"""
     current_changed = Signal(object)
-    """the Cell keys act on, or None"""
+    """the Cell that keys act on, or None"""
     hover_changed = Signal(object)
     """the Cell under the pointer, or None"""
     chosen_changed = Signal(object)
     """a `Chosen`"""
     range_changed = Signal(bool)
-    """whether colours go from the least to the largest value"""
+    """whether colours span all values, outliers included"""
 
     def __init__(
         self, job: TrainingJob, paths: Iterable[Path], settings: Settings, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        # Needs numpy, which the window does not wait for.
+        # Imports numpy, which is not needed at window start.
         from warpline_app.open.job.job_map import JobMap
 
         self.map: JobMap = JobMap(job)
         self.paths = tuple(paths)
         self._settings = settings
-        kept = settings.record_of(_SETTINGS)
-        self._column = self.map.first_column((str(kept.get("column", "")), *_FIRST))
-        self._by = next((one for one in RowOrder if one == kept.get("order")), RowOrder.RANK)
-        self._is_full_range = bool(kept.get("full_range", False))
+        saved = settings.record_of(_SETTINGS)
+        self._column = self.map.first_column((str(saved.get("column", "")), *_FIRST))
+        self._by = next((order for order in RowOrder if order == saved.get("order")), RowOrder.RANK)
+        self._is_full_range = bool(saved.get("full_range", False))
         self._order: Int64Array = self.map.order(self._by, self._column)
         self._places: dict[int, int] = {}
         self._current: Cell | None = None
@@ -73,12 +73,12 @@ class JobBoard(QObject):
 
     @property
     def job(self) -> TrainingJob:
-        """What was computed."""
+        """The computed job."""
         return self.map.job
 
     @property
     def title(self) -> str:
-        """What the tab says."""
+        """The tab's title."""
         first = self.paths[0]
         if len(self.paths) == 1:
             return first.name
@@ -86,11 +86,11 @@ class JobBoard(QObject):
             "{name} and {count} file", "{name} and {count} files", len(self.paths) - 1, name=first.name
         )
 
-    # -- what is shown
+    # -- view
 
     @property
     def column(self) -> str:
-        """The name of the quantity the cells are coloured by; empty where no rank has steps."""
+        """The name of the quantity that colours the cells; empty when no rank has steps."""
         return self._column
 
     def set_column(self, name: str) -> None:
@@ -106,22 +106,22 @@ class JobBoard(QObject):
 
     @property
     def order_by(self) -> RowOrder:
-        """By what rows are sorted."""
+        """The sort order of the rows."""
         return self._by
 
     @property
     def order(self) -> Int64Array:
-        """The rows as they stand from the top, int64 (rows)."""
+        """The rows from the top, int64 (rows)."""
         return self._order
 
     def place_of(self, row: int) -> int:
-        """Which row from the top it is."""
+        """The position of a row, counted from the top."""
         if not self._places:
             self._places = {each: place for place, each in enumerate(self._order.tolist())}
         return self._places[row]
 
     def set_order(self, by: RowOrder) -> None:
-        """Sort the rows otherwise."""
+        """Sort the rows by rank, host or value."""
         if by is not self._by:
             self._by = by
             self._order = self.map.order(by, self._column)
@@ -131,11 +131,11 @@ class JobBoard(QObject):
 
     @property
     def is_full_range(self) -> bool:
-        """Whether colours go from the least to the largest value, and not over what most values lie in."""
+        """Whether colours span all values; otherwise they span the range of most values."""
         return self._is_full_range
 
     def set_full_range(self, is_full: bool) -> None:
-        """Let outliers stretch the colours, or not."""
+        """Let colours span all values, or only the range of most values."""
         if is_full != self._is_full_range:
             self._is_full_range = is_full
             self._keep("full_range", is_full)
@@ -144,15 +144,15 @@ class JobBoard(QObject):
     def _keep(self, key: str, value: object) -> None:
         self._settings.set_record(_SETTINGS, self._settings.record_of(_SETTINGS) | {key: value})
 
-    # -- where a person is
+    # -- current and selected cells
 
     @property
     def current(self) -> Cell | None:
-        """The cell that keys act on, and that the tables follow."""
+        """The cell that keys act on and the tables follow."""
         return self._current
 
     def set_current(self, cell: Cell | None) -> None:
-        """Go to a cell."""
+        """Make a cell the current one."""
         if cell != self._current:
             self._current = cell
             self.current_changed.emit(cell)
@@ -163,30 +163,30 @@ class JobBoard(QObject):
         return self._hover
 
     def set_hover(self, cell: Cell | None) -> None:
-        """The pointer is over another cell."""
+        """Set the cell under the pointer."""
         if cell != self._hover:
             self._hover = cell
             self.hover_changed.emit(cell)
 
     @property
     def chosen(self) -> Chosen:
-        """What is selected, to be opened together."""
+        """The selected rows and steps."""
         return self._chosen
 
     def choose(self, chosen: Chosen) -> None:
-        """Select these rows and steps; an empty `Chosen` selects nothing."""
+        """Select rows and steps; an empty `Chosen` selects nothing."""
         if chosen != self._chosen:
             self._chosen = chosen
             self.chosen_changed.emit(chosen)
 
-    def choose_between(self, one: Cell, other: Cell) -> None:
-        """Select the rectangle between two cells, as rows stand now."""
-        top, bottom = sorted((self.place_of(one[0]), self.place_of(other[0])))
-        first, last = sorted((one[1], other[1]))
+    def choose_between(self, corner: Cell, opposite: Cell) -> None:
+        """Select the rectangle between two cells, in the current row order."""
+        top, bottom = sorted((self.place_of(corner[0]), self.place_of(opposite[0])))
+        first, last = sorted((corner[1], opposite[1]))
         self.choose(Chosen(frozenset(self._order[top : bottom + 1].tolist()), first, last))
 
     def toggle(self, cell: Cell) -> None:
-        """Add the row of a cell to what is selected, or take it out; its step comes in."""
+        """Add a cell's row to the selection and extend the steps to it, or remove the row."""
         chosen = self._chosen
         if chosen.holds(cell):
             rows = chosen.rows - {cell[0]}
@@ -198,12 +198,12 @@ class JobBoard(QObject):
             self.choose(Chosen(chosen.rows | {cell[0]}, first, last))
 
     def ranks_chosen(self) -> tuple[JobRank, ...]:
-        """The ranks that are selected, as rows stand; else that of the current cell."""
+        """The selected ranks from the top; without a selection, the rank of the current cell."""
         rows = self._chosen.rows or ({self._current[0]} if self._current is not None else set())
         return tuple(self.map.ranks[row] for row in self._order.tolist() if row in rows)
 
     def steps_chosen(self) -> tuple[int, int] | None:
-        """Places of the first and the last step that are selected, else the current one twice."""
+        """The first and last selected step columns; without a selection, the current one twice."""
         if self._chosen.rows:
             return self._chosen.first, self._chosen.last
         return None if self._current is None else (self._current[1], self._current[1])

@@ -1,4 +1,4 @@
-"""A job as a map of ranks and steps: which rows it has, in which order, and what stands in its cells."""
+"""A job as a map of ranks and steps: its rows, their order, and the values of its cells."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 _KEPT = 3
-"""Columns whose cells are kept: going back to one costs nothing."""
+"""Number of columns whose cells are cached."""
 
 
 class JobMap:
-    """The cells of a job: a row for each rank (also those that have none to show), a column for each step.
+    """The cells of a job: a row for each rank, a column for each step, both counted from 0.
 
-    Ranks without a file have no rows where they would be the most: two files of a job of 128 ranks are looked at for
-    these two. ``without_rows`` tells how many that are. Rows are counted as the job counts its ranks, steps as
-    `StepMatrix.steps` does; both from 0.
+    Ranks without a file get no row if they are the majority: opening two files of a job of 128 ranks shows just those
+    two. ``without_rows`` is their number.
     """
 
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
-        present = tuple(one for one in job.ranks if one.path is not None)
+        present = tuple(rank for rank in job.ranks if rank.path is not None)
         self.without_rows = 0 if len(job.ranks) <= 2 * len(present) else len(job.ranks) - len(present)
         self.ranks: tuple[JobRank, ...] = present if self.without_rows else job.ranks
         self.steps: Int64Array = job.steps.steps
         self.columns: tuple[Column, ...] = tuple(job.steps.columns)
-        numbers = np.array([one.rank for one in self.ranks], np.int64)
+        numbers = np.array([rank.rank for rank in self.ranks], np.int64)
         self._row_of = {number: row for row, number in enumerate(numbers.tolist())}
         self._rows_with_steps = np.searchsorted(numbers, job.steps.ranks)
         self._cells: dict[str, Float32Array] = {}
@@ -44,34 +43,34 @@ class JobMap:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and steps there are."""
+        """The number of rows and steps."""
         return len(self.ranks), len(self.steps)
 
     @property
     def has_hosts(self) -> bool:
-        """Whether any rank tells its host."""
-        return any(one.host for one in self.ranks)
+        """Whether any rank recorded its host."""
+        return any(rank.host for rank in self.ranks)
 
     def row_of(self, rank: int) -> int | None:
-        """The row of a rank; None when the job has no such rank."""
+        """The row of a rank; None when the job does not have it."""
         return self._row_of.get(rank)
 
     def place_of(self, step: int) -> int | None:
-        """The column of a step's number; None when no rank has it."""
+        """The column of a step number; None when no rank has it."""
         place = int(np.searchsorted(self.steps, step))
         return place if place < len(self.steps) and self.steps[place] == step else None
 
     def column(self, name: str) -> Column | None:
-        """The column of that name; None when the job has none."""
+        """The column with that name; None when the job has none."""
         return next((column for column in self.columns if column.name == name), None)
 
     def has_steps(self, row: int) -> bool:
-        """Whether the rank of a row has any step."""
+        """Whether the rank of a row has any steps."""
         place = int(np.searchsorted(self._rows_with_steps, row))
         return place < len(self._rows_with_steps) and bool(self._rows_with_steps[place] == row)
 
     def cells(self, name: str) -> Float32Array:
-        """A quantity as float32 (rows, steps), NaN where nothing was recorded. Raises KeyError for another name."""
+        """A quantity as float32 (rows, steps), NaN where not recorded. Raises KeyError for an unknown name."""
         known = self._cells.pop(name, None)
         if known is None:
             known = np.full(self.shape, np.nan, np.float32)
@@ -82,9 +81,9 @@ class JobMap:
         return known
 
     def value(self, name: str, row: int, step: int) -> float | None:
-        """One cell, None where nothing was recorded. Raises KeyError for another name."""
-        found = float(self.cells(name)[row, step])
-        return None if np.isnan(found) else found
+        """The value of a cell, None where not recorded. Raises KeyError for an unknown name."""
+        cell = float(self.cells(name)[row, step])
+        return None if np.isnan(cell) else cell
 
     def step_median(self, name: str, step: int) -> float | None:
         """The median of a quantity over the ranks in a step, None where no rank has it."""
@@ -110,7 +109,7 @@ class JobMap:
         """
         rows = np.arange(len(self.ranks))
         if by is RowOrder.HOST:
-            hosts = [one.host for one in self.ranks]
+            hosts = [rank.host for rank in self.ranks]
             return np.array(
                 sorted(rows.tolist(), key=lambda row: (not hosts[row], natural_key(hosts[row]), row))
             )
@@ -120,6 +119,6 @@ class JobMap:
         return rows
 
     def first_column(self, wanted: Sequence[str]) -> str:
-        """The first of these names that the job has, else its first column; empty where it has none."""
+        """The first of these names that the job has, else its first column; empty when it has none."""
         names = [column.name for column in self.columns]
         return next((name for name in wanted if name in names), names[0] if names else "")

@@ -1,4 +1,4 @@
-"""A job on its way to being shown: its ranks are computed beside the window, and each tells when it is done."""
+"""Opens a job: its ranks are computed in the background, and each reports when it is done."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 _LEAST_RANKS = 2
 _SMALL_BYTES = 16 << 20
-"""Jobs whose files are together smaller are computed in a thread: processes take longer to start."""
+"""Smaller jobs are computed in a thread: starting processes would take longer."""
 
 
 class JobOpening(Opening):
-    """Folders and files whose ranks are put side by side. ``job`` succeeds with a `TrainingJob`, or with `Opened` where
-    a folder turned out to be no job (see `job_of_ranks`).
+    """Opens files and folders of ranks. ``job`` succeeds with a `TrainingJob`, or with `Opened` for a folder that is no
+    job.
     """
 
     ranks_found = Signal(object)
-    """numbers of the ranks that are going to be computed, a tuple"""
+    """the rank numbers to compute, a tuple"""
     rank_ready = Signal(object)
-    """a JobRank that is computed or has failed"""
+    """a JobRank that was computed or failed"""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ def job_of_ranks(
 ) -> Callable[[Progress, IsCancelled], TrainingJob | Opened]:
     """The work of a `JobOpening`.
 
-    A folder that somebody just opens (``is_surely_job`` False) is a job where two files in it tell their ranks; any
-    other is opened as the capture that its traces make together.
+    A folder opened as a file (``is_surely_job`` False) is a job if two of its files record their ranks. Any other
+    folder is opened as one capture made of its traces.
     """
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> TrainingJob | Opened:
@@ -73,8 +73,8 @@ def job_of_ranks(
                 raise
             except WarplineError:
                 files = None
-            told = [one for one in files.ranks if one.told_by != BY_ORDER] if files is not None else []
-            if len(told) < _LEAST_RANKS:
+            numbered = [rank for rank in files.ranks if rank.told_by != BY_ORDER] if files is not None else []
+            if len(numbered) < _LEAST_RANKS:
                 opened = open_path(opening.paths[0], progress, is_cancelled)
                 if prepare is not None:
                     prepare()
@@ -82,7 +82,7 @@ def job_of_ranks(
 
         class Watch(JobWatch):
             def found(self, files: JobFiles) -> None:
-                opening.ranks_found.emit(tuple(one.rank for one in files.ranks))
+                opening.ranks_found.emit(tuple(rank.rank for rank in files.ranks))
 
             def ready(self, one: JobRank) -> None:
                 opening.rank_ready.emit(one)
@@ -102,17 +102,17 @@ def job_of_ranks(
 
 
 def _is_small(paths: Sequence[Path]) -> bool:
-    """Whether all files together are so small that no process is worth starting; asks no more than it must."""
+    """Whether the files together are too small to be worth starting processes; stops at the limit."""
     size = 0
     for path in paths:
         for inside in path.rglob("*") if path.is_dir() else (path,):
-            with contextlib.suppress(OSError):  # a link to nothing is no rank's file
+            with contextlib.suppress(OSError):  # a dangling link is not a rank's file
                 size += inside.stat().st_size
             if size > _SMALL_BYTES:
                 return False
     return True
 
 
-def _discard(found: TrainingJob | Opened) -> None:
-    if isinstance(found, Opened):
-        close_opened(found)
+def _discard(result: TrainingJob | Opened) -> None:
+    if isinstance(result, Opened):
+        close_opened(result)

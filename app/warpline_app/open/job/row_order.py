@@ -1,4 +1,4 @@
-"""By what the ranks of a job are sorted."""
+"""Sort orders of a job's ranks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RowOrder(StrEnum):
-    """By what the rows of the map are sorted."""
+    """The sort order of the map's rows."""
 
     RANK = "rank"
     HOST = "host"

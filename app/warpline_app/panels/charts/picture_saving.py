@@ -14,7 +14,7 @@ from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.open.messages import MessageList
-from warpline_app.open.written import tell_written
+from warpline_app.open.written_files import show_written
 
 _PNG_SCALE = 2
 
@@ -37,7 +37,7 @@ def _save_and_tell(path: Path, save: Callable[[Path], None], messages: MessageLi
     except OSError as error:
         messages.show(tr("the chart could not be saved: {error}", error=error))
     else:
-        tell_written(messages, path)
+        show_written(messages, path)
 
 
 def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPainter], None]) -> None:

@@ -25,7 +25,7 @@ from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.painting import contained
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageList
-from warpline_app.open.written import tell_written
+from warpline_app.open.written_files import show_written
 from warpline_app.panels.table.content import Items, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table.item_model import Index, TableModel
 from warpline_app.panels.table.painter import CellPainter
@@ -313,7 +313,7 @@ class PanelTable(QTableView):
         """Write all rows as they are shown, in the background."""
         columns, items = list(self.model_.columns), self.model_.items_shown()
         job = Job(lambda progress, cancelled: write_table(path, columns, items, progress, cancelled), self)
-        job.succeeded.connect(lambda _written: tell_written(self._messages, path))
+        job.succeeded.connect(lambda _written: show_written(self._messages, path))
         job.failed.connect(self._export_failed)
         return job.launch()
 

@@ -1,4 +1,4 @@
-"""Says that a file was written, with what helps next: to see it in its folder, or to open it."""
+"""Reports that a file was written, and offers to open it or its folder."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from warpline_app.open.messages import Actions, MessageList, UserMessage
 
 
 def show_in_folder(path: Path) -> None:
-    """Open the folder of a file in the desktop's file manager."""
+    """Open the file's folder in the desktop's file manager."""
     open_by_desktop(path.parent)
 
 
 def open_by_desktop(path: Path) -> None:
-    """Open a file in what the desktop opens such files with."""
+    """Open a file with the desktop's default application."""
     from PySide6.QtCore import QUrl
-    from PySide6.QtGui import QDesktopServices  # sessions are there without a display, too
+    from PySide6.QtGui import QDesktopServices  # this module is also used without a display
 
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 
-def tell_written(
+def show_written(
     messages: MessageList, path: Path, text: str = "", open_it: Callable[[Path], object] | None = None
 ) -> UserMessage:
-    """Tell it in passing. ``open_it`` opens the file; without it the desktop does."""
+    """Show that a file was written. ``open_it`` opens the file; without it the desktop does."""
     opening = open_it or open_by_desktop
     actions: Actions = (
         (tr("Open"), lambda: opening(path)),
-        (tr("Show in Folder"), lambda: show_in_folder(path)),
+        (tr("Show in folder"), lambda: show_in_folder(path)),
     )
-    return messages.show(text or tr("{path} is written", path=path), "info", actions=actions)
+    return messages.show(text or tr("Wrote {path}", path=path), "info", actions=actions)

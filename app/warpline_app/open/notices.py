@@ -1,4 +1,4 @@
-"""What is said of a capture as soon as it is open: that its program failed, that part of it is missing."""
+"""Notices about a capture shown when it opens: its program failed, or part of the data is missing."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 
 
 @frozen
-class OpeningWords:
-    """One sentence and perhaps details; ``has_output`` where what the program printed says more."""
+class OpeningNotice:
+    """A sentence with optional details; ``has_output`` when the program's output tells more."""
 
     text: str
     details: str = ""
     has_output: bool = False
 
 
-def words_of(capture: Capture, title: str, console_text: str = "") -> list[OpeningWords]:
-    """What a person must know of a capture before reading it; nothing of one that is whole and went well."""
-    return [*_of_the_end(capture, title, console_text), *_of_what_is_missing(capture, title)]
+def opening_notices(capture: Capture, title: str, console_text: str = "") -> list[OpeningNotice]:
+    """What the user must know before reading a capture; empty for a complete capture of a successful program."""
+    return [*_failure(capture, title, console_text), *_missing_data(capture, title)]
 
 
-def _of_the_end(capture: Capture, title: str, console_text: str) -> list[OpeningWords]:
+def _failure(capture: Capture, title: str, console_text: str) -> list[OpeningNotice]:
     end = capture.program_end
     failure = how_it_failed(end)
     if not failure:
         return []
-    words = last_words(end)
-    text = tr("{name}: the program {failure}", name=title, failure=failure) + (f": {words}" if words else "")
-    return [OpeningWords(text, has_output=bool(end.stderr_tail or console_text))]
+    error = last_words(end)
+    text = tr("{name}: the program {failure}", name=title, failure=failure) + (f": {error}" if error else "")
+    return [OpeningNotice(text, has_output=bool(end.stderr_tail or console_text))]
 
 
-def _of_what_is_missing(capture: Capture, title: str) -> list[OpeningWords]:
+def _missing_data(capture: Capture, title: str) -> list[OpeningNotice]:
     missing = [translated(str(text)) for text in capture.meta.get("incomplete", ())]
     missing += _losses(capture)
     if not missing:
         return []
-    left_out = [
+    skipped = [
         tr(
             "left out: {what}, {count:,}: {reason}",
             count=entry.count,
@@ -52,21 +52,23 @@ def _of_what_is_missing(capture: Capture, title: str) -> list[OpeningWords]:
         )
         for entry in capture.skipped
     ]
-    others = [translated(text) for text in capture.warnings]
-    details = dict.fromkeys([*missing, *left_out, *others])
-    return [OpeningWords(f"{title}: {'; '.join(missing)}", "\n".join(details) if len(details) > 1 else "")]
+    warnings = [translated(text) for text in capture.warnings]
+    details = dict.fromkeys([*missing, *skipped, *warnings])
+    return [OpeningNotice(f"{title}: {'; '.join(missing)}", "\n".join(details) if len(details) > 1 else "")]
 
 
 def _losses(capture: Capture) -> list[str]:
-    """Of each source that lost records, how many of all that is, and what they mean; nothing while all that was lost is
-    less than the least share and no source was lost as a whole: the status line and *About This Capture* tell that.
+    """The number of lost records by source, and what that means for the capture.
+
+    Empty for losses below `LEAST_SHARE` unless a source failed as a whole: the status line and *About this capture*
+    show those.
     """
     events = len(capture.events)
     losing = [source for source in capture.sources if source.lost]
     ratio = lost_ratio(sum(source.lost for source in losing), events)
     if ratio < LEAST_SHARE:
         losing = [source for source in losing if not source.enabled]
-    found = [
+    losses = [
         tr_n(
             "{source}: {count:,} record of {events:,} was lost ({share})",
             "{source}: {count:,} records of {events:,} were lost ({share})",
@@ -77,6 +79,6 @@ def _losses(capture: Capture) -> list[str]:
         )
         for source in losing
     ]
-    if found:
-        found[-1] += ", " + meaning_of(ratio)
-    return found
+    if losses:
+        losses[-1] += ", " + meaning_of(ratio)
+    return losses

@@ -56,7 +56,7 @@ wheel: setup ## build the wheel and the source distribution in dist/
 	@.venv/bin/python -m build --no-isolation
 
 format: setup ## format, and fix what the linter can fix
-	@.venv/bin/ruff check --fix --quiet; .venv/bin/ruff format
+	@.venv/bin/ruff check --fix --quiet; .venv/bin/ruff format; .venv/bin/clang-format -i $$(git ls-files '*.c' '*.h')
 
 native: setup ## compile the recording agent into the checkout
 	@.venv/bin/python scripts/build_native.py

@@ -32,6 +32,7 @@ check() { # name, command...
 
 check lint $bin/ruff check
 check format $bin/ruff format --check
+check "C format" $bin/clang-format --dry-run -Werror $(git ls-files '*.c' '*.h')
 check imports $bin/lint-imports --no-cache
 check house $bin/python scripts/house.py
 

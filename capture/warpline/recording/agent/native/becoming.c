@@ -155,9 +155,10 @@ static size_t arguments_behind(va_list list)
     va_end(list);                                                                                                   \
     char *arguments[count + 1];                                                                                     \
     va_start(list, first);                                                                                          \
-    arguments[0] = (char *)(first);                                                                                 \
-    for (size_t i = 1; i <= count; i++)                                                                             \
-        arguments[i] = va_arg(list, char *)
+    for (size_t i = 1; i <= count; i++) {                                                                           \
+        arguments[i] = va_arg(list, char *);                                                                        \
+    }                                                                                                               \
+    arguments[0] = (char *)(first)
 
 EXPORT int execl(const char *path, const char *first, ...)
 {

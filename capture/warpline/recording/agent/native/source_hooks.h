@@ -49,9 +49,12 @@ extern const struct source_hooks *const __stop_source_table[] __attribute__((vis
 
 /* Calls one hook of every source that has it. */
 #define CALL_SOURCES(hook, ...)                                                                                     \
-    FOR_EACH_SOURCE(source)                                                                                         \
-        if ((*source)->hook != NULL)                                                                                \
-            (*source)->hook(__VA_ARGS__)
+    do {                                                                                                            \
+        FOR_EACH_SOURCE(source) {                                                                                   \
+            if ((*source)->hook != NULL)                                                                            \
+                (*source)->hook(__VA_ARGS__);                                                                       \
+        }                                                                                                           \
+    } while (0)
 
 /* `python_stack` of the source that has it; 0 where there is none. */
 static inline uint32_t wl_python_stack(uint32_t *task)

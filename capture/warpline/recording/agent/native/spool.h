@@ -43,6 +43,7 @@ struct chunk_header {
 _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
 
 /* Every type of record: SLOT(NAME) for RECORD_NAME. */
+/* clang-format off */
 #define SLOTS(SLOT) \
     SLOT(CLOCK_PAIR) SLOT(SOURCE_STATE) SLOT(RECORDING_STATE) \
     SLOT(NVTX_DOMAIN) SLOT(NVTX_CATEGORY) SLOT(NVTX_RANGE) SLOT(NVTX_RANGE_ATTRIBUTES) SLOT(NVTX_START) \
@@ -63,6 +64,7 @@ enum slot {
 #undef SLOT
     SLOT_COUNT
 };
+/* clang-format on */
 
 struct cursor {
     uint8_t *position, *end;

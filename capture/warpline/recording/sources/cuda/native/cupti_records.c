@@ -20,8 +20,8 @@ static bool is_query(bool is_driver, uint32_t function)
     if (is_driver)
         return function == 304 /* cuCtxGetCurrent */ || function == 392 /* cuDevicePrimaryCtxGetState */ ||
                function == 626 || function == 677 /* cuGetProcAddress */ || function == 686 /* cuKernelGetAttribute */;
-    return function == 10 || function == 11 /* cudaGetLastError, cudaPeekAtLastError */ ||
-           function == 16 || function == 17 /* cudaSetDevice, cudaGetDevice */;
+    /* cudaGetLastError, cudaPeekAtLastError, cudaSetDevice, cudaGetDevice */
+    return function == 10 || function == 11 || function == 16 || function == 17;
 }
 
 /* A failed query is kept: it is the error someone looks for. */

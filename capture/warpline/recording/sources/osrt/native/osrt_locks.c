@@ -16,12 +16,14 @@ const void *osrt_gil;
 static __thread bool is_probing __attribute__((tls_model("initial-exec")));
 static _Atomic(const void *) probed;
 
+/* clang-format off */
 #define LOCKS(apply)                                                                                                \
     apply(pthread_mutex_lock) apply(pthread_mutex_trylock) apply(pthread_mutex_unlock)                              \
     apply(pthread_mutex_timedlock) apply(pthread_mutex_clocklock) apply(pthread_rwlock_rdlock)                      \
     apply(pthread_rwlock_wrlock) apply(pthread_rwlock_tryrdlock) apply(pthread_rwlock_trywrlock)                    \
     apply(pthread_rwlock_timedrdlock) apply(pthread_rwlock_timedwrlock) apply(pthread_rwlock_unlock)                \
     apply(pthread_barrier_wait) apply(pthread_join)
+/* clang-format on */
 /* The C library has these twice; without a version the loader may give the older one, of another layout. */
 #define CONDITIONS(apply)                                                                                           \
     apply(pthread_cond_wait) apply(pthread_cond_timedwait) apply(pthread_cond_signal) apply(pthread_cond_broadcast)

@@ -77,7 +77,9 @@ static void fill(void)
         }
         char name[256];
         struct activity_kernel *kernel = (void *)at;
-        snprintf(name, sizeof name, "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_%zu_%s",
+        snprintf(name, sizeof name,
+                 "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_%"
+                 "zu_%s",
                  i % 400, "padding as long as the names of templates usually are in frameworks");
         kernel->kind = ACTIVITY_CONCURRENT_KERNEL;
         kernel->name = strdup(name);

@@ -9,14 +9,16 @@
 static const long steps[] = {0, 3600, -3600, 86400 * 400L, -86400 * 400L, 3155760000L, -1700000000L, 7};
 static atomic_uint looks;
 
-int clock_gettime(clockid_t clock, struct timespec *now) {
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
     long result = syscall(SYS_clock_gettime, clock, now);
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
         now->tv_sec += steps[atomic_fetch_add(&looks, 1) % (sizeof steps / sizeof *steps)];
     return (int)result;
 }
 
-int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
     struct timespec exact;
     (void)zone;
     int result = clock_gettime(CLOCK_REALTIME, &exact);
@@ -25,9 +27,11 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone) {
     return result;
 }
 
-time_t time(time_t *now) {
+time_t time(time_t *now)
+{
     struct timespec exact;
     clock_gettime(CLOCK_REALTIME, &exact);
-    if (now != 0) *now = exact.tv_sec;
+    if (now != 0)
+        *now = exact.tv_sec;
     return exact.tv_sec;
 }

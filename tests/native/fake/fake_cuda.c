@@ -10,11 +10,11 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static void *cupti;
-#define CALL(name, type, ...)                                                                                          \
-    do {                                                                                                               \
-        __typeof__(type) function_ = cupti ? (type)dlsym(cupti, #name) : NULL;                                                     \
-        if (function_)                                                                                                 \
-            function_(__VA_ARGS__);                                                                                    \
+#define CALL(name, type, ...)                                                  \
+    do {                                                                       \
+        __typeof__(type) function_ = cupti ? (type)dlsym(cupti, #name) : NULL; \
+        if (function_)                                                         \
+            function_(__VA_ARGS__);                                            \
     } while (0)
 
 static uint32_t (*api_begin)(uint32_t, uint32_t, uint64_t *);
@@ -32,7 +32,7 @@ static void find_cupti(void)
 {
     cupti = cupti ? cupti : dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
     if (cupti && !api_begin) {
-        api_begin = (uint32_t(*)(uint32_t, uint32_t, uint64_t *))dlsym(cupti, "fake_api_begin");
+        api_begin = (uint32_t (*)(uint32_t, uint32_t, uint64_t *))dlsym(cupti, "fake_api_begin");
         api_end = (void (*)(uint32_t, uint32_t, uint32_t, uint64_t, int32_t))dlsym(cupti, "fake_api_end");
         kernel = (void (*)(const char *, uint32_t, uint64_t, uint32_t, uint32_t, uint64_t))dlsym(cupti, "fake_kernel");
     }
@@ -94,7 +94,8 @@ EXPORT void fakeCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t du
 {
     uint64_t start = 0;
     uint32_t correlation = begin(0, 41, &start);
-    CALL(fake_copy, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), kind, bytes, stream, duration_ns, correlation);
+    CALL(fake_copy, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), kind, bytes, stream, duration_ns,
+         correlation);
     end(0, 41, correlation, start, 0);
 }
 
@@ -102,7 +103,8 @@ EXPORT void fakeSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t du
 {
     uint64_t start = 0;
     uint32_t correlation = begin(0, 51, &start);
-    CALL(fake_set, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), value, bytes, stream, duration_ns, correlation);
+    CALL(fake_set, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), value, bytes, stream, duration_ns,
+         correlation);
     end(0, 51, correlation, start, 0);
 }
 
@@ -113,7 +115,8 @@ EXPORT void fakeGraph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t 
     uint32_t correlation = begin(0, 311, &start);
     int (*is_enabled)(uint32_t) = cupti ? (int (*)(uint32_t))dlsym(cupti, "fake_is_enabled") : NULL;
     if (is_enabled && is_enabled(51))
-        CALL(fake_graph, void (*)(uint32_t, uint32_t, uint64_t, uint32_t), graph, stream, duration_ns * nodes, correlation);
+        CALL(fake_graph, void (*)(uint32_t, uint32_t, uint64_t, uint32_t), graph, stream, duration_ns *nodes,
+             correlation);
     else
         for (uint32_t i = 0; i < nodes && kernel; i++)
             kernel("_Z4nodePf", stream, duration_ns, correlation, graph, 100 + i);
@@ -124,8 +127,8 @@ EXPORT void fakeSynchronize(uint32_t stream)
 {
     uint64_t start = 0;
     uint32_t correlation = begin(0, 131, &start);
-    uint64_t (*stream_end)(uint32_t) = cupti ? (uint64_t(*)(uint32_t))dlsym(cupti, "fake_stream_end") : NULL;
-    uint64_t (*device_now)(void) = cupti ? (uint64_t(*)(void))dlsym(cupti, "fake_device_now") : NULL;
+    uint64_t (*stream_end)(uint32_t) = cupti ? (uint64_t (*)(uint32_t))dlsym(cupti, "fake_stream_end") : NULL;
+    uint64_t (*device_now)(void) = cupti ? (uint64_t (*)(void))dlsym(cupti, "fake_device_now") : NULL;
     while (stream_end && device_now() < stream_end(stream))
         usleep(20);
     CALL(fake_synchronised, void (*)(uint32_t, uint32_t, uint64_t, uint32_t), 3, stream, start, correlation);
@@ -143,7 +146,8 @@ EXPORT void fakeAllocate(uint64_t address, uint64_t bytes, int is_release)
 {
     uint64_t start = 0;
     uint32_t correlation = begin(0, 20, &start);
-    CALL(fake_allocated, void (*)(uint32_t, uint64_t, uint64_t, uint32_t), is_release ? 2 : 1, address, bytes, correlation);
+    CALL(fake_allocated, void (*)(uint32_t, uint64_t, uint64_t, uint32_t), is_release ? 2 : 1, address, bytes,
+         correlation);
     end(0, 20, correlation, start, is_release ? 0 : 2);
 }
 
@@ -161,7 +165,8 @@ EXPORT void fakeOverhead(uint32_t kind)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    CALL(fake_overhead, void (*)(uint32_t, uint64_t), kind, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - 1000);
+    CALL(fake_overhead, void (*)(uint32_t, uint64_t), kind,
+         (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - 1000);
 }
 
 EXPORT void fakeProfiler(int is_start)

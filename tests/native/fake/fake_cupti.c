@@ -30,7 +30,7 @@ static const struct version {
     uint32_t api;
     uint16_t kernel, memcpy_, memset_, sync;
 } versions[] = {
-    {"12.1", 18, 208, 88, 88, 40},      {"12.9", 28, 208, 88, 88, 56},      {"13.0", 130000, 216, 96, 88, 56},
+    {"12.1", 18, 208, 88, 88, 40},     {"12.9", 28, 208, 88, 88, 56},       {"13.0", 130000, 216, 96, 88, 56},
     {"13.1", 130100, 224, 96, 88, 56}, {"13.3", 130300, 232, 112, 104, 56}, {"13.5", 130500, 248, 112, 104, 56},
 };
 
@@ -90,10 +90,7 @@ static uint64_t clock_ns(clockid_t id)
 }
 
 uint64_t host_now(void) { return on_timestamp ? on_timestamp() : clock_ns(CLOCK_REALTIME); }
-uint64_t device_now(void)
-{
-    return on_timestamp && !clock_is("device") ? on_timestamp() : clock_ns(CLOCK_REALTIME);
-}
+uint64_t device_now(void) { return on_timestamp && !clock_is("device") ? on_timestamp() : clock_ns(CLOCK_REALTIME); }
 
 uint32_t thread_id(void)
 {
@@ -108,8 +105,10 @@ static uint16_t size_of(uint32_t kind)
     switch (kind) {
     case 1: return version()->memcpy_;
     case 2: return version()->memset_;
-    case 3: case 10: return version()->kernel;
-    case 4: case 5: return 40;
+    case 3:
+    case 10: return version()->kernel;
+    case 4:
+    case 5: return 40;
     case 8: return 184;
     case 9: return 32;
     case 17: return 40;

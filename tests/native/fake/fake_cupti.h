@@ -8,10 +8,10 @@
 #define EXPORT __attribute__((visibility("default")))
 #define KINDS 64
 
-#define PUT(record, offset, type, value)                                                                               \
-    do {                                                                                                               \
-        type put_ = (type)(value);                                                                                     \
-        memcpy((record) + (offset), &put_, sizeof put_);                                                               \
+#define PUT(record, offset, type, value)                 \
+    do {                                                 \
+        type put_ = (type)(value);                       \
+        memcpy((record) + (offset), &put_, sizeof put_); \
     } while (0)
 
 #pragma GCC visibility push(hidden)

@@ -31,7 +31,10 @@ EXPORT int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char
     return module ? 0 : 400;
 }
 EXPORT int cuMemAlloc_v2(uintptr_t *memory, size_t size) { return *memory = (uintptr_t)malloc(size), 0; }
-EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags) { return *memory = malloc(size), (int)(flags * 0); }
+EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
+{
+    return *memory = malloc(size), (int)(flags * 0);
+}
 EXPORT int cuStreamCreate(uintptr_t *stream, unsigned flags) { return *stream = ++streams, (int)(flags * 0); }
 EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *context)
 {

@@ -14,15 +14,9 @@ static APART unsigned long inner(unsigned long value)
     return value;
 }
 
-static APART unsigned long middle(unsigned long value)
-{
-    return inner(value + 1) ^ 1;
-}
+static APART unsigned long middle(unsigned long value) { return inner(value + 1) ^ 1; }
 
-static APART unsigned long outer(unsigned long value)
-{
-    return middle(value * 3) + 1;
-}
+static APART unsigned long outer(unsigned long value) { return middle(value * 3) + 1; }
 
 static APART void doze(void)
 {

@@ -9,17 +9,28 @@
 #include "spool.h"
 
 static const uint32_t kinds[] = {
-    ACTIVITY_CONCURRENT_KERNEL, ACTIVITY_MEMCPY, ACTIVITY_MEMCPY2, ACTIVITY_MEMSET, ACTIVITY_RUNTIME, ACTIVITY_DRIVER,
-    ACTIVITY_SYNCHRONIZATION, ACTIVITY_OVERHEAD, ACTIVITY_EXTERNAL_CORRELATION, ACTIVITY_STREAM, ACTIVITY_CONTEXT,
-    ACTIVITY_DEVICE, ACTIVITY_GRAPH_TRACE, ACTIVITY_MEMORY2,
+    ACTIVITY_CONCURRENT_KERNEL,
+    ACTIVITY_MEMCPY,
+    ACTIVITY_MEMCPY2,
+    ACTIVITY_MEMSET,
+    ACTIVITY_RUNTIME,
+    ACTIVITY_DRIVER,
+    ACTIVITY_SYNCHRONIZATION,
+    ACTIVITY_OVERHEAD,
+    ACTIVITY_EXTERNAL_CORRELATION,
+    ACTIVITY_STREAM,
+    ACTIVITY_CONTEXT,
+    ACTIVITY_DEVICE,
+    ACTIVITY_GRAPH_TRACE,
+    ACTIVITY_MEMORY2,
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static const size_t least[KINDS] = {
-    sizeof(struct activity_kernel), sizeof(struct activity_memcpy) - 4, sizeof(struct activity_memcpy_peer) - 4,
-    sizeof(struct activity_memset) - 4, sizeof(struct activity_api), sizeof(struct activity_api), sizeof(struct activity_sync),
-    sizeof(struct activity_overhead), sizeof(struct activity_external) - 4, sizeof(struct activity_stream),
-    sizeof(struct activity_context), sizeof(struct activity_device), sizeof(struct activity_graph),
-    sizeof(struct activity_memory),
+    sizeof(struct activity_kernel),     sizeof(struct activity_memcpy) - 4, sizeof(struct activity_memcpy_peer) - 4,
+    sizeof(struct activity_memset) - 4, sizeof(struct activity_api),        sizeof(struct activity_api),
+    sizeof(struct activity_sync),       sizeof(struct activity_overhead),   sizeof(struct activity_external) - 4,
+    sizeof(struct activity_stream),     sizeof(struct activity_context),    sizeof(struct activity_device),
+    sizeof(struct activity_graph),      sizeof(struct activity_memory),
 };
 
 static size_t learn(uint32_t kind)
@@ -66,15 +77,9 @@ int main(int argc, char **argv)
             r->correlation = number;
             break;
         }
-        case ACTIVITY_MEMCPY:
-            ((struct activity_memcpy *)record)->correlation = number;
-            break;
-        case ACTIVITY_MEMCPY2:
-            ((struct activity_memcpy_peer *)record)->correlation = number;
-            break;
-        case ACTIVITY_MEMSET:
-            ((struct activity_memset *)record)->correlation = number;
-            break;
+        case ACTIVITY_MEMCPY: ((struct activity_memcpy *)record)->correlation = number; break;
+        case ACTIVITY_MEMCPY2: ((struct activity_memcpy_peer *)record)->correlation = number; break;
+        case ACTIVITY_MEMSET: ((struct activity_memset *)record)->correlation = number; break;
         case ACTIVITY_RUNTIME:
         case ACTIVITY_DRIVER: {
             struct activity_api *r = (void *)record;
@@ -82,20 +87,11 @@ int main(int argc, char **argv)
             r->correlation = number;
             break;
         }
-        case ACTIVITY_SYNCHRONIZATION:
-            ((struct activity_sync *)record)->correlation = number;
-            break;
-        case ACTIVITY_EXTERNAL_CORRELATION:
-            ((struct activity_external *)record)->correlation = number;
-            break;
-        case ACTIVITY_GRAPH_TRACE:
-            ((struct activity_graph *)record)->correlation = number;
-            break;
-        case ACTIVITY_MEMORY2:
-            ((struct activity_memory *)record)->correlation = number;
-            break;
-        default:
-            break;
+        case ACTIVITY_SYNCHRONIZATION: ((struct activity_sync *)record)->correlation = number; break;
+        case ACTIVITY_EXTERNAL_CORRELATION: ((struct activity_external *)record)->correlation = number; break;
+        case ACTIVITY_GRAPH_TRACE: ((struct activity_graph *)record)->correlation = number; break;
+        case ACTIVITY_MEMORY2: ((struct activity_memory *)record)->correlation = number; break;
+        default: break;
         }
         used += sizes[i];
     }

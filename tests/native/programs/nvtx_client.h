@@ -39,7 +39,14 @@ typedef struct {
 #define NVTX_VERSION 3
 #define NVTX_EVENT_ATTRIB_STRUCT_SIZE sizeof(nvtxEventAttributes_t)
 enum { NVTX_COLOR_ARGB = 1 };
-enum { NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 = 1, NVTX_PAYLOAD_TYPE_INT64, NVTX_PAYLOAD_TYPE_DOUBLE, NVTX_PAYLOAD_TYPE_UNSIGNED_INT32, NVTX_PAYLOAD_TYPE_INT32, NVTX_PAYLOAD_TYPE_FLOAT };
+enum {
+    NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 = 1,
+    NVTX_PAYLOAD_TYPE_INT64,
+    NVTX_PAYLOAD_TYPE_DOUBLE,
+    NVTX_PAYLOAD_TYPE_UNSIGNED_INT32,
+    NVTX_PAYLOAD_TYPE_INT32,
+    NVTX_PAYLOAD_TYPE_FLOAT
+};
 enum { NVTX_MESSAGE_TYPE_ASCII = 1, NVTX_MESSAGE_TYPE_UNICODE, NVTX_MESSAGE_TYPE_REGISTERED };
 
 #define UNUSED __attribute__((unused))
@@ -69,8 +76,8 @@ static void client_start(void)
     }
     const char *path = getenv("NVTX_INJECTION64_PATH");
     void *tool = path ? dlopen(path, RTLD_LAZY) : NULL;
-    int (*initialize)(const void *(*)(uint32_t)) =
-        tool ? (int (*)(const void *(*)(uint32_t)))dlsym(tool, "InitializeInjectionNvtx2") : NULL;
+    int (*initialize)(const void *(*)(
+        uint32_t)) = tool ? (int (*)(const void *(*)(uint32_t)))dlsym(tool, "InitializeInjectionNvtx2") : NULL;
     if (initialize)
         initialize(client_export);
 }
@@ -82,13 +89,13 @@ static client_function client_get(int is_core2, int id)
     return is_core2 ? client_core2[id] : client_core[id];
 }
 
-#define CLIENT(is_core2, id, result, none, name, parameters, arguments)                                                \
-    UNUSED static result name parameters                                                                               \
-    {                                                                                                                  \
-        client_function function = client_get(is_core2, id);                                                           \
-        if (!function)                                                                                                 \
-            return none;                                                                                               \
-        return ((result(*) parameters)function)arguments;                                                              \
+#define CLIENT(is_core2, id, result, none, name, parameters, arguments) \
+    UNUSED static result name parameters                                \
+    {                                                                   \
+        client_function function = client_get(is_core2, id);            \
+        if (!function)                                                  \
+            return none;                                                \
+        return ((result(*) parameters)function)arguments;               \
     }
 #define NOTHING
 CLIENT(0, 1, void, NOTHING, nvtxMarkEx, (const nvtxEventAttributes_t *e), (e))

@@ -10,7 +10,8 @@
 #define MOST_HOPS 16
 
 /* The last of [low, high) that begins at `time` or before, -1 where none does; looked for from `at` outwards. */
-static int64_t last_before(const int64_t *start, int64_t low, int64_t high, int64_t at, int64_t time) {
+static int64_t last_before(const int64_t *start, int64_t low, int64_t high, int64_t at, int64_t time)
+{
     if (low >= high || start[low] > time)
         return -1;
     int64_t step = 1;
@@ -40,7 +41,8 @@ static int64_t last_before(const int64_t *start, int64_t low, int64_t high, int6
 }
 
 static int64_t find(const int64_t *start, const int64_t *first, int64_t actors, int64_t *cursor, int64_t actor,
-                    int64_t time) {
+                    int64_t time)
+{
     if (actor < 0 || actor >= actors)
         return -1;
     const int64_t at = last_before(start, first[actor], first[actor + 1], cursor[actor], time);
@@ -51,7 +53,8 @@ static int64_t find(const int64_t *start, const int64_t *first, int64_t actors, 
 
 /* The segment of each actor that a moment lies in, -1 for none. */
 EXPORT void warpline_segments_at(int64_t n, const int32_t *actor, const int64_t *time, const int64_t *start,
-                                 const int64_t *first, int64_t actors, int64_t *cursor, int64_t *found) {
+                                 const int64_t *first, int64_t actors, int64_t *cursor, int64_t *found)
+{
     for (int64_t i = 0; i < n; i++)
         found[i] = find(start, first, actors, cursor, actor[i], time[i]);
 }
@@ -72,7 +75,8 @@ typedef struct {
     int64_t chain[MOST_HOPS];
 } Following;
 
-static void emit(Following *it, int64_t depth, int64_t begin, int64_t end, int is_cycle) {
+static void emit(Following *it, int64_t depth, int64_t begin, int64_t end, int is_cycle)
+{
     const int64_t place = it->count++;
     if (!it->room) { /* only counted */
         it->width = depth >= it->width ? depth + 1 : it->width;
@@ -88,7 +92,8 @@ static void emit(Following *it, int64_t depth, int64_t begin, int64_t end, int i
         it->path[column * it->room + place] = column <= depth ? (int32_t)it->chain[column] : -1;
 }
 
-static void follow(Following *it, int64_t depth, int64_t begin, int64_t end) {
+static void follow(Following *it, int64_t depth, int64_t begin, int64_t end)
+{
     const int64_t leaf = it->chain[depth];
     const int32_t by = it->by[leaf];
     if (by < 0 || it->cause[leaf] == it->unknown || depth + 1 >= it->hops) {
@@ -118,12 +123,29 @@ static void follow(Following *it, int64_t depth, int64_t begin, int64_t end) {
 /* The pieces of an actor's time in [begin, end), in order: how many; `width` becomes the length of the longest chain.
  * With a `room` of 0 they are only counted, otherwise written: `path` has `width` columns of `room` each. */
 EXPORT int64_t warpline_blame(const int64_t *start, const int64_t *stop, const int32_t *actor, const int32_t *by,
-                              const int8_t *cause, const int64_t *first, int64_t actors, int64_t *cursor,
-                              int64_t whose, int64_t begin, int64_t end, int64_t hops, int64_t unknown, int64_t room,
-                              int64_t *width, int64_t *begins, int64_t *ends, int32_t *path, int8_t *depth,
-                              uint8_t *is_cycle) {
-    Following it = {start, stop, first, actor, by, cause, actors, cursor, hops < MOST_HOPS ? hops : MOST_HOPS,
-                    (int8_t)unknown, room, 0, *width, begins, ends, path, depth, is_cycle, {0}};
+                              const int8_t *cause, const int64_t *first, int64_t actors, int64_t *cursor, int64_t whose,
+                              int64_t begin, int64_t end, int64_t hops, int64_t unknown, int64_t room, int64_t *width,
+                              int64_t *begins, int64_t *ends, int32_t *path, int8_t *depth, uint8_t *is_cycle)
+{
+    Following it = {start,
+                    stop,
+                    first,
+                    actor,
+                    by,
+                    cause,
+                    actors,
+                    cursor,
+                    hops < MOST_HOPS ? hops : MOST_HOPS,
+                    (int8_t)unknown,
+                    room,
+                    0,
+                    *width,
+                    begins,
+                    ends,
+                    path,
+                    depth,
+                    is_cycle,
+                    {0}};
     int64_t at = find(start, first, actors, cursor, whose, begin);
     for (; at >= 0 && at < first[whose + 1] && start[at] < end; at++) {
         it.chain[0] = at;

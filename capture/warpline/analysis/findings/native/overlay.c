@@ -11,7 +11,8 @@ typedef struct {
     int64_t *which, *start, *stop;
 } Laid;
 
-static void lay(Laid *to, int64_t which, int64_t start, int64_t stop) {
+static void lay(Laid *to, int64_t which, int64_t start, int64_t stop)
+{
     if (to->count < to->room) {
         to->which[to->count] = which;
         to->start[to->count] = start;
@@ -25,7 +26,8 @@ static void lay(Laid *to, int64_t which, int64_t start, int64_t stop) {
  * how many there are, of which those that have no room are only counted; n + 2 m is always enough. */
 EXPORT int64_t warpline_overlay(int64_t n, const int32_t *actor, const int64_t *start, const int64_t *stop, int64_t m,
                                 const int32_t *patch_actor, const int64_t *patch_start, const int64_t *patch_stop,
-                                int64_t room, int64_t *which, int64_t *begin, int64_t *end) {
+                                int64_t room, int64_t *which, int64_t *begin, int64_t *end)
+{
     Laid to = {room, 0, which, begin, end};
     int64_t next = 0, reach = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -16,20 +16,23 @@
  * one, outside [own, own_end), is none unless `keep` takes away of it. `keep` is the part of its length that each keeps,
  * or null for all; with `is_before` all of what it takes away is there still. `on` is the segment of somebody else that
  * ends a wait, or -1. */
-static float kept(int64_t i, const uint8_t *marks, const float *keep, int64_t own, int64_t own_end, int is_before) {
+static float kept(int64_t i, const uint8_t *marks, const float *keep, int64_t own, int64_t own_end, int is_before)
+{
     const float part = keep ? keep[i] : 1;
     if (part == 1 && (marks[i] & SILENT) && (i < own || i >= own_end))
         return 0;
     return is_before ? 1 : part;
 }
 
-static int64_t shortened(int64_t length, float part) {
+static int64_t shortened(int64_t length, float part)
+{
     return part == 1 ? length : (int64_t)((double)length * (double)part);
 }
 
 EXPORT void warpline_replay(int64_t n, const int32_t *order, const int64_t *start, const int64_t *stop,
                             const uint8_t *marks, const float *keep, int64_t own, int64_t own_end, int64_t is_before,
-                            const int32_t *on, int64_t origin, int64_t *end) {
+                            const int32_t *on, int64_t origin, int64_t *end)
+{
     for (int64_t at = 0; at < n; at++) {
         const int64_t i = order[at];
         const int64_t begin = marks[i] & FIRST ? origin : end[i - 1];
@@ -44,7 +47,8 @@ EXPORT void warpline_replay(int64_t n, const int32_t *order, const int64_t *star
             const float other = kept(j, marks, keep, own, own_end, (int)is_before);
             const int64_t reached = (marks[j] & FIRST ? origin : end[j - 1]) + shortened(stop[i] - start[j], other);
             if (reached > begin)
-                end[i] = marks[i] & SHORTER && reached - begin > stop[i] - start[i] ? begin + stop[i] - start[i] : reached;
+                end[i] = marks[i] & SHORTER && reached - begin > stop[i] - start[i] ? begin + stop[i] - start[i]
+                                                                                    : reached;
         }
     }
 }
@@ -53,11 +57,13 @@ typedef struct {
     int64_t stop, at, last;
 } Head;
 
-static int comes_first(const Head *one, const Head *other) {
+static int comes_first(const Head *one, const Head *other)
+{
     return one->stop < other->stop || (one->stop == other->stop && one->at < other->at);
 }
 
-static void sift(Head *heap, int64_t count, int64_t place) {
+static void sift(Head *heap, int64_t count, int64_t place)
+{
     const Head moved = heap[place];
     for (int64_t child; (child = 2 * place + 1) < count; place = child) {
         if (child + 1 < count && comes_first(&heap[child + 1], &heap[child]))
@@ -69,14 +75,13 @@ static void sift(Head *heap, int64_t count, int64_t place) {
     heap[place] = moved;
 }
 
-static int64_t end_of(int64_t at, const int64_t *stop, const int32_t *on) {
-    return stop[at] * 2 + (on[at] >= 0);
-}
+static int64_t end_of(int64_t at, const int64_t *stop, const int32_t *on) { return stop[at] * 2 + (on[at] >= 0); }
 
 /* Segments by their ends, those that wait for somebody behind the others that end then, else as they lie: those of each
  * actor [first[a], first[a + 1]) are in order already. `heap` has room for 24 bytes for each actor. */
 EXPORT void warpline_by_ends(const int64_t *stop, const int32_t *on, const int64_t *first, int64_t actors, Head *heap,
-                             int32_t *order) {
+                             int32_t *order)
+{
     int64_t count = 0, filled = 0;
     for (int64_t actor = 0; actor < actors; actor++)
         if (first[actor] < first[actor + 1])
@@ -96,7 +101,8 @@ EXPORT void warpline_by_ends(const int64_t *stop, const int32_t *on, const int64
 
 /* The path back from `stop`, in segment `at`, to `origin`: pieces (segment, start), latest first. Returns how many. */
 EXPORT int64_t warpline_walk(const int64_t *start, const int32_t *on, int64_t at, int64_t stop, int64_t origin,
-                             int64_t most_jumps, int64_t room, int64_t *segment, int64_t *begin) {
+                             int64_t most_jumps, int64_t room, int64_t *segment, int64_t *begin)
+{
     int64_t count = 0, jumps = most_jumps;
     while (stop > origin && count < room) {
         if (on[at] >= 0 && jumps > 0) {

@@ -11,15 +11,12 @@ typedef struct {
     int64_t count, total, low, high;
 } Sum;
 
-static int64_t bounded(int64_t value, int64_t farthest) {
-    return value < 0 ? 0 : value > farthest ? farthest : value;
-}
+static int64_t bounded(int64_t value, int64_t farthest) { return value < 0 ? 0 : value > farthest ? farthest : value; }
 
-static uint32_t below(uint32_t name, int64_t ids) {
-    return name < ids ? name : (uint32_t)(ids - 1);
-}
+static uint32_t below(uint32_t name, int64_t ids) { return name < ids ? name : (uint32_t)(ids - 1); }
 
-static void add_one(Sum *sum, int64_t value) {
+static void add_one(Sum *sum, int64_t value)
+{
     if (!sum->count || value < sum->low)
         sum->low = value;
     if (!sum->count || value > sum->high)
@@ -30,13 +27,15 @@ static void add_one(Sum *sum, int64_t value) {
 
 /* Adds `n` events to `sums` of all names. */
 EXPORT void warpline_add_rows(int64_t n, const uint32_t *name, const int64_t *duration, int64_t ids, int64_t farthest,
-                              Sum *sums) {
+                              Sum *sums)
+{
     for (int64_t i = 0; i < n; i++)
         add_one(&sums[below(name[i], ids)], bounded(duration[i], farthest));
 }
 
 /* Adds `n` sums, of the names in `name`, to those of all names. */
-EXPORT void warpline_add_sums(int64_t n, const uint32_t *name, const Sum *from, int64_t ids, Sum *sums) {
+EXPORT void warpline_add_sums(int64_t n, const uint32_t *name, const Sum *from, int64_t ids, Sum *sums)
+{
     for (int64_t i = 0; i < n; i++) {
         Sum *sum = &sums[below(name[i], ids)];
         if (!from[i].count)
@@ -53,7 +52,8 @@ EXPORT void warpline_add_sums(int64_t n, const uint32_t *name, const Sum *from, 
 /* The sums of one block: what `n` events have of each name, in the order in which names come. `sums` of all names is zero
  * before and after; the number of distinct names, of which there is room for `n`. */
 EXPORT int64_t warpline_block(int64_t n, const uint32_t *name, const int64_t *duration, int64_t ids, int64_t farthest,
-                              Sum *sums, uint32_t *names, Sum *found) {
+                              Sum *sums, uint32_t *names, Sum *found)
+{
     int64_t distinct = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint32_t id = below(name[i], ids);

@@ -4,7 +4,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Adds what another entry of the same thing holds. */
-static void join(Entry *to, const Entry *from, int64_t order) {
+static void join(Entry *to, const Entry *from, int64_t order)
+{
     if (!to->count || from->cpu_min < to->cpu_min)
         to->cpu_min = from->cpu_min;
     if (!to->count || from->cpu_max > to->cpu_max)
@@ -26,7 +27,8 @@ static void join(Entry *to, const Entry *from, int64_t order) {
 
 /* Adds entries to those of other threads; 0 without memory. With `place`, room for a number of each, they are a tree, whose
  * outer ones come first, and are told where they went. The kind is that of the first in `order`. */
-EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entries, int64_t *place, int64_t order) {
+EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entries, int64_t *place, int64_t order)
+{
     if (!to->room && !grow(to))
         return 0;
     for (int64_t i = 0; i < count; i++) {
@@ -42,6 +44,4 @@ EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entri
     return 1;
 }
 
-EXPORT void warpline_entries_free(Table *table) {
-    free(table->entries), free(table->slots);
-}
+EXPORT void warpline_entries_free(Table *table) { free(table->entries), free(table->slots); }

@@ -20,20 +20,24 @@ typedef struct {
     int64_t count, room;
 } Table;
 
-static uint64_t hash_of(int64_t a, int64_t b, int64_t c) {
-    uint64_t h = (uint64_t)a * 0x9E3779B97F4A7C15u ^ (uint64_t)b * 0xC2B2AE3D27D4EB4Fu ^ (uint64_t)c * 0x165667B19E3779F9u;
+static uint64_t hash_of(int64_t a, int64_t b, int64_t c)
+{
+    uint64_t h = (uint64_t)a * 0x9E3779B97F4A7C15u ^ (uint64_t)b * 0xC2B2AE3D27D4EB4Fu ^
+                 (uint64_t)c * 0x165667B19E3779F9u;
     h = (h ^ h >> 32) * 0xBF58476D1CE4E5B9u;
     return h ^ h >> 29;
 }
 
-static void put(Table *t, uint64_t hash, int64_t number) {
+static void put(Table *t, uint64_t hash, int64_t number)
+{
     uint64_t at = hash & t->slot_mask;
     while (t->slots[at])
         at = (at + 1) & t->slot_mask;
     t->slots[at] = (hash & UINT64_MAX << 32) | (uint64_t)(number + 1);
 }
 
-static int grow(Table *t) {
+static int grow(Table *t)
+{
     const int64_t room = t->room ? 2 * t->room : 1 << 12;
     Entry *entries = room >> 31 ? NULL : realloc(t->entries, (size_t)room * sizeof *entries);
     if (entries == NULL)
@@ -51,7 +55,8 @@ static int grow(Table *t) {
 }
 
 /* The number of the entry of a key, made where there is none; -2 without memory. */
-static int64_t entry_of(Table *t, int64_t a, int64_t b, int64_t c) {
+static int64_t entry_of(Table *t, int64_t a, int64_t b, int64_t c)
+{
     const uint64_t hash = hash_of(a, b, c);
     for (uint64_t at = hash & t->slot_mask; t->slots[at]; at = (at + 1) & t->slot_mask) {
         if ((t->slots[at] ^ hash) >> 32)

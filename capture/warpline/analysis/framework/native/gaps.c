@@ -33,12 +33,14 @@ typedef struct {
 
 enum { END, FOUND, UNSORTED };
 
-static int64_t bounded(int64_t value, int64_t low, int64_t high) {
+static int64_t bounded(int64_t value, int64_t low, int64_t high)
+{
     return value < low ? low : value > high ? high : value;
 }
 
 /* Moves to the next event that begins after all that ran before it, which every other one only prolongs. */
-static int next_event(const Merge *m, Head *head, int64_t *reach) {
+static int next_event(const Merge *m, Head *head, int64_t *reach)
+{
     const int64_t stop = m->stop[head->lane], offset = m->offset[head->lane];
     int64_t last = head->time;
     for (int64_t row = head->row; row < stop; row++) {
@@ -65,11 +67,13 @@ static int next_event(const Merge *m, Head *head, int64_t *reach) {
     return END;
 }
 
-static int is_before(const Head *a, const Head *b) {
+static int is_before(const Head *a, const Head *b)
+{
     return a->time < b->time || (a->time == b->time && a->row < b->row);
 }
 
-static void sink(Head *heap, int64_t size, int64_t at) {
+static void sink(Head *heap, int64_t size, int64_t at)
+{
     const Head moved = heap[at];
     for (;;) {
         int64_t child = 2 * at + 1;
@@ -87,7 +91,8 @@ static void sink(Head *heap, int64_t size, int64_t at) {
 
 /* The gaps of the range between `low` and `high`, in the order of time; how many, or -1 where a lane is not sorted, where
  * there are more than there is room for, and without memory. */
-EXPORT int64_t warpline_gaps(const Merge *m, const Gaps *gaps) {
+EXPORT int64_t warpline_gaps(const Merge *m, const Gaps *gaps)
+{
     Head *heap = malloc((size_t)(m->lanes + 1) * sizeof *heap);
     int64_t size = 0, count = 0, reach = m->low;
     int next = heap ? END : UNSORTED;

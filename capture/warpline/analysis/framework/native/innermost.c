@@ -15,16 +15,19 @@ typedef struct {
     int64_t farthest;
 } Threads;
 
-static int64_t bounded(int64_t value, int64_t low, int64_t high) {
+static int64_t bounded(int64_t value, int64_t low, int64_t high)
+{
     return value < low ? low : value > high ? high : value;
 }
 
-static int64_t begin_of(const Threads *t, int64_t lane, int64_t row) {
+static int64_t begin_of(const Threads *t, int64_t lane, int64_t row)
+{
     return bounded(t->start[row], -t->farthest, t->farthest) - t->offset[lane];
 }
 
 /* The first row of a lane that begins behind a moment, looked for from the cursor on in growing steps. */
-static int64_t behind(const Threads *t, int64_t lane, int64_t time) {
+static int64_t behind(const Threads *t, int64_t lane, int64_t time)
+{
     int64_t low = t->first[lane], high = t->stop[lane], at = t->cursor[lane], step = 1;
     if (at > low && begin_of(t, lane, at - 1) > time) {
         high = at - 1;
@@ -61,7 +64,8 @@ static int64_t behind(const Threads *t, int64_t lane, int64_t time) {
 
 /* For each of `n` moments on a thread the row of the innermost event that contains it, -1 for none; of several the one
  * that began last, of those that began together that of the later lane. */
-EXPORT void warpline_innermost(const Threads *t, int64_t n, const int64_t *thread, const int64_t *time, int64_t *found) {
+EXPORT void warpline_innermost(const Threads *t, int64_t n, const int64_t *thread, const int64_t *time, int64_t *found)
+{
     for (int64_t i = 0; i < n; i++) {
         int64_t best = -1, best_start = INT64_MIN;
         for (int64_t lane = t->lane_of[thread[i]]; lane < t->lane_of[thread[i] + 1]; lane++) {
@@ -82,7 +86,8 @@ EXPORT void warpline_innermost(const Threads *t, int64_t n, const int64_t *threa
  * nothing in the table is -1 there, and what is `names` or more is no name. */
 EXPORT void warpline_pair_totals(int64_t n, const uint32_t *name, const uint32_t *owner, const int64_t *time,
                                  const int32_t *row_of, const int32_t *column_of, int64_t names, int64_t columns,
-                                 int64_t *table) {
+                                 int64_t *table)
+{
     for (int64_t i = 0; i < n; i++) {
         const uint32_t of = name[i], by = owner[i]; /* once: they may lie in a file that somebody writes to */
         if (of >= names || by >= names)

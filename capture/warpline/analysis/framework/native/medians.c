@@ -22,7 +22,8 @@ typedef struct {
 } Group;
 
 /* Adds `n` values to the groups of their keys; all their bits, of which the highest tells of a negative one. */
-EXPORT int64_t warpline_group_sums(int64_t n, const uint32_t *key, const int64_t *value, Group *groups, int64_t keys) {
+EXPORT int64_t warpline_group_sums(int64_t n, const uint32_t *key, const int64_t *value, Group *groups, int64_t keys)
+{
     uint64_t bits = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint32_t at = key[i];
@@ -42,19 +43,22 @@ EXPORT int64_t warpline_group_sums(int64_t n, const uint32_t *key, const int64_t
 }
 
 /* Bins as wide as a 32nd to a 64th of what lies in them; every value below 64 has its own. */
-static int64_t widening(int64_t value) {
+static int64_t widening(int64_t value)
+{
     const int more = 58 - __builtin_clzll((uint64_t)value | 32);
     return ((int64_t)more << 5) + (value >> more);
 }
 
 /* The group of a key; none where the key is beyond those that were counted, as the file may have changed since. */
-static inline Group *group_at(uint32_t key, const int32_t *group_of, Group *groups, int64_t keys) {
+static inline Group *group_at(uint32_t key, const int32_t *group_of, Group *groups, int64_t keys)
+{
     return key < keys ? &groups[group_of[key]] : NULL;
 }
 
 /* Counts `n` values in the bins of their groups, and adds up their squares where `squares` says so. */
 EXPORT void warpline_group_bins(int64_t n, const uint32_t *key, const int64_t *value, const int32_t *group_of,
-                                Group *groups, uint32_t *bins, int64_t keys, int64_t squares) {
+                                Group *groups, uint32_t *bins, int64_t keys, int64_t squares)
+{
     for (int64_t i = 0; i < n; i++) {
         Group *group = group_at(key[i], group_of, groups, keys);
         if (group == NULL)
@@ -75,7 +79,8 @@ EXPORT void warpline_group_bins(int64_t n, const uint32_t *key, const int64_t *v
 
 /* Writes those of `n` values that are looked at to the places of their groups, which it moves on. */
 EXPORT void warpline_group_values(int64_t n, const uint32_t *key, const int64_t *value, const int32_t *group_of,
-                                  Group *groups, int64_t *out, int64_t keys, int64_t room) {
+                                  Group *groups, int64_t *out, int64_t keys, int64_t room)
+{
     for (int64_t i = 0; i < n; i++) {
         Group *group = group_at(key[i], group_of, groups, keys);
         if (group == NULL)
@@ -87,7 +92,8 @@ EXPORT void warpline_group_values(int64_t n, const uint32_t *key, const int64_t 
 }
 
 /* The value of `rank` among `n`, and in `next` the one behind it; digits from the highest down, `values` is lost. */
-static int64_t of_rank(int64_t n, int64_t *values, int64_t rank, int64_t *next) {
+static int64_t of_rank(int64_t n, int64_t *values, int64_t rank, int64_t *next)
+{
     uint64_t bits = 0;
     int64_t behind = INT64_MAX;
     if (n <= FEW) {
@@ -129,7 +135,8 @@ static int64_t of_rank(int64_t n, int64_t *values, int64_t rank, int64_t *next) 
 
 /* For each of `count` groups, whose values are `values[first[i]:first[i + 1]]`, that of `rank[i]` and the one behind it. */
 EXPORT void warpline_group_ranks(int64_t count, const int64_t *first, const int64_t *rank, int64_t *values,
-                                 int64_t *lower, int64_t *next) {
+                                 int64_t *lower, int64_t *next)
+{
     for (int64_t i = 0; i < count; i++)
         lower[i] = of_rank(first[i + 1] - first[i], values + first[i], rank[i], &next[i]);
 }
@@ -137,7 +144,8 @@ EXPORT void warpline_group_ranks(int64_t count, const int64_t *first, const int6
 /* Adds up `columns` by group, 0 in `how`, or keeps the smallest (1) or largest (2) value of each; of the events in `place`
  * where it is given. `out` holds zeros, or a value of each group. */
 EXPORT void warpline_grouped(int64_t n, const int64_t *group, const int64_t *place, int64_t columns,
-                             const int64_t *const *value, const int64_t *how, int64_t *const *out) {
+                             const int64_t *const *value, const int64_t *how, int64_t *const *out)
+{
     for (int64_t c = 0; c < columns; c++) {
         const int64_t *from = value[c], way = how[c];
         int64_t *to = out[c];

@@ -8,11 +8,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static int64_t bounded(int64_t value, int64_t low, int64_t high) {
+static int64_t bounded(int64_t value, int64_t low, int64_t high)
+{
     return value < low ? low : value > high ? high : value;
 }
 
-static void add(Entry *to, int64_t cpu, int64_t gpu, int64_t self_cpu, int64_t self_gpu, int64_t place, uint8_t kind) {
+static void add(Entry *to, int64_t cpu, int64_t gpu, int64_t self_cpu, int64_t self_gpu, int64_t place, uint8_t kind)
+{
     if (!to->count || cpu < to->cpu_min)
         to->cpu_min = cpu;
     if (!to->count || cpu > to->cpu_max)
@@ -33,7 +35,8 @@ static void add(Entry *to, int64_t cpu, int64_t gpu, int64_t self_cpu, int64_t s
 }
 
 /* Levels behind the one with which there are enough paths are left out, and that one too where it has too many. */
-static void cut_levels(Pass *p) {
+static void cut_levels(Pass *p)
+{
     int64_t kept = 0;
     for (int64_t level = 0; level < p->levels && level <= p->cut; level++) {
         kept += p->of_level[level];
@@ -42,7 +45,8 @@ static void cut_levels(Pass *p) {
     }
 }
 
-static int count_level(Pass *p, int64_t level) {
+static int count_level(Pass *p, int64_t level)
+{
     if (level >= p->levels) {
         int64_t *of_level = realloc(p->of_level, (size_t)(level + 1) * sizeof *of_level);
         if (of_level == NULL)
@@ -58,7 +62,8 @@ static int count_level(Pass *p, int64_t level) {
 }
 
 /* Adds what is known of an event that nothing lies in any more; 0 without memory. */
-static int close_event(Pass *p, const Lane *of) {
+static int close_event(Pass *p, const Lane *of)
+{
     if (of->entry >= 0)
         add(&p->table.entries[of->entry], of->cpu, of->gpu, of->self_cpu, of->self_gpu, of->felt.place, of->kind);
     if (of->part >= 0)
@@ -78,7 +83,8 @@ static int close_event(Pass *p, const Lane *of) {
 }
 
 /* Moves to the next event that counts, from a row on. */
-static void look_for(const Nest *n, Lane *of, int64_t row) {
+static void look_for(const Nest *n, Lane *of, int64_t row)
+{
     const int64_t stop = n->stop[of->lane];
     while (row < stop && n->table_of_kind[n->kind[row]] == NONE)
         row++;
@@ -86,13 +92,15 @@ static void look_for(const Nest *n, Lane *of, int64_t row) {
     of->time = row < stop ? bounded(n->start[row], -n->farthest, n->farthest) - n->offset[of->lane] : INT64_MAX;
 }
 
-static int64_t inside(const Nest *n, int64_t start, int64_t stop) {
+static int64_t inside(const Nest *n, int64_t start, int64_t stop)
+{
     const int64_t from = start < n->low ? n->low : start, to = stop > n->high ? n->high : stop;
     return to > from ? to - from : 0;
 }
 
 /* Opens the next event of a lane; 0 where it begins before the one before it ends. */
-static int open_next(const Nest *n, Lane *of) {
+static int open_next(const Nest *n, Lane *of)
+{
     const int64_t row = of->row, time = of->time;
     if (time < of->stop)
         return 0;
@@ -119,7 +127,8 @@ static int open_next(const Nest *n, Lane *of) {
 }
 
 /* The innermost open event of another lane that contains this one wholly, by the rules of nesting.c; NULL for none. */
-static Lane *parent_of(const Pass *p, const Lane *of) {
+static Lane *parent_of(const Pass *p, const Lane *of)
+{
     Lane *best = NULL;
     for (int64_t lane = 0; lane < p->nest->lanes; lane++) {
         Lane *outer = &p->lanes[lane];
@@ -134,18 +143,20 @@ static Lane *parent_of(const Pass *p, const Lane *of) {
 }
 
 /* Whether a level is not left out, here or by another thread; the first that is has the others know. */
-static int is_kept(Pass *p, int64_t level) {
+static int is_kept(Pass *p, int64_t level)
+{
     int64_t most = __atomic_load_n(p->nest->most_levels, __ATOMIC_RELAXED);
     if (level <= p->cut)
         return level < most;
-    while (p->cut + 1 < most && !__atomic_compare_exchange_n(p->nest->most_levels, &most, p->cut + 1, 1,
-                                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    while (p->cut + 1 < most &&
+           !__atomic_compare_exchange_n(p->nest->most_levels, &most, p->cut + 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
     return 0;
 }
 
 /* Which call of its name an event is in its step, or outside of all; events come in the order of time. */
-static int64_t number_of(Pass *p, const Lane *of) {
+static int64_t number_of(Pass *p, const Lane *of)
+{
     const Steps *steps = &p->nest->steps;
     while (p->step < steps->count && steps->start[p->step] <= of->start)
         p->step++;
@@ -161,11 +172,13 @@ static int64_t number_of(Pass *p, const Lane *of) {
 }
 
 /* Gives an opened event its place in the tree and its entries; 0 without memory. */
-static int place_event(Pass *p, Lane *of) {
+static int place_event(Pass *p, Lane *of)
+{
     const int64_t type = p->nest->type;
     const int64_t way = p->nest->way;
     Lane *parent = parent_of(p, of);
-    const int is_repeated = type >= 0 && way != BY_NAME && parent && parent->name == of->name && parent->type == of->type;
+    const int is_repeated = type >= 0 && way != BY_NAME && parent && parent->name == of->name &&
+                            parent->type == of->type;
     of->felt.level = parent ? parent->felt.level + 1 : 0;
     of->top = is_repeated ? parent->top : of->lane;
     if (of->felt.level >= p->deepest)
@@ -192,7 +205,8 @@ static int place_event(Pass *p, Lane *of) {
     return of->entry > -2 && of->part > -2;
 }
 
-static int keep_empty(Pass *p, const Lane *of, int64_t count) {
+static int keep_empty(Pass *p, const Lane *of, int64_t count)
+{
     if (count >= p->empty_room) {
         const int64_t room = 2 * p->empty_room + 16;
         Lane *empty = realloc(p->empty, (size_t)room * sizeof *empty);
@@ -207,7 +221,8 @@ static int keep_empty(Pass *p, const Lane *of, int64_t count) {
 
 /* Opens what begins at a moment. What contains others comes first: longer events, and last those that another of their lane
  * follows at the same moment, which are empty. 0 where events overlap, and without memory. */
-static int open_at(Pass *p, int64_t time) {
+static int open_at(Pass *p, int64_t time)
+{
     int64_t due = 0, empty = 0;
     for (int64_t lane = 0; lane < p->nest->lanes; lane++) {
         Lane *of = &p->lanes[lane];
@@ -233,7 +248,8 @@ static int open_at(Pass *p, int64_t time) {
 }
 
 /* The innermost open event around a moment: the one that began last, of those that began together that of the last lane. */
-static Lane *around(const Pass *p, int64_t time) {
+static Lane *around(const Pass *p, int64_t time)
+{
     Lane *best = NULL;
     for (int64_t lane = 0; lane < p->nest->lanes; lane++) {
         Lane *of = &p->lanes[lane];
@@ -243,7 +259,8 @@ static Lane *around(const Pass *p, int64_t time) {
     return best;
 }
 
-static void feel(Felt *felt, int64_t start, int64_t work) {
+static void feel(Felt *felt, int64_t start, int64_t work)
+{
     const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)work);
     felt->work_start = felt->works && felt->work_start < start ? felt->work_start : start;
     felt->work_stop = felt->works && felt->work_stop > stop ? felt->work_stop : stop;
@@ -251,7 +268,8 @@ static void feel(Felt *felt, int64_t start, int64_t work) {
 }
 
 /* Counts GPU work for all events around its launch, as that of the innermost one, and as a kernel of operators. */
-static int launch(Pass *p, int64_t number) {
+static int launch(Pass *p, int64_t number)
+{
     const Nest *n = p->nest;
     const int64_t time = n->launch_time[number], work = n->work_ns[number], row = n->work[number];
     const Lane *owner = around(p, time);
@@ -282,7 +300,8 @@ static int launch(Pass *p, int64_t number) {
 }
 
 /* Takes the calls that begin before a moment off the events around them. */
-static int64_t take_calls(Pass *p, int64_t row, int64_t before) {
+static int64_t take_calls(Pass *p, int64_t row, int64_t before)
+{
     const Nest *n = p->nest;
     for (; row < n->call_stop; row++) {
         if (n->kind[row] != n->call_kind)
@@ -297,7 +316,8 @@ static int64_t take_calls(Pass *p, int64_t row, int64_t before) {
     return row;
 }
 
-static int pass_over(Pass *p) {
+static int pass_over(Pass *p)
+{
     const Nest *n = p->nest;
     int64_t number = 0, call = n->call;
     for (;;) {
@@ -319,12 +339,11 @@ static int pass_over(Pass *p) {
     return 1;
 }
 
-EXPORT void warpline_nested_free(Found *found) {
-    free(found->entries), free(found->felt);
-}
+EXPORT void warpline_nested_free(Found *found) { free(found->entries), free(found->felt); }
 
 /* The entries of a thread, which the caller gives back; 0 where events of a lane overlap, and without memory. */
-EXPORT int64_t warpline_nested(const Nest *nest, Found *found) {
+EXPORT int64_t warpline_nested(const Nest *nest, Found *found)
+{
     Pass p = {.nest = nest, .cut = INT64_MAX};
     p.lanes = calloc((size_t)nest->lanes + 1, sizeof *p.lanes);
     p.due = calloc((size_t)nest->lanes + 1, sizeof *p.due);

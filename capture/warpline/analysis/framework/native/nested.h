@@ -28,8 +28,8 @@ typedef struct {
     int64_t call, call_stop, call_offset, call_kind; /* rows of calls, which lie in one lane */
     int64_t launches;
     const int64_t *launch_time, *work_ns, *work_start, *work;
-    int64_t type;          /* of operators, which are added up by `way`; or BY_PATH, or BY_ITSELF */
-    int64_t way;           /* by name and part and kernel; by name alone, also where one of the name contains it; by call */
+    int64_t type; /* of operators, which are added up by `way`; or BY_PATH, or BY_ITSELF */
+    int64_t way;  /* by name and part and kernel; by name alone, also where one of the name contains it; by call */
     Steps steps;
     int64_t enough, limit; /* paths that are enough, and that there may be */
     int64_t *most_levels;  /* of the tree of all threads, which has none that one thread lacks: they tell each other */
@@ -73,7 +73,7 @@ typedef struct {
     Table table;
     Felt *felt;
     int64_t felt_count, felt_room;
-    int64_t *of_level; /* entries of each level */
+    int64_t *of_level;            /* entries of each level */
     int64_t levels, cut, deepest; /* levels behind `cut` are left out */
     Calls *calls;                 /* of each name */
     int64_t step;

@@ -10,7 +10,8 @@
 /* For each event of each lane (sorted by start, not overlapping) the innermost event of another lane that contains it
  * wholly: its place in all lanes put one after the other, -1 for none. `cursor` has room for a number of each lane. */
 EXPORT void warpline_parents(int64_t lanes, const int64_t *const *starts, const int64_t *const *stops,
-                             const int64_t *counts, int64_t *cursor, int64_t *parent) {
+                             const int64_t *counts, int64_t *cursor, int64_t *parent)
+{
     for (int64_t lane = 0; lane < lanes; lane++) {
         for (int64_t outer = 0; outer < lanes; outer++)
             cursor[outer] = -1;
@@ -42,7 +43,8 @@ EXPORT void warpline_parents(int64_t lanes, const int64_t *const *starts, const 
 }
 
 /* Number of ancestors of each of `n`, all of which are -1 before; nothing contains itself. */
-EXPORT void warpline_levels(int64_t n, const int64_t *parent, int32_t *level) {
+EXPORT void warpline_levels(int64_t n, const int64_t *parent, int32_t *level)
+{
     for (int64_t i = 0; i < n; i++) {
         int64_t up = i, steps = 0;
         while (up >= 0 && level[up] < 0 && steps < n) {
@@ -56,7 +58,8 @@ EXPORT void warpline_levels(int64_t n, const int64_t *parent, int32_t *level) {
 }
 
 /* What the direct children of each of `n` leave of its duration; `parent` is -1 for none. */
-EXPORT void warpline_self_times(int64_t n, const int64_t *duration, const int64_t *parent, int64_t *own) {
+EXPORT void warpline_self_times(int64_t n, const int64_t *duration, const int64_t *parent, int64_t *own)
+{
     for (int64_t i = 0; i < n; i++)
         own[i] = duration[i];
     for (int64_t i = 0; i < n; i++)
@@ -67,7 +70,8 @@ EXPORT void warpline_self_times(int64_t n, const int64_t *duration, const int64_
 /* What the direct children of each of `n`, in the `order` in which they start, leave of it where they may overlap.
  * `reach` has room for a time of each: how far its children go that were met. */
 EXPORT void warpline_uncovered(int64_t n, const int64_t *order, const int64_t *start, const int64_t *stop,
-                               const int64_t *parent, int64_t *own, int64_t *reach) {
+                               const int64_t *parent, int64_t *own, int64_t *reach)
+{
     for (int64_t i = 0; i < n; i++) {
         own[i] = (int64_t)((uint64_t)stop[i] - (uint64_t)start[i]);
         reach[i] = INT64_MIN;
@@ -85,7 +89,8 @@ EXPORT void warpline_uncovered(int64_t n, const int64_t *order, const int64_t *s
 
 /* The first of `count` ascending times that is not before `key`. It is looked for from `near` on in growing steps, since
  * most keys follow those before them closely. */
-static int64_t first_from(const int64_t *times, int64_t count, int64_t key, int64_t near) {
+static int64_t first_from(const int64_t *times, int64_t count, int64_t key, int64_t near)
+{
     int64_t low = 0, high = near, step = 1;
     if (near < count && times[near] < key) {
         low = near + 1;
@@ -117,8 +122,9 @@ static int64_t first_from(const int64_t *times, int64_t count, int64_t key, int6
 }
 
 /* For each of `n` ranges [start, stop) the first and the past-the-last of the ascending `times` inside it. */
-EXPORT void warpline_windows(int64_t count, const int64_t *times, int64_t n, const int64_t *starts, const int64_t *stops,
-                             int64_t *first, int64_t *last) {
+EXPORT void warpline_windows(int64_t count, const int64_t *times, int64_t n, const int64_t *starts,
+                             const int64_t *stops, int64_t *first, int64_t *last)
+{
     int64_t low = 0, high = 0;
     for (int64_t i = 0; i < n; i++) {
         low = first_from(times, count, starts[i], low);
@@ -130,7 +136,8 @@ EXPORT void warpline_windows(int64_t count, const int64_t *times, int64_t n, con
 
 /* For each of `n` keys the first of `count` ascending times that is not before it, or that is behind it. */
 EXPORT void warpline_search(int64_t count, const int64_t *times, int64_t n, const int64_t *keys, int64_t behind,
-                            int64_t *found) {
+                            int64_t *found)
+{
     int64_t near = 0;
     for (int64_t i = 0; i < n; i++) {
         if (behind && keys[i] == INT64_MAX)

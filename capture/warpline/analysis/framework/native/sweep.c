@@ -35,14 +35,16 @@ typedef struct {
     const int64_t *time;
 } Cuts;
 
-static int64_t bounded(int64_t value, int64_t low, int64_t high) {
+static int64_t bounded(int64_t value, int64_t low, int64_t high)
+{
     return value < low ? low : value > high ? high : value;
 }
 
 enum { END, FOUND, OVERLAP };
 
 /* Moves to the next event that fills time in the range in which its class does not run anyway, `until` a time for each. */
-static int next_event(const Sweep *s, Lane *lane, const int64_t *until) {
+static int next_event(const Sweep *s, Lane *lane, const int64_t *until)
+{
     const int64_t stop = s->stop[lane->lane], offset = s->offset[lane->lane];
     for (int64_t row = lane->row; row < stop; row++) {
         const uint8_t table = s->table_of_kind[s->kind[row]];
@@ -70,7 +72,8 @@ static int next_event(const Sweep *s, Lane *lane, const int64_t *until) {
     return END;
 }
 
-static void sink(Lane **heap, int64_t size, int64_t at) {
+static void sink(Lane **heap, int64_t size, int64_t at)
+{
     Lane *moved = heap[at];
     for (;;) {
         int64_t child = 2 * at + 1;
@@ -88,7 +91,8 @@ static void sink(Lane **heap, int64_t size, int64_t at) {
 
 /* Adds the time from `now` to `time` to that of a set, going on in the next table of `size` sets behind each cut. */
 static int64_t *add_time(int64_t *sets, int64_t size, int64_t set, int64_t now, int64_t time, const Cuts *cuts,
-                         int64_t *cut) {
+                         int64_t *cut)
+{
     for (; *cut < cuts->count && cuts->time[*cut] <= time; ++*cut) {
         sets[set] += cuts->time[*cut] - now;
         now = cuts->time[*cut];
@@ -102,10 +106,12 @@ static int64_t *add_time(int64_t *sets, int64_t size, int64_t set, int64_t now, 
  * the range) and by how many do (`numbers`: of classes + 1), and that of each class (`busy`). `sets` may be null. 0 where
  * events of a lane overlap, and without memory. */
 EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, const Cuts *cuts, int64_t *sets, int64_t *numbers,
-                              int64_t *busy) {
+                              int64_t *busy)
+{
     Lane *lanes = malloc((size_t)(s->lanes + 1) * sizeof *lanes);
     Lane **heap = malloc((size_t)(s->lanes + 1) * sizeof *heap);
-    int64_t *running = calloc((size_t)classes + 1, sizeof *running), *since = calloc((size_t)classes + 1, sizeof *since);
+    int64_t *running = calloc((size_t)classes + 1, sizeof *running),
+            *since = calloc((size_t)classes + 1, sizeof *since);
     int64_t *until = malloc((size_t)(classes + 1) * sizeof *until);
     int64_t size = 0, now = s->low, active = 0, set = 0, cut = 0;
     int next = END;

@@ -19,7 +19,8 @@ typedef struct {
 } Masks;
 
 /* Part of a number, or of true, false, null, NaN, Infinity. */
-static inline bool is_word(uint8_t byte) {
+static inline bool is_word(uint8_t byte)
+{
     uint8_t lower = byte | 0x20;
     return (byte >= '0' && byte <= '9') || (lower >= 'a' && lower <= 'z') || byte == '-' || byte == '+' || byte == '.';
 }
@@ -28,12 +29,14 @@ static inline bool is_space(uint8_t byte) { return byte == ' ' || byte == '\n' |
 
 #if defined(__SSE2__)
 
-static inline __m128i in_range(__m128i bytes, char low, char width) {
+static inline __m128i in_range(__m128i bytes, char low, char width)
+{
     __m128i offset = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
     return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(width)), offset);
 }
 
-static inline Masks classify(const uint8_t *block) {
+static inline Masks classify(const uint8_t *block)
+{
     Masks found = {0, 0, 0, 0, 0};
     for (int part = 0; part < 4; part++) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * part));
@@ -62,17 +65,23 @@ static inline Masks classify(const uint8_t *block) {
 
 #else
 
-static inline Masks classify(const uint8_t *block) {
+static inline Masks classify(const uint8_t *block)
+{
     Masks found = {0, 0, 0, 0, 0};
     for (int at = 0; at < 64; at++) {
         uint8_t byte = block[at];
         uint8_t lower = byte | 0x20;
         uint64_t bit = UINT64_C(1) << at;
-        if (byte == '"') found.quote |= bit;
-        else if (byte == '\\') found.backslash |= bit;
-        else if (lower == '{' || lower == '}' || byte == ',' || byte == ':') found.structure |= bit;
-        else if (is_word(byte)) found.word |= bit;
-        else if (is_space(byte)) found.space |= bit;
+        if (byte == '"')
+            found.quote |= bit;
+        else if (byte == '\\')
+            found.backslash |= bit;
+        else if (lower == '{' || lower == '}' || byte == ',' || byte == ':')
+            found.structure |= bit;
+        else if (is_word(byte))
+            found.word |= bit;
+        else if (is_space(byte))
+            found.space |= bit;
     }
     return found;
 }
@@ -81,7 +90,8 @@ static inline Masks classify(const uint8_t *block) {
 
 /* Of the bytes behind backslashes those that a backslash escapes. `carry` is 1 when the last byte of the block before
  * escapes the first of this one. */
-static inline uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry) {
+static inline uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry)
+{
     if (!backslash) {
         uint64_t first = *carry;
         *carry = 0;
@@ -92,7 +102,8 @@ static inline uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry) {
     *carry = 0;
     while (left) {
         uint64_t one = left & (~left + 1);
-        if (one >> 63) *carry = 1;
+        if (one >> 63)
+            *carry = 1;
         escaped |= one << 1;
         left &= ~one & ~(one << 1);
     }
@@ -100,14 +111,17 @@ static inline uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry) {
 }
 
 /* For each bit the parity of the bits up to and including it. */
-static inline uint64_t parity_before(uint64_t bits) {
-    for (int shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+static inline uint64_t parity_before(uint64_t bits)
+{
+    for (int shift = 1; shift < 64; shift *= 2)
+        bits ^= bits << shift;
     return bits;
 }
 
 /* Writes where tokens begin, in order, of text from `begin` on; a string's token is its opening quotation mark.
  * `tokens` has room for one entry per byte. What follows a byte that is outside of strings and no JSON is left out. */
-static inline int64_t find_tokens(const uint8_t *text, int64_t begin, int64_t size, uint32_t *tokens) {
+static inline int64_t find_tokens(const uint8_t *text, int64_t begin, int64_t size, uint32_t *tokens)
+{
     int64_t count = 0;
     uint64_t escape = 0, in_string = 0, in_word = 0;
     for (int64_t base = begin; base < size; base += 64) {
@@ -127,12 +141,14 @@ static inline int64_t find_tokens(const uint8_t *text, int64_t begin, int64_t si
         uint64_t bits = (found.structure & ~inside) | (quote & inside) | (word & ~(word << 1 | in_word));
         in_word = word >> 63;
         uint64_t strange = ~(found.structure | found.word | found.space | quote) & ~inside;
-        if (strange) bits &= (strange & (~strange + 1)) - 1;
+        if (strange)
+            bits &= (strange & (~strange + 1)) - 1;
         while (bits) {
             tokens[count++] = (uint32_t)(base + __builtin_ctzll(bits));
             bits &= bits - 1;
         }
-        if (strange) break;
+        if (strange)
+            break;
     }
     return count;
 }

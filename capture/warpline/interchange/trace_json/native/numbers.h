@@ -20,31 +20,37 @@ static inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
 static inline bool has_nought(const uint8_t *digits) { return digits[0] == '0' && is_digit(digits[1]); }
 
 /* A whole number of at most 18 digits. */
-static inline bool read_integer(const uint8_t *at, int64_t *value) {
+static inline bool read_integer(const uint8_t *at, int64_t *value)
+{
     bool negative = *at == '-';
     at += negative;
     const uint8_t *first = at;
     int64_t result = 0;
     for (; is_digit(*at); at++) {
-        if (at - first >= 18) return false;
+        if (at - first >= 18)
+            return false;
         result = result * 10 + (*at - '0');
     }
-    if (at == first || has_nought(first) || is_word(*at)) return false;
+    if (at == first || has_nought(first) || is_word(*at))
+        return false;
     *value = negative ? -result : result;
     return true;
 }
 
 /* Microseconds with or without a fraction, as nanoseconds rounded to nearest; not exactly half a nanosecond. */
-static inline bool read_nanoseconds(const uint8_t *at, int64_t *value) {
+static inline bool read_nanoseconds(const uint8_t *at, int64_t *value)
+{
     bool negative = *at == '-';
     at += negative;
     const uint8_t *first = at;
     int64_t whole = 0;
     for (; is_digit(*at); at++) {
-        if (at - first >= 17) return false;
+        if (at - first >= 17)
+            return false;
         whole = whole * 10 + (*at - '0');
     }
-    if (at == first || has_nought(first) || whole >= MAX_WHOLE) return false;
+    if (at == first || has_nought(first) || whole >= MAX_WHOLE)
+        return false;
     int64_t fraction = 0;
     if (*at == '.') {
         const uint8_t *decimals = ++at;
@@ -59,24 +65,29 @@ static inline bool read_nanoseconds(const uint8_t *at, int64_t *value) {
                 is_half = is_half && *at == '0';
             }
         }
-        if (at == decimals || is_half) return false;
+        if (at == decimals || is_half)
+            return false;
     }
-    if (is_word(*at)) return false;
+    if (is_word(*at))
+        return false;
     int64_t result = whole * 1000 + fraction;
     *value = negative ? -result : result;
     return true;
 }
 
 /* A decimal number without exponent that is longer than two exact operands make it. */
-static inline bool read_long_real(const uint8_t *at, double *value) {
+static inline bool read_long_real(const uint8_t *at, double *value)
+{
     char copy[64];
     int length = 0, digits = 0, decimals = 0, first = *at == '-';
     bool after_point = false;
     for (; is_word(at[length]); length++) {
         uint8_t byte = at[length];
-        if (length == (int)sizeof copy - 1) return false;
+        if (length == (int)sizeof copy - 1)
+            return false;
         copy[length] = (char)byte;
-        if (length < first) continue;
+        if (length < first)
+            continue;
         if (byte == '.' && !after_point && digits > 0) {
             after_point = true;
         } else if (is_digit(byte)) {
@@ -86,10 +97,12 @@ static inline bool read_long_real(const uint8_t *at, double *value) {
             return false;
         }
     }
-    if ((after_point && !decimals) || has_nought(at + first)) return false;
+    if ((after_point && !decimals) || has_nought(at + first))
+        return false;
     copy[length] = 0;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain) return false;
+    if (!plain)
+        return false;
     *value = strtod_l(copy, NULL, plain);
     freelocale(plain);
     return true;
@@ -97,12 +110,15 @@ static inline bool read_long_real(const uint8_t *at, double *value) {
 
 /* A decimal number without exponent. Up to 15 digits it is exactly rounded since both operands are exact; more are for
  * the C library, in a locale of its own. */
-static inline bool read_real(const uint8_t *at, double *value) {
-    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+static inline bool read_real(const uint8_t *at, double *value)
+{
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     const uint8_t *word = at;
     bool negative = *at == '-';
     at += negative;
-    if (has_nought(at)) return false;
+    if (has_nought(at))
+        return false;
     int64_t mantissa = 0;
     int digits = 0, decimals = 0;
     bool after_point = false;
@@ -111,14 +127,18 @@ static inline bool read_real(const uint8_t *at, double *value) {
             after_point = true;
             continue;
         }
-        if (!is_digit(*at)) return false;
-        if (++digits > 15) return read_long_real(word, value);
+        if (!is_digit(*at))
+            return false;
+        if (++digits > 15)
+            return read_long_real(word, value);
         mantissa = mantissa * 10 + (*at - '0');
         decimals += after_point;
     }
-    if (digits == 0 || (after_point && decimals == 0)) return false;
+    if (digits == 0 || (after_point && decimals == 0))
+        return false;
     *value = (double)mantissa / powers[decimals];
-    if (negative) *value = -*value;
+    if (negative)
+        *value = -*value;
     return true;
 }
 

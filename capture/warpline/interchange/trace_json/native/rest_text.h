@@ -14,16 +14,17 @@
 typedef struct {
     uint8_t *buffer;
     int64_t capacity;
-    int64_t used;  /* bytes of finished objects */
-    int64_t end;   /* where the object at hand ends so far */
-    int members;   /* of it */
+    int64_t used; /* bytes of finished objects */
+    int64_t end;  /* where the object at hand ends so far */
+    int members;  /* of it */
     int64_t key[MAX_REST_MEMBERS], key_length[MAX_REST_MEMBERS];
     Intern objects;
 } RestText;
 
 /* `capacity` is at least 1; see `intern_init` for the others. */
 static inline void rest_init(RestText *rest, uint8_t *buffer, int64_t capacity, int64_t *spans, int32_t *slots,
-                             int64_t slot_count, int64_t objects) {
+                             int64_t slot_count, int64_t objects)
+{
     rest->buffer = buffer;
     rest->capacity = capacity;
     rest->buffer[0] = '[';
@@ -32,27 +33,35 @@ static inline void rest_init(RestText *rest, uint8_t *buffer, int64_t capacity, 
     intern_init(&rest->objects, spans, slots, slot_count, objects);
 }
 
-static inline void rest_open(RestText *rest) {
+static inline void rest_open(RestText *rest)
+{
     rest->end = rest->used;
     rest->members = 0;
 }
 
-static inline void rest_copy(RestText *rest, const void *piece, int64_t length) {
+static inline void rest_copy(RestText *rest, const void *piece, int64_t length)
+{
     memcpy(rest->buffer + rest->end, piece, (size_t)length);
     rest->end += length;
 }
 
 /* Adds a member whose key is given without quotation marks; false when it is not for us. */
-static inline bool rest_add(RestText *rest, const uint8_t *key, int64_t key_length, const uint8_t *value, int64_t length) {
+static inline bool rest_add(RestText *rest, const uint8_t *key, int64_t key_length, const uint8_t *value,
+                            int64_t length)
+{
     /* Besides both: an opening brace or comma and blank, two quotation marks, colon and blank, and the end. */
-    if (rest->members >= MAX_REST_MEMBERS || rest->capacity - rest->end < key_length + length + 8) return false;
+    if (rest->members >= MAX_REST_MEMBERS || rest->capacity - rest->end < key_length + length + 8)
+        return false;
     for (int64_t i = 0; i < key_length; i++)
-        if (key[i] < ' ' || key[i] > '~' || key[i] == '\\') return false;
+        if (key[i] < ' ' || key[i] > '~' || key[i] == '\\')
+            return false;
     for (int i = 0; i < rest->members; i++)
         if (rest->key_length[i] == key_length && memcmp(rest->buffer + rest->key[i], key, (size_t)key_length) == 0)
             return false;
-    if (rest->members) rest_copy(rest, ", \"", 3);
-    else rest_copy(rest, "{\"", 2);
+    if (rest->members)
+        rest_copy(rest, ", \"", 3);
+    else
+        rest_copy(rest, "{\"", 2);
     rest->key[rest->members] = rest->end;
     rest->key_length[rest->members++] = key_length;
     rest_copy(rest, key, key_length);
@@ -62,8 +71,10 @@ static inline bool rest_add(RestText *rest, const uint8_t *key, int64_t key_leng
 }
 
 /* The number of the object at hand among the distinct ones, -1 when it has no members. */
-static inline int64_t rest_close(RestText *rest) {
-    if (!rest->members) return -1;
+static inline int64_t rest_close(RestText *rest)
+{
+    if (!rest->members)
+        return -1;
     rest->buffer[rest->end++] = '}';
     int64_t before = rest->objects.count;
     int64_t code = intern_code(&rest->objects, rest->buffer, rest->used, rest->end - rest->used);

@@ -75,8 +75,8 @@ static bool leave_out(const char *words, char *kept)
 typedef int (*becomes)(const void *about, char *const arguments[], char *const variables[]);
 
 /* Not inlined: what stands on the stack here is large, and hardly ever wanted. */
-static __attribute__((noinline)) int become_without(const void *about, char *const arguments[],
-                                                    char *const variables[], size_t count, size_t at, becomes call)
+static __attribute__((noinline)) int become_without(const void *about, char *const arguments[], char *const variables[],
+                                                    size_t count, size_t at, becomes call)
 {
     char line[LONGEST];
     memcpy(line, variable, VARIABLE_LENGTH);
@@ -148,16 +148,16 @@ static size_t arguments_behind(va_list list)
 }
 
 /* The arguments of a call with as many as it likes, as `arguments`; what follows them is next in `list`. */
-#define GATHER(first)                                                                                               \
-    va_list list;                                                                                                   \
-    va_start(list, first);                                                                                          \
-    size_t count = arguments_behind(list);                                                                          \
-    va_end(list);                                                                                                   \
-    char *arguments[count + 1];                                                                                     \
-    va_start(list, first);                                                                                          \
-    for (size_t i = 1; i <= count; i++) {                                                                           \
-        arguments[i] = va_arg(list, char *);                                                                        \
-    }                                                                                                               \
+#define GATHER(first)                        \
+    va_list list;                            \
+    va_start(list, first);                   \
+    size_t count = arguments_behind(list);   \
+    va_end(list);                            \
+    char *arguments[count + 1];              \
+    va_start(list, first);                   \
+    for (size_t i = 1; i <= count; i++) {    \
+        arguments[i] = va_arg(list, char *); \
+    }                                        \
     arguments[0] = (char *)(first)
 
 EXPORT int execl(const char *path, const char *first, ...)

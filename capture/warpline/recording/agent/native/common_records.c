@@ -26,7 +26,7 @@ void wl_write_clock_pair(uint64_t third_ns)
 void wl_write_source_state(const char *name, bool is_enabled, const char *reason, const char *remedy, uint64_t lost)
 {
     struct record_source_state state = {
-        wl_intern(name, strlen(name)), is_enabled, wl_intern(reason, strlen(reason)),
+        wl_intern(name, strlen(name)),     is_enabled, wl_intern(reason, strlen(reason)),
         wl_intern(remedy, strlen(remedy)), lost,
     };
     spool_write_common(SLOT_SOURCE_STATE, &state, sizeof state);

@@ -14,15 +14,15 @@ extern __thread uint32_t wl_quiet __attribute__((tls_model("initial-exec")));
 void *wl_real(const char *name, const char *version);
 
 /* The same, looked up once, with the type of the function. */
-#define REAL(name)                                                                                                  \
-    ({                                                                                                              \
-        static __typeof__(&name) known;                                                                             \
-        __typeof__(&name) real = __atomic_load_n(&known, __ATOMIC_RELAXED);                                         \
-        if (__builtin_expect(real == NULL, 0)) {                                                                    \
-            real = (__typeof__(&name))wl_real(#name, NULL);                                                         \
-            __atomic_store_n(&known, real, __ATOMIC_RELAXED);                                                       \
-        }                                                                                                           \
-        real;                                                                                                       \
+#define REAL(name)                                                          \
+    ({                                                                      \
+        static __typeof__(&name) known;                                     \
+        __typeof__(&name) real = __atomic_load_n(&known, __ATOMIC_RELAXED); \
+        if (__builtin_expect(real == NULL, 0)) {                            \
+            real = (__typeof__(&name))wl_real(#name, NULL);                 \
+            __atomic_store_n(&known, real, __ATOMIC_RELAXED);               \
+        }                                                                   \
+        real;                                                               \
     })
 
 #endif

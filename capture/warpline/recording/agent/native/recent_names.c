@@ -27,8 +27,7 @@ uint32_t wl_intern_recent(struct writer *writer, const char *text)
         writer->recent_names = calloc(RECENT, sizeof *writer->recent_names);
     if (UNLIKELY(writer->recent_names == NULL))
         return wl_intern(text, strlen(text));
-    struct recent_name *recent =
-        &writer->recent_names[(((uintptr_t)text >> 4) ^ ((uintptr_t)text >> 11)) % RECENT];
+    struct recent_name *recent = &writer->recent_names[(((uintptr_t)text >> 4) ^ ((uintptr_t)text >> 11)) % RECENT];
     /* The text is compared too: another name may lie at this address now. */
     if (LIKELY(recent->address == text && strcmp(recent->text, text) == 0))
         return recent->id;

@@ -197,8 +197,8 @@ struct record_osrt_release { /* the waits for `object` of others end here */
     uint32_t function, stack;
 };
 #define RELEASED_BY_CALLER 0x80000000u /* in `function`: there is no Python stack, `stack` is the caller's text */
-struct record_osrt_waiting { /* what a thread is in just now; it writes here again and again */
-    uint64_t start_ns; /* 0: in nothing */
+struct record_osrt_waiting {           /* what a thread is in just now; it writes here again and again */
+    uint64_t start_ns;                 /* 0: in nothing */
     uint64_t object;
     uint32_t tid, function, text, holder, caller, reserved[5];
 };

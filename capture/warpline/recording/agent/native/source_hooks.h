@@ -36,24 +36,24 @@ struct source_hooks {
 };
 
 /* Registers a source: REGISTER_SOURCE(.start = …, .joined = …); at most one in a file. */
-#define REGISTER_SOURCE(...)                                                                                        \
-    static const struct source_hooks source_hooks = {__VA_ARGS__};                                                  \
+#define REGISTER_SOURCE(...)                                       \
+    static const struct source_hooks source_hooks = {__VA_ARGS__}; \
     static const struct source_hooks *const source_entry __attribute__((used, section("source_table"))) = &source_hooks
 
 /* The first entry of the table, and what lies behind the last: the linker's names for a section of this name. */
 extern const struct source_hooks *const __start_source_table[] __attribute__((visibility("hidden")));
 extern const struct source_hooks *const __stop_source_table[] __attribute__((visibility("hidden")));
 
-#define FOR_EACH_SOURCE(source)                                                                                     \
+#define FOR_EACH_SOURCE(source) \
     for (const struct source_hooks *const *source = __start_source_table; source < __stop_source_table; source++)
 
 /* Calls one hook of every source that has it. */
-#define CALL_SOURCES(hook, ...)                                                                                     \
-    do {                                                                                                            \
-        FOR_EACH_SOURCE(source) {                                                                                   \
-            if ((*source)->hook != NULL)                                                                            \
-                (*source)->hook(__VA_ARGS__);                                                                       \
-        }                                                                                                           \
+#define CALL_SOURCES(hook, ...)               \
+    do {                                      \
+        FOR_EACH_SOURCE(source) {             \
+            if ((*source)->hook != NULL)      \
+                (*source)->hook(__VA_ARGS__); \
+        }                                     \
     } while (0)
 
 /* `python_stack` of the source that has it; 0 where there is none. */

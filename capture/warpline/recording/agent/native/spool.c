@@ -40,7 +40,7 @@ static char *folder;
 
 static struct file_header *header; /* mapped; NULL until the first record */
 static char path[4096];
-static int failure;                   /* errno that ended writing; 0 while all is well */
+static int failure;                    /* errno that ended writing; 0 while all is well */
 static _Atomic uint64_t lost_unmapped; /* lost while there was no header to count in */
 static struct cursor strings;
 static struct writer *writers;
@@ -191,8 +191,7 @@ void *wl_next_chunk(struct writer *writer, enum slot slot, size_t size)
     writer->is_busy = true;
     spool_lock();
     struct cursor *cursor = &writer->cursors[slot];
-    bool is_there =
-        allocate_locked(cursor, slot_type[slot], (uint32_t)size, size, writer->tid, writer->serial);
+    bool is_there = allocate_locked(cursor, slot_type[slot], (uint32_t)size, size, writer->tid, writer->serial);
     spool_unlock();
     writer->is_busy = false;
     errno = saved_errno;
@@ -215,8 +214,8 @@ bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length)
     memcpy(strings.position + 4, &length, 4);
     memcpy(strings.position + 8, text, length); /* the padding is zero already: pages of a grown file are */
     strings.position += size;
-    atomic_store_explicit(&strings.chunk->committed,
-                          (uint64_t)(strings.position - (uint8_t *)(strings.chunk + 1)), memory_order_release);
+    atomic_store_explicit(&strings.chunk->committed, (uint64_t)(strings.position - (uint8_t *)(strings.chunk + 1)),
+                          memory_order_release);
     return true;
 }
 

@@ -14,7 +14,16 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { SOURCE_CPU = 1, SOURCE_NVTX = 2, SOURCE_CUDA = 4, SOURCE_OSRT = 8, SOURCE_PYTHON = 16, SOURCE_TORCH = 32, SOURCE_STEPS = 128, SOURCE_PADDLE = 512 };
+enum {
+    SOURCE_CPU = 1,
+    SOURCE_NVTX = 2,
+    SOURCE_CUDA = 4,
+    SOURCE_OSRT = 8,
+    SOURCE_PYTHON = 16,
+    SOURCE_TORCH = 32,
+    SOURCE_STEPS = 128,
+    SOURCE_PADDLE = 512
+};
 enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 }; /* 3: the recorder's alone */
 
 struct control_page {
@@ -105,9 +114,9 @@ struct writer {
     struct open_operator *operators;
     uint32_t event_depth, event_room;
     struct open_event *events;
-    struct recent_name *recent_names; /* of operators (torch/native/operators.c); NULL until there is one */
-    uint32_t framework_thread;        /* what a framework calls this thread; 0 until it was asked */
-    bool is_without_operators;        /* something else tells those of this thread */
+    struct recent_name *recent_names;    /* of operators (torch/native/operators.c); NULL until there is one */
+    uint32_t framework_thread;           /* what a framework calls this thread; 0 until it was asked */
+    bool is_without_operators;           /* something else tells those of this thread */
     struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
     const void *waiting_caller;          /* return address whose text `waiting` has; NULL: none */
     struct writer *next, *previous;
@@ -128,10 +137,7 @@ void wl_mark_finished(void);
 
 struct writer *wl_create_writer(void);
 /* This thread's writer, or NULL when memory ran out. */
-static inline struct writer *wl_writer(void)
-{
-    return LIKELY(wl_self != NULL) ? wl_self : wl_create_writer();
-}
+static inline struct writer *wl_writer(void) { return LIKELY(wl_self != NULL) ? wl_self : wl_create_writer(); }
 
 static inline bool wl_is_recording(uint32_t source)
 {

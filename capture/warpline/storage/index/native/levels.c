@@ -16,19 +16,20 @@ typedef struct {
 } Level;
 
 /* The number of bins of `1 << level` ns in which something starts; `start` is sorted. */
-EXPORT int64_t warpline_levels_count(const int64_t *start, int64_t n, int64_t level) {
+EXPORT int64_t warpline_levels_count(const int64_t *start, int64_t n, int64_t level)
+{
     int64_t bins = n > 0;
-    for (int64_t i = 1; i < n; i++) bins += (start[i] >> level) != (start[i - 1] >> level);
+    for (int64_t i = 1; i < n; i++)
+        bins += (start[i] >> level) != (start[i - 1] >> level);
     return bins;
 }
 
 static int64_t is_work(uint64_t flags, int64_t not_busy) { return flags & (uint64_t)not_busy ? 0 : -1; }
 
 /* Writes the entry of the bin that ends before its next input: the winner without its own share of the busy time. */
-static void put(
-    const Level *out, int64_t at, int64_t start, int64_t duration, uint8_t flags, uint8_t kind, uint64_t busy, uint32_t row,
-    int64_t not_busy
-) {
+static void put(const Level *out, int64_t at, int64_t start, int64_t duration, uint8_t flags, uint8_t kind,
+                uint64_t busy, uint32_t row, int64_t not_busy)
+{
     int64_t packed = duration < MAX_PACKED_DURATION ? duration : MAX_PACKED_DURATION;
     out->start[at] = start;
     out->longest[at] = (uint64_t)packed << 16 | (uint64_t)flags << 8 | kind;
@@ -38,10 +39,10 @@ static void put(
 
 /* The first level, from the lane's events. `out` has room for `room` entries, as many as `warpline_levels_count` told; how
  * many there are now, at most so many. */
-EXPORT int64_t warpline_levels_first(
-    const int64_t *start, const int64_t *duration, const uint8_t *flags, const uint8_t *kind, int64_t n, int64_t level,
-    int64_t not_busy, int64_t room, const Level *out
-) {
+EXPORT int64_t warpline_levels_first(const int64_t *start, const int64_t *duration, const uint8_t *flags,
+                                     const uint8_t *kind, int64_t n, int64_t level, int64_t not_busy, int64_t room,
+                                     const Level *out)
+{
     int64_t entries = 0;
     for (int64_t i = 0; i < n && entries < room;) {
         int64_t bin = start[i] >> level, winner = i;
@@ -50,13 +51,15 @@ EXPORT int64_t warpline_levels_first(
             busy += (uint64_t)(duration[i] & is_work(flags[i], not_busy));
             winner = duration[i] >= duration[winner] ? i : winner;
         } while (++i < n && start[i] >> level == bin);
-        put(out, entries++, start[winner], duration[winner], flags[winner], kind[winner], busy, (uint32_t)winner, not_busy);
+        put(out, entries++, start[winner], duration[winner], flags[winner], kind[winner], busy, (uint32_t)winner,
+            not_busy);
     }
     return entries;
 }
 
 /* A coarser level from `n` entries of a finer one. `out` may be as long as that. */
-EXPORT int64_t warpline_levels_next(const Level *finer, int64_t n, int64_t level, int64_t not_busy, const Level *out) {
+EXPORT int64_t warpline_levels_next(const Level *finer, int64_t n, int64_t level, int64_t not_busy, const Level *out)
+{
     int64_t entries = 0;
     for (int64_t i = 0; i < n;) {
         int64_t bin = finer->start[i] >> level, winner = i;
@@ -67,8 +70,8 @@ EXPORT int64_t warpline_levels_next(const Level *finer, int64_t n, int64_t level
             winner = duration >= (int64_t)(finer->longest[winner] >> 16) ? i : winner;
         }
         uint64_t longest = finer->longest[winner];
-        put(out, entries++, finer->start[winner], (int64_t)(longest >> 16), (uint8_t)(longest >> 8), (uint8_t)longest, busy,
-            finer->row[winner], not_busy);
+        put(out, entries++, finer->start[winner], (int64_t)(longest >> 16), (uint8_t)(longest >> 8), (uint8_t)longest,
+            busy, finer->row[winner], not_busy);
     }
     return entries;
 }

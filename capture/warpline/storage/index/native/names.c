@@ -16,7 +16,8 @@ static uint32_t once(const uint32_t *value) { return *(const volatile uint32_t *
  * meanwhile: what was filled is worth nothing then. */
 EXPORT int64_t warpline_sort_names(int64_t n, const uint32_t *names, const int64_t *duration, const uint8_t *flags,
                                    uint8_t not_busy, int64_t ids, uint32_t *at, uint32_t *row, int64_t *busy,
-                                   uint32_t *name, int64_t *count) {
+                                   uint32_t *name, int64_t *count)
+{
     for (int64_t i = 0; i < n; i++) {
         const uint32_t id = once(&names[i]);
         if (id >= ids)

@@ -33,18 +33,23 @@ enum { INTEGER = 0, REAL = 1, TEXT = 2 };
 EXPORT int64_t warpline_sqlite_rows(const Sqlite *api, void *statement, int64_t columns, const int32_t *types,
                                     int64_t capacity, int64_t *out, double *reals, uint8_t *arena, int64_t arena_size,
                                     int64_t *spans, int32_t *slots, int64_t slot_count, int64_t *text_counts,
-                                    int64_t *is_done) {
+                                    int64_t *is_done)
+{
     Intern tables[MAX_COLUMNS];
-    if (columns > MAX_COLUMNS) return -1;
+    if (columns > MAX_COLUMNS)
+        return -1;
     for (int64_t k = 0; k < columns; k++)
-        if (types[k] == TEXT) intern_init(&tables[k], spans + 2 * capacity * k, slots + slot_count * k, slot_count, capacity);
+        if (types[k] == TEXT)
+            intern_init(&tables[k], spans + 2 * capacity * k, slots + slot_count * k, slot_count, capacity);
     int64_t used = 0;
     for (int64_t row = 0; row < capacity; row++) {
         int answer = api->step(statement);
         if (answer != SQLITE_ROW) {
-            if (answer != SQLITE_DONE) return -1;
+            if (answer != SQLITE_DONE)
+                return -1;
             *is_done = 1;
-            for (int64_t k = 0; k < columns; k++) text_counts[k] = types[k] == TEXT ? tables[k].count : 0;
+            for (int64_t k = 0; k < columns; k++)
+                text_counts[k] = types[k] == TEXT ? tables[k].count : 0;
             return row;
         }
         for (int64_t k = 0; k < columns; k++) {
@@ -55,21 +60,28 @@ EXPORT int64_t warpline_sqlite_rows(const Sqlite *api, void *statement, int64_t 
             } else if (type == IS_NULL) {
                 out[cell] = MISSING;
             } else if (types[k] == INTEGER) {
-                if (type != IS_INTEGER) return -1;
+                if (type != IS_INTEGER)
+                    return -1;
                 out[cell] = api->integer(statement, (int)k);
             } else {
-                if (type != IS_TEXT && type != IS_BLOB) return -1;
+                if (type != IS_TEXT && type != IS_BLOB)
+                    return -1;
                 const void *text = api->blob(statement, (int)k);
                 int64_t length = api->bytes(statement, (int)k);
-                if (length > arena_size - used || (length && !text)) return -1;
-                if (length) memcpy(arena + used, text, (size_t)length);
+                if (length > arena_size - used || (length && !text))
+                    return -1;
+                if (length)
+                    memcpy(arena + used, text, (size_t)length);
                 int64_t known = tables[k].count;
                 out[cell] = intern_code(&tables[k], arena, used, length);
-                if (out[cell] < 0) return -1;
-                if (tables[k].count > known) used += length;
+                if (out[cell] < 0)
+                    return -1;
+                if (tables[k].count > known)
+                    used += length;
             }
         }
     }
-    for (int64_t k = 0; k < columns; k++) text_counts[k] = types[k] == TEXT ? tables[k].count : 0;
+    for (int64_t k = 0; k < columns; k++)
+        text_counts[k] = types[k] == TEXT ? tables[k].count : 0;
     return capacity;
 }

@@ -41,7 +41,7 @@ struct python_api {
 extern struct python_api py;
 
 /* Sets a pointer to what Python calls so; the function it stands in ends with false where there is none. */
-#define PYTHON_FIND(pointer, name) \
+#define PYTHON_FIND(pointer, name)                                  \
     if ((*(void **)&(pointer) = dlsym(RTLD_DEFAULT, name)) == NULL) \
         return false;
 

@@ -19,26 +19,57 @@ struct python_functions python;
 static _Atomic int state = PYTHON_UNKNOWN;
 static char refusal[160];
 
-enum python_state python_state(void)
-{
-    return (enum python_state)atomic_load_explicit(&state, memory_order_acquire);
-}
+enum python_state python_state(void) { return (enum python_state)atomic_load_explicit(&state, memory_order_acquire); }
 
 const char *python_refusal(void) { return refusal; }
 
 #define SHARED_BYTES .bytes_size = 16, .bytes_data = 32, .text_length = 16, .text_state = 32
 
 static const struct python_layout layout_311 = {
-    .minor = 11, .interpreters_head = 40, .interpreter_next = 0, .threads_head = 16, .thread_next = 8,
-    .thread_native_id = 160, .thread_chunk = 296, .thread_cframe = 56, .cframe_frame = 8, .frame_code = 32, .frame_instruction = 56,
-    .frame_previous = 48, .frame_owner = 69, .code_filename = 112, .code_qualname = 128, .code_linetable = 136,
-    .code_first_line = 72, .code_instructions = 184, .text_ascii = 48, .text_compact = 72, SHARED_BYTES,
+    .minor = 11,
+    .interpreters_head = 40,
+    .interpreter_next = 0,
+    .threads_head = 16,
+    .thread_next = 8,
+    .thread_native_id = 160,
+    .thread_chunk = 296,
+    .thread_cframe = 56,
+    .cframe_frame = 8,
+    .frame_code = 32,
+    .frame_instruction = 56,
+    .frame_previous = 48,
+    .frame_owner = 69,
+    .code_filename = 112,
+    .code_qualname = 128,
+    .code_linetable = 136,
+    .code_first_line = 72,
+    .code_instructions = 184,
+    .text_ascii = 48,
+    .text_compact = 72,
+    SHARED_BYTES,
 };
 static const struct python_layout layout_312 = {
-    .minor = 12, .interpreters_head = 40, .interpreter_next = 0, .threads_head = 72, .thread_next = 8,
-    .thread_native_id = 144, .thread_chunk = 232, .thread_cframe = 56, .cframe_frame = 0, .frame_code = 0, .frame_instruction = 56,
-    .frame_previous = 8, .frame_owner = 70, .code_filename = 112, .code_qualname = 128, .code_linetable = 136,
-    .code_first_line = 68, .code_instructions = 192, .text_ascii = 40, .text_compact = 56, SHARED_BYTES,
+    .minor = 12,
+    .interpreters_head = 40,
+    .interpreter_next = 0,
+    .threads_head = 72,
+    .thread_next = 8,
+    .thread_native_id = 144,
+    .thread_chunk = 232,
+    .thread_cframe = 56,
+    .cframe_frame = 0,
+    .frame_code = 0,
+    .frame_instruction = 56,
+    .frame_previous = 8,
+    .frame_owner = 70,
+    .code_filename = 112,
+    .code_qualname = 128,
+    .code_linetable = 136,
+    .code_first_line = 68,
+    .code_instructions = 192,
+    .text_ascii = 40,
+    .text_compact = 56,
+    SHARED_BYTES,
 };
 
 /* Position, in 8-byte fields, of the groups of `_Py_DebugOffsets`. */
@@ -81,11 +112,10 @@ bool python_find(void)
     python.text_utf8 = symbol("PyUnicode_AsUTF8");
     python.release = symbol("Py_DecRef");
     python.clear_error = symbol("PyErr_Clear");
-    if (python.version == NULL || python.is_initialized == NULL ||
-        python.this_thread_state == NULL || python.add_pending_call == NULL || python.ensure_gil == NULL ||
-        python.release_gil == NULL || python.current_frame == NULL || python.frame_code == NULL ||
-        python.frame_line == NULL || python.attribute == NULL || python.text_utf8 == NULL ||
-        python.release == NULL || python.clear_error == NULL)
+    if (python.version == NULL || python.is_initialized == NULL || python.this_thread_state == NULL ||
+        python.add_pending_call == NULL || python.ensure_gil == NULL || python.release_gil == NULL ||
+        python.current_frame == NULL || python.frame_code == NULL || python.frame_line == NULL ||
+        python.attribute == NULL || python.text_utf8 == NULL || python.release == NULL || python.clear_error == NULL)
         return false;
     Dl_info info;
     const ElfW(Sym) *found = NULL;
@@ -100,12 +130,28 @@ static struct python_layout from_published(const struct published *at, const uin
     const uint64_t *interpreter = field + at->interpreter, *thread = field + at->thread, *frame = field + at->frame;
     const uint64_t *code = field + at->code, *bytes = field + at->bytes, *text = field + at->text;
     return (struct python_layout){
-        .minor = at->minor, .interpreters_head = field[5], .interpreter_next = interpreter[2],
-        .threads_head = interpreter[3], .thread_next = thread[2], .thread_frame = thread[4],
-        .thread_native_id = thread[6], .thread_chunk = thread[7], .frame_previous = frame[1], .frame_code = frame[2],
-        .frame_instruction = frame[3], .frame_owner = frame[5], .code_filename = code[1], .code_qualname = code[3],
-        .code_linetable = code[4], .code_first_line = code[5], .code_instructions = code[9], .bytes_size = bytes[1],
-        .bytes_data = bytes[2], .text_state = text[1], .text_length = text[2], .text_ascii = text[3],
+        .minor = at->minor,
+        .interpreters_head = field[5],
+        .interpreter_next = interpreter[2],
+        .threads_head = interpreter[3],
+        .thread_next = thread[2],
+        .thread_frame = thread[4],
+        .thread_native_id = thread[6],
+        .thread_chunk = thread[7],
+        .frame_previous = frame[1],
+        .frame_code = frame[2],
+        .frame_instruction = frame[3],
+        .frame_owner = frame[5],
+        .code_filename = code[1],
+        .code_qualname = code[3],
+        .code_linetable = code[4],
+        .code_first_line = code[5],
+        .code_instructions = code[9],
+        .bytes_size = bytes[1],
+        .bytes_data = bytes[2],
+        .text_state = text[1],
+        .text_length = text[2],
+        .text_ascii = text[3],
         .text_compact = text[3] + 16,
     };
 }

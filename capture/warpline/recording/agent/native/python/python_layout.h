@@ -11,8 +11,8 @@ struct python_layout {
     int minor;
     size_t interpreters_head, interpreter_next, threads_head;
     size_t thread_next, thread_native_id;
-    size_t thread_chunk;                   /* memory that holds most frames of a thread */
-    size_t thread_frame;                   /* 3.13 and later; before that through the C frame: */
+    size_t thread_chunk; /* memory that holds most frames of a thread */
+    size_t thread_frame; /* 3.13 and later; before that through the C frame: */
     size_t thread_cframe, cframe_frame;
     size_t frame_code, frame_instruction, frame_previous, frame_owner;
     size_t code_filename, code_qualname, code_linetable, code_first_line, code_instructions;

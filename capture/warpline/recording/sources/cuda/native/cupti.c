@@ -36,8 +36,8 @@ static uint64_t timestamp(void) { return wl_clock(CLOCK_MONOTONIC); }
 /* Kinds that cost something. Devices, contexts and streams are always on: what is used after a pause may have been
  * created during it. */
 static const uint32_t busy_kinds[] = {
-    ACTIVITY_CONCURRENT_KERNEL, ACTIVITY_MEMCPY,   ACTIVITY_MEMCPY2,         ACTIVITY_MEMSET,
-    ACTIVITY_RUNTIME,           ACTIVITY_DRIVER,   ACTIVITY_SYNCHRONIZATION, ACTIVITY_EXTERNAL_CORRELATION,
+    ACTIVITY_CONCURRENT_KERNEL, ACTIVITY_MEMCPY,      ACTIVITY_MEMCPY2,         ACTIVITY_MEMSET,
+    ACTIVITY_RUNTIME,           ACTIVITY_DRIVER,      ACTIVITY_SYNCHRONIZATION, ACTIVITY_EXTERNAL_CORRELATION,
     ACTIVITY_OVERHEAD,          ACTIVITY_GRAPH_TRACE, ACTIVITY_MEMORY2,
 };
 static const uint32_t quiet_kinds[] = {ACTIVITY_DEVICE, ACTIVITY_CONTEXT, ACTIVITY_STREAM};
@@ -124,8 +124,9 @@ static void on_callback(void *user, uint32_t domain, uint32_t id, const void *da
     }
     bool is_driver = domain == CALLBACK_DRIVER;
     uint32_t site = ((const struct callback_data *)data)->site;
-    if (site == CALLBACK_ENTER && (is_driver ? id == DRIVER_PRIMARY_CONTEXT_RESET || id == DRIVER_PRIMARY_CONTEXT_RESET_V2
-                                             : id == RUNTIME_DEVICE_RESET))
+    if (site == CALLBACK_ENTER &&
+        (is_driver ? id == DRIVER_PRIMARY_CONTEXT_RESET || id == DRIVER_PRIMARY_CONTEXT_RESET_V2
+                   : id == RUNTIME_DEVICE_RESET))
         flush(FLUSH_FORCED, false);
     if (!is_cuda_capture_range)
         return;
@@ -275,13 +276,15 @@ static void start_session(void)
     uint32_t version = 0;
     int result;
     if (!cupti_load(reason, sizeof reason)) {
-        cupti_set_state(false, reason,
-                  "install the nvidia-cuda-cupti package (nvidia-cuda-cupti-cu12 for CUDA 12) beside the program, or "
-                  "name a libcupti in WARPLINE_LIBCUPTI");
+        cupti_set_state(
+            false, reason,
+            "install the nvidia-cuda-cupti package (nvidia-cuda-cupti-cu12 for CUDA 12) beside the program, or "
+            "name a libcupti in WARPLINE_LIBCUPTI");
         return;
     }
     if ((result = cupti.get_version(&version)) != CUPTI_OK || version < CUPTI_OLDEST_VERSION) {
-        snprintf(reason, sizeof reason, "this libcupti is too old (API version %u; CUDA 12 or newer is needed)", version);
+        snprintf(reason, sizeof reason, "this libcupti is too old (API version %u; CUDA 12 or newer is needed)",
+                 version);
         if (result != CUPTI_OK)
             cupti_refuse("libcupti does not start", result);
         else
@@ -293,7 +296,10 @@ static void start_session(void)
     if (!subscribe())
         return;
     struct record_cupti_session session = {
-        wl_clock(CLOCK_MONOTONIC), is_monotonic ? CUPTI_CLOCK_MONOTONIC : CUPTI_CLOCK_PAIRS, version, cupti_driver_version(),
+        wl_clock(CLOCK_MONOTONIC),
+        is_monotonic ? CUPTI_CLOCK_MONOTONIC : CUPTI_CLOCK_PAIRS,
+        version,
+        cupti_driver_version(),
         is_per_graph,
     };
     wl_define(SLOT_CUPTI_SESSION, &session, sizeof session);

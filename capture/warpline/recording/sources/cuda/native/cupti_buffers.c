@@ -33,8 +33,7 @@ static void request_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
     pthread_mutex_unlock(&kept_lock);
     if (*buffer != NULL)
         return;
-    void *memory =
-        mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED)
         *buffer = memory;
     else
@@ -90,8 +89,8 @@ static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, siz
             cupti_write_records(buffer, valid_size);
         if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0) {
             struct writer *writer = wl_writer();
-            struct record_cupti_dropped *record =
-                writer ? WL_RESERVE(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped) : NULL;
+            struct record_cupti_dropped *record = writer ? WL_RESERVE(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped)
+                                                         : NULL;
             if (record != NULL) {
                 *record = (struct record_cupti_dropped){wl_now(writer), dropped};
                 WL_COMMIT(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped);

@@ -41,9 +41,9 @@ static void name_function(bool is_driver, uint32_t function)
     wl_define(SLOT_CUPTI_FUNCTION, &record, sizeof record);
 }
 
-#define BEGIN(slot, type)                                                                                              \
-    struct type *to = WL_RESERVE(writer, slot, type);                                                                  \
-    if (UNLIKELY(to == NULL))                                                                                          \
+#define BEGIN(slot, type)                             \
+    struct type *to = WL_RESERVE(writer, slot, type); \
+    if (UNLIKELY(to == NULL))                         \
         return;
 #define END(slot, type) WL_COMMIT(writer, slot, type)
 
@@ -76,9 +76,9 @@ static void write_memcpy(struct writer *writer, const struct activity_memcpy *fr
 {
     BEGIN(SLOT_CUPTI_MEMCPY, record_cupti_memcpy)
     *to = (struct record_cupti_memcpy){
-        from->start, from->end, from->bytes, from->graph_node, from->correlation, from->device, from->context,
-        from->stream, from->graph, from->copy_kind, from->source_kind, from->destination_kind, from->flags,
-        UINT32_MAX, UINT32_MAX,
+        from->start,   from->end,    from->bytes, from->graph_node, from->correlation, from->device,
+        from->context, from->stream, from->graph, from->copy_kind,  from->source_kind, from->destination_kind,
+        from->flags,   UINT32_MAX,   UINT32_MAX,
     };
     END(SLOT_CUPTI_MEMCPY, record_cupti_memcpy);
 }
@@ -87,9 +87,11 @@ static void write_memcpy_peer(struct writer *writer, const struct activity_memcp
 {
     BEGIN(SLOT_CUPTI_MEMCPY, record_cupti_memcpy)
     *to = (struct record_cupti_memcpy){
-        from->start, from->end, from->bytes, from->graph_node, from->correlation, from->device, from->context,
-        from->stream, from->graph, from->copy_kind, from->source_kind, from->destination_kind, from->flags,
-        from->source_device, from->destination_device,
+        from->start,      from->end,           from->bytes,
+        from->graph_node, from->correlation,   from->device,
+        from->context,    from->stream,        from->graph,
+        from->copy_kind,  from->source_kind,   from->destination_kind,
+        from->flags,      from->source_device, from->destination_device,
     };
     END(SLOT_CUPTI_MEMCPY, record_cupti_memcpy);
 }
@@ -98,8 +100,19 @@ static void write_memset(struct writer *writer, const struct activity_memset *fr
 {
     BEGIN(SLOT_CUPTI_MEMSET, record_cupti_memset)
     *to = (struct record_cupti_memset){
-        from->start, from->end, from->bytes, from->graph_node, from->correlation, from->device, from->context,
-        from->stream, from->graph, from->value, from->memory_kind, from->flags, 0,
+        from->start,
+        from->end,
+        from->bytes,
+        from->graph_node,
+        from->correlation,
+        from->device,
+        from->context,
+        from->stream,
+        from->graph,
+        from->value,
+        from->memory_kind,
+        from->flags,
+        0,
     };
     END(SLOT_CUPTI_MEMSET, record_cupti_memset);
 }
@@ -166,11 +179,25 @@ static void write_device(const struct activity_device *from)
     if (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit)
         return;
     struct record_cupti_device record = {
-        from->memory_bytes, from->memory_bandwidth, from->device, wl_intern_text(from->name), from->compute_major, from->compute_minor,
-        from->multiprocessors, from->clock_khz, from->threads_per_warp, from->max_warps_per_sm,
-        from->max_blocks_per_sm, from->max_shared_per_sm, from->max_registers_per_sm,
-        from->max_registers_per_block, from->max_shared_per_block, from->max_threads_per_block, from->l2_bytes,
-        from->copy_engines, {0},
+        from->memory_bytes,
+        from->memory_bandwidth,
+        from->device,
+        wl_intern_text(from->name),
+        from->compute_major,
+        from->compute_minor,
+        from->multiprocessors,
+        from->clock_khz,
+        from->threads_per_warp,
+        from->max_warps_per_sm,
+        from->max_blocks_per_sm,
+        from->max_shared_per_sm,
+        from->max_registers_per_sm,
+        from->max_registers_per_block,
+        from->max_shared_per_block,
+        from->max_threads_per_block,
+        from->l2_bytes,
+        from->copy_engines,
+        {0},
     };
     memcpy(record.uuid, from->uuid, sizeof record.uuid);
     wl_define(SLOT_CUPTI_DEVICE, &record, sizeof record);
@@ -190,8 +217,17 @@ static void write_memory(struct writer *writer, const struct activity_memory *fr
     uint32_t name = wl_intern_text(from->name);
     BEGIN(SLOT_CUPTI_MEMORY, record_cupti_memory)
     *to = (struct record_cupti_memory){
-        from->timestamp, from->address, from->bytes, from->correlation, from->device, from->context, from->stream,
-        from->operation, from->memory_kind, name, 0,
+        from->timestamp,
+        from->address,
+        from->bytes,
+        from->correlation,
+        from->device,
+        from->context,
+        from->stream,
+        from->operation,
+        from->memory_kind,
+        name,
+        0,
     };
     END(SLOT_CUPTI_MEMORY, record_cupti_memory);
 }
@@ -202,50 +238,21 @@ static void write_record(struct writer *writer, const void *record)
     memcpy(&kind, record, sizeof kind);
     switch (kind) {
     case ACTIVITY_KERNEL:
-    case ACTIVITY_CONCURRENT_KERNEL:
-        write_kernel(writer, record);
-        break;
-    case ACTIVITY_RUNTIME:
-        write_api(writer, record, false);
-        break;
-    case ACTIVITY_DRIVER:
-        write_api(writer, record, true);
-        break;
-    case ACTIVITY_MEMCPY:
-        write_memcpy(writer, record);
-        break;
-    case ACTIVITY_MEMCPY2:
-        write_memcpy_peer(writer, record);
-        break;
-    case ACTIVITY_MEMSET:
-        write_memset(writer, record);
-        break;
-    case ACTIVITY_SYNCHRONIZATION:
-        write_sync(writer, record);
-        break;
-    case ACTIVITY_OVERHEAD:
-        write_overhead(writer, record);
-        break;
-    case ACTIVITY_EXTERNAL_CORRELATION:
-        write_external(writer, record);
-        break;
-    case ACTIVITY_STREAM:
-        write_stream(writer, record);
-        break;
-    case ACTIVITY_CONTEXT:
-        write_context(record);
-        break;
-    case ACTIVITY_DEVICE:
-        write_device(record);
-        break;
-    case ACTIVITY_GRAPH_TRACE:
-        write_graph(writer, record);
-        break;
-    case ACTIVITY_MEMORY2:
-        write_memory(writer, record);
-        break;
-    default: /* somebody else in the process enabled this kind */
-        break;
+    case ACTIVITY_CONCURRENT_KERNEL: write_kernel(writer, record); break;
+    case ACTIVITY_RUNTIME: write_api(writer, record, false); break;
+    case ACTIVITY_DRIVER: write_api(writer, record, true); break;
+    case ACTIVITY_MEMCPY: write_memcpy(writer, record); break;
+    case ACTIVITY_MEMCPY2: write_memcpy_peer(writer, record); break;
+    case ACTIVITY_MEMSET: write_memset(writer, record); break;
+    case ACTIVITY_SYNCHRONIZATION: write_sync(writer, record); break;
+    case ACTIVITY_OVERHEAD: write_overhead(writer, record); break;
+    case ACTIVITY_EXTERNAL_CORRELATION: write_external(writer, record); break;
+    case ACTIVITY_STREAM: write_stream(writer, record); break;
+    case ACTIVITY_CONTEXT: write_context(record); break;
+    case ACTIVITY_DEVICE: write_device(record); break;
+    case ACTIVITY_GRAPH_TRACE: write_graph(writer, record); break;
+    case ACTIVITY_MEMORY2: write_memory(writer, record); break;
+    default: /* somebody else in the process enabled this kind */ break;
     }
 }
 

@@ -27,8 +27,7 @@ const char *cupti_remedy_of(int result)
     case CUPTI_UNKNOWN:
         return "the driver may be older than this libcupti: install the nvidia-cuda-cupti package of the driver's "
                "CUDA version, or name another libcupti in WARPLINE_LIBCUPTI";
-    default:
-        return "name another libcupti in WARPLINE_LIBCUPTI";
+    default: return "name another libcupti in WARPLINE_LIBCUPTI";
     }
 }
 

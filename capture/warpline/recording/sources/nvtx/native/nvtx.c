@@ -10,10 +10,7 @@
 #include "source_hooks.h"
 #include "spool.h"
 
-static uint32_t domain_id(const void *handle)
-{
-    return handle == NULL ? 0 : ((const struct nvtx_domain *)handle)->id;
-}
+static uint32_t domain_id(const void *handle) { return handle == NULL ? 0 : ((const struct nvtx_domain *)handle)->id; }
 
 static uint32_t intern(const char *text) { return text ? wl_intern(text, strlen(text)) : 0; }
 
@@ -43,11 +40,23 @@ static void name_gpu_object(enum gpu_object kind, uintptr_t object, uint32_t nam
 }
 
 static void device_a(int device, const char *text) { name_gpu_object(GPU_DEVICE, (uintptr_t)device, intern(text)); }
-static void device_w(int device, const wchar_t *text) { name_gpu_object(GPU_DEVICE, (uintptr_t)device, wl_intern_wide(text)); }
-static void context_a(void *context, const char *text) { name_gpu_object(GPU_CONTEXT, (uintptr_t)context, intern(text)); }
-static void context_w(void *context, const wchar_t *text) { name_gpu_object(GPU_CONTEXT, (uintptr_t)context, wl_intern_wide(text)); }
+static void device_w(int device, const wchar_t *text)
+{
+    name_gpu_object(GPU_DEVICE, (uintptr_t)device, wl_intern_wide(text));
+}
+static void context_a(void *context, const char *text)
+{
+    name_gpu_object(GPU_CONTEXT, (uintptr_t)context, intern(text));
+}
+static void context_w(void *context, const wchar_t *text)
+{
+    name_gpu_object(GPU_CONTEXT, (uintptr_t)context, wl_intern_wide(text));
+}
 static void stream_a(void *stream, const char *text) { name_gpu_object(GPU_STREAM, (uintptr_t)stream, intern(text)); }
-static void stream_w(void *stream, const wchar_t *text) { name_gpu_object(GPU_STREAM, (uintptr_t)stream, wl_intern_wide(text)); }
+static void stream_w(void *stream, const wchar_t *text)
+{
+    name_gpu_object(GPU_STREAM, (uintptr_t)stream, wl_intern_wide(text));
+}
 
 static void domain_mark_ex(const void *domain, const struct nvtx_event_attributes *event)
 {
@@ -121,11 +130,16 @@ EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table)
         ENTRY(NVTX_CORE_THREAD_W, thread_w),
     };
     static const struct entry core2[] = {
-        ENTRY(NVTX_CORE2_MARK_EX, domain_mark_ex),       ENTRY(NVTX_CORE2_START_EX, domain_start_ex),
-        ENTRY(NVTX_CORE2_END, domain_end),               ENTRY(NVTX_CORE2_PUSH_EX, domain_push_ex),
-        ENTRY(NVTX_CORE2_POP, domain_pop),               ENTRY(NVTX_CORE2_CATEGORY_A, domain_category_a),
-        ENTRY(NVTX_CORE2_CATEGORY_W, domain_category_w), ENTRY(NVTX_CORE2_STRING_A, domain_string_a),
-        ENTRY(NVTX_CORE2_STRING_W, domain_string_w),     ENTRY(NVTX_CORE2_DOMAIN_A, domain_create_a),
+        ENTRY(NVTX_CORE2_MARK_EX, domain_mark_ex),
+        ENTRY(NVTX_CORE2_START_EX, domain_start_ex),
+        ENTRY(NVTX_CORE2_END, domain_end),
+        ENTRY(NVTX_CORE2_PUSH_EX, domain_push_ex),
+        ENTRY(NVTX_CORE2_POP, domain_pop),
+        ENTRY(NVTX_CORE2_CATEGORY_A, domain_category_a),
+        ENTRY(NVTX_CORE2_CATEGORY_W, domain_category_w),
+        ENTRY(NVTX_CORE2_STRING_A, domain_string_a),
+        ENTRY(NVTX_CORE2_STRING_W, domain_string_w),
+        ENTRY(NVTX_CORE2_DOMAIN_A, domain_create_a),
         ENTRY(NVTX_CORE2_DOMAIN_W, domain_create_w),
     };
     static const struct entry cuda[] = {
@@ -134,8 +148,10 @@ EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table)
         ENTRY(NVTX_CUDA_STREAM_A, stream_a),   ENTRY(NVTX_CUDA_STREAM_W, stream_w),
     };
     static const struct entry cudart[] = {
-        ENTRY(NVTX_CUDART_DEVICE_A, device_a), ENTRY(NVTX_CUDART_DEVICE_W, device_w),
-        ENTRY(NVTX_CUDART_STREAM_A, stream_a), ENTRY(NVTX_CUDART_STREAM_W, stream_w),
+        ENTRY(NVTX_CUDART_DEVICE_A, device_a),
+        ENTRY(NVTX_CUDART_DEVICE_W, device_w),
+        ENTRY(NVTX_CUDART_STREAM_A, stream_a),
+        ENTRY(NVTX_CUDART_STREAM_W, stream_w),
     };
     static _Atomic bool is_announced;
     if (!wl_start() || get_export_table == NULL)

@@ -67,14 +67,10 @@ static uint32_t message_of(const struct nvtx_event_attributes *event)
     if (event == NULL || event->message.ascii == NULL)
         return 0;
     switch (event->message_type) {
-    case NVTX_MESSAGE_ASCII:
-        return wl_intern_text(event->message.ascii);
-    case NVTX_MESSAGE_UNICODE:
-        return wl_intern_wide(event->message.unicode);
-    case NVTX_MESSAGE_REGISTERED:
-        return (uint32_t)((uintptr_t)event->message.registered >> 1);
-    default:
-        return 0;
+    case NVTX_MESSAGE_ASCII: return wl_intern_text(event->message.ascii);
+    case NVTX_MESSAGE_UNICODE: return wl_intern_wide(event->message.unicode);
+    case NVTX_MESSAGE_REGISTERED: return (uint32_t)((uintptr_t)event->message.registered >> 1);
+    default: return 0;
     }
 }
 
@@ -151,8 +147,8 @@ int nvtx_push(uint32_t domain, const char *ascii, const wchar_t *wide, const str
             WL_COMMIT(writer, SLOT_NVTX_RANGE, record_nvtx_range);
         }
     } else {
-        struct record_nvtx_range_attributes *record =
-            WL_RESERVE(writer, SLOT_NVTX_RANGE_ATTRIBUTES, record_nvtx_range_attributes);
+        struct record_nvtx_range_attributes *record = WL_RESERVE(writer, SLOT_NVTX_RANGE_ATTRIBUTES,
+                                                                 record_nvtx_range_attributes);
         if (LIKELY(record != NULL)) {
             record->name = name;
             record->domain = (uint16_t)domain;
@@ -210,8 +206,7 @@ uint64_t nvtx_start(uint32_t domain, const char *ascii, const wchar_t *wide, con
         capture_begins(name, range, true);
         is_recording = wl_is_recording(SOURCE_NVTX);
     }
-    struct record_nvtx_start *record =
-        is_recording ? WL_RESERVE(writer, SLOT_NVTX_START, record_nvtx_start) : NULL;
+    struct record_nvtx_start *record = is_recording ? WL_RESERVE(writer, SLOT_NVTX_START, record_nvtx_start) : NULL;
     if (record != NULL) {
         record->range = range;
         record->name = name;
@@ -251,8 +246,7 @@ void nvtx_mark(uint32_t domain, const char *ascii, const wchar_t *wide, const st
         return;
     uint64_t now = wl_now(writer);
     uint32_t name = ascii ? wl_intern_text(ascii) : wide ? wl_intern_wide(wide) : message_of(event);
-    struct record_nvtx_range_attributes *record =
-        WL_RESERVE(writer, SLOT_NVTX_MARK, record_nvtx_range_attributes);
+    struct record_nvtx_range_attributes *record = WL_RESERVE(writer, SLOT_NVTX_MARK, record_nvtx_range_attributes);
     if (record != NULL) {
         record->time_ns = now;
         record->name = name;
@@ -272,8 +266,8 @@ void nvtx_name_category(uint32_t domain, uint32_t category, uint32_t name)
 void nvtx_name_thread(uint32_t tid, uint32_t name)
 {
     struct writer *writer = wl_writer();
-    struct record_nvtx_thread_name *record =
-        writer ? WL_RESERVE(writer, SLOT_NVTX_THREAD_NAME, record_nvtx_thread_name) : NULL;
+    struct record_nvtx_thread_name *record = writer ? WL_RESERVE(writer, SLOT_NVTX_THREAD_NAME, record_nvtx_thread_name)
+                                                    : NULL;
     if (record != NULL) {
         record->tid = tid;
         record->name = name;

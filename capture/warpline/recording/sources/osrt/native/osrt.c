@@ -118,8 +118,8 @@ uint32_t osrt_caller_text(const void *address, bool is_wanted)
 static bool extends_gil_wait(struct writer *writer, const struct osrt_call *call, uint64_t end_ns)
 {
     struct cursor *cursor = &writer->cursors[SLOT_OSRT_CALL];
-    if (gil_record == NULL || gil_chunk != cursor->chunk ||
-        (uint8_t *)(gil_record + 1) != cursor->position || call->start_ns - gil_record->end_ns > GIL_PAUSE_NS)
+    if (gil_record == NULL || gil_chunk != cursor->chunk || (uint8_t *)(gil_record + 1) != cursor->position ||
+        call->start_ns - gil_record->end_ns > GIL_PAUSE_NS)
         return false;
     __atomic_store_n(&gil_record->end_ns, end_ns, __ATOMIC_RELAXED);
     return true;
@@ -146,12 +146,15 @@ static inline void follow_fork(void)
 static bool may_last(const struct osrt_call *call)
 {
     switch (call->function) {
-    case OSRT_READ: case OSRT_WRITE: case OSRT_PREAD: case OSRT_PWRITE: case OSRT_READV: case OSRT_WRITEV:
-        return osrt_may_never_come(call->descriptor);
-    case OSRT_OPEN: case OSRT_MSYNC:
-        return false;
-    default:
-        return true;
+    case OSRT_READ:
+    case OSRT_WRITE:
+    case OSRT_PREAD:
+    case OSRT_PWRITE:
+    case OSRT_READV:
+    case OSRT_WRITEV: return osrt_may_never_come(call->descriptor);
+    case OSRT_OPEN:
+    case OSRT_MSYNC: return false;
+    default: return true;
     }
 }
 
@@ -204,8 +207,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             record.text = wl_intern(call->text, strlen(call->text));
             if (call->function == OSRT_OPEN && call->result >= 0)
                 osrt_note_opened((int)call->result, call->text, record.text);
-        }
-        else if (call->descriptor >= 0)
+        } else if (call->descriptor >= 0)
             record.text = osrt_descriptor_text(call->descriptor, duration_ns >= DESCRIPTOR_NS);
         struct record_osrt_call *to = WL_RESERVE(writer, SLOT_OSRT_CALL, record_osrt_call);
         if (to != NULL) {

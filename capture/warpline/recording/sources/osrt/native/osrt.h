@@ -14,21 +14,42 @@
 
 /* Numbers are in the file: docs/spool.md lists them. */
 enum osrt_function {
-    OSRT_READ = 1, OSRT_WRITE, OSRT_PREAD, OSRT_PWRITE, OSRT_READV, OSRT_WRITEV,
-    OSRT_RECV, OSRT_SEND, OSRT_ACCEPT, OSRT_CONNECT,
-    OSRT_POLL, OSRT_SELECT, OSRT_EPOLL_WAIT,
-    OSRT_OPEN, OSRT_FSYNC, OSRT_FDATASYNC, OSRT_MSYNC, OSRT_FLOCK, OSRT_LOCKF,
-    OSRT_SLEEP, OSRT_WAIT, OSRT_SIGNAL_WAIT, OSRT_GETADDRINFO,
-    OSRT_MUTEX, OSRT_COND_WAIT, OSRT_SEMAPHORE, OSRT_READ_LOCK, OSRT_WRITE_LOCK, OSRT_BARRIER, OSRT_JOIN,
+    OSRT_READ = 1,
+    OSRT_WRITE,
+    OSRT_PREAD,
+    OSRT_PWRITE,
+    OSRT_READV,
+    OSRT_WRITEV,
+    OSRT_RECV,
+    OSRT_SEND,
+    OSRT_ACCEPT,
+    OSRT_CONNECT,
+    OSRT_POLL,
+    OSRT_SELECT,
+    OSRT_EPOLL_WAIT,
+    OSRT_OPEN,
+    OSRT_FSYNC,
+    OSRT_FDATASYNC,
+    OSRT_MSYNC,
+    OSRT_FLOCK,
+    OSRT_LOCKF,
+    OSRT_SLEEP,
+    OSRT_WAIT,
+    OSRT_SIGNAL_WAIT,
+    OSRT_GETADDRINFO,
+    OSRT_MUTEX,
+    OSRT_COND_WAIT,
+    OSRT_SEMAPHORE,
+    OSRT_READ_LOCK,
+    OSRT_WRITE_LOCK,
+    OSRT_BARRIER,
+    OSRT_JOIN,
     OSRT_GIL,
 };
 
 extern uint64_t osrt_threshold_ns;
 
-static inline bool osrt_is_on(void)
-{
-    return wl_is_recording(SOURCE_OSRT) && LIKELY(wl_quiet == 0);
-}
+static inline bool osrt_is_on(void) { return wl_is_recording(SOURCE_OSRT) && LIKELY(wl_quiet == 0); }
 
 /* The file, pipe, socket behind a descriptor, as text. Found out once and again when the descriptor was given anew. */
 uint32_t osrt_descriptor_text(int descriptor, bool is_long);
@@ -66,12 +87,12 @@ void osrt_note_copy(int from, int to);
 
 struct osrt_call {
     enum osrt_function function;
-    int descriptor;       /* -1 without */
-    uint64_t object;      /* address of a lock, child's id, descriptor … */
+    int descriptor;  /* -1 without */
+    uint64_t object; /* address of a lock, child's id, descriptor … */
     uint64_t start_ns;
     int64_t result;
-    uint32_t holder;      /* thread that held a lock when the wait began; 0 when not known */
-    const char *text;     /* path or host; NULL without */
+    uint32_t holder;  /* thread that held a lock when the wait began; 0 when not known */
+    const char *text; /* path or host; NULL without */
     const void *caller;
     struct record_osrt_waiting *waiting; /* where it says that it is under way; NULL when it does not */
 };

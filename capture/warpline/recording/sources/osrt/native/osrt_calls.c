@@ -185,7 +185,7 @@ EXPORT int select(int count, fd_set *read, fd_set *write, fd_set *except, struct
 }
 
 EXPORT int pselect(int count, fd_set *read, fd_set *write, fd_set *except, const struct timespec *timeout,
-                       const sigset_t *mask)
+                   const sigset_t *mask)
 {
     MEASURE(OSRT_SELECT, -1, count, NULL, REAL(pselect)(count, read, write, except, timeout, mask));
 }
@@ -208,11 +208,11 @@ EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int timeou
 
 static mode_t mode_of(int flags, va_list more) { return flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0; }
 
-#define OPENING(what)                                                                                               \
-    va_list more;                                                                                                   \
-    va_start(more, flags);                                                                                          \
-    mode_t mode = mode_of(flags, more);                                                                             \
-    va_end(more);                                                                                                   \
+#define OPENING(what)                   \
+    va_list more;                       \
+    va_start(more, flags);              \
+    mode_t mode = mode_of(flags, more); \
+    va_end(more);                       \
     MEASURE(OSRT_OPEN, -1, 0, path, what)
 
 EXPORT int open(const char *path, int flags, ...) { OPENING(REAL(open)(path, flags, mode)); }

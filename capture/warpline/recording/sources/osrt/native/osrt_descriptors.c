@@ -186,8 +186,8 @@ uint32_t osrt_find_waiting_text(int descriptor)
 void osrt_note_pair(const int ends[2])
 {
     struct stat status[2];
-    if (!is_in_table(ends[0]) || !is_in_table(ends[1]) ||
-        fstat(ends[0], &status[0]) != 0 || fstat(ends[1], &status[1]) != 0)
+    if (!is_in_table(ends[0]) || !is_in_table(ends[1]) || fstat(ends[0], &status[0]) != 0 ||
+        fstat(ends[1], &status[1]) != 0)
         return;
     wl_quiet++;
     for (int i = 0; i < 2; i++) {

@@ -25,7 +25,7 @@ static _Atomic(const void *) probed;
     apply(pthread_barrier_wait) apply(pthread_join)
 /* clang-format on */
 /* The C library has these twice; without a version the loader may give the older one, of another layout. */
-#define CONDITIONS(apply)                                                                                           \
+#define CONDITIONS(apply) \
     apply(pthread_cond_wait) apply(pthread_cond_timedwait) apply(pthread_cond_signal) apply(pthread_cond_broadcast)
 
 /* Newer than the oldest C library this is built against. */
@@ -56,22 +56,25 @@ static void resolve(void)
 }
 
 /* Before main, in constructors of libraries that are initialised before this one. */
-#define ENSURE_RESOLVED()                                                                                           \
-    do {                                                                                                            \
-        if (UNLIKELY(!atomic_load_explicit(&real.is_resolved, memory_order_acquire)))                               \
-            resolve();                                                                                              \
+#define ENSURE_RESOLVED()                                                             \
+    do {                                                                              \
+        if (UNLIKELY(!atomic_load_explicit(&real.is_resolved, memory_order_acquire))) \
+            resolve();                                                                \
     } while (0)
 
-#define WAIT(what, about, by, expression)                                                                           \
-    do {                                                                                                            \
-        struct osrt_call call = {.function = (what), .descriptor = -1, .object = (uint64_t)(uintptr_t)(about),      \
-                                 .holder = (by), .caller = __builtin_return_address(0)};                            \
-        call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                                  \
-        osrt_begin(&call);                                                                                          \
-        int result = expression;                                                                                    \
-        call.result = result;                                                                                       \
-        osrt_finish(&call);                                                                                         \
-        return result;                                                                                              \
+#define WAIT(what, about, by, expression)                                \
+    do {                                                                 \
+        struct osrt_call call = {.function = (what),                     \
+                                 .descriptor = -1,                       \
+                                 .object = (uint64_t)(uintptr_t)(about), \
+                                 .holder = (by),                         \
+                                 .caller = __builtin_return_address(0)}; \
+        call.start_ns = wl_clock(CLOCK_MONOTONIC);                       \
+        osrt_begin(&call);                                               \
+        int result = expression;                                         \
+        call.result = result;                                            \
+        osrt_finish(&call);                                              \
+        return result;                                                   \
     } while (0)
 
 /* --- the GIL: its condition is waited on, and left, with its mutex, and every thread that wants or gives the GIL away needs
@@ -116,15 +119,15 @@ static inline uint32_t owner_of(const pthread_mutex_t *mutex)
 /* 0 when it was taken at once; otherwise what trylock said. */
 static inline int take(pthread_mutex_t *mutex) { return real.pthread_mutex_trylock(mutex); }
 
-#define LOCK_MUTEX(expression)                                                                                      \
-    do {                                                                                                            \
-        ENSURE_RESOLVED();                                                                                          \
-        int taken = take(mutex);                                                                                    \
-        if (LIKELY(taken == 0) || taken == EOWNERDEAD)                                                              \
-            return taken;                                                                                           \
-        if (!osrt_is_on())                                                                                          \
-            return expression;                                                                                      \
-        WAIT(osrt_is_gil(mutex) ? OSRT_GIL : OSRT_MUTEX, mutex, owner_of(mutex), expression);                          \
+#define LOCK_MUTEX(expression)                                                                \
+    do {                                                                                      \
+        ENSURE_RESOLVED();                                                                    \
+        int taken = take(mutex);                                                              \
+        if (LIKELY(taken == 0) || taken == EOWNERDEAD)                                        \
+            return taken;                                                                     \
+        if (!osrt_is_on())                                                                    \
+            return expression;                                                                \
+        WAIT(osrt_is_gil(mutex) ? OSRT_GIL : OSRT_MUTEX, mutex, owner_of(mutex), expression); \
     } while (0)
 
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex) { LOCK_MUTEX(real.pthread_mutex_lock(mutex)); }
@@ -156,14 +159,14 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 /* --- readers and writers */
 
-#define LOCK_BOTH(what, attempt, expression)                                                                        \
-    do {                                                                                                            \
-        ENSURE_RESOLVED();                                                                                          \
-        if (LIKELY(real.attempt(lock) == 0))                                                                        \
-            return 0;                                                                                               \
-        if (!osrt_is_on())                                                                                          \
-            return expression;                                                                                      \
-        WAIT(what, lock, (uint32_t)lock->__data.__cur_writer, expression);                                          \
+#define LOCK_BOTH(what, attempt, expression)                               \
+    do {                                                                   \
+        ENSURE_RESOLVED();                                                 \
+        if (LIKELY(real.attempt(lock) == 0))                               \
+            return 0;                                                      \
+        if (!osrt_is_on())                                                 \
+            return expression;                                             \
+        WAIT(what, lock, (uint32_t)lock->__data.__cur_writer, expression); \
     } while (0)
 
 EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
@@ -218,27 +221,30 @@ static uint32_t gil_holder(bool is_mutex_held)
     return (uint32_t)id;
 }
 
-#define CONDITION_WAIT(expression)                                                                                  \
-    do {                                                                                                            \
-        ENSURE_RESOLVED();                                                                                          \
-        if (UNLIKELY(is_probing)) {                                                                                 \
-            is_probing = false;                                                                                     \
-            atomic_store_explicit(&probed, condition, memory_order_release);                                        \
-        }                                                                                                           \
-        if (!osrt_is_on())                                                                                          \
-            return expression;                                                                                      \
-        if (UNLIKELY((const void *)condition == osrt_gil)) {                                                        \
-            struct osrt_call call = {.function = OSRT_GIL, .descriptor = -1, .object = (uintptr_t)condition,        \
-                                     .holder = gil_holder(true), .caller = __builtin_return_address(0)};            \
-            call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                              \
-            osrt_begin(&call);                                                                                      \
-            call.result = expression;                                                                               \
-            finish_gil_wait(&call);                                                                                 \
-            return (int)call.result;                                                                                \
-        }                                                                                                           \
-        if (osrt_is_gil(condition))                                                                                 \
-            WAIT(OSRT_GIL, condition, gil_holder(false), expression);                                               \
-        WAIT(OSRT_COND_WAIT, condition, 0, expression);                                                             \
+#define CONDITION_WAIT(expression)                                           \
+    do {                                                                     \
+        ENSURE_RESOLVED();                                                   \
+        if (UNLIKELY(is_probing)) {                                          \
+            is_probing = false;                                              \
+            atomic_store_explicit(&probed, condition, memory_order_release); \
+        }                                                                    \
+        if (!osrt_is_on())                                                   \
+            return expression;                                               \
+        if (UNLIKELY((const void *)condition == osrt_gil)) {                 \
+            struct osrt_call call = {.function = OSRT_GIL,                   \
+                                     .descriptor = -1,                       \
+                                     .object = (uintptr_t)condition,         \
+                                     .holder = gil_holder(true),             \
+                                     .caller = __builtin_return_address(0)}; \
+            call.start_ns = wl_clock(CLOCK_MONOTONIC);                       \
+            osrt_begin(&call);                                               \
+            call.result = expression;                                        \
+            finish_gil_wait(&call);                                          \
+            return (int)call.result;                                         \
+        }                                                                    \
+        if (osrt_is_gil(condition))                                          \
+            WAIT(OSRT_GIL, condition, gil_holder(false), expression);        \
+        WAIT(OSRT_COND_WAIT, condition, 0, expression);                      \
     } while (0)
 
 EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
@@ -252,7 +258,7 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mu
 }
 
 EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
-                                      const struct timespec *until)
+                                  const struct timespec *until)
 {
     CONDITION_WAIT(real.pthread_cond_clockwait(condition, mutex, clock, until));
 }
@@ -261,8 +267,7 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mu
  * is in the record of the wait. */
 static inline bool has_waiters(const pthread_cond_t *condition)
 {
-    return __atomic_load_n(&condition->__data.__wrefs, __ATOMIC_RELAXED) >> 3 != 0 &&
-           !osrt_is_gil(condition);
+    return __atomic_load_n(&condition->__data.__wrefs, __ATOMIC_RELAXED) >> 3 != 0 && !osrt_is_gil(condition);
 }
 
 EXPORT int pthread_cond_signal(pthread_cond_t *condition)

@@ -11,7 +11,7 @@
 
 #include "osrt.h"
 
-#define HOLDERS 4096u /* 12 bits */
+#define HOLDERS 4096u  /* 12 bits */
 #define THREAD_BITS 22 /* the kernel's ids are smaller than 2^22 */
 
 /* Newer than the oldest C library this is built against. */
@@ -84,35 +84,35 @@ EXPORT int sem_trywait(sem_t *semaphore)
     return result;
 }
 
-#define WAIT(expression)                                                                                            \
-    do {                                                                                                            \
-        ensure_resolved();                                                                                          \
-        if (!osrt_is_on())                                                                                          \
-            return expression;                                                                                      \
-        pthread_testcancel(); /* as the C library does before it looks */                                           \
-        int saved_errno = errno;                                                                                    \
-        if (LIKELY(real.trywait(semaphore) == 0)) {                                                                 \
-            note_taken(semaphore);                                                                                  \
-            return 0;                                                                                               \
-        }                                                                                                           \
-        errno = saved_errno;                                                                                        \
-        struct osrt_call call = {.function = OSRT_SEMAPHORE, .descriptor = -1, .object = (uintptr_t)semaphore,      \
-                                 .holder = holder_of(semaphore), .caller = __builtin_return_address(0)};            \
-        call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                                  \
-        osrt_begin(&call);                                                                                          \
-        call.result = expression;                                                                                   \
-        if (call.result == 0 && call.holder != 0)                                                                   \
-            note_taken(semaphore);                                                                                  \
-        osrt_finish(&call);                                                                                         \
-        return (int)call.result;                                                                                    \
+#define WAIT(expression)                                                  \
+    do {                                                                  \
+        ensure_resolved();                                                \
+        if (!osrt_is_on())                                                \
+            return expression;                                            \
+        pthread_testcancel(); /* as the C library does before it looks */ \
+        int saved_errno = errno;                                          \
+        if (LIKELY(real.trywait(semaphore) == 0)) {                       \
+            note_taken(semaphore);                                        \
+            return 0;                                                     \
+        }                                                                 \
+        errno = saved_errno;                                              \
+        struct osrt_call call = {.function = OSRT_SEMAPHORE,              \
+                                 .descriptor = -1,                        \
+                                 .object = (uintptr_t)semaphore,          \
+                                 .holder = holder_of(semaphore),          \
+                                 .caller = __builtin_return_address(0)};  \
+        call.start_ns = wl_clock(CLOCK_MONOTONIC);                        \
+        osrt_begin(&call);                                                \
+        call.result = expression;                                         \
+        if (call.result == 0 && call.holder != 0)                         \
+            note_taken(semaphore);                                        \
+        osrt_finish(&call);                                               \
+        return (int)call.result;                                          \
     } while (0)
 
 EXPORT int sem_wait(sem_t *semaphore) { WAIT(real.wait(semaphore)); }
 
-EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
-{
-    WAIT(real.timedwait(semaphore, until));
-}
+EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until) { WAIT(real.timedwait(semaphore, until)); }
 
 EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
 {

@@ -33,12 +33,12 @@ void closefrom(int);
 #endif
 
 /* A program that asks whether there is one finds ours. */
-#define WHERE_THERE_IS(name)                                                                                        \
-    do {                                                                                                            \
-        if (UNLIKELY(REAL(name) == NULL)) {                                                                         \
-            errno = ENOSYS;                                                                                         \
-            return -1;                                                                                              \
-        }                                                                                                           \
+#define WHERE_THERE_IS(name)                \
+    do {                                    \
+        if (UNLIKELY(REAL(name) == NULL)) { \
+            errno = ENOSYS;                 \
+            return -1;                      \
+        }                                   \
     } while (0)
 
 EXPORT ssize_t preadv(int fd, const struct iovec *parts, int count, off_t at)
@@ -104,7 +104,7 @@ EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags)
 }
 
 EXPORT ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags, __SOCKADDR_ARG from,
-                                  socklen_t *length)
+                              socklen_t *length)
 {
     ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, __SOCKADDR_ARG, socklen_t *);
     ON_DESCRIPTOR(OSRT_RECV, fd, REAL(__recvfrom_chk)(fd, to, size, room, flags, from, length));
@@ -152,7 +152,7 @@ EXPORT ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_a
 }
 
 EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
-                            const sigset_t *mask)
+                        const sigset_t *mask)
 {
     WHERE_THERE_IS(epoll_pwait2);
     if (timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0)
@@ -195,17 +195,17 @@ EXPORT int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 0, N
 
 /* Locks of files: only the commands that wait for one. What is copied is known already. The third argument is a word
  * whatever its type. */
-#define CONTROL(name)                                                                                               \
-    va_list more;                                                                                                   \
-    va_start(more, command);                                                                                        \
-    void *argument = va_arg(more, void *);                                                                          \
-    va_end(more);                                                                                                   \
-    if (LIKELY(command != F_SETLKW && command != F_OFD_SETLKW)) {                                                   \
-        int done = REAL(name)(fd, command, argument);                                                               \
-        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                                                       \
-            osrt_note_copy(fd, done);                                                                               \
-        return done;                                                                                                \
-    }                                                                                                               \
+#define CONTROL(name)                                             \
+    va_list more;                                                 \
+    va_start(more, command);                                      \
+    void *argument = va_arg(more, void *);                        \
+    va_end(more);                                                 \
+    if (LIKELY(command != F_SETLKW && command != F_OFD_SETLKW)) { \
+        int done = REAL(name)(fd, command, argument);             \
+        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)     \
+            osrt_note_copy(fd, done);                             \
+        return done;                                              \
+    }                                                             \
     ON_DESCRIPTOR(OSRT_LOCKF, fd, REAL(name)(fd, command, argument))
 
 EXPORT int fcntl(int fd, int command, ...) { CONTROL(fcntl); }

@@ -18,11 +18,12 @@
 #include "recent_names.h"
 
 #define FROM_TEXT "_ZN3phi11RecordEventC1EPKcNS_15TracerEventTypeEjNS_9EventRoleE"
-#define FROM_STRING \
-    "_ZN3phi11RecordEventC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS_15TracerEventTypeEjNS_9EventRoleE"
+#define FROM_STRING                                                                                          \
+    "_ZN3phi11RecordEventC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS_15TracerEventTypeEjNS_" \
+    "9EventRoleE"
 #define END "_ZN3phi11RecordEvent3EndEv"
-#define MOST_OPEN 256u  /* in one thread; more are events that end in another one */
-#define MOST_LEVEL 1u   /* what Paddle's profiler shows unless it is asked for more */
+#define MOST_OPEN 256u /* in one thread; more are events that end in another one */
+#define MOST_LEVEL 1u  /* what Paddle's profiler shows unless it is asked for more */
 #define MOST_LIBRARIES 64
 
 #ifdef __x86_64__
@@ -33,7 +34,8 @@
 
 /* TracerEventType: what Python marks (phases, layers, its own events) is hooked where it is done. */
 enum { OPERATOR = 0, OF_USER = 7, INNER = 8, COMMUNICATION = 12, DYGRAPH_LAUNCH = 15, STATIC_LAUNCH = 16 };
-#define WANTED (1u << OPERATOR | 1u << OF_USER | 1u << INNER | 1u << COMMUNICATION | 1u << DYGRAPH_LAUNCH | 1u << STATIC_LAUNCH)
+#define WANTED \
+    (1u << OPERATOR | 1u << OF_USER | 1u << INNER | 1u << COMMUNICATION | 1u << DYGRAPH_LAUNCH | 1u << STATIC_LAUNCH)
 
 /* std::string of libstdc++ and libc++'s of this name: where the text lies comes first. */
 struct string {
@@ -146,9 +148,9 @@ static const struct {
 #ifdef JUMP_SLOT
 /* A library's own tables, as the loader has them. */
 struct library {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *names;
-    const ElfW(Rela) *calls;
+    const ElfW(Rela) * calls;
     size_t count;
     uintptr_t base, fixed, fixed_end; /* what is read-only once it was relocated */
     char *path;

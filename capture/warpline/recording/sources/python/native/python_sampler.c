@@ -25,7 +25,7 @@
 #define NUDGE_NS 2000000u
 #define CHILD_NAMES_NS 200000000u
 
-static uint64_t period_ns; /* 0: stacks of waits only, no samples */
+static uint64_t period_ns;     /* 0: stacks of waits only, no samples */
 static _Atomic int running_in; /* process the thread was started in */
 static _Atomic bool is_booted, is_asked;
 static bool is_child; /* forked, not executed */
@@ -243,4 +243,5 @@ static void start_sampler(void)
     wl_start_thread(follow);
 }
 
-REGISTER_SOURCE(.start_threads = start_sampler, .file_opened_locked = stacks_dump_locked, .python_stack = stack_and_task);
+REGISTER_SOURCE(.start_threads = start_sampler, .file_opened_locked = stacks_dump_locked,
+                .python_stack = stack_and_task);

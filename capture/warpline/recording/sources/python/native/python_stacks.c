@@ -56,8 +56,8 @@ static bool make_tables(void)
         return true;
     spool_lock();
     if (tables == NULL) {
-        void *memory = mmap(NULL, sizeof *tables, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *memory = mmap(NULL, sizeof *tables, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                            -1, 0);
         if (memory != MAP_FAILED)
             __atomic_store_n(&tables, memory, __ATOMIC_RELEASE);
     }
@@ -192,7 +192,8 @@ static inline uint32_t recent_stack(uint64_t hash)
 
 static inline void keep_recent(uint64_t hash, uint32_t stack)
 {
-    atomic_store_explicit(&tables->recent[hash % RECENT], (hash & ~(uint64_t)(NODES - 1)) | stack, memory_order_relaxed);
+    atomic_store_explicit(&tables->recent[hash % RECENT], (hash & ~(uint64_t)(NODES - 1)) | stack,
+                          memory_order_relaxed);
 }
 
 static uint32_t intern(const struct stack_frame *frames, const struct identity *identities, int depth)
@@ -230,7 +231,8 @@ long stack_read_codes(struct stack_codes *codes, const struct stack_frame *frame
                       const struct python_place *places, int count)
 {
     uintptr_t first = first_field();
-    struct iovec local[] = {{codes->fields, sizeof codes->fields[0] * (size_t)depth}, {more, 0}}, remote[STACK_DEPTH + 8];
+    struct iovec local[] = {{codes->fields, sizeof codes->fields[0] * (size_t)depth}, {more, 0}},
+                 remote[STACK_DEPTH + 8];
     for (int i = 0; i < depth; i++)
         remote[i] = (struct iovec){(void *)(frames[i].code + first), CODE_SPAN};
     for (int i = 0; i < count; i++) {

@@ -70,10 +70,7 @@ bool walk_find_thread(struct walk *walk, uintptr_t thread)
     return walk_read_thread(walk, thread);
 }
 
-bool walk_read_again(struct walk *walk, uintptr_t thread)
-{
-    return !walk->is_early || walk_read_thread(walk, thread);
-}
+bool walk_read_again(struct walk *walk, uintptr_t thread) { return !walk->is_early || walk_read_thread(walk, thread); }
 
 uint64_t walk_thread_id(const struct walk *walk) { return word(walk->thread + python_layout.thread_native_id); }
 
@@ -132,8 +129,8 @@ static const char *frame_elsewhere(struct walk *walk, uintptr_t frame)
     }
     walk->ahead_count = (int)(python_read_most(walk->ahead, places, count) / FRAME_BYTES);
     for (int i = 0; i < walk->ahead_count; i++)
-        *link_of(walk->ahead_at[i]) =
-            (struct link){walk->ahead_at[i], word(walk->ahead[i] + python_layout.frame_previous)};
+        *link_of(walk->ahead_at[i]) = (struct link){walk->ahead_at[i],
+                                                    word(walk->ahead[i] + python_layout.frame_previous)};
     return walk->ahead_count > 0 ? walk->ahead[0] : NULL;
 }
 
@@ -145,8 +142,7 @@ static int read_chain(struct walk *walk)
     walk->coroutine = 0;
     walk->ahead_count = 0;
     for (uintptr_t frame = walk->innermost; frame != 0 && depth < STACK_DEPTH;) {
-        const char *bytes =
-            is_in_chunk(walk, frame) ? walk->bytes + (frame - walk->at) : frame_elsewhere(walk, frame);
+        const char *bytes = is_in_chunk(walk, frame) ? walk->bytes + (frame - walk->at) : frame_elsewhere(walk, frame);
         if (bytes == NULL)
             return -1;
         if (frame == walk->innermost)

@@ -22,7 +22,7 @@ struct walk_threads {
     char bytes[MOST_TOGETHER][THREAD_BYTES];
 };
 
-struct walk { /* one thread: what is known of it, and its frames, which mostly lie in one piece */
+struct walk {    /* one thread: what is known of it, and its frames, which mostly lie in one piece */
     size_t span; /* bytes of a thread that are read */
     struct walk_threads together;
     bool is_early; /* the thread was read together with others, and may have run since */

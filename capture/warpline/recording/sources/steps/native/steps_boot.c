@@ -131,10 +131,15 @@ static void *operator(void *self, void *const *values, ssize_t count)
     struct record_framework_shaped *to = WL_RESERVE(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
     if (to == NULL)
         return py_none();
-    *to = (struct record_framework_shaped){
-        .start_ns = py_number(values[0]), .end_ns = py_number(values[1]), .sequence = sequence,
-        .flops = (int64_t)py_number(values[3]), .name = (uint32_t)py_number(values[4]), .thread = (uint32_t)py_number(values[5]),
-        .tid = (uint32_t)py_number(values[6]), .shapes = (uint32_t)py_number(values[7]), .types = (uint32_t)py_number(values[8])};
+    *to = (struct record_framework_shaped){.start_ns = py_number(values[0]),
+                                           .end_ns = py_number(values[1]),
+                                           .sequence = sequence,
+                                           .flops = (int64_t)py_number(values[3]),
+                                           .name = (uint32_t)py_number(values[4]),
+                                           .thread = (uint32_t)py_number(values[5]),
+                                           .tid = (uint32_t)py_number(values[6]),
+                                           .shapes = (uint32_t)py_number(values[7]),
+                                           .types = (uint32_t)py_number(values[8])};
     WL_COMMIT(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
     py.clear_error(); /* -1 is what a number that is none gives, too */
     return py_none();
@@ -195,8 +200,8 @@ static char *read_file(const char *path, struct stat *status, size_t *size)
  * source. Four numbers stand before it (PEP 552): what Python compiled it, 0 for "by time", time and size of the source. */
 static void *compiled(const char *folder, const struct stat *source)
 {
-    void *(*load)(const char *, ssize_t) =
-        (void *(*)(const char *, ssize_t))dlsym(RTLD_DEFAULT, "PyMarshal_ReadObjectFromString");
+    void *(*load)(const char *, ssize_t) = (void *(*)(const char *, ssize_t))dlsym(RTLD_DEFAULT,
+                                                                                   "PyMarshal_ReadObjectFromString");
     long (*magic)(void) = (long (*)(void))dlsym(RTLD_DEFAULT, "PyImport_GetMagicNumber");
     const char *(*tag)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "PyImport_GetMagicTag");
     char path[4096];

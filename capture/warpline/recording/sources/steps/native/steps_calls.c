@@ -18,7 +18,15 @@
 #define IS_IMMUTABLE (1u << 8 | 1u << 7) /* nor can anybody make another of it */
 #define HAS_VERSION (1u << 18)           /* what every type has */
 #define ARGUMENTS_OFFSET ((size_t)1 << 63)
-enum { TP_CALL = 50, TP_DESCR_GET = 54, TP_GETATTRO = 58, TP_METHODS = 64, TP_REPR = 66, TP_SETATTRO = 69, TP_MEMBERS = 72 };
+enum {
+    TP_CALL = 50,
+    TP_DESCR_GET = 54,
+    TP_GETATTRO = 58,
+    TP_METHODS = 64,
+    TP_REPR = 66,
+    TP_SETATTRO = 69,
+    TP_MEMBERS = 72
+};
 enum { READ_ONLY = 1, SIZE = 19 };
 
 enum { FORWARD = 2, EVALUATION = 3 }; /* kinds of ranges of common_hooks.py */
@@ -246,8 +254,8 @@ static void *make_type(void)
     static struct member members[] = {
         {"__vectorcalloffset__", SIZE, offsetof(struct call, vectorcall), READ_ONLY, NULL}, {NULL, 0, 0, 0, NULL}};
     static __typeof__(*((struct spec *)NULL)->slots) slots[] = {
-        {TP_CALL, NULL}, {TP_DESCR_GET, bind}, {TP_GETATTRO, attribute}, {TP_SETATTRO, set_attribute},
-        {TP_REPR, represent}, {TP_METHODS, methods}, {TP_MEMBERS, members}, {0, NULL}};
+        {TP_CALL, NULL},      {TP_DESCR_GET, bind},  {TP_GETATTRO, attribute}, {TP_SETATTRO, set_attribute},
+        {TP_REPR, represent}, {TP_METHODS, methods}, {TP_MEMBERS, members},    {0, NULL}};
     static struct spec spec = {"_warpline.call", sizeof(struct call), 0,
                                HAS_VERSION | HAS_VECTORCALL | IS_METHOD_DESCRIPTOR | IS_IMMUTABLE, slots};
     slots[0].function = (void *)api.call;
@@ -278,8 +286,17 @@ void *steps_quick_call(void *self, void *const *values, ssize_t count)
     }
     for (ssize_t i = 0; i < count; i++)
         py.retain(values[i]);
-    *made = (struct call){made->object, call, values[0], values[1], values[2], values[3], values[4],
-                          values[5], values[6], values[7], {values[8], values[9]}};
+    *made = (struct call){made->object,
+                          call,
+                          values[0],
+                          values[1],
+                          values[2],
+                          values[3],
+                          values[4],
+                          values[5],
+                          values[6],
+                          values[7],
+                          {values[8], values[9]}};
     py.retain(made); /* for good: who holds it may be anybody */
     return made;
 }

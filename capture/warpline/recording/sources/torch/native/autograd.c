@@ -14,10 +14,11 @@
 #include "operators.h"
 #include "recent_names.h"
 
-#define WORDS 160u       /* of the object that are looked at */
-#define LARGEST 4096     /* id of a thread */
+#define WORDS 160u         /* of the object that are looked at */
+#define LARGEST 4096       /* id of a thread */
 #define LEARNT "aten::mul" /* the operator that is looked at */
-#define MADE_BY_WORDS 13 /* behind the number: inputs, keyword inputs, outputs, then the thread (libstdc++ and libc++ agree) */
+#define MADE_BY_WORDS \
+    13 /* behind the number: inputs, keyword inputs, outputs, then the thread (libstdc++ and libc++ agree) */
 enum { FUNCTION_SCOPE = 0, BACKWARD_SCOPE = 1 };
 
 struct callback {
@@ -31,7 +32,7 @@ static uint64_t (*peek)(void), (*current_thread)(void), (*add_callback)(struct c
 static void (*remove_callback)(uint64_t);
 static uint64_t handle, others;
 static const char *(*name_of)(const void *);
-static uint32_t named; /* operators whose name was the one that was expected */
+static uint32_t named;            /* operators whose name was the one that was expected */
 static uint8_t candidates[WORDS]; /* in how many operators this word was the number */
 static uint32_t seen, place;
 static uint64_t learner; /* the thread whose operators are looked at; 0 when none are */

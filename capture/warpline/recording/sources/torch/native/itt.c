@@ -53,7 +53,7 @@ struct itt_global {
 };
 
 static struct itt_domain torch_domain = {.flags = 1, .name = "PyTorch"}, other_domain = {.flags = 0, .name = "other"};
-static const struct itt_domain *_Atomic known_domain; /* PyTorch's, which it may have made before we were asked */
+static const struct itt_domain *_Atomic known_domain;   /* PyTorch's, which it may have made before we were asked */
 static struct itt_handle *handles[MAX_HANDLES / CHUNK]; /* by the id of the text; chunks never move */
 
 static struct itt_domain *create_domain(const char *name)

@@ -32,11 +32,9 @@ void operator_ends(struct writer *writer)
         autograd_passed(writer);
     if (open->start_ns == 0 || !wl_is_recording(SOURCE_TORCH))
         return;
-    struct record_framework_operator *to =
-        WL_RESERVE(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
+    struct record_framework_operator *to = WL_RESERVE(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
     if (to == NULL)
         return;
-    *to = (struct record_framework_operator){open->start_ns,  wl_now(writer), open->sequence,
-                                              open->name, open->thread};
+    *to = (struct record_framework_operator){open->start_ns, wl_now(writer), open->sequence, open->name, open->thread};
     WL_COMMIT(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
 }

@@ -176,7 +176,7 @@ class MainWindow(QMainWindow):
                 left[0].load()
             QTimer.singleShot(0, self, lambda: self._load_each(page, left[1:]))
             return
-        self.panels.set_wanted_height(page.wanted_height)
+        self.panels.set_timeline_height(page.wanted_height)
         self.panels.fill()
 
     # -- what commands ask of a window (see `Shell`) --------------------------------------------------------

@@ -99,7 +99,7 @@ def test_nesting_is_told_upwards_and_downwards(capture: Capture) -> None:
     assert {fact.note for fact in inside.facts[1:]} == {"20 %"}
     child = inside.facts[1].row
     assert child is not None
-    (above,) = [s for s in event_facts(capture, child).sections if s.title == "Inside of"]
+    (above,) = [s for s in event_facts(capture, child).sections if s.title == "Nested in"]
     assert [fact.row for fact in above.facts] == [step]
 
 

@@ -190,7 +190,7 @@ def test_large_captures_are_not_sorted_unasked(
     open_page(sample)
     panel = events_panel(qtbot, window)
     assert panel.table.model_.items_shown().tolist() == list(range(140))
-    assert "ordered by track" in panel.note.text()
+    assert "sorted by track" in panel.note.text()
 
 
 @settings(max_examples=rounds(30))

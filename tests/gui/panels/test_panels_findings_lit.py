@@ -225,7 +225,7 @@ def test_a_dismissed_finding_stays_away_after_a_restart_and_comes_back_when_aske
     panel = panel_of(qtbot, window, "findings", FindingsPanel)
     card = panel.cards.cards[0]
     qtbot.mouseClick(card, LEFT)
-    panel.verbs.dismiss(card.finding, "It is meant to be so")
+    panel.verbs.dismiss(card.finding, "This is intended")
     assert [card.finding.id for card in panel.cards.cards] == ["waits_for_core"]
     assert panel.badge == ""
     assert panel.cards.headline.isVisible()

@@ -47,7 +47,7 @@ def test_native_functions_are_told_apart_and_say_why_they_have_no_line(
     assert found[DEFLATE] == color_of_code(panel.theme, Code.NATIVE, "libz.so.1").name()
     assert found[FAULT] == color_of_code(panel.theme, Code.KERNEL).name()
     native = box_of(panel, page, DEFLATE)
-    assert "no line of a source" in panel.view.tip(native)
+    assert "known by its symbol only" in panel.view.tip(native)
     qtbot.mouseClick(panel.view, LEFT, pos=panel.view.rect_of(native).center())
     source = panel_of(qtbot, window, "source", SourcePanel)
     qtbot.waitUntil(lambda: "deflate" in source.missing.text(), timeout=20_000)

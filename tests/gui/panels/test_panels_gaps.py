@@ -59,7 +59,7 @@ def test_an_idle_stretch_of_a_stream_says_why_and_leads_on(
     assert state.gap.before == kernel(page.document.capture, 0)
     assert state.gap.after == kernel(page.document.capture, 1)
     panel = details_of(qtbot, window)
-    assert panel.name.text().replace("\u200b", "") == "Nothing for 1.000 ms"
+    assert panel.name.text().replace("\u200b", "") == "Idle for 1.000 ms"
     told = lines(panel)
     assert told["After"] == told["Before"] == GEMM
     assert len(told) > 4
@@ -89,7 +89,7 @@ def test_an_event_or_escape_takes_its_place(
     assert (state.gap, state.selection) == (None, None)
     panel = details_of(qtbot, window)
     assert panel.facts is not None
-    assert (panel.facts.row, panel.name.text()) == (-1, "In view: 6.000 ms")
+    assert (panel.facts.row, panel.name.text()) == (-1, "Visible range: 6.000 ms")
 
 
 def test_the_findings_of_an_events_time_are_a_click_away(
@@ -140,7 +140,7 @@ def test_the_gap_before_each_batch_is_the_loader_s(data_dir: Path, tmp_path: Pat
     assert gap.stop_ns - gap.start_ns == pytest.approx(57.35e6, rel=0.01)
     assert facts[0].title == "data loading"
     assert facts[0].note in {"99 %", "100 %"}
-    assert any(fact.title == "What helps" and "workers" in fact.value for fact in facts)
-    (often,) = [fact for fact in facts if fact.title == "How often"]
+    assert any(fact.title == "Remedy" and "workers" in fact.value for fact in facts)
+    (often,) = [fact for fact in facts if fact.title == "Occurrences"]
     assert int(often.value.split()[0]) >= 1
-    assert "together" in often.note
+    assert "in total" in often.note

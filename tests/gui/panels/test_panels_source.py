@@ -51,7 +51,7 @@ def select(qtbot: QtBot, window: MainWindow, page: CapturePage, ms: int) -> Deta
     return panel
 
 
-def facts(panel: DetailsPanel, section: str = "Why it waits") -> dict[str, str]:
+def facts(panel: DetailsPanel, section: str = "Reason for the wait") -> dict[str, str]:
     assert panel.facts is not None
     return {
         fact.title: fact.value
@@ -80,15 +80,15 @@ def test_details_answer_why_and_lead_to_whoever_ended_the_wait(
     panel = select(qtbot, window, page, 20)
     assert facts(panel) == {
         "Waited for": "lock, held by fighter-2 (73)",
-        "On line": "fight.py:3 in fight",
+        "At line": "fight.py:3 in fight",
         "Held by": "fighter-2 (73)",
         "Ended by": "fighter-2 (73)",
-        "on line": "fight.py:4",
-        "In the call": "sem_wait   20.00 ms",
+        "at line": "fight.py:4",
+        "During the call": "sem_wait   20.00 ms",
         "On this thread": "1 time, 20.00 ms",
         "In the capture": "3 times, 44.00 ms",
     }
-    click(qtbot, panel, "Why it waits", "Ended by")
+    click(qtbot, panel, "Reason for the wait", "Ended by")
     state, capture = page.document.state, page.document.capture
     assert state.selection is not None
     assert capture.strings[int(capture.events.name[state.selection])] == "release"
@@ -97,7 +97,7 @@ def test_details_answer_why_and_lead_to_whoever_ended_the_wait(
 
 def test_details_say_which_source_would_tell(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
     told = facts(select(qtbot, window, page, 72))
-    assert set(told) == {"Not known", "What would tell"}
+    assert set(told) == {"Unknown", "To find out"}
     assert facts(select(qtbot, window, page, 5)) == {}
 
 
@@ -108,7 +108,7 @@ def test_ranges_tell_what_their_thread_did(qtbot: QtBot, window: MainWindow, pag
     settle(qtbot, window)
     panel = window.panels.panel("details")
     assert isinstance(panel, DetailsPanel)
-    assert facts(panel, "What the thread did") == {"Running": "22.00 ms"}
+    assert facts(panel, "Thread states") == {"Running": "22.00 ms"}
     assert "Running 22.0 ms" in describe_event(capture, row, 0).lines
     table = cells(summary_of(qtbot, window, "range_states"))
     assert table[0][0] == "holds the lock"
@@ -118,18 +118,18 @@ def test_a_click_on_a_line_shows_it_in_its_file(
     qtbot: QtBot, window: MainWindow, page: CapturePage, source: Path
 ) -> None:
     panel = select(qtbot, window, page, 20)
-    click(qtbot, panel, "Why it waits", "On line")
+    click(qtbot, panel, "Reason for the wait", "At line")
     settle(qtbot, window)
     shown = window.panels.panel("source")
     assert isinstance(shown, SourcePanel)
     assert shown.code.line == 3
     assert shown.code.toPlainText() == SOURCE.rstrip("\n")
     assert shown.code.textCursor().block().text() == "        with LOCK:"
-    assert "does not say when the program ran" in shown.note.text()
+    assert "does not record when the program ran" in shown.note.text()
     assert shown.code.times[3].waiting_ns == 44 * MS
     assert str(source) in shown.scope
     # The bar of the line that waits for the lock is seen in the gutter, and what it says.
-    top = next(top for number, top, _height in shown.code.lines_seen() if number == 3)
+    top = next(top for number, top, _height in shown.code.visible_lines() if number == 3)
     assert shown.code.tip_at(top + 2) == "waited 44.00 ms in 3 waits, mostly lock · 5 samples on a core"
     assert pixels(shown.code.gutter, shown.theme.rgb("selection")) > 10
 
@@ -177,7 +177,7 @@ def test_a_file_that_is_gone_or_changed_is_told(
     os.utime(source, ns=(2_100_000_000 * 10**9,) * 2)
     shown.forget()
     settle(qtbot, window)
-    assert "changed since" in shown.note.text()
+    assert "after this recording" in shown.note.text()
     source.unlink()
     shown.forget()
     settle(qtbot, window)

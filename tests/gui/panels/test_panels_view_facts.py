@@ -38,12 +38,12 @@ def test_the_view_is_told_of_until_an_event_is_selected(
     state, capture = page.document.state, page.document.capture
     panel = window.panels.panel("details")
     assert isinstance(panel, DetailsPanel)
-    assert panel.name.text() == "In view: 100.0 ms"
-    went = shown(panel)["Where the time went"]
+    assert panel.name.text() == "Visible range: 100.0 ms"
+    went = shown(panel)["Time budget"]
     assert went[0].text(0).startswith("of GPU 0")
     assert went[1].text(0) == "computation"
     state.set_view(20 * MS, 40 * MS)
-    qtbot.waitUntil(lambda: panel.name.text() == "In view: 20.00 ms")
+    qtbot.waitUntil(lambda: panel.name.text() == "Visible range: 20.00 ms")
     settle(qtbot, window)
     assert panel.facts is not None
     (events,) = (
@@ -84,7 +84,7 @@ def test_a_view_of_very_many_events_asks_for_a_smaller_one(
     open_page(sample)
     panel = window.panels.panel("details")
     assert isinstance(panel, DetailsPanel)
-    (line,) = shown(panel)["Where the time went"]
+    (line,) = shown(panel)["Time budget"]
     assert "zoom in" in line.text(0)
 
 
@@ -99,9 +99,7 @@ def test_a_click_on_a_title_has_details_and_histogram_tell_of_that_row(
     state.select_track("process/71.1/counters/memory")
     settle(qtbot, window)
     assert panel.kind.text().endswith("Memory")
-    assert "Where the time went" not in shown(panel), (
-        "a counter has no time of its own, and this is said to be its"
-    )
+    assert "Time budget" not in shown(panel), "a counter has no time of its own, and this is said to be its"
     state.select_track("process/71.1/thread/74.1")
     settle(qtbot, window)
     assert panel.kind.text().endswith("pin_memory  74")

@@ -46,7 +46,7 @@ def test_everything_that_tells_the_delay_tells_the_same(
         facts = {
             fact.title: fact for section in event_facts(capture, work).sections for fact in section.facts
         }
-        expected = text if delay is not None else "none: began before the call returned"
+        expected = text if delay is not None else "none: it started before the call returned"
         assert facts["Launch delay"].value == expected
         assert facts["Launched by"].note == (
             "before the call returned" if delay is None else f"{text} after its end"

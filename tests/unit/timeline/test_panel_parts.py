@@ -67,7 +67,7 @@ def test_numbers_count_from_what_the_cells_count_from_and_only_for_the_items_ask
 
 
 def test_what_is_no_number_is_told() -> None:
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="is not a number"):
         passing(number_column([1.0]), "> much", None)
 
 

@@ -1,4 +1,4 @@
-"""Charts in the look of the window: pyqtgraph without its own colours, menus and buttons; saved as PNG or SVG."""
+"""Charts in the window's style: pyqtgraph without its colours, menus and buttons; saved as PNG or SVG."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def linear_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Logarithms (base 10) of 1, 2 and 5 times powers of ten, or of powers alone where these are many."""
+    """Base-10 logarithms of 1, 2 and 5 times powers of ten; only powers if there are many."""
     factors = (1, 2, 5) if (high - low) * 3 <= most else (1,)
     powers = range(math.floor(low), min(math.ceil(high), math.floor(low) + _MOST_TICKS) + 1)
     every = max(1, math.ceil((high - low) / max(most, 1)))
@@ -56,17 +56,17 @@ def whole_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 class TextAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """An axis whose numbers are written by a function.
+    """An axis with a function for its tick texts.
 
-    It draws itself: pyqtgraph measures, records and plays back all levels of ticks whenever the range changes, which
-    takes longer than everything else in a chart that follows a hand.
+    It paints itself: pyqtgraph measures and records all tick levels at every range change, which takes longer than
+    the rest of a chart that follows a drag.
     """
 
     def __init__(self, orientation: str, text: Callable[[float], str]) -> None:
         super().__init__(orientation)
         self.text = text
         self.texts: Callable[[list[float], float], list[str]] | None = None
-        """Writes all ticks together, given the distance between them; goes before ``text``."""
+        """Texts of all ticks, given their spacing; takes precedence over ``text``."""
         self.ticks: Callable[[float, float, int], list[float]] = linear_ticks
         self.has_grid = False
         self.colors = (QColor(), QColor(), QColor())
@@ -77,13 +77,12 @@ class TextAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
             self.setHeight(_BOTTOM_PX)
 
     def setRange(self, mn: float, mx: float) -> None:
-        """The visible part changed. Called by pyqtgraph, which would lay out a label that is not there."""
+        """Set the visible range. Replaces pyqtgraph's method, which lays out an unused label."""
         if [mn, mx] != getattr(self, "range", None):
             self.range = [mn, mx]
             self.update()
 
     def paint(self, painter: QPainter, _option: object, _widget: object) -> None:
-        """Ticks, their texts and the grid."""
         box = self.linkedView()
         low, high = self.range
         if box is None or high <= low:
@@ -123,7 +122,7 @@ class TextAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
 
 class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """One plot. `clicked` tells where, in the units of the axes."""
+    """One plot. `clicked` and `hovered` pass positions in axis units."""
 
     clicked = Signal(float, float)
     hovered = Signal(float, float)
@@ -139,7 +138,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.hideButtons()
         self.setMouseEnabled(x=False, y=False)
         self.getPlotItem().getViewBox().setDefaultPadding(0.02)
-        # The axis at the left is told to reach over the plot: it draws the lines of the grid.
+        # A nonzero grid makes pyqtgraph extend the left axis over the plot, where it draws the grid lines.
         self.y_axis.setGrid(255)
         self.y_axis.setZValue(-10)
         self.y_axis.has_grid = True
@@ -149,11 +148,11 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.scene().sigMouseMoved.connect(self._moved)
         self.theme = theme
         self._drawn: list[tuple[tuple[object, ...], Any]] = []
-        self._former: list[tuple[tuple[object, ...], Any]] = []
+        self._previous: list[tuple[tuple[object, ...], Any]] = []
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Use these colours; what is drawn must be drawn again."""
+        """Use these colours; the content must be drawn again."""
         self.theme = theme
         self.setBackground(theme.color("panel"))
         for axis in (self.x_axis, self.y_axis):
@@ -161,25 +160,25 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             axis.update()
 
     def show_axes(self, on: bool) -> None:
-        """Axes and their numbers; without them an empty chart does not look like one of small values."""
+        """Show or hide the axes; hidden axes mark an empty chart."""
         for axis in (self.x_axis, self.y_axis):
             axis.setVisible(on)
 
     def show_range(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        """Show exactly this part of the plane."""
+        """Show exactly this range."""
         self.setRange(xRange=x, yRange=y, padding=0, disableAutoRange=True)
 
-    # -- drawing: between `begin` and `end`, what is drawn again keeps its item, which costs a fraction of a new one
+    # Between `begin` and `end`, identical items are reused, at a fraction of the cost of new ones.
 
     def begin(self) -> None:
-        """What is drawn from here on takes the place of what is there."""
-        self._former, self._drawn = self._drawn, []
+        """Start drawing new content."""
+        self._previous, self._drawn = self._drawn, []
 
     def end(self) -> None:
-        """Everything is drawn: take away what is left of before."""
-        for _, item in self._former:
+        """Finish drawing: remove unused items."""
+        for _, item in self._previous:
             self.removeItem(item)
-        self._former = []
+        self._previous = []
 
     def clear(self) -> None:
         """Draw nothing."""
@@ -187,10 +186,10 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.end()
 
     def _item(self, key: tuple[object, ...], make: Callable[[], Any], *, bounds: bool = True) -> Any:
-        """The item of this look from before, or a new one."""
-        place = next((place for place, (known, _) in enumerate(self._former) if known == key), -1)
+        """The previous item with this key, or a new one."""
+        place = next((place for place, (known, _) in enumerate(self._previous) if known == key), -1)
         if place >= 0:
-            item = self._former.pop(place)[1]
+            item = self._previous.pop(place)[1]
         else:
             item = make()
             self.addItem(item, ignoreBounds=not bounds)
@@ -207,7 +206,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         *,
         is_outline: bool = False,
     ) -> Any:
-        """Upright bars from ``base`` (0 by default), or outlines of some."""
+        """Vertical bars from ``base`` (default 0), or outlines."""
         options = {"x": x, "y0": np.zeros(len(x)) if base is None else base, "height": height, "width": width}
 
         def make() -> Any:
@@ -235,7 +234,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         return item
 
     def marker(self, x: float, color: str, text: str = "", *, thin: bool = False) -> Any:
-        """An upright line with a word at its top."""
+        """A vertical line with a label at its top."""
 
         def make() -> Any:
             pen = pg.mkPen(QColor(color), width=1 if thin else 2)
@@ -257,8 +256,6 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             point = box.mapSceneToView(position)
             self.hovered.emit(point.x(), point.y())
 
-    # -- saving
-
     def _menu(self, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -266,18 +263,16 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         menu.popup(self.mapToGlobal(position))
 
     def choose_export(self) -> None:
-        """Ask for a file and save the chart in it."""
+        """Ask for a file and save the chart."""
         ask_and_save(self, self.export_name, self.export, self._messages)
 
     def export(self, path: Path) -> None:
-        """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""
+        """Save the chart: SVG if the name ends in .svg, else PNG at twice its size."""
         save_picture(path, self.rect(), self.theme.color("panel"), self.render)
 
 
 def time_axis(chart: Chart, start_ns: int, stop_ns: int, origin_ns: int = 0) -> None:
-    """Write the x axis of a chart, whose values are ns since the capture began, in times since ``origin_ns``, which
-    is one of them; as finely as the range wants, with round times at the ticks.
-    """
+    """Label an x axis of ns since the capture's start with times since ``origin_ns``, at round values."""
     fine = max((stop_ns - start_ns) // 200, 1)
     axis = chart.x_axis
     axis.text = lambda value: format_time(round(value) - origin_ns, fine)
@@ -288,7 +283,7 @@ def time_axis(chart: Chart, start_ns: int, stop_ns: int, origin_ns: int = 0) -> 
 
 
 def duration_ticks(values: list[float], spacing: float) -> list[str]:
-    """Durations at ticks, with as many decimals as tell neighbours apart."""
+    """Durations at ticks with enough decimals to tell neighbours apart."""
     highest = max((abs(value) for value in values), default=0.0)
     for unit, scale in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
         decimals = max(0, -math.floor(math.log10(spacing / scale) + 1e-9)) if spacing > 0 else 0
@@ -298,7 +293,7 @@ def duration_ticks(values: list[float], spacing: float) -> list[str]:
 
 
 def size_unit(highest: float) -> tuple[str, float]:
-    """The unit in which a size is written: (name, bytes)."""
+    """The unit for a size: (name, bytes)."""
     for name, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if highest >= scale:
             return name, float(scale)

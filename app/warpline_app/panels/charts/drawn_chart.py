@@ -1,4 +1,4 @@
-"""What charts that paint themselves share: ground, title, and being saved as pictures."""
+"""Base of charts that paint themselves: background, title, saving as a picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 
 class DrawnChart(QWidget):
-    """Base of charts: `draw` draws on anything, the widget or a picture; ``export_name`` is proposed for the file."""
+    """A chart whose `draw` works on the widget and on pictures; ``export_name`` is the proposed file name."""
 
     export_name = "chart"
 
@@ -25,27 +25,26 @@ class DrawnChart(QWidget):
         self._messages = messages
 
     def draw(self, painter: QPainter) -> None:
-        """Draw on anything."""
+        """Draw on any device."""
         raise AssertionError("a chart draws itself")
 
     def draw_title(
         self, painter: QPainter, title: str, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight
     ) -> None:
-        """The line above the chart; leaves its font to what is drawn next."""
+        """Draw the title line; its font stays set."""
         painter.setFont(ui_font(11))
         painter.setPen(appearance().theme.color("muted"))
         painter.drawText(8, 13, painter.fontMetrics().elidedText(title, mode, self.width() - 16))
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The chart."""
         painter.fillRect(self.rect(), appearance().theme.color("panel"))
         self.draw(painter)
 
     def choose_export(self) -> None:
-        """Ask for a file and save the chart in it."""
+        """Ask for a file and save the chart."""
         ask_and_save(self, self.export_name, self.export, self._messages)
 
     def export(self, path: Path) -> None:
-        """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""
+        """Save the chart: SVG if the name ends in .svg, else PNG at twice its size."""
         save_picture(path, self.rect(), appearance().theme.color("panel"), self.draw)

@@ -1,4 +1,4 @@
-"""Charts as files: PNG at twice the size, SVG when the name ends so."""
+"""Saves charts: SVG if the name ends in .svg, else PNG at twice the size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PNG_SCALE = 2
 
 
 def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None], messages: MessageList) -> None:
-    """Ask for a file, ``name`` being proposed without its ending, save a chart in it, and tell what became of it."""
+    """Ask for a file (proposing ``name`` without extension), save a chart and report the result."""
     dialog = FileDialog(owner, tr("Save chart"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
@@ -35,15 +35,15 @@ def _save_and_tell(path: Path, save: Callable[[Path], None], messages: MessageLi
     try:
         save(path)
     except OSError as error:
-        messages.show(tr("the chart could not be saved: {error}", error=error))
+        messages.show(tr("The chart could not be saved: {error}", error=error))
     else:
         show_written(messages, path)
 
 
 def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPainter], None]) -> None:
-    """Draw on a picture of the size of ``area`` and write it: SVG when the name ends so, else PNG.
+    """Draw a picture of the size of ``area`` and write it: SVG if the name ends in .svg, else PNG.
 
-    The file appears when it is complete. Raises OSError where it cannot be written.
+    The file appears when complete. Raises OSError if it cannot be written.
     """
     with replacing(path) as part:
         _draw_into(part, path, area, ground, draw)

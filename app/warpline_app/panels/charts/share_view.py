@@ -1,4 +1,4 @@
-"""Shares of a whole as areas: the largest named, the rest together; click chooses, double click goes there."""
+"""Shares of a whole as a treemap: the largest named, the rest combined."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rect = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Part:
-    """A share 0–1 of the whole. ``item`` is the row of the table, −1 for what is left over."""
+    """A share 0–1 of the whole. ``item`` is the table row, −1 for the rest."""
 
     item: int
     name: str
@@ -38,7 +38,7 @@ class Part:
 
 
 def largest(shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Places of the shares worth an area of their own, from large to small, and of all others above 0."""
+    """Indices of the shares large enough for an area, descending, and of all others above 0."""
     ranked = np.argsort(-shares, kind="stable")
     ranked = ranked[shares[ranked] > 0]
     count = int(np.count_nonzero(shares[ranked[:MOST_PARTS]] >= _LEAST_SHARE))
@@ -46,10 +46,10 @@ def largest(shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt
 
 
 def squarified(shares: Sequence[float], area: Rect) -> list[Rect]:
-    """Places of shares (descending, of any sum) in an area (left, top, width, height), as square as can be.
+    """Rectangles for shares (descending, any sum) in an area (left, top, width, height), as square as possible.
 
-    After Bruls, Huizing and van Wijk, "Squarified treemaps" (2000): parts are put in rows along the shorter side as
-    long as that makes the worst of the row no narrower.
+    After Bruls, Huizing and van Wijk, "Squarified treemaps" (2000): a row along the shorter side grows while its
+    worst aspect ratio does not get worse.
     """
     left, top, width, height = area
     total = sum(shares)
@@ -81,7 +81,7 @@ def squarified(shares: Sequence[float], area: Rect) -> list[Rect]:
 
 
 def _worst(row: Sequence[float], side: float) -> float:
-    """The largest ratio of the sides in a row of areas that is ``side`` long."""
+    """The worst aspect ratio in a row of areas of length ``side``."""
     whole = sum(row) ** 2
     if not whole:
         return float("inf")
@@ -90,7 +90,7 @@ def _worst(row: Sequence[float], side: float) -> float:
 
 
 class ShareView(DrawnChart):
-    """Draws the parts of a whole."""
+    """Draws the parts of a whole; a click selects, a double click shows on the timeline."""
 
     part_clicked = Signal(int)
     part_activated = Signal(int)
@@ -105,27 +105,26 @@ class ShareView(DrawnChart):
         self._chosen = -1
 
     def sizeHint(self) -> QSize:
-        """A third of a panel."""
         return QSize(360, 200)
 
     @property
     def parts(self) -> list[Part]:
-        """What is drawn, from large to small."""
+        """The parts, descending."""
         return self._parts
 
     def show_parts(self, parts: Sequence[Part], title: str) -> None:
-        """Draw other parts; ``title`` says of what they are shares."""
+        """Draw other parts; ``title`` names the whole."""
         self._parts = list(parts)
         self._title = title
         self.update()
 
     def set_chosen(self, item: int | None) -> None:
-        """Ring the part of this row of the table."""
+        """Outline the part of this table row."""
         self._chosen = -1 if item is None else item
         self.update()
 
     def place_of(self, item: int) -> QRect:
-        """Where a part is drawn, empty when it is not."""
+        """Rectangle of a part; empty if it is not drawn."""
         return next(
             (rect for part, rect in zip(self._parts, self._places(), strict=True) if part.item == item),
             QRect(),
@@ -138,13 +137,11 @@ class ShareView(DrawnChart):
         return [QRectF(*place).toRect().adjusted(0, 0, -1, -1) for place in places]
 
     def _part_at(self, point: QPoint) -> Part | None:
-        found = zip(self._parts, self._places(), strict=True)
-        return next((part for part, rect in found if rect.contains(point)), None)
-
-    # -- painting
+        parts = zip(self._parts, self._places(), strict=True)
+        return next((part for part, rect in parts if rect.contains(point)), None)
 
     def draw(self, painter: QPainter) -> None:
-        """Draw on anything."""
+        """Draw on any device."""
         theme = appearance().theme
         self.draw_title(painter, self._title)
         names = self._names(painter.fontMetrics())
@@ -157,7 +154,7 @@ class ShareView(DrawnChart):
             self._label(painter, part, name, rect, theme)
 
     def _names(self, metrics: QFontMetrics) -> list[str]:
-        """The names as they fit: what stands after namespaces where not all does, and neighbours told apart."""
+        """Names as they fit: without namespaces if too long, and distinguishable."""
         rooms = [max(0, rect.width() - 10) for rect in self._places()]
         names = [
             part.name if metrics.horizontalAdvance(part.name) <= room else without_prefix(part.name)
@@ -181,10 +178,7 @@ class ShareView(DrawnChart):
             text = metrics.elidedText(line, Qt.TextElideMode.ElideRight, room)
             painter.drawText(rect.left() + 5, rect.top() + 13 + 15 * number, text)
 
-    # -- events
-
     def event(self, event: QEvent) -> bool:
-        """Tooltips."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             part = self._part_at(event.pos())
             if part is not None:
@@ -195,7 +189,7 @@ class ShareView(DrawnChart):
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a part, or open the menu."""
+        """Select a part, or open the menu."""
         part = self._part_at(event.position().toPoint())
         if event.button() == Qt.MouseButton.RightButton:
             menu = QMenu(self)
@@ -206,7 +200,7 @@ class ShareView(DrawnChart):
             self.part_clicked.emit(part.item)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Go to the longest event of a part."""
+        """Show the longest event of a part."""
         part = self._part_at(event.position().toPoint())
         if part is not None and part.item >= 0:
             self.part_activated.emit(part.item)

@@ -1,4 +1,4 @@
-"""What the recorded program printed."""
+"""The output of the recorded program."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
 
 LINES_AT_ONCE = 400
-"""Of a program that prints faster than anybody reads, so many lines are shown per refresh: more would cost frames."""
+"""Lines shown per refresh at most; more would cost frames when a program prints fast."""
 
 
 class ConsoleView(QPlainTextEdit):
-    """A log that grows at its end, and follows it unless the reader has scrolled away."""
+    """A growing log that follows its end unless the reader has scrolled up."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -25,13 +25,13 @@ class ConsoleView(QPlainTextEdit):
         self.setUndoRedoEnabled(False)
         self.setMaximumBlockCount(MAX_LINES)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setAccessibleName(tr("Output of the program"))
+        self.setAccessibleName(tr("Program output"))
         font = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         font.setPixelSize(12)
         self.setFont(font)
 
     def show_new(self, source: ConsoleText) -> bool:
-        """Append what `source` got since the last call; False when it was more than could be shown."""
+        """Append new text of `source`; False if lines had to be skipped."""
         lines, unfinished, skipped = source.take_new(LINES_AT_ONCE)
         if skipped:
             lines.insert(0, tr_n("⋯ {count:,} line", "⋯ {count:,} lines", skipped))
@@ -50,7 +50,7 @@ class ConsoleView(QPlainTextEdit):
 
 
 class ConsolePanel(Panel):
-    """The output that belongs to a capture recorded from this window."""
+    """The output of a capture recorded from this window."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -58,9 +58,9 @@ class ConsolePanel(Panel):
         self.view = ConsoleView()
         self.note = QLabel(
             tr(
-                "This capture holds nothing that its program printed.\n"
-                "All output is shown here for programs recorded with File → New capture…; of others, the end of what "
-                "they wrote to standard error, where waits or Python stacks are recorded."
+                "This capture contains no program output.\n"
+                "Programs recorded with File → New capture… show all their output here. Other captures show the end of "
+                "standard error if waits or Python stacks were recorded."
             )
         )
         self.note.setObjectName("muted")
@@ -69,7 +69,6 @@ class ConsolePanel(Panel):
         self._layout.addWidget(self.view)
 
     def refresh(self) -> None:
-        """Show the text of the recording."""
         errors = self.document.capture.program_end.stderr_tail or ()
         text = self.document.console_text or "\n".join(errors)
         self._layout.setCurrentWidget(self.view if text else self.note)
@@ -80,11 +79,7 @@ class ConsolePanel(Panel):
         if not text:
             self.set_scope("")
         elif self.document.console_text:
-            self.set_scope(
-                tr_n(
-                    "Output of the program · {count:,} line", "Output of the program · {count:,} lines", count
-                )
-            )
+            self.set_scope(tr_n("Program output · {count:,} line", "Program output · {count:,} lines", count))
         else:
             self.set_scope(
                 tr_n(

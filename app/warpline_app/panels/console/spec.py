@@ -1,4 +1,4 @@
-"""The panel Console, before it is loaded."""
+"""Registers the panel Console."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from warpline_app.panels.frame.panel_spec import PanelSpec
 
 
 def load() -> type[Panel]:
-    """The panel's class."""
+    """Import the panel's class."""
     from warpline_app.panels.console.panel import ConsolePanel
 
     return ConsolePanel

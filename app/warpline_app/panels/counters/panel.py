@@ -1,4 +1,4 @@
-"""Counters of the capture, and how busy its GPUs and cores are, over the visible or selected time, with figures."""
+"""Counters and utilization of GPUs and cores over the visible or selected time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CountersRequest:
-    """Which series over which time. ``series`` is a counter's index, or −1 − index of a GPU or core."""
+    """A series and a time range. ``series`` is a counter's index, or −1 − index of a GPU or core."""
 
     series: int
     start_ns: int
@@ -38,7 +38,7 @@ class CountersRequest:
 
 @dataclass(frozen=True)
 class CounterCurve:
-    """Values per bin: minimum, maximum, mean; NaN where nothing was recorded."""
+    """Minimum, maximum and mean per bin; NaN if nothing was recorded."""
 
     times: FloatArray
     low: FloatArray
@@ -49,7 +49,7 @@ class CounterCurve:
 def busy_share(
     capture: Capture, track: int, kinds: Iterable[str], start_ns: int, stop_ns: int, bins: int
 ) -> FloatArray:
-    """Busy share 0–1 of a GPU or core in equal parts of a range: union of events of some kinds, exact per part."""
+    """Exact busy share 0–1 of a GPU or core in equal parts of a range: the union of events of these kinds."""
     from warpline.analysis.framework.selection import Selection, View, join_events
     from warpline.analysis.structure.overlap import covered_ns
     from warpline.model.intervals import merge_intervals
@@ -63,7 +63,7 @@ def busy_share(
 
 
 class CountersPanel(ComputedPanel):
-    """One curve at a time: choose it at the left; it follows the selected range, else the visible one."""
+    """Shows one curve, selected at the left, over the selected range or else the visible one."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -92,13 +92,13 @@ class CountersPanel(ComputedPanel):
         split.addWidget(self.series)
         split.addWidget(right)
         split.setStretchFactor(1, 1)
-        wanted = min(max(self.series.sizeHintForColumn(0) + 28, _NARROWEST_LIST), _WIDEST_LIST)
-        split.setSizes([wanted, 1000 - wanted])
+        list_px = min(max(self.series.sizeHintForColumn(0) + 28, _NARROWEST_LIST), _WIDEST_LIST)
+        split.setSizes([list_px, 1000 - list_px])
         self.arrange((), split)
         if not self.series.count():
             self.say_missing(
                 tr(
-                    "No counter was recorded. Record with --trace nvml or --trace cpu to see utilization and memory."
+                    "No counters recorded. Record with --trace nvml or --trace cpu to see utilization and memory."
                 )
             )
         self.state.range_selection_changed.connect(self.range_moved)
@@ -106,7 +106,7 @@ class CountersPanel(ComputedPanel):
         self.state.origin_changed.connect(lambda _origin: self.forget())
 
     def _fill(self) -> None:
-        """The series below the name of what they belong to; a counter's own name is never repeated there."""
+        """List the series under their owners' names."""
         capture = self.document.capture
         groups: dict[str, list[tuple[int, str, int]]] = {}
         for number, track in enumerate(self._busy):
@@ -129,7 +129,7 @@ class CountersPanel(ComputedPanel):
             head.setFlags(Qt.ItemFlag.NoItemFlags)
             head.setToolTip(title)
             self.series.addItem(head)
-            # What the program took of a core stands beside what the system did.
+            # Show a core's use by the program next to its total use.
             for _track, text, index in sorted(series, key=itemgetter(0)):
                 item = QListWidgetItem(f"   {text}")
                 item.setToolTip(f"{title} · {text}")
@@ -138,7 +138,7 @@ class CountersPanel(ComputedPanel):
         self.series.setCurrentRow(min(1, self.series.count() - 1))
 
     def request(self) -> CountersRequest | None:
-        """The chosen series over the selected range, else what is visible."""
+        """The selected series over the selected range, else the visible one."""
         if self.series.currentRow() < 0:
             return None
         item = self.series.currentItem()
@@ -148,7 +148,7 @@ class CountersPanel(ComputedPanel):
         return CountersRequest(item.data(Qt.ItemDataRole.UserRole), start, stop)
 
     def compute(self, request: CountersRequest, is_cancelled: IsCancelled) -> CounterCurve:
-        """The values per bin."""
+        """Compute the values per bin."""
         capture = self.document.capture
         bins = min(BINS, max(request.stop_ns - request.start_ns, 1))
         width = (request.stop_ns - request.start_ns) / bins
@@ -163,7 +163,7 @@ class CountersPanel(ComputedPanel):
         low, high, mean = counter.query(request.start_ns, request.stop_ns, bins)
         if counter.interpolation == "step":
             low, high, mean = (
-                _held(values, counter.value_at(request.start_ns)) for values in (low, high, mean)
+                _forward_filled(values, counter.value_at(request.start_ns)) for values in (low, high, mean)
             )
         return CounterCurve(times, low, high, mean)
 
@@ -176,7 +176,7 @@ class CountersPanel(ComputedPanel):
     def _draw(self, request: CountersRequest, curve: CounterCurve) -> None:
         scale = 1.0
         if request.series >= 0 and self.document.capture.counters[request.series].unit == "bytes":
-            # Ticks at round numbers of the unit a person reads.
+            # Ticks at round numbers of the displayed unit.
             scale = size_unit(float(np.nanmax(np.append(curve.high, 0.0))))[1]
         self.chart.y_axis.text = lambda value: self.value_text(request.series, value * scale)
         length = request.stop_ns - request.start_ns
@@ -186,7 +186,7 @@ class CountersPanel(ComputedPanel):
         color = self.theme.family("kernel" if request.series < 0 else "memory")
         known = np.isfinite(curve.mean)
         if not known.any():
-            self.facts.setText(tr("nothing was recorded in this time"))
+            self.facts.setText(tr("nothing recorded in this range"))
             self.set_scope("")
             return
         self.chart.line(curve.times, curve.mean / scale, color, filled=True)
@@ -196,9 +196,10 @@ class CountersPanel(ComputedPanel):
         highest = float(np.nanmax(curve.high))
         top = 1.0 if request.series < 0 else highest * 1.08 or 1.0
         lowest = min(0.0, float(np.nanmin(curve.low)))
-        air = (top - lowest) * 0.02
+        margin = (top - lowest) * 0.02
         self.chart.show_range(
-            (float(curve.times[0]), float(curve.times[-1])), ((lowest - air) / scale, (top + air) / scale)
+            (float(curve.times[0]), float(curve.times[-1])),
+            ((lowest - margin) / scale, (top + margin) / scale),
         )
         self.facts.setText(
             tr(
@@ -208,7 +209,7 @@ class CountersPanel(ComputedPanel):
                 low=self.value_text(request.series, float(np.nanmin(curve.low))),
             )
         )
-        where = tr("the selected range") if self.state.range_selection else tr("the visible range")
+        where = tr("selected range") if self.state.range_selection else tr("visible range")
         self.set_scope(f"{where} · {format_duration(length)}")
 
     def value_text(self, series: int, value: float) -> str:
@@ -226,34 +227,33 @@ class CountersPanel(ComputedPanel):
         self.state.set_cursor(self.document.capture.span[0] + round(x))
 
     def _clicked(self, x: float, _y: float) -> None:
-        """Bring the clicked moment to the middle of the timeline."""
+        """Centre the timeline on the clicked moment if it is out of view."""
         start, stop = self.state.view
         moment = self.document.capture.span[0] + round(x)
         if not start <= moment < stop:
             self.state.set_view(moment - (stop - start) // 2, moment + (stop - start) // 2)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Colours are part of the curve."""
         self.chart.set_theme(theme)
         self.forget()
 
 
 def _busy_kinds(capture: Capture) -> dict[str, tuple[str, ...]]:
-    """Kinds of events by the role of the tracks that they keep busy, of those that were recorded."""
+    """Event kinds that make tracks of a role busy, among those recorded."""
     from warpline.analysis.framework.selection import GPU_KINDS
 
     known = {"gpu": tuple(GPU_KINDS), "core": ("cpu_slice",)}
     return {role: kinds for role, kinds in known.items() if role == "gpu" or "cpu_slice" in capture.kinds}
 
 
-def _held(values: FloatArray, before: float | None) -> FloatArray:
-    """Empty bins filled with the value before them: a step holds until the next sample."""
+def _forward_filled(values: FloatArray, before: float | None) -> FloatArray:
+    """Fill empty bins with the previous value: a step lasts until the next sample."""
     filled = values.copy()
     known = np.isfinite(filled)
     if before is not None and len(filled) and not known[0]:
         filled[0] = before
         known[0] = True
     place = np.maximum.accumulate(np.where(known, np.arange(len(filled)), -1))
-    has = place >= 0
-    filled[has] = filled[place[has]]
+    is_filled = place >= 0
+    filled[is_filled] = filled[place[is_filled]]
     return filled

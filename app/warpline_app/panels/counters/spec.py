@@ -1,4 +1,4 @@
-"""The panel Counters, before it is loaded."""
+"""Registers the panel Counters."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from warpline_app.panels.frame.panel_spec import PanelSpec
 
 
 def load() -> type[Panel]:
-    """The panel's class."""
+    """Import the panel's class."""
     from warpline_app.panels.counters.panel import CountersPanel
 
     return CountersPanel
 
 
 def has_data(document: Document) -> bool:
-    """Whether there is a curve: a counter, or the use of a GPU."""
+    """Whether there are counters or GPUs."""
     capture = document.capture
     return bool(capture.counters) or any(track.role == "gpu" for track in capture.tracks)
 

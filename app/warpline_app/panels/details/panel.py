@@ -1,4 +1,4 @@
-"""The selected event: when, where, all attributes with units, links and nesting as lines that lead on."""
+"""Details of the selected event: time, place, attributes with units, links and nesting."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from warpline_app.timeline.draw.name_colors import NameColors
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 COPY_ROLE = Qt.ItemDataRole.UserRole + 1
-"""the texts of a line as they are copied, without the places to break that are shown"""
+"""a line's texts for copying, without break characters"""
 _LINES_OF_NAME = 4
 _NARROWEST_TITLES = 84
 _WIDEST_TITLES = 168
-_REST_MS = 250
-"""How long the view must rest before its time is followed."""
+_DELAY_MS = 250
+"""Delay before the visible time is analysed."""
 
 
 class FactTree(QTreeWidget):
-    """Sections of two columns; a line that leads to another event is followed by click or Return."""
+    """Sections of two columns; a click or Return on a linked line follows the link."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,9 +70,9 @@ class FactTree(QTreeWidget):
         header = self.header()
         header.setStretchLastSection(True)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        self._given = _NARROWEST_TITLES
-        """width of the titles as it was given last"""
-        header.resizeSection(0, self._given)
+        self._title_px = _NARROWEST_TITLES
+        """title width set last"""
+        header.resizeSection(0, self._title_px)
         self.itemClicked.connect(self._follow)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
@@ -100,20 +100,20 @@ class FactTree(QTreeWidget):
             head.setFirstColumnSpanned(True)
             head.setExpanded(not self._closed.get(self._key(section.title), not section.is_open))
             for item, fact in zip(items, section.facts, strict=True):
-                # A line without a title of its own may use the whole width.
+                # A line without a title uses the full width.
                 if not fact.title:
                     item.setFirstColumnSpanned(True)
-        self._make_room([fact.title for section in facts.sections for fact in section.facts])
+        self._fit_titles([fact.title for section in facts.sections for fact in section.facts])
 
-    def _make_room(self, titles: list[str]) -> None:
-        """Gives the titles what they need, up to a limit, and the values the rest; unless a person chose a width."""
+    def _fit_titles(self, titles: list[str]) -> None:
+        """Size the title column to its content, up to a limit, unless the user set a width."""
         header = self.header()
-        if header.sectionSize(0) != self._given:
+        if header.sectionSize(0) != self._title_px:
             return
         indent = 2 * self.indentation() + 14
         needed = max((self.fontMetrics().horizontalAdvance(title) for title in titles), default=0) + indent
-        self._given = max(_NARROWEST_TITLES, min(needed, _WIDEST_TITLES))
-        header.resizeSection(0, self._given)
+        self._title_px = max(_NARROWEST_TITLES, min(needed, _WIDEST_TITLES))
+        header.resizeSection(0, self._title_px)
 
     def _item(self, fact: Fact, muted: QBrush, link: QBrush, text: QBrush) -> QTreeWidgetItem:
         value = f"{fact.value}   {fact.note}" if fact.note else fact.value
@@ -127,7 +127,7 @@ class FactTree(QTreeWidget):
         column = 1 if fact.title else 0
         item.setForeground(0, muted if fact.title else text)
         is_library = fact.row is None and fact.frame is not None and not fact.frame.is_own
-        item.setForeground(column, muted if is_library else link if fact.leads else text)
+        item.setForeground(column, muted if is_library else link if fact.is_link else text)
         item.setToolTip(column, value)
         if fact.title:
             item.setToolTip(0, fact.title)
@@ -135,7 +135,7 @@ class FactTree(QTreeWidget):
 
     @staticmethod
     def _key(title: str) -> str:
-        # "Contains 12 events" is the same section as "Contains 3 events".
+        # "Contains 12 events" and "Contains 3 events" are the same section.
         return "".join(letter for letter in title if not letter.isdigit() and letter != ",").rstrip("s")
 
     def _remember(self, item: QTreeWidgetItem, is_closed: bool) -> None:
@@ -151,7 +151,7 @@ class FactTree(QTreeWidget):
             self._document.state.reveal_row(target.uri)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """A hand over lines that lead somewhere."""
+        """Show a hand cursor over links."""
         if event.type() == QEvent.Type.MouseMove:
             item = self.itemAt(event.position().toPoint())  # type: ignore[attr-defined]  # QMouseEvent
             leads = item is not None and item.data(0, ROW_ROLE) is not None
@@ -161,7 +161,7 @@ class FactTree(QTreeWidget):
         return super().viewportEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return follows, Ctrl+C copies."""
+        """Return follows a link, Ctrl+C copies."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
         elif event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
@@ -172,10 +172,10 @@ class FactTree(QTreeWidget):
             super().keyPressEvent(event)
 
     def keyboardSearch(self, search: str) -> None:
-        """Off: letters are commands."""
+        """Disabled: letters are commands."""
 
     def copy(self) -> None:
-        """Put the selected lines on the clipboard, all of them when none is selected."""
+        """Copy the selected lines, or all if none is selected."""
         items = self.selectedItems() or self._all_items()
         lines = ["\t".join(item.data(0, COPY_ROLE) or [item.text(0)]) for item in items]
         QGuiApplication.clipboard().setText("\n".join(lines))
@@ -213,7 +213,7 @@ class DetailsPanel(Panel):
         self.name.setTextFormat(Qt.TextFormat.PlainText)
         self.name.setWordWrap(True)
         self.name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        # Template names have few places to break: the width is the panel's, not the longest word's.
+        # Template names have few break opportunities, so the panel's width must not depend on the longest word.
         self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.name.setObjectName("subhead")
         self.kind = QLabel()
@@ -233,7 +233,7 @@ class DetailsPanel(Panel):
         layout.setSpacing(2)
         self.findings = QPushButton(tr("Findings for this range"))
         self.findings.setObjectName("link")
-        self.findings.setToolTip(tr("Select this stretch of time and see what it went to"))
+        self.findings.setToolTip(tr("Select this time range and show its findings"))
         self.findings.clicked.connect(self._show_findings)
         layout.addLayout(head)
         layout.addWidget(self.findings)
@@ -244,11 +244,11 @@ class DetailsPanel(Panel):
         self.facts: EventFacts | None = None
         self._job: Job | None = None
         self._answer: tuple[object, Any] | None = None
-        """a question that took longer than a frame, and what was found out"""
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
-        self._rest.timeout.connect(self.mark_stale)
+        """a background request and its result"""
+        self._delay_timer = QTimer(self)
+        self._delay_timer.setSingleShot(True)
+        self._delay_timer.setInterval(_DELAY_MS)
+        self._delay_timer.timeout.connect(self.mark_stale)
         self.state.selection_changed.connect(self.mark_stale)
         self.state.gap_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)
@@ -258,18 +258,18 @@ class DetailsPanel(Panel):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being found out."""
-        return self._job is not None or self._rest.isActive()
+        """Whether something is being computed."""
+        return self._job is not None or self._delay_timer.isActive()
 
     def _time_changed(self, *_values: object) -> None:
-        """Another stretch is in view or selected; asked about when the hand rests, and when no event is selected."""
+        """Analyse a new range after a short delay, unless an event is selected."""
         if self.state.selection is None and self.state.gap is None:
             if self._job is not None:
                 self._job.cancel()
-            self._rest.start()
+            self._delay_timer.start()
 
     def refresh(self) -> None:
-        """Show the selected event, the idle stretch, or else what is in view."""
+        """Show the selected event or gap, else the visible range."""
         row, gap = self.state.selection, self.state.gap
         capture, origin = self.document.capture, self.state.origin_ns
         if self._job is not None:
@@ -279,7 +279,7 @@ class DetailsPanel(Panel):
             self.findings.setVisible(capture.event_span(row)[1] > capture.event_span(row)[0])
         elif gap is not None:
             found = self._ask(gap, partial(gap_reasons, capture, gap))
-            why = (Fact(tr("Not known"), str(found)),) if isinstance(found, Exception) else found
+            why = (Fact(tr("Unknown"), str(found)),) if isinstance(found, Exception) else found
             self.facts = gap_facts(capture, gap, origin, why)
             self.findings.show()
         else:
@@ -287,7 +287,7 @@ class DetailsPanel(Panel):
             span = chosen or self.state.view
             tracks = selected_tracks(capture, self.state)
             found = self._ask((span, tracks), partial(view_sections, capture, span, tracks))
-            failed = (Section("", (Fact(tr("Not known"), str(found)),)),)
+            failed = (Section("", (Fact(tr("Unknown"), str(found)),)),)
             told = failed if isinstance(found, Exception) else found
             suffix = scope_suffix(capture, self.state)
             self.facts = view_facts(span, chosen is not None, origin, told, suffix)
@@ -295,7 +295,7 @@ class DetailsPanel(Panel):
         self._show()
 
     def _ask(self, question: object, find: Callable[[IsCancelled], Any]) -> Any:
-        """What was found out, or the exception that ended it; None while a thread is at work, which then refreshes."""
+        """The result or exception of a background request; None while it runs, followed by a refresh."""
         if self._answer is not None and self._answer[0] == question:
             return self._answer[1]
         job = Job(lambda _progress, is_cancelled: find(is_cancelled), self)
@@ -317,7 +317,7 @@ class DetailsPanel(Panel):
         return None
 
     def _show_findings(self) -> None:
-        """Select what is shown as a range, and see its findings."""
+        """Select the shown range and show its findings."""
         row, gap = self.state.selection, self.state.gap
         if row is not None:
             self.state.select_range(*self.document.capture.event_span(row))
@@ -343,5 +343,4 @@ class DetailsPanel(Panel):
         self.tree.show_facts(facts, self.theme)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Brushes are made from the theme."""
         self._show()

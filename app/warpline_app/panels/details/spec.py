@@ -1,4 +1,4 @@
-"""The panel Details, before it is loaded."""
+"""Registers the panel Details."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from warpline_app.panels.frame.panel_spec import PanelSpec
 
 
 def load() -> type[Panel]:
-    """The panel's class."""
+    """Import the panel's class."""
     from warpline_app.panels.details.panel import DetailsPanel
 
     return DetailsPanel

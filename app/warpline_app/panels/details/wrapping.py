@@ -1,4 +1,4 @@
-"""Values that take as many lines as they need, in a tree whose columns a person can make wider."""
+"""Wraps values over several lines in a tree with resizable columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MARGIN_PX = 8
 
 
 class WrappingDelegate(QStyledItemDelegate):
-    """Rows as high as their texts in the width of their columns, up to a few lines; the rest is in the tooltip."""
+    """Rows as high as their wrapped texts, up to a few lines; the tooltip shows the rest."""
 
     def __init__(self, tree: QTreeWidget) -> None:
         super().__init__(tree)
@@ -20,8 +20,7 @@ class WrappingDelegate(QStyledItemDelegate):
         tree.header().sectionResized.connect(lambda *_values: tree.scheduleDelayedItemsLayout())
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """The height of the text when it is wrapped."""
-        one = super().sizeHint(option, index)
+        size = super().sizeHint(option, index)
         tree, text = self._tree, str(index.data(Qt.ItemDataRole.DisplayRole) or "")
         metrics = tree.fontMetrics()
         line = metrics.lineSpacing()
@@ -34,7 +33,7 @@ class WrappingDelegate(QStyledItemDelegate):
             width -= depth * tree.indentation()
         room = max(40, width - _MARGIN_PX)
         if metrics.horizontalAdvance(text) <= room:
-            return QSize(one.width(), line + 4)
+            return QSize(size.width(), line + 4)
         flags = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft)
-        high = metrics.boundingRect(0, 0, room, 10_000, flags, text).height()
-        return QSize(one.width(), min(high, _MOST_LINES * line) + 4)
+        height = metrics.boundingRect(0, 0, room, 10_000, flags, text).height()
+        return QSize(size.width(), min(height, _MOST_LINES * line) + 4)

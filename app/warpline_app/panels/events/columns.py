@@ -1,4 +1,4 @@
-"""The columns of a table of events: when, how long, what, where; of one kind also its attributes and surroundings."""
+"""Columns of the event table: time, duration, name, track; for a single kind also its attributes and context."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 
-_FIRST = {name: place for place, name in enumerate(("reason", "wait", "place", "object"))}
-"""What one looks for first; the others stand in the order of the capture."""
+_SHOWN_FIRST = {name: place for place, name in enumerate(("reason", "wait", "place", "object"))}
+"""Attributes shown first; the others follow in the capture's order."""
 _PLACES = frozenset(("place", "holder_place"))
-"""Attributes that name places in files."""
+"""Attributes that name source locations."""
 
 
 def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> list[TableColumn]:
-    """Start, duration, name, kind and track; of one kind also its attributes."""
+    """Start, duration, name, kind and track; for a single kind also its attributes."""
     events = capture.events
 
     def start(row: int) -> int:
@@ -136,9 +136,11 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
 def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
     table = capture.kinds[kind]
     columns: list[TableColumn] = []
-    for spec in sorted(table.spec.attributes, key=lambda spec: _FIRST.get(spec.name, len(_FIRST))):
+    for spec in sorted(
+        table.spec.attributes, key=lambda spec: _SHOWN_FIRST.get(spec.name, len(_SHOWN_FIRST))
+    ):
         values, valid = table.column(spec.name)
-        # A column that no event filled would only be dashes.
+        # A column without values would only show dashes.
         if spec.dtype == "stack" or not np.any(valid):
             continue
         is_number = spec.dtype != "string" and not spec.enum

@@ -1,4 +1,4 @@
-"""All events as a table: of the selected range or of the whole capture, of one kind with its attributes or of all."""
+"""The event table: events of the selected range or the whole capture, of one kind with attributes or of all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.table import PanelTable
 
 SORT_BY_TIME_UP_TO = 3_000_000
-"""More events than this come in the order of the file (track by track) until a header is clicked."""
+"""With more events, the table is in file order (track by track) until a header is clicked."""
 _TYPING_MS = 120
 
 
@@ -57,7 +57,7 @@ class EventTable(PanelTable):
         self._actions = actions
 
     def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
-        """What can be done with an event and with the table, by id."""
+        """Add the actions of an event and of the table; returns them by id."""
         actions: dict[str, QAction] = {}
         if item is not None:
             name = self._capture.strings[int(self._capture.events.name[item])]
@@ -68,7 +68,7 @@ class EventTable(PanelTable):
 
 
 class EventsPanel(ComputedPanel):
-    """Follows range selection and filter; zooming changes nothing here unless the table is asked to follow."""
+    """Follows the selected range and filter; the zoom only if *Follow zoom* is checked."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -110,7 +110,7 @@ class EventsPanel(ComputedPanel):
         self.table.item_selected.connect(self.state.select)
         self.table.frame_wanted.connect(self.state.show_source)
         self.table.item_activated.connect(self.state.frame)
-        self.table.sorted_changed.connect(self._say_order)
+        self.table.sorted_changed.connect(self._show_note)
         header = self.table.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._header_menu)
@@ -130,27 +130,27 @@ class EventsPanel(ComputedPanel):
 
     @property
     def is_busy(self) -> bool:
-        """Whether rows are being collected, or a zoom is still going on."""
+        """Whether rows are being collected or the user is still typing or zooming."""
         return super().is_busy or self._typing.isActive()
 
     def request(self) -> EventQuery:
-        """What shall be listed."""
+        """The events to list."""
         state = self.state
         visible = state.view if self.follows.isChecked() else None
-        # What rows are shown in the timeline is no matter of events: it would only make equal queries differ.
-        chosen = replace(state.filter, rows="", only=())
+        # The timeline's row filter does not affect events; without it, equal queries compare equal.
+        name_filter = replace(state.filter, rows="", only=())
         return EventQuery(
             self.kind.currentData() or "",
             state.range_selection or visible,
             self.search.text().strip(),
-            chosen,
+            name_filter,
             selected_tracks(self.document.capture, state),
             selected_name(self.document.capture, state),
             self._filters,
         )
 
     def compute(self, request: EventQuery, is_cancelled: IsCancelled) -> _Answer:
-        """Collect the rows and, where they are not too many, put them in the order of time."""
+        """Collect the rows and, unless there are too many, sort them by time."""
         capture = self.document.capture
         columns = event_columns(capture, request.kind, self.state.origin_ns, self.theme)
         rows = rows_of(capture, request, columns, is_cancelled)
@@ -160,7 +160,7 @@ class EventsPanel(ComputedPanel):
         return _Answer(columns, rows, order, by_time)
 
     def show_result(self, query: EventQuery, answer: _Answer) -> None:
-        """Fill the table; what is sorted stays so while the kind is the same."""
+        """Fill the table; sorting is kept while the kind is the same."""
         capture = self.document.capture
         kind_changed = self._kind != query.kind
         self._kind = query.kind
@@ -174,7 +174,7 @@ class EventsPanel(ComputedPanel):
             self.table.show_sorted(0 if answer.by_time else -1, False)
         if kind_changed and self._filters:
             self._show_chips()
-        self._say_order()
+        self._show_note()
         events = tr_n("{count:,} event", "{count:,} events", count)
         suffix = scope_suffix(capture, self.state)
         if query.range_ns is None:
@@ -191,22 +191,20 @@ class EventsPanel(ComputedPanel):
         self._show_selection()
 
     def show_failure(self, error: Exception) -> None:
-        """Say why, beside the rows that were listed before."""
-        self.note.setText(tr("The events could not be collected: {error}", error=error))
+        """Show the error and keep the previous rows."""
+        self.note.setText(tr("Could not collect the events: {error}", error=error))
 
-    def _say_order(self) -> None:
+    def _show_note(self) -> None:
         in_file_order = self.table.model_.sort_column < 0 and self.table.model_.rowCount() > 0
-        text = tr("ordered by track; click a header to sort") if in_file_order else ""
+        text = tr("sorted by track; click a header to sort differently") if in_file_order else ""
         if not self.table.model_.rowCount():
-            text = tr("no event passes: change the kind, the filter or the range")
+            text = tr("no matching events: change the kind, the filter or the range")
         self.note.setText(text)
 
-    # -- filters of columns
-
     def filter_column(self, column: str, text: str) -> None:
-        """List only rows with such a value in a column (by identity); an empty text takes the filter off."""
-        kept = tuple(known for known in self._filters if known.column != column)
-        self._set_filters((*kept, ColumnFilter(column, text)) if text else kept)
+        """List only rows with this value in a column (by identity); an empty text removes the filter."""
+        others = tuple(column_filter for column_filter in self._filters if column_filter.column != column)
+        self._set_filters((*others, ColumnFilter(column, text)) if text else others)
 
     def _set_filters(self, filters: tuple[ColumnFilter, ...]) -> None:
         self._filters = filters
@@ -214,16 +212,16 @@ class EventsPanel(ComputedPanel):
         self.mark_stale()
 
     def _show_chips(self) -> None:
-        """One chip for each filter; columns of another kind have their titles once that is shown."""
+        """Show a chip for each filter, with column titles once that kind is displayed."""
         while (item := self._chips.takeAt(0)) is not None:
             chip = item.widget()
             if chip is not None:
                 chip.hide()
                 chip.deleteLater()
         titles = {column.identity: column.title for column in self.table.model_.columns}
-        for known in self._filters:
-            text = f"{titles.get(known.column, known.column)}: {known.text}"
-            self._chips.addWidget(Chip(text, partial(self.filter_column, known.column, ""), self))
+        for column_filter in self._filters:
+            text = f"{titles.get(column_filter.column, column_filter.column)}: {column_filter.text}"
+            self._chips.addWidget(Chip(text, partial(self.filter_column, column_filter.column, ""), self))
 
     @property
     def chips(self) -> list[Chip]:
@@ -240,7 +238,7 @@ class EventsPanel(ComputedPanel):
             menu.popup(self.table.horizontalHeader().mapToGlobal(position))
 
     def fill_header_menu(self, menu: QMenu, section: int) -> dict[str, QAction]:
-        """Sorting and filtering by a column, by id."""
+        """Add sorting and filtering by a column; returns the actions by id."""
         column = self.table.model_.columns[section]
         actions = {
             "ascending": menu.addAction(tr("Sort ascending"), lambda: self.table.sort_by(section, False)),
@@ -253,27 +251,25 @@ class EventsPanel(ComputedPanel):
         return actions
 
     def ask_filter(self, section: int) -> QInputDialog:
-        """Ask what must stand in a column."""
+        """Ask for the filter of a column."""
         column = self.table.model_.columns[section]
         dialog = QInputDialog(self)
         dialog.setWindowTitle(tr("Filter by {column}", column=column.title))
         hint = (
             tr("A number, time or size: > 1ms, <= 64 KiB, 1ms..2ms")
             if column.choices is None
-            else tr("A part of the text, or =the whole text; several with |")
+            else tr("Part of the text, or =the whole text; separate alternatives with |")
         )
         dialog.setLabelText(hint)
-        known = next((f.text for f in self._filters if f.column == column.identity), "")
-        dialog.setTextValue(known)
+        column_filter = next((f.text for f in self._filters if f.column == column.identity), "")
+        dialog.setTextValue(column_filter)
         dialog.textValueSelected.connect(lambda text: self.filter_column(column.identity, text.strip()))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
         return dialog
 
-    # -- links
-
     def show_events_of(self, target: RowTarget) -> None:
-        """List what a row of another panel stands for."""
+        """List the events of another panel's row."""
         capture = self.document.capture
         name = target.name_in(capture)
         kind = capture.kind_of_code.get(target.kind, "")
@@ -285,7 +281,7 @@ class EventsPanel(ComputedPanel):
         self.mark_stale()
 
     def _kind_chosen(self, _index: int) -> None:
-        # Filters on attributes of another kind would have no column.
+        # Drop filters on attributes of other kinds, which have no column now.
         kind = self.kind.currentData()
         self._set_filters(
             tuple(f for f in self._filters if "." not in f.column or f.column.startswith(f"{kind}."))
@@ -300,5 +296,4 @@ class EventsPanel(ComputedPanel):
             self.table.show_item(self.state.selection)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Colours of kinds are made from the theme."""
         self.forget()

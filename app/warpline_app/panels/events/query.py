@@ -1,4 +1,4 @@
-"""Which events a table of events lists: by kind, range, row of the timeline, name and value of a column."""
+"""Selects the events to list: by kind, range, timeline row, name and column values."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class EventQuery:
-    """Which events: ``kind`` empty for all, ``range_ns`` None for the whole capture, ``text`` sought in names;
-    ``tracks`` are indices and ``name`` a string id, None for all; ``columns`` are filters on the values of columns.
+    """The events to list.
+
+    ``kind`` is empty for all, ``range_ns`` None for the whole capture, ``text`` is searched in names. ``tracks`` are
+    indices and ``name`` a string id, None for all. ``columns`` filter on column values.
     """
 
     kind: str = ""
@@ -39,13 +41,13 @@ class EventQuery:
 
 
 def name_ids(capture: Capture, text: str, *, regex: bool = False, case: bool = False) -> Int64Array:
-    """Ids of names that contain a text; ``"…"`` asks for the whole name, ``/…/`` or ``regex`` for a match.
+    """Ids of names that contain a text; ``"…"`` matches the whole name, ``/…/`` or ``regex`` an expression.
 
-    A broken expression matches nothing: it is being typed.
+    An incomplete expression matches nothing.
     """
     if len(text) > 2 and text.startswith('"') and text.endswith('"'):
-        found = capture.strings.id(text[1:-1])
-        return np.array([] if found is None else [found], np.int64)
+        name_id = capture.strings.id(text[1:-1])
+        return np.array([] if name_id is None else [name_id], np.int64)
     if len(text) > 2 and text.startswith("/") and text.endswith("/"):
         text, regex = text[1:-1], True
     try:
@@ -60,14 +62,12 @@ def rows_of(
     columns: Sequence[TableColumn] = (),
     is_cancelled: IsCancelled = lambda: False,
 ) -> Items | None:
-    """Rows of the events that pass, in the order of the file; None for all of them.
+    """Rows of the matching events in file order; None for all events.
 
-    All events of a kind are told by the column of the file itself, which takes no memory.
+    For all events of a kind, the file's own column is returned, which takes no memory. An event matches a range it
+    overlaps; an event without duration, one that contains it. ``columns`` are those the query's filters name.
 
-    An event counts as inside a range when it overlaps it; an event without duration when it lies in it. ``columns``
-    are those that the filters of the query name.
-
-    Raises ValueError when a filter on a column cannot be understood.
+    Raises ValueError for an invalid column filter.
     """
     rows: Items | None = capture.kinds[query.kind].index_rows if query.kind in capture.kinds else None
     if query.range_ns is not None or query.tracks is not None:
@@ -77,21 +77,21 @@ def rows_of(
         rows = (
             inside if rows is None else inside[capture.events.kind[inside] == capture.kinds[query.kind].code]
         )
-    wanted_names = [name_ids(capture, query.text)] if query.text else []
+    name_sets = [name_ids(capture, query.text)] if query.text else []
     try:
-        let_pass = passing_names(capture.strings, query.filter)
+        filter_names = passing_names(capture.strings, query.filter)
     except re.error:
-        let_pass = np.empty(0, np.int64)
-    if let_pass is not None:
-        wanted_names.append(let_pass)
+        filter_names = np.empty(0, np.int64)
+    if filter_names is not None:
+        name_sets.append(filter_names)
     if query.name is not None:
-        wanted_names.append(np.array([query.name], np.int64))
-    for ids in wanted_names:
+        name_sets.append(np.array([query.name], np.int64))
+    for ids in name_sets:
         if not is_cancelled():
-            wanted = np.zeros(len(capture.strings) + 1, bool)
-            wanted[ids] = True
+            is_match = np.zeros(len(capture.strings) + 1, bool)
+            is_match[ids] = True
             names = capture.events.name if rows is None else capture.events.name[rows]
-            hits = np.flatnonzero(wanted[np.minimum(names, len(capture.strings))])
+            hits = np.flatnonzero(is_match[np.minimum(names, len(capture.strings))])
             rows = hits.astype(np.int64) if rows is None else rows[hits]
     if query.filter.kinds and not is_cancelled():
         codes = [capture.kinds[kind].code for kind in query.filter.kinds if kind in capture.kinds]
@@ -99,15 +99,15 @@ def rows_of(
         hits = np.flatnonzero(np.isin(kinds, codes))
         rows = hits.astype(np.int64) if rows is None else rows[hits]
     by_identity = {column.identity: column for column in columns}
-    for wanted_value in query.columns:
-        if wanted_value.column in by_identity and not is_cancelled():
-            hits = np.flatnonzero(passing(by_identity[wanted_value.column], wanted_value.text, rows))
+    for column_filter in query.columns:
+        if column_filter.column in by_identity and not is_cancelled():
+            hits = np.flatnonzero(passing(by_identity[column_filter.column], column_filter.text, rows))
             rows = hits.astype(np.int64) if rows is None else rows[hits]
     return rows
 
 
 def _lanes_of(capture: Capture, tracks: frozenset[int] | None) -> Int64Array:
-    """Lanes of some tracks and of all below them; None for every lane."""
+    """Lanes of some tracks and all below them; None for every lane."""
     if tracks is None:
         return np.arange(len(capture.lanes))
     chosen = View(capture, Selection(tracks=tracks)).tracks

@@ -1,4 +1,4 @@
-"""The attributes of an event as lines of text: what it is, its inputs, its identifiers, what was not recorded of it."""
+"""The attributes of an event as text: description, inputs, identifiers, and what was not recorded."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from warpline_app.panels.facts.input_facts import (
     arguments_of,
     compact,
     input_facts,
-    is_told,
+    is_input_argument,
 )
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _PAYLOAD = "payload"
-"""the arguments of an event that have no column of their own, as the text of a JSON object"""
-_TOLD_OF_WAITS = frozenset(("reason", "wait", "place", "holder", "ended_by", "holder_place"))
-"""What `wait_facts` says in sentences."""
-_TOLD_OF_TRACKS = frozenset(("process", "thread", "device", "context", "stream", "rank"))
-"""What is told of an event by the row it is on."""
+"""arguments without a column of their own, as JSON text"""
+_WAIT_ATTRIBUTES = frozenset(("reason", "wait", "place", "holder", "ended_by", "holder_place"))
+"""Attributes that `wait_facts` describes."""
+_TRACK_ATTRIBUTES = frozenset(("process", "thread", "device", "context", "stream", "rank"))
+"""Attributes given by the event's track."""
 
 
 @dataclass(frozen=True)
 class AttributeFacts:
-    """What there is to say, in the order in which it is looked for."""
+    """The attributes in display order."""
 
     what: tuple[Fact, ...] = ()
     inputs: tuple[Fact, ...] = ()
@@ -43,7 +43,7 @@ class AttributeFacts:
 
 
 def attribute_text(capture: Capture, spec: AttributeSpec, value: Any) -> str:
-    """The value of an attribute with its unit; string ids become texts."""
+    """Value of an attribute with its unit; string ids become texts."""
     if value is None:
         return tr("not recorded")
     if spec.dtype == "string":
@@ -77,48 +77,55 @@ def attribute_facts(capture: Capture, kind: str, row: int, values: dict[str, Any
     if table is None:
         return AttributeFacts()
     payload = values.get(_PAYLOAD)
-    rest = arguments_of(capture.strings[int(payload)]) if payload is not None else None
+    arguments = arguments_of(capture.strings[int(payload)]) if payload is not None else None
     texts = {
         name: capture.strings[int(value)]
         for name in INPUT_ATTRIBUTES
         if (value := values.get(name)) is not None
     }
-    inputs = input_facts(texts, rest or {})
-    told = set(_TOLD_OF_WAITS if values.get("wait") else ())
+    inputs = input_facts(texts, arguments or {})
+    shown_elsewhere = set(_WAIT_ATTRIBUTES if values.get("wait") else ())
     if inputs:
-        told |= INPUT_ATTRIBUTES
-        rest = None if rest is None else {name: value for name, value in rest.items() if not is_told(name)}
-    if rest is not None:
-        told.add(_PAYLOAD)
-    specs = [spec for spec in _in_order(table.spec) if spec.dtype != "stack" and spec.name not in told]
+        shown_elsewhere |= INPUT_ATTRIBUTES
+        if arguments is not None:
+            arguments = {name: value for name, value in arguments.items() if not is_input_argument(name)}
+    if arguments is not None:
+        shown_elsewhere.add(_PAYLOAD)
+    specs = [
+        spec for spec in _in_order(table.spec) if spec.dtype != "stack" and spec.name not in shown_elsewhere
+    ]
     what = [_fact_of(capture, spec, values) for spec in specs if not is_identifier(spec.name)]
     duration = int(capture.events.duration[row])
     if values.get("bytes") and duration > 0 and kind in {"memcpy", "memset"}:
         rate = format_bytes(int(values["bytes"]) / duration * 1e9)
         what.append(Fact(tr("Throughput"), f"{rate}/s"))
-    what += [Fact(name, compact(value)) for name, value in (rest or {}).items() if not is_identifier(name)]
-    named = [_fact_of(capture, spec, values) for spec in specs if is_identifier(spec.name)]
-    named += [Fact(name, compact(value)) for name, value in (rest or {}).items() if is_identifier(name)]
+    what += [
+        Fact(name, compact(value)) for name, value in (arguments or {}).items() if not is_identifier(name)
+    ]
+    identifiers = [_fact_of(capture, spec, values) for spec in specs if is_identifier(spec.name)]
+    identifiers += [
+        Fact(name, compact(value)) for name, value in (arguments or {}).items() if is_identifier(name)
+    ]
     track = capture.tracks[capture.track_of_row(row)]
     missing = [
         spec
         for spec in specs
         if values.get(spec.name) is None
         and _axis(spec.name) in {"", "x"}
-        and not (spec.name in _TOLD_OF_TRACKS and getattr(track, spec.name) is not None)
+        and not (spec.name in _TRACK_ATTRIBUTES and getattr(track, spec.name) is not None)
         and _could_have(kind, int(capture.events.flags[row]), values, spec.name)
     ]
     return AttributeFacts(
         tuple(fact for fact in what if fact is not None),
         inputs,
-        tuple(fact for fact in named if fact is not None),
+        tuple(fact for fact in identifiers if fact is not None),
         (Fact("", ", ".join(_stem_title(spec) for spec in missing)),) if missing else (),
     )
 
 
 def _could_have(kind: str, flags: int, values: dict[str, Any], name: str) -> bool:
-    """Whether there is anything to record: a thread that waits is on no core, one that runs waits for nothing, and most
-    of what runs is no task of asyncio.
+    """Whether there is a value to record: a waiting thread is on no core, a running one waits for nothing, and most
+    code is not an asyncio task.
     """
     if name == "task":
         return False
@@ -130,19 +137,19 @@ def _could_have(kind: str, flags: int, values: dict[str, Any], name: str) -> boo
 
 
 def is_identifier(name: str) -> bool:
-    """Whether an attribute is a number that only tells things apart; `external id` is one as `external_id` is."""
+    """Whether an attribute only identifies something; ``external id`` counts like ``external_id``."""
     return name.casefold().replace(" ", "_").endswith(("_id", "correlation", "event_index", "address"))
 
 
 def _in_order(kind: KindSpec) -> list[AttributeSpec]:
-    """As the kind's own specification has them, then those that came with the capture."""
+    """Attributes in the order of the built-in kind, then those added by the capture."""
     builtin = BUILTIN_KINDS_BY_NAME.get(kind.name)
     usual = {spec.name: index for index, spec in enumerate(builtin.attributes)} if builtin is not None else {}
     return sorted(kind.attributes, key=lambda spec: usual.get(spec.name, len(usual)))
 
 
 def _axis(name: str) -> str:
-    """``x``, ``y`` or ``z`` of a size that has three; empty for everything else."""
+    """``x``, ``y`` or ``z`` of a three-part size; empty otherwise."""
     return name[-1] if name[-2:] in {"_x", "_y", "_z"} else ""
 
 
@@ -151,20 +158,20 @@ def _stem_title(spec: AttributeSpec) -> str:
 
 
 def _title(capture: Capture, spec: AttributeSpec) -> str:
-    """The title of an attribute; an estimate of PyTorch's profiler is called as there."""
+    """Title of an attribute; PyTorch's occupancy estimate keeps its name."""
     formats = capture.meta.get("imported_from")
-    told = formats if isinstance(formats, list) and spec.name == "occupancy_ratio" else []
-    is_estimate = any(isinstance(one, dict) and one.get("format") == "torch" for one in told)
+    sources = formats if isinstance(formats, list) and spec.name == "occupancy_ratio" else []
+    is_estimate = any(isinstance(entry, dict) and entry.get("format") == "torch" for entry in sources)
     return translated("Est. Achieved Occupancy" if is_estimate else spec.title)
 
 
 def _fact_of(capture: Capture, spec: AttributeSpec, values: dict[str, Any]) -> Fact | None:
-    """The line of an attribute, one for the three of a size; None for what was not recorded."""
+    """The line of an attribute, one for all three parts of a size; None if not recorded."""
     axis = _axis(spec.name)
     if not axis:
         value = values.get(spec.name)
         if spec.name == "occupancy_ratio":
-            # A kernel that ran had warps: 0 is what a profiler writes where it could not estimate.
+            # A kernel that ran had warps: profilers write 0 if they could not estimate.
             value = value or None
         return None if value is None else Fact(_title(capture, spec), attribute_text(capture, spec, value))
     parts = [values.get(f"{spec.name[:-2]}_{letter}") for letter in "xyz"]

@@ -1,4 +1,4 @@
-"""What stands around an event: the call that launched it, the operator and the phase of that call, its depth."""
+"""The context of an event: its launch, the enclosing operator and phase, its nesting depth."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Int64Array = npt.NDArray[np.int64]
 _LAUNCHED = frozenset(("kernel", "memcpy", "memset", "graph", "gpu_event"))
 _CALLS = frozenset(("cuda_api",))
 _NESTED = frozenset(("range", "operator", "python", "phase", "other"))
-_REMEMBERED = 4_096
+_CACHED = 4_096
 
 
 class EventContext:
-    """Answers for single events; only the cells that are seen are asked for."""
+    """The context of single events, computed for visible cells only."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
         self._tracks: dict[tuple[int, str], list[int]] = {}
-        self.launch = lru_cache(_REMEMBERED)(self._launch)
-        self.operator = lru_cache(_REMEMBERED)(self._operator)
-        self.phase = lru_cache(_REMEMBERED)(self._phase)
-        self.python = lru_cache(_REMEMBERED)(self._python)
+        self.launch = lru_cache(_CACHED)(self._launch)
+        self.operator = lru_cache(_CACHED)(self._operator)
+        self.phase = lru_cache(_CACHED)(self._phase)
+        self.python = lru_cache(_CACHED)(self._python)
 
     def _launch(self, row: int) -> int | None:
         """The event that leads to this one."""
@@ -58,7 +58,7 @@ class EventContext:
         return self._around(row, "python")
 
     def _around(self, row: int, kind: str) -> int | None:
-        """The innermost event of a kind around an event, or around the call that launched it."""
+        """The innermost event of a kind around an event or its launch."""
         capture = self._capture
         if kind not in capture.kinds:
             return None
@@ -81,21 +81,21 @@ class EventContext:
         return None if best is None else best[1]
 
     def _tracks_of(self, thread: int, kind: str) -> list[int]:
-        known = self._tracks.get((thread, kind))
-        if known is None:
+        rows_of_tracks = self._tracks.get((thread, kind))
+        if rows_of_tracks is None:
             table = self._capture.kinds[kind]
-            known = []
+            rows_of_tracks = []
             for track in self._capture.tracks:
                 if track.thread == thread:
                     part = self._capture.rows_of_track(track.index)
                     if table.count_between(part.start, part.stop):
-                        known.append(track.index)
-            self._tracks[thread, kind] = known
-        return known
+                        rows_of_tracks.append(track.index)
+            self._tracks[thread, kind] = rows_of_tracks
+        return rows_of_tracks
 
 
 class KindContext:
-    """The same for all events of a kind at once: what sorting and filtering by these columns compare."""
+    """The context of all events of a kind at once, for sorting and filtering."""
 
     def __init__(self, capture: Capture, kind: str) -> None:
         self._capture = capture
@@ -107,9 +107,9 @@ class KindContext:
         capture, rows = self._capture, self._capture.kinds[self._kind].rows
         index = capture.links.arriving_many(rows)
         source, target = capture.links.from_row[index], capture.links.to_row[index]
-        known = (source >= 0) & (target >= 0)
+        rows_of_tracks = (source >= 0) & (target >= 0)
         found = np.full(len(rows), -1, np.int64)
-        found[np.searchsorted(rows, target[known])] = source[known]
+        found[np.searchsorted(rows, target[rows_of_tracks])] = source[rows_of_tracks]
         return found
 
     def around(self, kind: str) -> Int64Array:
@@ -122,16 +122,18 @@ class KindContext:
         return np.where(thread >= 0, enclosing_of_calls(view, thread, times, [kind]), -1)
 
     def names(self, found: Int64Array) -> Int64Array:
-        """For each event of the capture the string id of the name of what was found, −1 for nothing (int64)."""
+        """Name (string id) of the context event for each event of the capture, −1 for none (int64)."""
         capture = self._capture
         names = np.full(len(capture.events), -1, np.int64)
-        known = found >= 0
-        names[capture.kinds[self._kind].index_rows[known]] = capture.events.name[found[known]]
+        rows_of_tracks = found >= 0
+        names[capture.kinds[self._kind].index_rows[rows_of_tracks]] = capture.events.name[
+            found[rows_of_tracks]
+        ]
         return names
 
 
 def context_columns(capture: Capture, kind: str) -> list[TableColumn]:
-    """Correlated partner, operator, phase and depth, as far as they make sense for a kind."""
+    """Columns for linked event, operator, phase and depth, where they apply to the kind."""
     context = EventContext(capture)
     names = capture.events.name
 

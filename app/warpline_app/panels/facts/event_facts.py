@@ -1,4 +1,4 @@
-"""What there is to say about one event, as titled lines of text: no widgets, no colours."""
+"""Facts about one event as titled lines of text, without widgets or colours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARENTS_SHOWN = 64
 STACK_SHOWN = 100
 
 LINK_TITLES: dict[str, tuple[str, str]] = {
-    # kind: (what the other end is when it leads here, what it is when this event leads there)
+    # kind: (role of the other event if it leads here, role if this event leads there)
     links.LAUNCH: (english("Launched by"), english("Launched")),
     links.WAKEUP: (english("Woken by"), english("Woke")),
     links.RELEASE: (english("Ended by"), english("Ended")),
@@ -39,17 +39,17 @@ LINK_TITLES: dict[str, tuple[str, str]] = {
     links.ANNOTATION: (english("Annotated by"), english("Annotates")),
 }
 FLAG_TEXTS: tuple[tuple[Flag, str], ...] = (
-    (Flag.CUT_START, english("began before the recording; its start is the border")),
-    (Flag.CUT_END, english("had not ended when the recording ended; its end is the border")),
-    (Flag.TRUNCATED, english("its begin or end was lost; the missing side is inferred")),
+    (Flag.CUT_START, english("began before the recording; the start shown is the recording's")),
+    (Flag.CUT_END, english("was still running when the recording ended; the end shown is the recording's")),
+    (Flag.TRUNCATED, english("its start or end was lost and is inferred")),
     (Flag.ESTIMATED, english("estimated from samples, not measured")),
-    (Flag.INSTANT, english("a moment without duration")),
+    (Flag.INSTANT, english("an instant without duration")),
 )
 
 
 @dataclass(frozen=True)
 class Section:
-    """Lines that belong together."""
+    """Lines under a title."""
 
     title: str
     facts: tuple[Fact, ...]
@@ -68,9 +68,9 @@ class EventFacts:
 
 
 def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> EventFacts:
-    """What there is to say about the event in a row; times count from ``origin_ns`` (default: the capture's start).
+    """Facts about the event in a row; times count from ``origin_ns`` (default: the capture's start).
 
-    Raises IndexError when there is no such row.
+    Raises IndexError if there is no such row.
     """
     if not 0 <= row < len(capture.events):
         raise IndexError(f"no event {row}")
@@ -78,21 +78,23 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
     kind = capture.kind_of_code.get(int(capture.events.kind[row]), "")
     table = capture.kinds.get(kind)
     attributes = table.at(row) if table is not None else {}
-    told = attribute_facts(capture, kind, row, attributes)
+    attributes_shown = attribute_facts(capture, kind, row, attributes)
     sections = (
         Section("", _when(capture, row, origin)),
-        Section(translated(table.spec.title) if table is not None else tr("Attributes"), told.what),
-        Section(tr("Inputs"), told.inputs),
-        Section(tr("Why it waits"), wait_facts(capture, row)),
-        Section(tr("What the thread did"), state_facts(capture, row)),
+        Section(
+            translated(table.spec.title) if table is not None else tr("Attributes"), attributes_shown.what
+        ),
+        Section(tr("Inputs"), attributes_shown.inputs),
+        Section(tr("Reason for the wait"), wait_facts(capture, row)),
+        Section(tr("Thread states"), state_facts(capture, row)),
         Section(tr("Where"), _where(capture, row)),
         Section(tr("Links"), (*_links(capture, row), *_context(capture, row))),
         *_python(capture, row),
-        Section(tr("Inside of"), _parents(capture, row)),
+        Section(tr("Nested in"), _parents(capture, row)),
         *_children(capture, row),
         Section(tr("Stack"), _stack(capture, attributes)),
-        Section(tr("Identifiers"), (*told.identifiers, _track(capture, row)), is_open=False),
-        Section(tr("Not recorded"), told.missing, is_open=False),
+        Section(tr("Identifiers"), (*attributes_shown.identifiers, _track(capture, row)), is_open=False),
+        Section(tr("Not recorded"), attributes_shown.missing, is_open=False),
     )
     name = capture.strings[int(capture.events.name[row])]
     return EventFacts(
@@ -119,15 +121,15 @@ def _when(capture: Capture, row: int, origin: int) -> tuple[Fact, ...]:
 
 
 def _launch_delay(capture: Capture, row: int) -> list[Fact]:
-    """How long GPU work waited after the call that launched it, the figure one looks for first."""
+    """How long GPU work waited after the call that launched it."""
     call = launching_call(capture, row)
     if call is None:
         return []
     delay = delay_of_launch(capture, call, row)
     title = tr("Launch delay")
     if delay is None:
-        return [Fact(title, tr("none: began before the call returned"))]
-    return [Fact(title, format_duration(delay), note=tr("from the end of the call"))]
+        return [Fact(title, tr("none: it started before the call returned"))]
+    return [Fact(title, format_duration(delay), note=tr("after the call returned"))]
 
 
 def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
@@ -171,7 +173,7 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
             titles = LINK_TITLES.get(link, (f"{link} ←", f"{link} →"))
             title = translated(titles[0 if is_incoming else 1])
             if other == NO_ROW:
-                facts.append(Fact(title, tr("outside of this capture")))
+                facts.append(Fact(title, tr("outside this capture")))
                 continue
             other_start, other_stop = capture.event_span(other)
             before, after = (other_stop, start) if is_incoming else (stop, other_start)
@@ -189,7 +191,7 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
 
 
 def _context(capture: Capture, row: int) -> tuple[Fact, ...]:
-    """The operator and the phase that an event, or the call that launched it, belongs to."""
+    """The operator and phase of an event or its launch."""
     context = EventContext(capture)
     if context.launch(row) is None:
         return ()
@@ -198,7 +200,7 @@ def _context(capture: Capture, row: int) -> tuple[Fact, ...]:
 
 
 def _python(capture: Capture, row: int) -> tuple[Section, ...]:
-    """The modules and the calls of Python around an operator, a call, or the call that launched GPU work."""
+    """The modules and Python calls around an event or its launch."""
     context = EventContext(capture)
     inner = context.python(row)
     calls: list[Fact] = []
@@ -216,13 +218,13 @@ def _python(capture: Capture, row: int) -> tuple[Section, ...]:
 
 def _parents(capture: Capture, row: int) -> tuple[Fact, ...]:
     facts: list[Fact] = []
-    above = capture.parent_of_row(row)
+    parent = capture.parent_of_row(row)
     duration = int(capture.events.duration[row])
-    while above is not None and len(facts) < PARENTS_SHOWN:
-        whole = int(capture.events.duration[above])
+    while parent is not None and len(facts) < PARENTS_SHOWN:
+        whole = int(capture.events.duration[parent])
         share = tr("{share} of it", share=f"{100 * duration / whole:.3g} %") if whole else ""
-        facts.append(_event_fact(capture, "", above, share))
-        above = capture.parent_of_row(above)
+        facts.append(_event_fact(capture, "", parent, share))
+        parent = capture.parent_of_row(parent)
     return tuple(facts)
 
 

@@ -1,4 +1,4 @@
-"""One line of what is known of an event, and where it leads."""
+"""One fact about an event, with an optional link."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from warpline.model.frames import StackFrame, parse_frame
 
 @dataclass(frozen=True)
 class Fact:
-    """A line: what, and its value. ``row`` is the event the line leads to, ``frame`` the place in a file, ``track`` the
-    row of the timeline; ``note`` is said after the value.
+    """A titled value. It links to the event ``row``, the source location ``frame`` or the timeline row ``track``;
+    ``note`` follows the value.
     """
 
     title: str
@@ -21,12 +21,12 @@ class Fact:
     track: int | None = None
 
     @property
-    def leads(self) -> bool:
-        """Whether a click on the line goes somewhere."""
+    def is_link(self) -> bool:
+        """Whether the line is a link."""
         return any(target is not None for target in (self.row, self.frame, self.track))
 
 
 def frame_fact(title: str, text: str) -> Fact:
-    """The frame of a stack; it leads to its line where it names one."""
+    """A stack frame, linked to its source line if known."""
     frame = parse_frame(text)
     return Fact(title, text, frame=frame if frame.file else None)

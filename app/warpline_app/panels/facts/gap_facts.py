@@ -1,4 +1,4 @@
-"""Why nothing happened in an idle stretch: what it waited for, by the analysis that finds findings."""
+"""Explains an idle time on a track: what it waited for, according to the findings' analysis."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _PARTS_SHOWN = 5
 _MOST_EVENTS = 2_000_000
-"""Of larger captures only the stretch itself is analysed: nobody waits seconds for how often something happens."""
+"""Larger captures are not searched for similar gaps, which would take seconds."""
 
 
 def gap_facts(capture: Capture, gap: Gap, origin_ns: int, why: tuple[Fact, ...] | None) -> EventFacts:
-    """What there is to say about an idle stretch; ``why`` is None while it is being found out."""
+    """Facts about an idle time; ``why`` is None while it is being computed."""
     track = capture.tracks[gap.track]
     borders = [
         Fact(tr("From"), format_time(gap.start_ns - origin_ns)),
@@ -30,39 +30,41 @@ def gap_facts(capture: Capture, gap: Gap, origin_ns: int, why: tuple[Fact, ...] 
     for title, row in ((tr("After"), gap.before), (tr("Before"), gap.after)):
         if row >= 0:
             borders.append(Fact(title, capture.strings[int(capture.events.name[row])], row))
-    told = (Fact("", tr("Following the waits…")),) if why is None else why
+    reasons = (Fact("", tr("Analyzing waits…")),) if why is None else why
     return EventFacts(
         -1,
-        tr("Nothing for {time}", time=format_duration(gap.stop_ns - gap.start_ns)),
+        tr("Idle for {time}", time=format_duration(gap.stop_ns - gap.start_ns)),
         "",
         translated(track.title) or track.uri,
-        (Section("", tuple(borders)), Section(tr("Why"), told)),
+        (Section("", tuple(borders)), Section(tr("Reason"), reasons)),
     )
 
 
 def gap_reasons(capture: Capture, gap: Gap, is_cancelled: IsCancelled) -> tuple[Fact, ...]:
-    """What the time of the stretch went to, who was waited for hop by hop, and what to do; from a thread."""
+    """Causes of an idle time: its budget, the chain of waits, and a remedy. Runs in a thread."""
     from warpline.analysis.findings.diagnose import diagnose
     from warpline.analysis.framework.selection import Selection, View
 
     track = capture.tracks[gap.track]
     is_core = track.thread is None and track.device is None
     view = View(capture, Selection(*gap.with_end), is_cancelled)
-    found = diagnose(view, of=None if is_core else track.uri)
-    if found.budget is None:
-        texts = (translated(text) for text in (found.reason, found.remedy) if text)
-        return (Fact(tr("Not known"), " · ".join(texts)),)
+    diagnosis = diagnose(view, of=None if is_core else track.uri)
+    if diagnosis.budget is None:
+        texts = (translated(text) for text in (diagnosis.reason, diagnosis.remedy) if text)
+        return (Fact(tr("Unknown"), " · ".join(texts)),)
     facts = []
     if is_core:
         facts.append(Fact("", tr("No thread of this capture ran on this core.")))
-        facts.append(Fact(tr("Meanwhile"), translated(found.budget.waited_for)))
+        facts.append(Fact(tr("Meanwhile"), translated(diagnosis.budget.waited_for)))
     whole = max(gap.stop_ns - gap.start_ns, 1)
-    # The first moment of what ended the stretch is no part of it.
-    parts = sorted((part for part in found.budget.parts if part.time_ns > 1), key=lambda one: -one.time_ns)
+    # Ignore the first nanosecond of the event that ended the idle time.
+    parts = sorted(
+        (part for part in diagnosis.budget.parts if part.time_ns > 1), key=lambda part: -part.time_ns
+    )
     for part in parts[:_PARTS_SHOWN]:
         share = "< 1 %" if part.time_ns * 200 < whole else f"{100 * part.time_ns / whole:.0f} %"
         facts.append(Fact(translated(part.title), format_duration(part.time_ns), note=share))
-    first = max(found.findings, key=lambda one: one.time_ns, default=None)
+    first = max(diagnosis.findings, key=lambda finding: finding.time_ns, default=None)
     if first is not None:
         for number, hop in enumerate(first.chain, 1):
             where = str(hop.where)
@@ -71,14 +73,14 @@ def gap_reasons(capture: Capture, gap: Gap, is_cancelled: IsCancelled) -> tuple[
         often = None if is_core else _how_often(capture, track.uri, first, is_cancelled)
         if often is not None:
             facts.append(often)
-        facts.append(Fact(tr("What helps"), translated(first.remedy)))
+        facts.append(Fact(tr("Remedy"), translated(first.remedy)))
         if first.needs:
-            facts.append(Fact(tr("What would tell more"), translated(first.needs)))
+            facts.append(Fact(tr("To learn more"), translated(first.needs)))
     return tuple(facts)
 
 
 def _how_often(capture: Capture, of: str, found: Finding, is_cancelled: IsCancelled) -> Fact | None:
-    """How often what explains a stretch happens in the capture; None where it does not stand out there."""
+    """How often this cause occurs in the capture; None if it is not a finding there."""
     from warpline.analysis.findings.diagnose import diagnose
     from warpline.analysis.framework.selection import View
 
@@ -92,6 +94,6 @@ def _how_often(capture: Capture, of: str, found: Finding, is_cancelled: IsCancel
         return None
     count = len(best.evidence.ranges)
     note = tr(
-        "{time} together, {percent:.0f} %", time=format_duration(best.time_ns), percent=100 * best.share
+        "{time} in total, {percent:.0f} %", time=format_duration(best.time_ns), percent=100 * best.share
     )
-    return Fact(tr("How often"), tr_n("{count:,} time", "{count:,} times", count), note=note)
+    return Fact(tr("Occurrences"), tr_n("{count:,} time", "{count:,} times", count), note=note)

@@ -1,4 +1,4 @@
-"""The inputs of an operator, one line each: shape, type, strides, value; from the lists that profilers write."""
+"""The inputs of an operator, one line each: shape, type, strides, value."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _PLAIN_TYPES = frozenset(("", "Scalar", "ScalarList", "GenericList"))
 
 
 def input_facts(texts: Mapping[str, str], rest: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """A line for each input, from the texts of `INPUT_ATTRIBUTES` that are there and from ``rest``, the other arguments
-    of the event (Kineto: ``Input Dims``, ``Input type``, ``Concrete Inputs``, ``Input Strides``). Empty where no text
-    is a list, or they differ in length.
+    """A line for each input.
+
+    ``texts`` are those of `INPUT_ATTRIBUTES`, ``rest`` the event's other arguments (Kineto: ``Input Dims``, ``Input
+    type``, ``Concrete Inputs``, ``Input Strides``). Empty if a text is not a list or their lengths differ.
     """
     lists = {name: _list_of(text) for name, text in texts.items()}
     strides = rest.get(_STRIDES)
@@ -36,8 +37,8 @@ def input_facts(texts: Mapping[str, str], rest: Mapping[str, Any]) -> tuple[Fact
     )
 
 
-def is_told(name: str) -> bool:
-    """Whether `input_facts` says what an argument of this name says."""
+def is_input_argument(name: str) -> bool:
+    """Whether `input_facts` shows this argument."""
     return name == _STRIDES
 
 
@@ -53,7 +54,7 @@ def _input_fact(place: int, shape: Any, kind: Any, value: Any, strides: Any) -> 
 
 
 def shape_text(shape: Any) -> str:
-    """``1 × 16 × 64``; a list of tensors as their shapes one after the other."""
+    """``1 × 16 × 64``; the shapes of a list of tensors are joined."""
     if not isinstance(shape, list):
         return str(shape)
     if any(isinstance(part, list) for part in shape):
@@ -62,7 +63,7 @@ def shape_text(shape: Any) -> str:
 
 
 def arguments_of(text: str) -> dict[str, Any] | None:
-    """The arguments in a text of JSON; None when it is no object."""
+    """The JSON object in a text; None if it is not an object."""
     try:
         found = read_json(text)
     except ValueError:
@@ -71,7 +72,7 @@ def arguments_of(text: str) -> dict[str, Any] | None:
 
 
 def compact(value: Any) -> str:
-    """An argument as text: as it is, or as JSON on one line."""
+    """An argument as text, non-strings as JSON on one line."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""What can be done with a finding: light it up, walk its instances, explain, dismiss, copy."""
+"""Actions on a finding: highlight, step through instances, explain, dismiss, copy."""
 
 from __future__ import annotations
 
@@ -21,17 +21,15 @@ from warpline_app.state.lit_walk import show_stretch, step_lit
 
 
 class FindingActions(QObject):
-    """The verbs of a panel's cards."""
+    """The actions of a panel's cards."""
 
     def __init__(self, document: Document, parent: QWidget) -> None:
         super().__init__(parent)
         self.document = document
         self._panel = parent
 
-    # -- lighting up
-
-    def light(self, finding: Finding) -> None:
-        """Light its evidence up in the timeline; the one that is lit already is left."""
+    def highlight(self, finding: Finding) -> None:
+        """Highlight the finding's evidence in the timeline, or remove the highlight."""
         state = self.document.state
         if state.lit is not None and state.lit.key == finding_key(finding):
             state.set_lit(None)
@@ -39,63 +37,65 @@ class FindingActions(QObject):
             state.set_lit(lit_of(self.document.capture, finding))
 
     def follow(self, finding: Finding | None) -> None:
-        """Another range was diagnosed: what is lit up is what was found there, at no instance, or nothing any more."""
+        """After a new diagnosis, highlight the same finding's new evidence, or nothing."""
         state = self.document.state
         if state.lit is not None:
             state.set_lit(None if finding is None else lit_of(self.document.capture, finding))
 
     def go_to(self, hop: Hop) -> None:
-        """Show what a hop is about."""
+        """Show the event or time range of a hop."""
         state = self.document.state
         if hop.row >= 0:
             state.reveal(hop.row)
         if hop.stop_ns > hop.start_ns:
             show_stretch(state, hop.start_ns, hop.stop_ns)
 
-    # -- the tools of a card
-
-    def equip(self, card: FindingCard) -> None:
-        """Give a card its buttons."""
+    def add_tools(self, card: FindingCard) -> None:
+        """Add the buttons to a card."""
         finding = card.finding
         place = QLabel()
         place.setObjectName("muted")
         card.place = place
         card.set_tools(
             [
-                _button(tr("Explain"), tr("Who kept it waiting, hop by hop (E)"), lambda: self.explain(card)),
+                _button(
+                    tr("Explain"),
+                    tr("Show what caused the wait, step by step (E)"),
+                    lambda: self.explain(card),
+                ),
                 _button("‹", tr("Previous instance (,)"), lambda: step_lit(self.document.state, -1)),
                 place,
                 _button("›", tr("Next instance (.)"), lambda: step_lit(self.document.state, 1)),
                 *self._source_button(finding.where),
-                _button(tr("Copy"), tr("As text (Ctrl+C), or as Markdown"), lambda: self.copy_menu(card)),
-                _button(tr("Dismiss…"), tr("Do not show this again (Del)"), lambda: self.dismiss_menu(card)),
+                _button(tr("Copy"), tr("Copy as text (Ctrl+C) or Markdown"), lambda: self.copy_menu(card)),
+                _button(tr("Dismiss…"), tr("Hide this finding (Del)"), lambda: self.dismiss_menu(card)),
             ]
         )
         card.menu_wanted.connect(lambda where: self._menu(finding, card).popup(where))
 
     def _source_button(self, where: Where) -> list[QPushButton]:
-        """Leads to the line a finding is about; none where it names no file."""
+        """A button that opens the finding's source line; none without a file."""
         if not where.file:
             return []
         frame = StackFrame(where.function, where.file, where.line or 0)
-        tip = tr("Read the line in its file: {place}", place=frame.place)
+        tip = tr("Show the source line: {place}", place=frame.place)
         return [_button(tr("Source"), tip, lambda: self.document.state.show_source(frame))]
 
     def explain(self, card: FindingCard) -> None:
-        """Open the chain below a card, or close it."""
+        """Expand or collapse the explanation below a card."""
         if card.explanation is not None:
             card.set_explanation(None)
         else:
             self.explain_as(card, card.finding)
 
     def explain_as(self, card: FindingCard, finding: Finding) -> None:
-        """Open the chain of a finding below a card, in place of what is open there."""
+        """Show a finding's explanation below a card, replacing any other."""
         explanation = Explanation(finding)
         explanation.hop_chosen.connect(self.go_to)
         card.set_explanation(explanation)
 
     def key(self, card: FindingCard, event: QKeyEvent) -> None:
-        """Keys of a card that has the keyboard."""
+        """Handle the keys of a focused card."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy(card.finding, as_markdown=False)
         elif event.key() == Qt.Key.Key_E:
@@ -106,16 +106,14 @@ class FindingActions(QObject):
             return
         event.accept()
 
-    # -- copying
-
     def copy(self, finding: Finding, *, as_markdown: bool) -> None:
-        """Put a finding on the clipboard."""
+        """Copy a finding."""
         QGuiApplication.clipboard().setText(
             finding_markdown(finding) if as_markdown else finding_text(finding)
         )
 
     def copy_menu(self, card: FindingCard) -> None:
-        """As what it is copied."""
+        """Open the menu of copy formats."""
         menu = self._new_menu()
         self._add_copy(menu, card.finding)
         _popup(menu, card)
@@ -124,38 +122,36 @@ class FindingActions(QObject):
         menu.addAction(tr("Copy as text"), lambda: self.copy(finding, as_markdown=False))
         menu.addAction(tr("Copy as Markdown"), lambda: self.copy(finding, as_markdown=True))
 
-    # -- dismissing
-
     def dismiss(self, finding: Finding, reason: str) -> None:
-        """Do not show it again of this capture."""
+        """Hide a finding in this capture."""
         state = self.document.state
         if state.lit is not None and state.lit.key == finding_key(finding):
             state.set_lit(None)
         self.document.dismissals.dismiss(finding_key(finding), reason)
 
     def dismiss_menu(self, card: FindingCard) -> None:
-        """Ask why."""
+        """Open the menu of reasons."""
         menu = self._new_menu()
         self._add_reasons(menu, card.finding)
         _popup(menu, card)
 
     def _add_reasons(self, menu: QMenu, finding: Finding) -> None:
         for reason in (
-            tr("It is meant to be so"),
-            tr("It is known, and being worked on"),
-            tr("It is not true"),
+            tr("This is intended"),
+            tr("Known, in progress"),
+            tr("This is wrong"),
         ):
             menu.addAction(reason, partial(self.dismiss, finding, reason))
-        menu.addAction(tr("Another reason…"), lambda: self._ask_reason(finding))
+        menu.addAction(tr("Other reason…"), lambda: self._ask_reason(finding))
 
     def _ask_reason(self, finding: Finding) -> None:
-        text, is_accepted = QInputDialog.getText(self._panel, tr("Dismiss the finding"), tr("Why:"))
+        text, is_accepted = QInputDialog.getText(self._panel, tr("Dismiss finding"), tr("Reason:"))
         if is_accepted:
             self.dismiss(finding, text.strip())
 
     def _menu(self, finding: Finding, card: FindingCard) -> QMenu:
         menu = self._new_menu()
-        menu.addAction(tr("Light up in the timeline"), lambda: self.light(finding))
+        menu.addAction(tr("Highlight in the timeline"), lambda: self.highlight(finding))
         menu.addAction(tr("Explain"), lambda: self.explain(card))
         menu.addSeparator()
         self._add_copy(menu, finding)

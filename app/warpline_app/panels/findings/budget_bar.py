@@ -1,4 +1,4 @@
-"""The time budget as one stacked bar with a legend: hover tells each part exactly."""
+"""The time budget as a stacked bar with a legend; tooltips give exact values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from warpline_app.panels.findings.legend import BudgetLegend
 from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
 
 _BAR_PX = 22
-_AIR_PX = 6
+_SPACING_PX = 6
 
 
 class StackedBar(QWidget):
-    """Parts side by side, as long as their share; the one under the pointer is framed."""
+    """Adjacent parts, as long as their shares; the one under the pointer is framed."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -31,11 +31,10 @@ class StackedBar(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        """As wide as it may be."""
         return QSize(400, _BAR_PX)
 
     def part_rects(self) -> list[QRect]:
-        """Where each part is, in the order of the budget; at least a pixel each, together the whole width."""
+        """Rectangles of the parts, at least one pixel each, together the whole width."""
         if self.budget is None:
             return []
         whole = max(sum(part.time_ns for part in self.budget.parts), 1)
@@ -48,13 +47,12 @@ class StackedBar(QWidget):
         return rects
 
     def part_at(self, point: QPoint) -> int:
-        """The part under a point, −1 for none."""
-        found = [number for number, rect in enumerate(self.part_rects()) if rect.contains(point)]
-        return found[-1] if found else -1
+        """Index of the part at a point, −1 for none."""
+        hits = [number for number, rect in enumerate(self.part_rects()) if rect.contains(point)]
+        return hits[-1] if hits else -1
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints the parts."""
         if self.budget is None:
             return
         looks = cause_looks(tuple(part.cause for part in self.budget.parts), self.theme)
@@ -70,11 +68,11 @@ class StackedBar(QWidget):
             text = f"{translated(part.title)}  {share}"
             if metrics.horizontalAdvance(text) + 12 > rect.width():
                 text = share
-            room = metrics.horizontalAdvance(text) + 10
-            if room <= rect.width():
-                if look.is_hatched:  # a quiet ground below the letters, which lines would run through
-                    quiet = QRectF(rect.left() + 2, rect.top() + 3, room - 2, rect.height() - 6)
-                    painter.fillRect(quiet, self.theme.color("panel", 215))
+            text_px = metrics.horizontalAdvance(text) + 10
+            if text_px <= rect.width():
+                if look.is_hatched:  # plain background behind the text, which hatching would cross
+                    background = QRectF(rect.left() + 2, rect.top() + 3, text_px - 2, rect.height() - 6)
+                    painter.fillRect(background, self.theme.color("panel", 215))
                     painter.setPen(self.theme.color("text"))
                 else:
                     is_light = luminance(to_rgb(look.color)) > 0.21
@@ -86,7 +84,7 @@ class StackedBar(QWidget):
                 painter.drawRect(rect.adjusted(0, 0, -1, -1))
 
     def part_text(self, number: int) -> str:
-        """A part in words: what, how much of what."""
+        """Title, time and percentage of a part."""
         assert self.budget is not None
         part = self.budget.parts[number]
         whole = max(self.budget.stop_ns - self.budget.start_ns, 1)
@@ -99,7 +97,6 @@ class StackedBar(QWidget):
         )
 
     def event(self, event: QEvent) -> bool:
-        """The part under the pointer tells itself."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             number = self.part_at(event.pos())
             if number >= 0:
@@ -110,11 +107,10 @@ class StackedBar(QWidget):
         return super().event(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Frame what is pointed at."""
+        """Frame the part under the pointer."""
         self._hover(self.part_at(event.position().toPoint()))
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Nothing is pointed at."""
         self._hover(-1)
 
     def _hover(self, number: int) -> None:
@@ -124,34 +120,34 @@ class StackedBar(QWidget):
 
 
 class BudgetBar(QWidget):
-    """What was waited for, its bar, and the parts with exact shares."""
+    """The bar, its legend and notes."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.bar = StackedBar(theme)
         self.legend = BudgetLegend(theme)
-        self.said = QLabel()
-        self.said.setObjectName("muted")
-        self.said.setWordWrap(True)
+        self.notes = QLabel()
+        self.notes.setObjectName("muted")
+        self.notes.setWordWrap(True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(_AIR_PX)
+        column.setSpacing(_SPACING_PX)
         column.addWidget(self.bar)
         column.addWidget(self.legend)
-        column.addWidget(self.said)
+        column.addWidget(self.notes)
 
-    def show_budget(self, budget: Budget, said: tuple[str, ...]) -> None:
-        """Show a budget and what is said of its range."""
+    def show_budget(self, budget: Budget, notes: tuple[str, ...]) -> None:
+        """Show a budget and notes on its range."""
         self.bar.budget = budget
         self.legend.show_budget(budget)
-        self.said.setText(" ".join(map(translated, said)))
-        self.said.setVisible(bool(said))
+        self.notes.setText(" ".join(map(translated, notes)))
+        self.notes.setVisible(bool(notes))
         texts = (self.bar.part_text(number) for number in range(len(budget.parts)))
         self.bar.setAccessibleName(tr("Time budget of {who}", who=translated(budget.waited_for)))
         self.bar.setAccessibleDescription("; ".join(texts))
         self.bar.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Use other colours."""
         self.bar.theme = self.legend.theme = theme
         self.update()

@@ -1,4 +1,4 @@
-"""One finding as a card: the sentence, what the cure would give, where, the remedy."""
+"""A finding as a card: statement, potential gain, place, remedy."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _MOST_TIMES = 20
 
 
 def gain_text(finding: Finding, whole_ns: int) -> tuple[str, str]:
-    """What the cure would give, as time and as factor; both bounds. The factor is empty where it tells nothing."""
+    """Upper bounds of the gain as time and speed-up; the speed-up is empty if insignificant."""
     if finding.gain_ns <= 0:
         return "", ""
     rest = whole_ns - finding.gain_ns
     factor = whole_ns / rest if rest > 0 else float("inf")
-    time = tr("at most {time} less", time=format_duration(finding.gain_ns))
-    return time, tr("at most {factor:.1f} ×", factor=factor) if 1.05 <= factor <= _MOST_TIMES else ""
+    time = tr("up to {time} less", time=format_duration(finding.gain_ns))
+    return time, tr("up to {factor:.1f}× faster", factor=factor) if 1.05 <= factor <= _MOST_TIMES else ""
 
 
 def where_text(where: Where) -> str:
-    """A place with the file's name alone; the path is for the tooltip."""
+    """The place with the file's base name; the tooltip has the path."""
     place = f"{where.function} ({PurePath(where.file).name}:{where.line})" if where.file else where.function
     rank = "" if where.rank is None else tr("rank {number}", number=where.rank)
     parts = (where.module, where.operator, where.kernel, place, where.thread, rank)
@@ -39,13 +39,13 @@ def where_text(where: Where) -> str:
 
 
 class FindingCard(QFrame):
-    """Shows a finding; a click, Return or Space chooses it."""
+    """Shows a finding; a click, Return or Space selects it."""
 
     chosen = Signal()
     key_pressed = Signal(object)
-    """a QKeyEvent the card has no use for; accepted by whoever has"""
+    """a QKeyEvent the card did not handle; the receiver accepts it"""
     menu_wanted = Signal(QPoint)
-    """where the card's menu belongs, in global coordinates"""
+    """global position for the card's menu"""
 
     def __init__(self, finding: Finding, whole_ns: int, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,15 +70,15 @@ class FindingCard(QFrame):
             )
         )
         if not finding.time_ns:
-            self.share.hide()  # long steps have no time of their own: it is in the budget under its causes
+            self.share.hide()  # long steps have no time of their own; the budget lists it under its causes
         self.gain = QLabel("\n".join(part for part in (factor, time) if part))
         self.gain.setObjectName("muted")
         self.gain.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.gain.setToolTip(tr("What the whole would gain were this nothing: a bound, not a promise"))
+        self.gain.setToolTip(tr("Upper bound: computed by replaying the timeline without this cost"))
         self.tools = QWidget()
         self.tools.hide()
         self.place: QLabel | None = None
-        """Says which of the instances one is at."""
+        """Shows the current instance's number."""
         self.explanation: QWidget | None = None
         self._arrange()
         self.setAccessibleName(f"{severity_title(finding.severity)}: {finding_sentence(finding)}")
@@ -97,7 +97,7 @@ class FindingCard(QFrame):
             texts.addWidget(self.where)
         texts.addWidget(self.remedy)
         if self.finding.needs:
-            needs = WrappedLabel(tr("To see more: {needs}", needs=translated(self.finding.needs)))
+            needs = WrappedLabel(tr("To learn more: {needs}", needs=translated(self.finding.needs)))
             needs.setObjectName("muted")
             texts.addWidget(needs)
         texts.addWidget(self.tools)
@@ -109,7 +109,7 @@ class FindingCard(QFrame):
         row.addLayout(figures)
 
     def set_tools(self, widgets: list[QWidget]) -> None:
-        """What can be done with the card, shown while it is selected."""
+        """Set the buttons shown while the card is selected."""
         row = QHBoxLayout(self.tools)
         row.setContentsMargins(0, 3, 0, 0)
         row.setSpacing(6)
@@ -118,7 +118,7 @@ class FindingCard(QFrame):
         row.addStretch(1)
 
     def set_explanation(self, widget: QWidget | None) -> None:
-        """Open a part below the tools, or close it with None."""
+        """Show a widget below the buttons; None removes it."""
         if self.explanation is not None:
             self.explanation.hide()
             self.explanation.deleteLater()
@@ -127,13 +127,13 @@ class FindingCard(QFrame):
             self._texts.addWidget(widget)
 
     def show_place(self, at: int, count: int) -> None:
-        """Which of how many instances one is at; −1 for none yet."""
+        """Show the current instance's number; −1 for none."""
         if self.place is not None:
             number = f"{at + 1:,}" if at >= 0 else "–"
             self.place.setText(tr("{number} of {count:,}", number=number, count=count))
 
     def set_selected(self, on: bool) -> None:
-        """Show that this one is lit up in the timeline."""
+        """Mark the card as highlighted in the timeline."""
         self.setProperty("selected", on)
         self.style().unpolish(self)
         self.style().polish(self)
@@ -141,33 +141,33 @@ class FindingCard(QFrame):
 
     @property
     def is_selected(self) -> bool:
-        """Whether it is lit up."""
+        """Whether the card is highlighted."""
         return bool(self.property("selected"))
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Use other colours."""
         self.sign.theme = theme
         self.sign.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose."""
+        """Select the card."""
         if event.button() == Qt.MouseButton.LeftButton:
             self.setFocus()
             self.chosen.emit()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done with it."""
+        """Open the card's menu."""
         self.menu_wanted.emit(event.globalPos())
 
     def event(self, event: QEvent) -> bool:
-        """Keys of the card come before commands that have the same."""
+        """The card's keys take precedence over shortcuts."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_own(event):
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return and Space choose; others belong to the panel."""
+        """Select on Return and Space; pass other keys to the panel."""
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
             self.chosen.emit()
             return
@@ -177,7 +177,7 @@ class FindingCard(QFrame):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The frame tells where the keyboard is."""
+        """Show the focus frame."""
         super().focusInEvent(event)
         self.update()
 

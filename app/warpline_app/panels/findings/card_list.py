@@ -1,4 +1,4 @@
-"""The cards below the budget: a few at first, the rest one click away; arrows go from one to the next."""
+"""The cards below the budget: a few at first, the rest on request; arrow keys move between them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from warpline_app.panels.findings.dismissed_line import DismissedLine
 
 
 class CardList(QScrollArea):
-    """Cards in the order of the findings."""
+    """Cards in the findings' order."""
 
     chosen = Signal(object)
     """a Finding"""
-    made = Signal(object)
-    """a FindingCard that is new"""
+    created = Signal(object)
+    """a new FindingCard"""
     key_pressed = Signal(object, object)
-    """a FindingCard and a QKeyEvent that it has no use for"""
+    """a FindingCard and an unhandled QKeyEvent"""
 
     def __init__(self, at_most: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,7 +55,7 @@ class CardList(QScrollArea):
     def show_findings(
         self, findings: tuple[Finding, ...], whole_ns: int, theme: Theme, verdict: str = ""
     ) -> None:
-        """Replace the cards; ``verdict`` stands above them."""
+        """Replace the cards; ``verdict`` is the heading."""
         focused = next((number for number, card in enumerate(self.cards) if card.hasFocus()), -1)
         for card in self.cards:
             self._column.removeWidget(card)
@@ -64,27 +64,23 @@ class CardList(QScrollArea):
         self.cards = []
         for number, finding in enumerate(findings):
             card = FindingCard(finding, whole_ns, theme)
-            card.chosen.connect(lambda one=finding: self.chosen.emit(one))
-            card.key_pressed.connect(lambda event, one=card: self._key(one, event))
+            card.chosen.connect(lambda finding=finding: self.chosen.emit(finding))
+            card.key_pressed.connect(lambda event, card=card: self._key(card, event))
             self._column.insertWidget(1 + number, card)
             self.cards.append(card)
-            self.made.emit(card)
+            self.created.emit(card)
         self.headline.setText(verdict)
         self.headline.setVisible(bool(verdict))
         self._hide_the_rest()
         if 0 <= focused < len(self.cards):
             self.cards[focused].setFocus()
 
-    def card_of(self, finding: Finding) -> FindingCard | None:
-        """The card of a finding."""
-        return next((card for card in self.cards if card.finding is finding), None)
-
-    def bring_into_sight(self, card: FindingCard) -> None:
-        """Scroll to a card, once it has the size that its tools ask for."""
+    def scroll_to(self, card: FindingCard) -> None:
+        """Scroll to a card after its buttons are laid out."""
         QTimer.singleShot(0, card, lambda: self.ensureWidgetVisible(card, 0, 8))
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Use other colours."""
         for card in self.cards:
             card.set_theme(theme)
 

@@ -1,4 +1,4 @@
-"""The line below the cards: how many findings were dismissed, which and why, and the way back."""
+"""The line below the cards with the dismissed findings and their reasons."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from warpline_app.panels.findings.evidence import finding_key
 
 
 class DismissedLine(QWidget):
-    """Hidden while nothing is dismissed."""
+    """Hidden if nothing is dismissed."""
 
     restore_wanted = Signal(str)
-    """key of a finding that shall be shown again"""
+    """key of a finding to show again"""
     undo_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -48,7 +48,7 @@ class DismissedLine(QWidget):
     def show_dismissed(
         self, findings: tuple[Finding, ...], reasons: Mapping[str, str], *, can_undo: bool
     ) -> None:
-        """Show these."""
+        """Show the dismissed findings and their reasons."""
         while self._rows.count():
             item = self._rows.takeAt(0)
             widget = item.widget() if item is not None else None

@@ -1,4 +1,4 @@
-"""From a finding to what is lit up of it."""
+"""Converts a finding into its highlight on the timeline."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 _MOST_ROWS = 5_000_000
-"""Of a lane with more events in the stretches of a finding none is singled out: its stretches are marked anyway."""
+"""Above this many events in a lane, only the ranges are highlighted, not the events."""
 
 
 def finding_key(finding: Finding) -> str:
-    """By what a finding is known again in another range, or after a restart: its kind and its place."""
+    """Identifies a finding in another range or after a restart: its kind and place."""
     where = finding.where
     place = f"{where.file}:{where.line}" if where.file else where.operator or where.kernel or where.thread
     return f"{finding.id}|{place}"
 
 
 def hop_text(hop: Hop) -> str:
-    """Who did what, where."""
+    """What happened at a hop, and where."""
     what, where = translated(hop.action), where_text(hop.where)
     if not where:
         return what
-    # What a hop says often names its place already.
+    # The text of a hop often names its place already.
     named = hop.where.function and hop.where.function in what
     short = hop.where.thread if named else where
     return f"{short}: {what}" if short else what
 
 
 def lit_of(capture: Capture, finding: Finding) -> Lit:
-    """What is lit up of a finding; instances are the stretches it gives, else its events."""
+    """The highlight of a finding; its instances are its ranges, else its events."""
     evidence = finding.evidence
     last = max(len(capture.events) - 1, 0)
     rows = np.unique(np.clip(np.array(evidence.rows, np.int64), 0, last))
@@ -52,23 +52,23 @@ def lit_of(capture: Capture, finding: Finding) -> Lit:
         dict.fromkeys(int(capture.track_of_row(row)) for row in rows[:20].tolist())
     )
     of_range = np.full(len(ranges), -1, np.int64)
-    kept = [rows]
+    row_sets = [rows]
     for track in reversed(tracks):
         for lane in np.flatnonzero(np.asarray(capture.lanes.track) == track).tolist():
             inside, at_start = _within(capture, lane, ranges)
-            kept.append(inside)
-            # What is waited for stands first among the tracks: its events are what an instance is called by.
+            row_sets.append(inside)
+            # The waiting track is first: its events name the instances.
             of_range = np.where(at_start >= 0, at_start, of_range)
     hops = tuple(LitHop(min(hop.row, last), hop_text(hop)) for hop in finding.chain)
-    kept.append(np.array([hop.row for hop in hops if hop.row >= 0], np.int64))
-    every = np.unique(np.concatenate(kept))
+    row_sets.append(np.array([hop.row for hop in hops if hop.row >= 0], np.int64))
+    every = np.unique(np.concatenate(row_sets))
     return Lit(finding_key(finding), translated(finding.title), ranges, of_range, every, tracks, hops)
 
 
 def _within(capture: Capture, lane: int, ranges: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The events of a lane that some stretches touch, and for each stretch the one at its start (−1: none).
+    """The events of a lane that overlap the ranges, and for each range the event at its start (−1: none).
 
-    Binary searches: the events of a lane do not overlap.
+    Uses binary search: the events of a lane do not overlap.
     """
     first, count = int(capture.lanes.first[lane]), int(capture.lanes.count[lane])
     nothing = np.empty(0, np.int64), np.full(len(ranges), -1, np.int64)

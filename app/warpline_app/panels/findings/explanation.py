@@ -1,4 +1,4 @@
-"""The chain of a finding as a list: who waited for whom; each line leads to its event."""
+"""The causes of a finding as a list; each line leads to its event."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from warpline_app.panels.findings.evidence import hop_text
 
 
 class HopButton(QPushButton):
-    """One line; it gives way instead of widening the panel."""
+    """One line, elided rather than widening the panel."""
 
     def __init__(self, number: int, hop: Hop) -> None:
         time = hop.stop_ns - hop.start_ns
-        length = tr(" · {time} at the longest", time=format_duration(time)) if time > 0 else ""
+        length = tr(" · up to {time}", time=format_duration(time)) if time > 0 else ""
         super().__init__(f"{number}   {hop_text(hop)}{length}")
         self.setObjectName("link")
         self.setToolTip(str(hop.where))
@@ -25,7 +25,6 @@ class HopButton(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def minimumSizeHint(self) -> QSize:
-        """As narrow as it gets."""
         return QSize(0, super().minimumSizeHint().height())
 
 
@@ -33,7 +32,7 @@ class Explanation(QWidget):
     """Numbered as on the timeline."""
 
     hop_chosen = Signal(object)
-    """a Hop somebody wants to see"""
+    """a Hop to show"""
 
     def __init__(self, finding: Finding, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,13 +42,13 @@ class Explanation(QWidget):
         self.buttons: list[HopButton] = []
         for number, hop in enumerate(finding.chain, 1):
             button = HopButton(number, hop)
-            button.clicked.connect(lambda _checked, one=hop: self.hop_chosen.emit(one))
+            button.clicked.connect(lambda _checked, hop=hop: self.hop_chosen.emit(hop))
             column.addWidget(button)
             self.buttons.append(button)
         if not finding.chain:
-            column.addWidget(_muted(tr("Nobody was seen to keep it waiting.")))
+            column.addWidget(_muted(tr("No cause was recorded.")))
         if finding.needs:
-            column.addWidget(_muted(tr("Here knowledge ends: {needs}", needs=translated(finding.needs))))
+            column.addWidget(_muted(tr("To trace this further: {needs}", needs=translated(finding.needs))))
 
 
 def _muted(text: str) -> QLabel:

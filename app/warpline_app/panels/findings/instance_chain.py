@@ -1,4 +1,4 @@
-"""The chain of the instance one is at: the finding's own is that of one of its instances."""
+"""Computes the causes of the current instance; the finding lists those of one instance only."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
 
 
 class InstanceChain(QObject):
-    """Diagnoses the stretch one steps to, beside the window; the newest step wins."""
+    """Diagnoses the current instance in the background; the newest request wins."""
 
     found = Signal(object)
-    """a Finding: what the stretch alone tells"""
+    """a Finding about this instance alone"""
 
     def __init__(self, document: Document, parent: QObject) -> None:
         super().__init__(parent)
         self._document = document
         self._job: Job | None = None
-        self._asked: tuple[str, int] | None = None
+        self._instance: tuple[str, int] | None = None
         document.state.lit_changed.connect(self._lit_changed)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a stretch is being diagnosed."""
+        """Whether an instance is being diagnosed."""
         return self._job is not None
 
     def _lit_changed(self, lit: Lit | None) -> None:
-        asked = None if lit is None or lit.at < 0 else (lit.key, lit.at)
-        if asked == self._asked:
+        instance = None if lit is None or lit.at < 0 else (lit.key, lit.at)
+        if instance == self._instance:
             return
-        self._asked = asked
+        self._instance = instance
         if self._job is not None:
             self._job.cancel()
             self._job = None
-        if lit is None or asked is None:
+        if lit is None or instance is None:
             return
         capture = self._document.capture
-        job = Job(lambda _progress, is_cancelled: _diagnosed(capture, lit, is_cancelled), self)
+        job = Job(lambda _progress, is_cancelled: _diagnose(capture, lit, is_cancelled), self)
         self._job = job
 
         def show(found: Finding | None) -> None:
@@ -61,7 +61,7 @@ class InstanceChain(QObject):
                 self._job = None
 
         job.succeeded.connect(show)
-        # The chain of the finding stays: it is true, of another of its instances.
+        # On failure, the finding's own causes stay, which apply to another instance.
         job.failed.connect(ended)
         job.cancelled.connect(ended)
         job.launch()
@@ -77,20 +77,20 @@ class InstanceChain(QObject):
         self.found.emit(found)
 
 
-def _diagnosed(capture: Capture, lit: Lit, is_cancelled: IsCancelled) -> Finding | None:
-    """What the stretch alone tells of the finding that is lit up; None where it tells nothing."""
+def _diagnose(capture: Capture, lit: Lit, is_cancelled: IsCancelled) -> Finding | None:
+    """Diagnose the current instance for the highlighted finding; None without a result."""
     from warpline.analysis.findings.diagnose import diagnose
     from warpline.analysis.framework.selection import Selection, View
 
     assert lit.instance is not None
     start, stop = lit.instance
-    of = capture.tracks[lit.tracks[0]].uri if lit.tracks else None
+    uri = capture.tracks[lit.tracks[0]].uri if lit.tracks else None
     kind = lit.key.partition("|")[0]
-    # Without what ended it nobody can tell what was waited for: that begins at once, or a little later.
+    # The cause is known only together with the event that ended the wait, right after it or a little later.
     for more in (1, 1 + (stop - start) // 4):
         view = View(capture, Selection(start, min(stop + more, capture.span[1])), is_cancelled)
-        found = diagnose(view, of=of).findings
-        same = [finding for finding in found if finding.id == kind and finding.chain]
+        findings = diagnose(view, of=uri).findings
+        same = [finding for finding in findings if finding.id == kind and finding.chain]
         if same:
-            return max(same, key=lambda one: one.time_ns)
+            return max(same, key=lambda finding: finding.time_ns)
     return None

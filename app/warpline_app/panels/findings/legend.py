@@ -1,4 +1,4 @@
-"""The parts of a budget by name, with exact share and time, in as many lines as they need."""
+"""The parts of a budget with exact shares and times, wrapped to the width."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class BudgetLegend(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_budget(self, budget: Budget) -> None:
-        """Show these parts."""
+        """Show the parts of a budget."""
         self._budget = budget
-        self._make_room()
+        self._fit_height()
         self.update()
 
     def texts(self) -> list[tuple[str, str, str]]:
@@ -44,7 +44,7 @@ class BudgetLegend(QWidget):
         ]
 
     def _places(self) -> list[QPointF]:
-        """Where each part's swatch begins."""
+        """Positions of the swatches."""
         places, x, y = [], 0.0, 0.0
         for texts in self.texts():
             width = _width_of(texts)
@@ -54,20 +54,18 @@ class BudgetLegend(QWidget):
             x += width + _GAP_PX
         return places
 
-    def _make_room(self) -> None:
+    def _fit_height(self) -> None:
         places = self._places()
         height = int(places[-1].y()) + _LINE_PX if places else 0
         if height != self.height():
             self.setFixedHeight(height)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Lines break elsewhere."""
         super().resizeEvent(event)
-        self._make_room()
+        self._fit_height()
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints swatches as the bar is painted, and their texts."""
         if self._budget is None:
             return
         looks = cause_looks(tuple(part.cause for part in self._budget.parts), self.theme)
@@ -84,7 +82,7 @@ class BudgetLegend(QWidget):
 
 
 def share_text(share: float) -> str:
-    """In percent; what is there is never told as nothing."""
+    """Percentage; nonzero shares never read as 0."""
     return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
 
 

@@ -1,4 +1,4 @@
-"""What the hardware waited for: the budget of the selected range and what stands out in it."""
+"""What the hardware waited for: the time budget of the selected range and its findings."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from warpline_app.open.document import Document
 
 AT_MOST = 5
-"""Cards that are shown at first."""
+"""Cards shown at first."""
 _LATE_MS = 400
-"""What takes longer than this says how far it is."""
+"""Slower computations show their progress."""
 
 
 @dataclass(frozen=True)
 class FindingsRequest:
-    """Which range, and the URI of whose time; None for what the analysis thinks best of the whole capture."""
+    """The range, and the URI of the track to diagnose; None for the analysis's choice in the whole capture."""
 
     range_ns: tuple[int, int] | None
     of: str | None = None
 
 
 class FindingsPanel(ComputedPanel):
-    """The first thing seen of a capture; follows the selected range."""
+    """The first panel shown for a capture; follows the selected range."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -50,8 +50,8 @@ class FindingsPanel(ComputedPanel):
         self.budget = BudgetBar(self.theme)
         self.cards = CardList(AT_MOST)
         self.verbs = FindingActions(document, self)
-        self.cards.made.connect(self.verbs.equip)
-        self.cards.chosen.connect(self.verbs.light)
+        self.cards.created.connect(self.verbs.add_tools)
+        self.cards.chosen.connect(self.verbs.highlight)
         self.cards.key_pressed.connect(self.verbs.key)
         self.cards.dismissed.restore_wanted.connect(document.dismissals.restore)
         self.cards.dismissed.undo_wanted.connect(document.dismissals.undo)
@@ -77,7 +77,7 @@ class FindingsPanel(ComputedPanel):
         self._laying_out = QTimer(self)
         self._laying_out.setSingleShot(True)
         self._laying_out.setInterval(0)
-        self._make_watch()
+        self._add_progress_line()
         self.arrange((), self.body)
         layout = self.layout()
         assert isinstance(layout, QVBoxLayout)
@@ -85,8 +85,8 @@ class FindingsPanel(ComputedPanel):
         self.state.range_selection_changed.connect(self._range_changed)
         self.state.track_selection_changed.connect(self.mark_stale)
 
-    def _make_watch(self) -> None:
-        """The line that is there while something takes long."""
+    def _add_progress_line(self) -> None:
+        """Create the progress line for slow computations."""
         self.watch = QWidget()
         self.progress_bar = QProgressBar()
         self.progress_bar.setRange(0, 1000)
@@ -107,28 +107,26 @@ class FindingsPanel(ComputedPanel):
         self._late.setInterval(_LATE_MS)
         self._late.timeout.connect(self.watch.show)
 
-    # -- computing
-
     @property
     def is_busy(self) -> bool:
-        """Whether something is computed, or texts that came with it have not found their places yet."""
+        """Whether something is being computed or laid out."""
         return super().is_busy or self._laying_out.isActive() or self.instances.is_busy
 
     def _range_changed(self, _range: object) -> None:
-        """Wait until the hand rests; what is computed for a range that is no longer wanted is dropped."""
-        self._hand.start()
+        """Wait for the drag to end and cancel a computation for another range."""
+        self._drag_timer.start()
         if self._job is not None and self._running != self.request():
             self._job.cancel()
 
     def request(self) -> FindingsRequest:
-        """The selected range, of the selected row."""
+        """The selected range of the selected row."""
         key = self.state.track_selection
         uri = None if key is None else key.partition("#")[0]
         known = uri in {track.uri for track in self.document.capture.tracks}
         return FindingsRequest(self.state.range_selection, uri if known else None)
 
     def refresh(self) -> None:
-        """Compute what is asked for now."""
+        """Start the requested computation."""
         is_new = self._job is None
         super().refresh()
         if is_new and self._job is not None:
@@ -141,7 +139,7 @@ class FindingsPanel(ComputedPanel):
         self, request: FindingsRequest, progress: Progress, is_cancelled: IsCancelled
     ) -> Diagnosis:
         """Diagnose the range."""
-        # Heavy, and nobody waits for it: the timeline's first frame is on the screen.
+        # Imported late because it is slow; by now the timeline's first frame is drawn.
         from warpline.analysis.findings.diagnose import diagnose
         from warpline.analysis.framework.selection import Selection, View
 
@@ -152,11 +150,10 @@ class FindingsPanel(ComputedPanel):
         try:
             return diagnose(view, progress, of=request.of)
         except UsageError:
-            # A counter, a core: nobody's time. What is known of the whole is better than nothing.
+            # Counters and cores have no time budget; show that of the whole capture.
             return diagnose(view, progress)
 
     def show_progress(self, fraction: float, text: str) -> None:
-        """How far it is."""
         self.progress_bar.setValue(round(1000 * fraction))
         self.doing.setText(text)
 
@@ -164,7 +161,7 @@ class FindingsPanel(ComputedPanel):
         if self._job is None:
             self.forget()
             return
-        # What was asked for counts as shown, so that it is not begun again at once.
+        # Count the request as shown, so that it does not restart at once.
         self._shown = self._running
         self._is_stopped = True
         self._job.cancel()
@@ -174,10 +171,8 @@ class FindingsPanel(ComputedPanel):
         if self._job is None:
             self._late.stop()
             self.watch.setVisible(self._is_stopped)
-            self.doing.setText(tr("Stopped: this is not about the selected range"))
+            self.doing.setText(tr("Stopped: these findings are not for the selected range"))
             self.stop.setText(tr("Compute"))
-
-    # -- showing
 
     def show_result(self, request: FindingsRequest, result: Diagnosis) -> None:
         """Show a diagnosis."""
@@ -195,7 +190,7 @@ class FindingsPanel(ComputedPanel):
         self.set_scope(self._scope_of(request, result.budget))
 
     def _show_steps(self, request: FindingsRequest, budget: Budget) -> None:
-        """All steps of the capture stay to choose from while one of them is the selected range."""
+        """Keep all of the capture's steps selectable while one of them is the selected range."""
         known = self.steps.budget
         is_of_other = request.of != self._steps_of
         self._steps_of = request.of
@@ -205,7 +200,7 @@ class FindingsPanel(ComputedPanel):
         self.steps.setVisible(self.steps.budget is not None and len(self.steps.budget.steps) > 1)
 
     def _lay_out(self) -> None:
-        """From the inside out, at once: texts of other lengths must not be cut off for a moment."""
+        """Activate layouts from the inside out, so that new texts are never clipped."""
         for widget in (self.budget, self.body, self):
             layout = widget.layout()
             if layout is not None:
@@ -214,11 +209,11 @@ class FindingsPanel(ComputedPanel):
     def _show_cards(self, found: Diagnosis, budget: Budget) -> None:
         reasons = self.document.dismissals.reasons
         shown = tuple(finding for finding in found.findings if finding_key(finding) not in reasons)
-        gone = tuple(finding for finding in found.findings if finding_key(finding) in reasons)
-        said = verdict(replace(found, findings=shown))
-        self.cards.show_findings(shown, budget.stop_ns - budget.start_ns, self.theme, said)
+        dismissed = tuple(finding for finding in found.findings if finding_key(finding) in reasons)
+        headline = verdict(replace(found, findings=shown))
+        self.cards.show_findings(shown, budget.stop_ns - budget.start_ns, self.theme, headline)
         can_undo = self.document.dismissals.can_undo
-        self.cards.dismissed.show_dismissed(gone, reasons, can_undo=can_undo)
+        self.cards.dismissed.show_dismissed(dismissed, reasons, can_undo=can_undo)
         notable = sum(finding.severity != "note" for finding in shown)
         self.set_badge(str(notable) if notable else "")
         lit = self.state.lit
@@ -235,20 +230,20 @@ class FindingsPanel(ComputedPanel):
         self._mark_lit()
 
     def _instance_found(self, instance: Finding) -> None:
-        """An explanation that is open tells of the instance one is at."""
+        """Update open explanations to the current instance."""
         for card in self.cards.cards:
             if card.is_selected and card.explanation is not None:
                 self.verbs.explain_as(card, replace(card.finding, chain=instance.chain))
 
     def _mark_lit(self) -> None:
-        """The card of what is lit up in the timeline, and which instance one is at."""
+        """Select the highlighted finding's card and show the instance number."""
         lit = self.state.lit
         for card in self.cards.cards:
             is_lit = lit is not None and finding_key(card.finding) == lit.key
             if is_lit != card.is_selected:
                 card.set_selected(is_lit)
                 if is_lit:
-                    self.cards.bring_into_sight(card)
+                    self.cards.scroll_to(card)
             if is_lit and lit is not None:
                 card.show_place(lit.at, len(lit))
 
@@ -261,7 +256,6 @@ class FindingsPanel(ComputedPanel):
         return f"{who} · {time}"
 
     def apply_theme(self, theme: Theme) -> None:
-        """Colours are painted."""
         self.budget.set_theme(theme)
         self.cards.set_theme(theme)
         self.steps.theme = theme

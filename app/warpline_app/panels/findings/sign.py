@@ -1,4 +1,4 @@
-"""How bad a finding is, as a sign: told apart by shape and by colour."""
+"""A severity sign, distinguishable by shape and colour."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _COLORS = {Severity.CRITICAL: "copy_to_host", Severity.WARNING: "sync", Severity
 
 
 def severity_color(severity: Severity, theme: Theme) -> str:
-    """``#rrggbb``."""
+    """``#rrggbb`` of a severity."""
     return theme.hex(_COLORS[severity])
 
 
 def severity_title(severity: Severity) -> str:
-    """In the user's language."""
+    """Severity in the user's language."""
     return {
         Severity.CRITICAL: tr("Critical", "severity"),
         Severity.WARNING: tr("Warning", "severity"),
@@ -42,7 +42,6 @@ class SeveritySign(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints the sign."""
         color = severity_color(self.severity, self.theme)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         ink = self.theme.ink_dark if luminance(to_rgb(color)) > 0.21 else self.theme.ink_light

@@ -1,4 +1,4 @@
-"""The budget step by step: a stacked bar for each, as long as the step; a click selects its range."""
+"""The budget by step: a stacked bar for each, as high as the step is long; a click selects its range."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GAP_FROM_PX = 4
 
 
 class StepStack(QWidget):
-    """One bar per step; where there are more steps than pixels the longest of a pixel's steps stands for it."""
+    """One bar per step; steps that share a pixel are represented by the longest."""
 
     step_chosen = Signal(object, object)
     """start and stop of a step in capture ns"""
@@ -42,7 +42,6 @@ class StepStack(QWidget):
         self.setAccessibleName(tr("Time budget by step"))
 
     def sizeHint(self) -> QSize:
-        """A quarter of what cards take."""
         return QSize(300, 120)
 
     def show_budget(self, budget: Budget) -> None:
@@ -54,18 +53,16 @@ class StepStack(QWidget):
         self.update()
 
     def mark_range(self, selected: tuple[int, int] | None) -> None:
-        """Frame the steps that are the selected range."""
+        """Frame the steps in the selected range."""
         self._range = selected
         self.update()
-
-    # geometry
 
     @property
     def _pitch(self) -> float:
         return min((self.width() - 2 * _LEFT) / max(len(self._whole), 1), float(_WIDEST_PX))
 
     def step_at(self, x: float) -> int:
-        """The step drawn at a place, −1 for none."""
+        """Index of the step at an x position, −1 for none."""
         if not len(self._whole) or x < _LEFT:
             return -1
         first = int((x - _LEFT) / self._pitch)
@@ -77,7 +74,7 @@ class StepStack(QWidget):
         return begin + int(part.argmax()) if len(part) else -1
 
     def bar_of(self, step: int) -> QRectF:
-        """Where a step's bar stands."""
+        """Rectangle of a step's bar."""
         height = self.height() - _TOP - _BOTTOM
         length = height * int(self._whole[step]) / max(int(self._whole.max()), 1)
         width = self._pitch - (2 if self._pitch >= _GAP_FROM_PX else 0)
@@ -90,11 +87,8 @@ class StepStack(QWidget):
         found = (self.step_at(_LEFT + column) for column in range(self.width() - 2 * _LEFT))
         return list(dict.fromkeys(step for step in found if step >= 0))
 
-    # painting
-
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints the bars, what the highest means, and where one is."""
         if self.budget is None or not len(self._whole):
             return
         theme = self.theme
@@ -140,10 +134,8 @@ class StepStack(QWidget):
         found = self.budget.steps[step]
         return self._range is not None and self._range[0] <= found.start_ns < found.stop_ns <= self._range[1]
 
-    # hand and keys
-
     def step_text(self, step: int) -> str:
-        """A step in words: its name and length, and its parts."""
+        """Name, length and parts of a step."""
         assert self.budget is not None
         found = self.budget.steps[step]
         whole = max(int(self._whole[step]), 1)
@@ -154,7 +146,6 @@ class StepStack(QWidget):
         return "\n".join(lines)
 
     def event(self, event: QEvent) -> bool:
-        """Steps tell themselves."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             step = self.step_at(event.pos().x())
             if step >= 0:
@@ -168,11 +159,10 @@ class StepStack(QWidget):
         return super().event(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Frame what is pointed at."""
+        """Frame the step under the pointer."""
         self._hover(self.step_at(event.position().x()))
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Nothing is pointed at."""
         self._hover(-1)
 
     def _hover(self, step: int) -> None:
@@ -188,13 +178,13 @@ class StepStack(QWidget):
             self._choose(self.step_at(event.position().x()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right go from step to step."""
-        way = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
-        if not way or self.budget is None:
+        """Left and Right move between steps."""
+        direction = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        if not direction or self.budget is None:
             super().keyPressEvent(event)
             return
         chosen = [step for step in range(len(self._whole)) if self._is_chosen(step)]
-        at = (chosen[0] if way < 0 else chosen[-1]) + way if chosen else 0
+        at = (chosen[0] if direction < 0 else chosen[-1]) + direction if chosen else 0
         self._choose(min(max(at, 0), len(self._whole) - 1))
 
     def _choose(self, step: int) -> None:

@@ -1,4 +1,4 @@
-"""Colours of the boxes of a flame graph: by name, by what was waited for, and native functions apart from Python."""
+"""Colours of flame graph boxes: by name, by wait reason, and for native functions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from warpline_app.look.theme import Theme
 _COLOR_OF_WAIT = {int(kind): family.color for family in WAIT_FAMILIES for kind in family.kinds}
 _KERNEL = "kernel"
 _FOOT_PX = 2
-# In hundredths of the lightness: libraries that stand beside each other differ a little.
+# Percent of lightness, so that neighbouring libraries differ a little.
 _SHADES = (100, 112, 89, 106, 94)
 
 
 class Code(Enum):
-    """Whose code a box is."""
+    """Origin of a box's code."""
 
     SOURCE = "source"
     NATIVE = "native"
@@ -28,14 +28,14 @@ class Code(Enum):
 
 
 def code_of(frame: StackFrame) -> Code:
-    """Whose code a frame is."""
+    """Origin of a frame's code."""
     if not frame.is_native:
         return Code.SOURCE
     return Code.KERNEL if frame.module == _KERNEL else Code.NATIVE
 
 
 def color_of_code(theme: Theme, code: Code, module: str = "") -> QColor:
-    """The colour of native functions (of a library) and of the kernel's; that of lines of a source stands for all."""
+    """Colour of native (by library) and kernel functions; source lines are represented by one hue."""
     if code is Code.SOURCE:
         return QColor(theme.hues[0])
     if code is Code.KERNEL:
@@ -45,17 +45,17 @@ def color_of_code(theme: Theme, code: Code, module: str = "") -> QColor:
 
 @lru_cache(maxsize=1024)
 def _number(text: str) -> int:
-    """The same for a text in every run."""
+    """A number that is the same for a text in every run."""
     return sum(place * letter for place, letter in enumerate(text.encode(), 1))
 
 
 def color_of_wait(theme: Theme, beyond: int) -> QColor:
-    """What was waited for has the colour it has on the timeline."""
+    """Colour of a wait reason, as on the timeline."""
     return theme.color(_COLOR_OF_WAIT.get(beyond, "running" if beyond > max(WAIT_KINDS) else "neutral"))
 
 
 def draw_box(painter: QPainter, box: QRect, color: QColor, code: Code) -> None:
-    """Fill a box; native ones have a line at the foot, so that they are known without colours, too."""
+    """Fill a box; a line at the bottom marks native functions without relying on colour."""
     painter.fillRect(box, color)
     if code is not Code.SOURCE:
         foot = color.darker(150)

@@ -1,4 +1,4 @@
-"""What the colours of a flame graph mean, where native functions stand beside lines of Python."""
+"""The legend of a flame graph that mixes Python and native functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SWATCH_PX, _GAP_PX, _BETWEEN_PX = 11, 5, 12
 
 
 class FlameLegend(QWidget):
-    """Swatches with a word each; empty and hidden while a graph has no native functions."""
+    """Labelled swatches; hidden if a graph has no native functions."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -25,14 +25,14 @@ class FlameLegend(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.setToolTip(
             tr(
-                "Coloured by name: lines of Python. Grey, with a line at the foot: functions of libraries, "
-                "each in its shade. Red: functions of the kernel."
+                "By name: Python lines. Grey with a line at the bottom: library functions, "
+                "one shade per library. Red: kernel functions."
             )
         )
         self.hide()
 
     def show_codes(self, codes: frozenset[Code]) -> None:
-        """Tell of what a graph has."""
+        """Show the origins that occur in a graph."""
         self.codes = tuple(code for code in Code if code in codes) if codes - {Code.SOURCE} else ()
         self.setAccessibleName(", ".join(self._word(code) for code in self.codes))
         self.setVisible(bool(self.codes))
@@ -40,7 +40,6 @@ class FlameLegend(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """As wide as its words."""
         metrics = self.fontMetrics()
         words = sum(metrics.horizontalAdvance(self._word(code)) for code in self.codes)
         hues = 2 * _SWATCH_PX if Code.SOURCE in self.codes else 0
@@ -55,7 +54,6 @@ class FlameLegend(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The swatches and words."""
         metrics = self.fontMetrics()
         x, top = 0, (self.height() - _SWATCH_PX) // 2
         for code in self.codes:

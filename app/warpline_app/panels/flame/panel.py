@@ -1,4 +1,4 @@
-"""The flame graph of ranges, operators, Python calls or samples of exactly what is selected."""
+"""The flame graph of ranges, operators, Python calls or samples in the selection."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SOURCES = (
     ("reasons", english("Waiting, by reason")),
     ("samples", english("All samples")),
 )
-_ORDERS = (("heavy", english("Left-heavy")), ("bottom", english("Bottom-up")), ("time", english("In time")))
+_ORDERS = (("heavy", english("Left-heavy")), ("bottom", english("Bottom-up")), ("time", english("By time")))
 
 
 @dataclass(frozen=True)
 class FlameRequest:
-    """Which graph, about what."""
+    """Which graph, over which selection."""
 
     source: str
     order: str
@@ -47,19 +47,19 @@ class FlameRequest:
 
 
 class FlamePanel(ComputedPanel):
-    """Follows range selection and filter; a clicked box lights up its name on the timeline."""
+    """Follows range and filter; clicking a box highlights its name on the timeline."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
         kinds = document.capture.kinds
         self.source = QComboBox()
-        self.source.setAccessibleName(tr("Of what"))
+        self.source.setAccessibleName(tr("Graph"))
         for key, title in _SOURCES:
             self.source.addItem(translated(title), key)
         states = kinds.get("thread_state")
         has_waits = states is not None and "wait" in states.attributes
         has_samples = "sample" in kinds or "cpu_sample" in kinds
-        wanted = {
+        has_data = {
             "operators": "operator" in kinds,
             "merged": has_samples and has_waits,
             "ranges": "range" in kinds,
@@ -67,7 +67,7 @@ class FlamePanel(ComputedPanel):
             "on_cpu": has_samples,
             "off_cpu": has_waits,
         }
-        present = [key for key, is_there in wanted.items() if is_there]
+        present = [key for key, has_it in has_data.items() if has_it]
         if present:
             self.source.setCurrentIndex(self.source.findData(present[0]))
         self.source.currentIndexChanged.connect(self.mark_stale)
@@ -86,7 +86,7 @@ class FlamePanel(ComputedPanel):
         self._typing.setInterval(120)
         self._typing.timeout.connect(self._find)
         self.search.textChanged.connect(self._typing.start)
-        self.note = QLabel(tr("double click a box: zoom in, beside the boxes: zoom out"))
+        self.note = QLabel(tr("double-click a box to zoom in, the background to zoom out"))
         self.note.setObjectName("muted")
         self.legend = FlameLegend(self.theme)
         self._actions = RowActions(self)
@@ -102,14 +102,14 @@ class FlamePanel(ComputedPanel):
         self.state.highlight_changed.connect(self._show_highlight)
 
     def request(self) -> FlameRequest:
-        """The graph asked for."""
+        """The graph to show."""
         capture = self.document.capture
         return FlameRequest(
             self.source.currentData(), self.order.currentData(), selection_of(capture, self.state)
         )
 
     def compute(self, request: FlameRequest, is_cancelled: IsCancelled) -> Flame | NotRecorded:
-        """The boxes."""
+        """Compute the boxes."""
         view = View(self.document.capture, request.selection, is_cancelled)
         graph = stack_flame if request.source in STACK_SOURCES else flame_graph
         return graph(
@@ -117,7 +117,7 @@ class FlamePanel(ComputedPanel):
         )
 
     def show_result(self, request: FlameRequest, result: Flame | NotRecorded) -> None:
-        """Draw the boxes, or say what to record."""
+        """Draw the boxes, or show what to record."""
         if isinstance(result, NotRecorded):
             self.legend.show_codes(frozenset())
             self.say_missing(result)
@@ -144,7 +144,7 @@ class FlamePanel(ComputedPanel):
         try:
             matches[strings.find(text[1:-1] if regex else text, regex=regex)] = True
         except re.error:
-            return  # still being typed
+            return  # incomplete expression
         self.view.set_search(matches)
 
     def _target(self, box: int) -> RowTarget:
@@ -165,7 +165,7 @@ class FlamePanel(ComputedPanel):
             menu.addSeparator()
             frame = self.view.frame_of(box)
             if frame is not None and frame.file:
-                menu.addAction(tr("Show the source line"), lambda: self.state.show_source(frame))
+                menu.addAction(tr("Show source line"), lambda: self.state.show_source(frame))
             menu.addAction(tr("Zoom in"), lambda: self.view.zoom(box))
         menu.addAction(tr("Zoom out"), lambda: self.view.zoom(-1))
         menu.addSeparator()
@@ -176,7 +176,6 @@ class FlamePanel(ComputedPanel):
         self.view.set_highlight(self.state.highlight)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Boxes have the hues of the theme."""
         self.view.theme = self.legend.theme = theme
         self.legend.update()
         self.view.update()

@@ -1,4 +1,4 @@
-"""The panel Flame graph, before it is loaded."""
+"""Registers the panel Flame graph."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from warpline_app.panels.frame.panel_spec import PanelSpec
 
 
 def load() -> type[Panel]:
-    """The panel's class."""
+    """Import the panel's class."""
     from warpline_app.panels.flame.panel import FlamePanel
 
     return FlamePanel
 
 
 def has_data(document: Document) -> bool:
-    """Whether there is anything that is nested, or has stacks."""
+    """Whether events are nested or have stacks."""
     return not document.capture.kinds.keys().isdisjoint(
         ("operator", "range", "phase", "python", "sample", "module", "thread_state", "other")
     )

@@ -1,4 +1,4 @@
-"""The widget that draws a flame graph: boxes, labels, zoom into a box, tooltips; saved as PNG or SVG."""
+"""Draws a flame graph with labels, zoom and tooltips; saved as PNG or SVG."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ _LABEL_PX = 34
 
 
 class FlameView(QWidget):
-    """Draws a `Flame`; the widest boxes at the top, children below. Click selects, double click zooms in,
-    a click on the empty ground zooms out. Arrows go from box to box, Return zooms in, Backspace out.
+    """Draws a `Flame`: callers at the top, callees below.
+
+    A click selects, a double click zooms in, a click on the background zooms out. Arrow keys move between boxes,
+    Return zooms in, Backspace out.
     """
 
     box_clicked = Signal(int)
@@ -49,12 +51,12 @@ class FlameView(QWidget):
         self._colors: NameColors | None = None
         self.zoomed = -1
         self.current = -1
-        """The box that arrows go on from."""
+        """The box the arrow keys start from."""
         self._search: npt.NDArray[np.bool_] | None = None
         self._clicked = -1
-        self._once = QTimer(self)
-        self._once.setSingleShot(True)
-        self._once.timeout.connect(self._clicked_once)
+        self._click_timer = QTimer(self)
+        self._click_timer.setSingleShot(True)
+        self._click_timer.timeout.connect(self._clicked_once)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Flame graph", "panel"))
@@ -71,12 +73,12 @@ class FlameView(QWidget):
         self.update()
 
     def set_highlight(self, names: frozenset[int]) -> None:
-        """Ring the boxes of these names."""
+        """Outline the boxes of these names."""
         self.highlight = names
         self.update()
 
     def set_search(self, matches: npt.NDArray[np.bool_] | None) -> None:
-        """Dim boxes whose name (by string id) does not match; None for no search."""
+        """Dim boxes whose name (by string id) does not match; None to stop."""
         self._search = matches
         self.update()
 
@@ -85,8 +87,6 @@ class FlameView(QWidget):
         self.zoomed = box
         self.update()
 
-    # -- geometry
-
     def _range(self) -> tuple[float, float]:
         assert self.flame is not None
         if 0 <= self.zoomed < len(self.flame):
@@ -94,7 +94,7 @@ class FlameView(QWidget):
         return 0.0, float(max(self.flame.total, 1))
 
     def boxes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """(places, left px, right px) of the boxes that are at least half a pixel wide."""
+        """(boxes, left px, right px) of the boxes at least half a pixel wide."""
         if self.flame is None or not len(self.flame):
             empty = np.empty(0)
             return np.empty(0, np.int64), empty, empty
@@ -109,7 +109,7 @@ class FlameView(QWidget):
         return self.width() - (self.bar.width() if self.bar.isVisible() else 0)
 
     def box_at(self, point: QPoint) -> int:
-        """The box under a point of the widget, −1 for none."""
+        """The box at a point of the widget, −1 for none."""
         places, left, right = self.boxes()
         if self.flame is None or not len(places):
             return -1
@@ -118,7 +118,7 @@ class FlameView(QWidget):
         return int(places[here[0]]) if len(here) else -1
 
     def rect_of(self, box: int) -> QRect:
-        """Where a box is drawn; empty when it is not."""
+        """Rectangle of a box; empty if it is not drawn."""
         places, left, right = self.boxes()
         here = np.flatnonzero(places == box)
         if self.flame is None or not len(here):
@@ -127,16 +127,13 @@ class FlameView(QWidget):
         top = int(self.flame.depth[box]) * ROW_PX - self.bar.value()
         return QRect(round(left[i]), top, max(1, round(right[i] - left[i])), ROW_PX - 2)
 
-    # -- painting
-
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The boxes."""
         painter.fillRect(self.rect(), self.theme.color("panel"))
         self.draw(painter)
 
     def draw(self, painter: QPainter) -> None:
-        """Draw the boxes on anything."""
+        """Draw the boxes on any device."""
         flame = self.flame
         if flame is None:
             return
@@ -184,7 +181,7 @@ class FlameView(QWidget):
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
     def _draw_captions(self, painter: QPainter) -> None:
-        """In the order of time: whose boxes come next."""
+        """In time order, name the owner of the boxes that follow."""
         assert self.flame is not None
         painter.setPen(self.theme.color("muted"))
         for depth, text in self.flame.captions:
@@ -193,7 +190,7 @@ class FlameView(QWidget):
             painter.drawText(line, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, shown)
 
     def _color(self, name: int, row: int, frame: StackFrame) -> QColor:
-        """A hue by name, except of native functions; what was waited for has the colour it has on the timeline."""
+        """Hue by name; library colours for native functions; timeline colours for wait reasons."""
         beyond = name - len(self.capture.strings)
         if beyond >= 0:
             return color_of_wait(self.theme, beyond)
@@ -210,7 +207,7 @@ class FlameView(QWidget):
         return StackFrame("") if is_ours else parse_frame(self.flame.text(self.capture, box))
 
     def codes(self) -> frozenset[Code]:
-        """Whose code the boxes are."""
+        """Origins of the boxes' code."""
         if self.flame is None:
             return frozenset()
         strings = self.capture.strings
@@ -218,7 +215,7 @@ class FlameView(QWidget):
         return frozenset(code_of(parse_frame(strings[name])) for name in names)
 
     def frame_of(self, box: int) -> StackFrame | None:
-        """The place in a file that a box names, or the native function."""
+        """The source location or native function of a box."""
         flame = self.flame
         if flame is None or not 0 <= box < len(flame):
             return None
@@ -232,7 +229,7 @@ class FlameView(QWidget):
         return format_duration(value, 3)
 
     def tip(self, box: int) -> str:
-        """What is known of a box."""
+        """Tooltip of a box."""
         flame = self.flame
         assert flame is not None
         whole = max(flame.total, 1)
@@ -240,22 +237,20 @@ class FlameView(QWidget):
         value, own = int(flame.value[box]), int(flame.own[box])
         lines = [
             name,
-            f"{self.value_text(value)} · {value / whole:.1%} " + tr("of what is selected"),
-            tr("itself {own}", own=self.value_text(own)),
+            f"{self.value_text(value)} · {value / whole:.1%} " + tr("of the selection"),
+            tr("self {own}", own=self.value_text(own)),
         ]
         frame = self.frame_of(box)
         if frame is not None and frame.file:
-            lines.append(tr("click: its line in the source"))
+            lines.append(tr("click to show its source line"))
         elif frame is not None:
-            lines.append(tr("a native function, known by its symbol: no line of a source"))
+            lines.append(tr("native function, known by its symbol only"))
         if flame.count[box] > 1:
             lines.append(tr_n("{count:,} event", "{count:,} events", int(flame.count[box])))
         return "\n".join(lines)
 
-    # -- events
-
     def event(self, event: QEvent) -> bool:
-        """Tooltips; Backspace is the graph's own while it is zoomed in, and the timeline's otherwise."""
+        """Show tooltips; Backspace zooms out while zoomed in."""
         is_override = event.type() == QEvent.Type.ShortcutOverride and self.zoomed >= 0
         if is_override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Backspace:
             event.accept()
@@ -276,9 +271,9 @@ class FlameView(QWidget):
             self.box_menu.emit(box, event.globalPosition().toPoint())
         elif box >= 0:
             self._go(box)
-            # Its line, unless another click follows: that zooms.
+            # Show the source line, unless a second click zooms.
             self._clicked = box
-            self._once.start(QApplication.doubleClickInterval())
+            self._click_timer.start(QApplication.doubleClickInterval())
 
     def _clicked_once(self) -> None:
         frame = self.frame_of(self._clicked)
@@ -291,7 +286,7 @@ class FlameView(QWidget):
         self.box_clicked.emit(box)
 
     def neighbour(self, box: int, key: Qt.Key) -> int:
-        """The box above, below (the widest part), to the left or right of another; itself where there is none."""
+        """The neighbouring box for an arrow key (the widest below); the box itself if there is none."""
         flame = self.flame
         if flame is None or not len(flame):
             return -1
@@ -302,12 +297,12 @@ class FlameView(QWidget):
         if key == Qt.Key.Key_Down:
             parts = np.flatnonzero(flame.parent == box)
             return int(parts[np.argmax(flame.value[parts])]) if len(parts) else box
-        # Boxes stand in the order of depth and place.
+        # Boxes are sorted by depth and position.
         beside = box + (1 if key == Qt.Key.Key_Right else -1)
         return beside if 0 <= beside < len(flame) and flame.depth[beside] == flame.depth[box] else box
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows go from box to box, Return zooms in, Backspace out, the menu key opens the menu."""
+        """Arrows move between boxes, Return zooms in, Backspace out, Menu opens the menu."""
         key = Qt.Key(event.key())
         if key in {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Right}:
             box = self.neighbour(self.current, key)
@@ -324,16 +319,14 @@ class FlameView(QWidget):
             super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Zoom into a box; beside the boxes zoom out."""
-        self._once.stop()
+        """Zoom into a box, or out on the background."""
+        self._click_timer.stop()
         self.zoom(self.box_at(event.position().toPoint()))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Scroll."""
         self.bar.setValue(self.bar.value() - event.angleDelta().y() // 2)
 
     def resizeEvent(self, event: object) -> None:
-        """Keep the scroll bar at the right."""
         self._fit_bar()
 
     def _fit_bar(self) -> None:
@@ -344,16 +337,14 @@ class FlameView(QWidget):
         self.bar.setVisible(room > 0)
         self.bar.setGeometry(self.width() - 10, 0, 10, self.height())
 
-    # -- saving
-
     def add_export(self, menu: QMenu) -> None:
-        """The entry of a menu that saves the graph."""
+        """Add the action that saves the graph to a menu."""
         menu.addAction(tr("Save chart…"), self.choose_export)
 
     def choose_export(self) -> None:
-        """Ask for a file and save the graph in it."""
+        """Ask for a file and save the graph."""
         ask_and_save(self, self.export_name, self.export, self._messages)
 
     def export(self, path: Path) -> None:
-        """Save what is visible: SVG when the name ends so, PNG at twice the size otherwise."""
+        """Save the visible part: SVG if the name ends in .svg, else PNG at twice its size."""
         save_picture(path, self.rect(), self.theme.color("panel"), self.draw)

@@ -1,4 +1,4 @@
-"""What a panel is: a view of one open capture that follows its state and works only while it is seen."""
+"""The base of panels: views of one open capture that follow its state and work only while visible."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 class Panel(QWidget):
     """Base of panels that show a capture.
 
-    Connect the signals of ``self.state`` that matter to `mark_stale` and do the work in `refresh`: it is called
-    once however many signals came, and not before the panel is visible. What takes longer than a frame belongs
-    into a `background.Job`.
+    Connect the signals of ``self.state`` that matter to `mark_stale`, and do the work in `refresh`. It runs once for
+    any number of signals, and only when the panel is visible. Work longer than a frame belongs in a `background.Job`.
     """
 
     scope_changed = Signal(str)
-    """What the numbers are about; shown at the right of the panel's tab."""
+    """What the numbers cover; shown at the right of the panel's tab."""
     badge_changed = Signal(str)
-    """A short figure shown behind the title (how many findings)."""
+    """A short figure after the title, such as the number of findings."""
     events_wanted = Signal(object)
-    """A `RowTarget` whose events a person wants to see one by one, in the panel that lists events."""
+    """A `RowTarget` whose events should be listed in the panel that lists events."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,39 +47,39 @@ class Panel(QWidget):
 
     @property
     def state(self) -> TimelineState:
-        """What is in view and selected."""
+        """The view and selection of the capture."""
         return self.document.state
 
     @property
     def scope(self) -> str:
-        """What the numbers are about."""
+        """What the numbers cover."""
         return self._scope
 
     def set_scope(self, text: str) -> None:
-        """Say what the numbers are about."""
+        """Set what the numbers cover."""
         if text != self._scope:
             self._scope = text
             self.scope_changed.emit(text)
 
     @property
     def badge(self) -> str:
-        """The figure behind the title."""
+        """The figure after the title."""
         return self._badge
 
     def set_badge(self, text: str) -> None:
-        """Show a figure behind the title; empty for none."""
+        """Show a figure after the title; empty for none."""
         if text != self._badge:
             self._badge = text
             self.badge_changed.emit(text)
 
     @property
     def is_busy(self) -> bool:
-        """Whether the panel is still at work; overridden by panels that work in the background."""
+        """Whether background work is running; overridden by panels that have any."""
         return False
 
     @property
     def is_settled(self) -> bool:
-        """Whether the panel shows what the state says."""
+        """Whether the panel shows the current state."""
         return not self._stale and not self.is_busy
 
     @property
@@ -89,25 +88,25 @@ class Panel(QWidget):
         return appearance().theme
 
     def mark_stale(self, *_values: object) -> None:
-        """What is shown is out of date. Takes and ignores what a signal carries."""
+        """Schedule a refresh. Ignores the values that signals pass."""
         self._stale = True
         if self.isVisible():
             self._timer.start()
 
     def refresh(self) -> None:
-        """Show what the state says now; overridden by panels."""
+        """Show the current state; overridden by panels."""
 
     def show_events_of(self, target: RowTarget) -> None:
-        """List what a row of another panel stands for; overridden by the panel that lists events."""
+        """List the events of another panel's row; overridden by the panel that lists events."""
 
     def show_source(self, frame: StackFrame) -> None:
-        """Show a line of a file; overridden by the panel that shows source."""
+        """Show a line of a source file; overridden by the panel that shows source."""
 
     def apply_theme(self, theme: Theme) -> None:
-        """Colours have changed; overridden by panels that keep colours."""
+        """Update colours; overridden by panels that store colours."""
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Catch up with what happened while hidden."""
+        """Refresh if the state changed while hidden."""
         super().showEvent(event)
         if self._stale:
             self._timer.start()

@@ -1,4 +1,4 @@
-"""Panels whose content is computed beside the window: one request at a time, the newest wins, the old picture stays."""
+"""Panels that compute their content in the background: one request at a time, the newest wins."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from warpline_app.panels.frame.scope import not_recorded_text
 if TYPE_CHECKING:
     from warpline_app.open.document import Document
 
-_HAND_STOPS_MS = 180
+_DRAG_END_MS = 180
 _PAUSE_MS = 50
 
 
 class ComputedPanel(Panel):
     """Base of panels that show the result of `compute`.
 
-    `request` describes what shall be shown (a value that can be compared); `compute` runs in a thread and must not
-    touch widgets; `show_result` runs in the window's thread. While a computation runs no other is begun: when it ends
-    and the request has changed meanwhile, its result is shown and the newest request follows.
+    `request` describes what to show, as a comparable value. `compute` runs in a thread and must not touch widgets;
+    `show_result` runs in the window's thread. Computations do not overlap: if the request changed meanwhile, the
+    result is shown and the newest request follows.
     """
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
@@ -36,26 +36,28 @@ class ComputedPanel(Panel):
         self._running: Any = None
         self._shown: Any = None
         self.missing = QLabel()
-        """Says why there is nothing to show."""
+        """Explains why there is nothing to show."""
         self.missing.setObjectName("muted")
         self.missing.setWordWrap(True)
         self.missing.setMargin(16)
         self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.missing.hide()
         self._content: QWidget | None = None
-        self._hand = QTimer(self)
-        self._hand.setSingleShot(True)
-        self._hand.setInterval(_HAND_STOPS_MS)
-        self._hand.timeout.connect(self.mark_stale)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_PAUSE_MS)
-        self._rest.timeout.connect(self.refresh)
+        self._drag_timer = QTimer(self)
+        self._drag_timer.setSingleShot(True)
+        self._drag_timer.setInterval(_DRAG_END_MS)
+        self._drag_timer.timeout.connect(self.mark_stale)
+        self._pause_timer = QTimer(self)
+        self._pause_timer.setSingleShot(True)
+        self._pause_timer.setInterval(_PAUSE_MS)
+        self._pause_timer.timeout.connect(self.refresh)
 
     def arrange(
         self, controls: Sequence[QWidget], content: QWidget, stretching: QWidget | None = None
     ) -> None:
-        """A row of controls above the content; ``stretching`` (the last control) takes the room that is left."""
+        """Lay out a row of controls above the content; ``stretching`` (default: the last control) takes the remaining
+        width.
+        """
         row = QHBoxLayout()
         row.setContentsMargins(10, 5, 10, 5)
         row.setSpacing(8)
@@ -71,7 +73,7 @@ class ComputedPanel(Panel):
         self._content = content
 
     def say_missing(self, why: NotRecorded | str) -> None:
-        """Show why there is nothing, in place of the content."""
+        """Replace the content with the reason why there is none."""
         self.missing.setText(why if isinstance(why, str) else not_recorded_text(why))
         self._show_content(False)
         self.set_scope("")
@@ -87,50 +89,50 @@ class ComputedPanel(Panel):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is computed, or waits for the hand to stop."""
-        return self._job is not None or self._hand.isActive() or self._rest.isActive()
+        """Whether a computation is running or waiting for a drag to end."""
+        return self._job is not None or self._drag_timer.isActive() or self._pause_timer.isActive()
 
     @property
     def is_moving(self) -> bool:
-        """Whether the selection changed a moment ago: what takes long can wait."""
-        return self._hand.isActive()
+        """Whether a range is being dragged; slow work can wait."""
+        return self._drag_timer.isActive()
 
     def range_moved(self, *_values: object) -> None:
-        """The range selection changed, perhaps while it is dragged: compute now, and again when the hand stops."""
-        self._hand.start()
+        """Compute now and again when the drag ends."""
+        self._drag_timer.start()
         self.mark_stale()
 
     def request(self) -> Any:
-        """What shall be shown; None for nothing."""
+        """Describe what to show; None for nothing."""
         raise AssertionError("a panel says what it requests")
 
     def compute(self, request: Any, is_cancelled: IsCancelled) -> Any:
-        """The answer to a request. Runs in a thread."""
+        """Compute the answer to a request, in a thread."""
         raise AssertionError("a panel computes its answer")
 
     def compute_watched(self, request: Any, progress: Progress, is_cancelled: IsCancelled) -> Any:
-        """The answer of panels that tell how far they are: what they override in place of `compute`."""
+        """Compute with progress; override instead of `compute`."""
         return self.compute(request, is_cancelled)
 
     def show_progress(self, fraction: float, text: str) -> None:
-        """How far `compute_watched` is; overridden by panels that show it."""
+        """Show progress of `compute_watched`; overridden by panels that display it."""
 
     def show_result(self, request: Any, result: Any) -> None:
         """Show an answer."""
         raise AssertionError("a panel shows its answer")
 
     def show_failure(self, error: Exception) -> None:
-        """Say why computing failed."""
-        self.say_missing(tr("This could not be computed: {error}", error=error))
+        """Show why the computation failed."""
+        self.say_missing(tr("Could not compute: {error}", error=error))
 
     def forget(self) -> None:
-        """Compute again even when the request is the same (colours changed)."""
+        """Compute again even if the request is unchanged (colours changed)."""
         self._shown = None
         self.mark_stale()
 
     def refresh(self) -> None:
-        """Begin the newest request unless one is under way, or the last picture of a drag is too new."""
-        if self._job is not None or self._rest.isActive():
+        """Start the newest request unless one is running or the last result of a drag is too recent."""
+        if self._job is not None or self._pause_timer.isActive():
             return
         request = self.request()
         if request is None or request == self._shown:
@@ -159,7 +161,7 @@ class ComputedPanel(Panel):
         if not self.isVisible():
             self.mark_stale()
         elif self.is_moving:
-            # The timeline follows the hand first: a table that changes a few times a second is fast enough to read.
-            self._rest.start()
+            # The timeline takes precedence during a drag; a few updates a second are enough for a table.
+            self._pause_timer.start()
         else:
             self.refresh()

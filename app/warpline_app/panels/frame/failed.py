@@ -1,4 +1,4 @@
-"""What stands in place of a panel that could not be made."""
+"""Placeholder for a panel that could not be created."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warpline_app.panels.frame.base import Panel
 
 
 class FailedPanel(Panel):
-    """Says why; the other panels go on."""
+    """Shows the error; other panels are unaffected."""
 
     def __init__(self, document: Document, error: Exception, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)

@@ -1,4 +1,4 @@
-"""The window of a panel that floats, and where a tab that was dragged out of its row belongs."""
+"""Windows of floating panels, and drop zones for dragged tabs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ FLOATING_SIZE = (760, 340)
 
 
 class FloatingPanel(QWidget):
-    """The window of one panel. It stays above the main window, whose keys go on working in it."""
+    """The window of one panel. It stays above the main window, and the main window's shortcuts work in it."""
 
     closed = Signal(str)
-    """id of the panel, when a person closed the window"""
+    """id of the panel whose window the user closed"""
 
     def __init__(self, spec: PanelSpec, host: PanelHost, owner: QWidget) -> None:
-        # A tool window: the shortcuts of the window it belongs to are its own.
+        # A tool window shares the shortcuts of its parent window.
         super().__init__(owner, Qt.WindowType.Tool)
         self.setObjectName("panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -32,13 +32,13 @@ class FloatingPanel(QWidget):
         self.resize(*FLOATING_SIZE)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Closing hides the panel; it floats again when it is shown again."""
+        """Hide the panel; showing it again makes it float."""
         super().closeEvent(event)
         self.closed.emit(self.spec.id)
 
 
 def zone_of(area: QRect, point: QPoint) -> Area:
-    """Where a tab that is let go at a point belongs, ``area`` being the window's inside: an edge, or afloat."""
+    """Where a tab dropped at a point belongs: at an edge of the window's inside ``area``, or floating."""
     if not area.contains(point):
         return "float"
     if point.x() > area.right() - area.width() // 4:

@@ -1,4 +1,4 @@
-"""One row of panel tabs with the chosen panel below it: plain text with an accent underline, the scope at the right."""
+"""A row of panel tabs above the selected panel, with the panel's scope at the right."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from warpline_app.panels.frame.tabs import PanelTabs
 class PanelHost(QWidget):
     """Shows the panels of one area for the document in front.
 
-    Panels are made when they are first seen and kept per document, so that each keeps what it shows while other
-    tabs are in front. Panels that have nothing in this capture, and those that find no room, stand back behind one
-    button at the end of the row.
+    Panels are created when first shown and kept per document, with their content. Tabs of panels without data and
+    tabs that do not fit move into a menu at the end of the row.
     """
 
     menu_requested = Signal(str, QPoint)
-    """id of a panel and where its menu belongs, in global coordinates"""
+    """id of a panel and the global position of its menu"""
     close_requested = Signal(str)
     """id of the panel to hide"""
     current_changed = Signal(str)
     """id of the panel in front"""
     events_wanted = Signal(object)
-    """A `RowTarget` of one of the panels, whose events a person wants to see"""
+    """A `RowTarget` whose events the user wants to list"""
 
     def __init__(self, area: Area, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,9 +41,9 @@ class PanelHost(QWidget):
         self.area = area
         self._specs: list[PanelSpec] = []
         self._document: Document | None = None
-        self._fills = False
-        self._back: tuple[PanelSpec, ...] = ()
-        """panels whose tabs stand back"""
+        self._may_create = False
+        self._hidden_specs: tuple[PanelSpec, ...] = ()
+        """panels whose tabs are in the menu"""
         self._panels: dict[tuple[str, int], Panel] = {}
         self.tabs = PanelTabs()
         self.tabs.currentChanged.connect(self._tab_changed)
@@ -90,32 +89,32 @@ class PanelHost(QWidget):
 
     @property
     def specs(self) -> tuple[PanelSpec, ...]:
-        """The panels of this area in the order of their tabs."""
+        """The panels of this area in tab order."""
         return tuple(self._specs)
 
     @property
     def current_id(self) -> str:
-        """The panel in front, empty when there is none."""
+        """Id of the panel in front; empty if there is none."""
         index = self.tabs.currentIndex()
         return self._specs[index].id if 0 <= index < len(self._specs) else ""
 
     def current_panel(self) -> Panel | None:
-        """The panel in front, None while it is not made."""
+        """The panel in front; None until it is created."""
         widget = self._stack.currentWidget()
         return widget if isinstance(widget, Panel) else None
 
     def add(self, spec: PanelSpec) -> None:
-        """Give a panel a tab here."""
+        """Add a tab for a panel."""
         if spec not in self._specs:
             self._specs.append(spec)
             self.tabs.addTab(spec.text)
             self._fit_tabs()
 
     def remove(self, panel_id: str) -> None:
-        """Take a panel's tab away and let its widgets go."""
+        """Remove a panel's tab and its widgets."""
         for index, spec in enumerate(self._specs):
             if spec.id == panel_id:
-                # The list first: removing the tab asks which panel is in front now.
+                # Update the list first: removing the tab asks for the panel in front.
                 del self._specs[index]
                 self.tabs.removeTab(index)
                 self._fit_tabs()
@@ -130,30 +129,29 @@ class PanelHost(QWidget):
                 self.tabs.setCurrentIndex(index)
 
     def set_document(self, document: Document | None) -> None:
-        """Show the panels of this document: those that are made already now, the others with `fill`."""
+        """Show the panels of this document: existing ones now, others with `fill`."""
         self._document = document
-        self._fills = False
+        self._may_create = False
         self._fit_tabs()
         self._show_current()
 
     def fill(self) -> None:
-        """Make the panel in front, now that nobody waits for anything else."""
-        self._fills = True
+        """Create the panel in front, once nothing more urgent is pending."""
+        self._may_create = True
         self._show_current()
 
     def forget_document(self, document: Document) -> None:
-        """Let the panels of a document go before it is closed."""
+        """Delete the panels of a document before it is closed."""
         for key in [key for key in self._panels if key[1] == id(document)]:
             self._drop(key)
         if self._document is document:
             self._document = None
 
     def ensure_shown(self) -> None:
-        """Make the panel in front if that was put off."""
+        """Create the panel in front if that was deferred."""
         self.fill()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """As many tabs as fit."""
         super().resizeEvent(event)
         self._fit_tabs()
 
@@ -161,26 +159,26 @@ class PanelHost(QWidget):
         return self._document is None or spec.has_data(self._document)
 
     def _fit_tabs(self) -> None:
-        # Asked by the row of tabs while a tab is added or taken away, the list is not yet the row's.
+        # While a tab is added or removed, the tab row calls this before the list matches.
         if self.tabs.count() != len(self._specs):
             return
         taken = self._close.sizeHint().width() + self.more.sizeHint().width() + 34
-        # What the scope says gives way first, then tabs: its tooltip has all of it.
+        # The scope shrinks first (its tooltip shows it whole), then tabs move to the menu.
         back = self.tabs.show_those_that_fit(
             [self._has_data(spec) for spec in self._specs], self.width() - taken
         )
-        self._back = tuple(self._specs[place] for place in back)
+        self._hidden_specs = tuple(self._specs[place] for place in back)
         self.more.setVisible(bool(back))
         self.more.setToolTip(
             tr_n("{count} more panel", "{count} more panels", len(back))
             + ": "
-            + ", ".join(spec.text for spec in self._back)
+            + ", ".join(spec.text for spec in self._hidden_specs)
         )
 
     def _fill_more(self) -> None:
         self._more_menu.clear()
-        empty = [spec for spec in self._back if not self._has_data(spec)]
-        for spec in self._back:
+        empty = [spec for spec in self._hidden_specs if not self._has_data(spec)]
+        for spec in self._hidden_specs:
             if spec not in empty:
                 self._add_more(spec)
         if empty:
@@ -206,19 +204,19 @@ class PanelHost(QWidget):
         spec = self._specs[index]
         key = (spec.id, id(self._document))
         panel = self._panels.get(key)
-        if panel is None and not self._fills:
+        if panel is None and not self._may_create:
             self._stack.setCurrentWidget(self._blank)
             return
         if panel is None:
-            panel = self._panels[key] = self._made(spec, self._document)
+            panel = self._panels[key] = self._create(spec, self._document)
             self._stack.addWidget(panel)
         self._stack.setCurrentWidget(panel)
         self._refresh_labels()
 
-    def _made(self, spec: PanelSpec, document: Document) -> Panel:
+    def _create(self, spec: PanelSpec, document: Document) -> Panel:
         try:
             panel = spec.make(document, self._stack)
-        except Exception as error:  # contained in its tab, which says so
+        except Exception as error:  # the tab shows the error
             sys.excepthook(*sys.exc_info())
             panel = FailedPanel(document, error, self._stack)
         panel.scope_changed.connect(self._refresh_labels)
@@ -231,7 +229,7 @@ class PanelHost(QWidget):
             panel = self._panels.get((spec.id, id(self._document)))
             badge = panel.badge if panel is not None else ""
             text = f"{spec.text}  {badge}" if badge else spec.text
-            # Setting a text lays the row of tabs out again, even when it is the same.
+            # Setting a tab's text causes a layout even if it is unchanged.
             if text != self.tabs.tabText(index):
                 self.tabs.setTabText(index, text)
         current = self.current_panel()

@@ -1,4 +1,4 @@
-"""Where the panels of a window are: below the timeline, at its right, in windows of their own, or away."""
+"""Places the panels of a window: below the timeline, right of it, floating, or hidden."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from warpline_app.panels.frame.row_target import RowTarget
 
 _GRIP = QPoint(60, 12)
-"""Where in its window a panel that begins to float is held."""
+"""Where the pointer grips the window of a panel that starts to float."""
 
 
 class PanelLayout(QObject):
-    """Puts the timeline's widget and two panel areas into splitters and remembers who is where.
+    """Places the timeline and two panel areas in splitters and remembers where panels are.
 
-    ``widget`` is what the window shows. Nothing is made for an area that is empty or hidden.
+    ``widget`` is the window's content. Nothing is created for an empty or hidden area.
     """
 
     changed = Signal()
@@ -39,7 +39,7 @@ class PanelLayout(QObject):
     def __init__(
         self, center: QWidget, specs: Sequence[PanelSpec] | None = None, parent: QObject | None = None
     ) -> None:
-        """``specs`` are the panels there are; all of the registry by default."""
+        """``specs`` are the available panels; by default the registry's."""
         super().__init__(parent)
         specs = all_panels() if specs is None else specs
         self._specs = {spec.id: spec for spec in specs}
@@ -50,9 +50,9 @@ class PanelLayout(QObject):
         self._floating: dict[str, FloatingPanel] = {}
         self._places: dict[str, QRect] = {}
         self._hint: QRubberBand | None = None
-        self._wanted_px = 0
+        self._needed_px = 0
         self._inner = SharedRoom(
-            Qt.Orientation.Vertical, center, self.bottom, lambda whole: bottom_height(whole, self._wanted_px)
+            Qt.Orientation.Vertical, center, self.bottom, lambda whole: bottom_height(whole, self._needed_px)
         )
         self.widget = SharedRoom(Qt.Orientation.Horizontal, self._inner, self.right, right_width)
         self._document: Document | None = None
@@ -71,7 +71,7 @@ class PanelLayout(QObject):
         host.current_changed.connect(lambda _id: self.changed.emit())
         host.tabs.dragged.connect(self._show_hint)
         host.tabs.drag_ended.connect(self._hide_hint)
-        # The host goes with its last tab: not before Qt is done with the release of the mouse.
+        # The host is deleted with its last tab, so wait until Qt has handled the mouse release.
         host.tabs.dropped.connect(
             lambda point: QTimer.singleShot(0, self, partial(self._dropped, host.current_id, point))
         )
@@ -80,7 +80,7 @@ class PanelLayout(QObject):
         return self.bottom, self.right, *(window.host for window in self._floating.values())
 
     def _host_for(self, panel_id: str, area: Area) -> PanelHost:
-        """The host of a panel in an area; a window is made for one that begins to float."""
+        """The host of a panel in an area; creates a window for a panel that starts to float."""
         if area != "float":
             return self.bottom if area == "bottom" else self.right
         window = self._floating.get(panel_id)
@@ -96,8 +96,8 @@ class PanelLayout(QObject):
                 window.setGeometry(place)
         return window.host
 
-    def _take_away(self, panel_id: str, area: Area) -> None:
-        """Take a panel out of an area, with its window if it floats."""
+    def _remove_from(self, panel_id: str, area: Area) -> None:
+        """Remove a panel from an area, and its window if it floats."""
         self._host_for(panel_id, area).remove(panel_id)
         window = self._floating.pop(panel_id, None) if area == "float" else None
         if window is not None:
@@ -107,7 +107,7 @@ class PanelLayout(QObject):
 
     @property
     def panel_ids(self) -> tuple[str, ...]:
-        """All panels there are."""
+        """Ids of all available panels."""
         return tuple(self._specs)
 
     def is_shown(self, panel_id: str) -> bool:
@@ -115,12 +115,12 @@ class PanelLayout(QObject):
         return self._area.get(panel_id) is not None
 
     def is_in_front(self, panel_id: str) -> bool:
-        """Whether the panel is the one that is seen in its area."""
+        """Whether the panel is in front in its area."""
         area = self._area.get(panel_id)
         return area is not None and self._host_for(panel_id, area).current_id == panel_id
 
     def panel(self, panel_id: str) -> Panel | None:
-        """The widget of a panel that is in front, None otherwise."""
+        """The widget of a panel if it is in front, else None."""
         area = self._area.get(panel_id)
         if area is None or not self.is_in_front(panel_id):
             return None
@@ -128,18 +128,18 @@ class PanelLayout(QObject):
 
     @property
     def is_settled(self) -> bool:
-        """Whether every panel that is seen shows what the state says."""
+        """Whether every visible panel shows the current state."""
         visible = [host for host in self._hosts() if host.isVisible()]
         panels = [host.current_panel() for host in visible]
         return all(panel is not None and panel.is_settled for panel in panels)
 
     def show_panel(self, panel_id: str, area: Area | None = None) -> None:
-        """Show a panel and bring it to the front; ``area`` moves it. Raises KeyError for an unknown id."""
+        """Show a panel in front; ``area`` moves it. Raises KeyError for an unknown id."""
         spec = self._specs[panel_id]
         target = area or self._area[panel_id] or self._last_area[panel_id]
         before = self._area[panel_id]
         if before is not None and before != target:
-            self._take_away(panel_id, before)
+            self._remove_from(panel_id, before)
         self._area[panel_id] = self._last_area[panel_id] = target
         host = self._host_for(panel_id, target)
         host.add(spec)
@@ -149,60 +149,60 @@ class PanelLayout(QObject):
         self.changed.emit()
 
     def greet(self) -> None:
-        """Bring to the front what is to be seen first of a capture, unless a person took it away."""
+        """Raise the panels meant to be seen first in a capture, unless the user hid them."""
         for spec in self._specs.values():
             area = self._area[spec.id]
             if spec.greets and area is not None:
                 self._host_for(spec.id, area).raise_panel(spec.id)
 
     def show_events_of(self, target: RowTarget) -> None:
-        """List what a row of a panel stands for, in the panel that lists events."""
-        panel = self._raised(next((spec for spec in self._specs.values() if spec.lists_events), None))
+        """List the events of a row in the panel that lists events."""
+        panel = self._raise(next((spec for spec in self._specs.values() if spec.lists_events), None))
         if panel is not None:
             panel.show_events_of(target)
 
     def show_source(self, frame: StackFrame) -> None:
-        """Show a line of a file, in the panel that shows source."""
-        panel = self._raised(next((spec for spec in self._specs.values() if spec.shows_source), None))
+        """Show a line of a file in the panel that shows source."""
+        panel = self._raise(next((spec for spec in self._specs.values() if spec.shows_source), None))
         if panel is not None:
             panel.show_source(frame)
 
     def _show_findings(self) -> None:
-        """Bring what is seen first of a capture to the front, also where a person took it away."""
-        self._raised(next((spec for spec in self._specs.values() if spec.greets), None))
+        """Raise the panel meant to be seen first, even if the user hid it."""
+        self._raise(next((spec for spec in self._specs.values() if spec.greets), None))
 
-    def _raised(self, spec: PanelSpec | None) -> Panel | None:
-        """A panel, brought to the front."""
+    def _raise(self, spec: PanelSpec | None) -> Panel | None:
+        """Bring a panel to the front and return it."""
         if spec is None:
             return None
         self.show_panel(spec.id)
         return self.panel(spec.id)
 
     def hide_panel(self, panel_id: str) -> None:
-        """Take a panel away; `show_panel` brings it back to the same area."""
+        """Hide a panel; `show_panel` restores it in the same area."""
         area = self._area[panel_id]
         if area is None:
             return
         self._area[panel_id] = None
-        self._take_away(panel_id, area)
+        self._remove_from(panel_id, area)
         self._update_visibility()
         self.changed.emit()
 
     def _window_closed(self, panel_id: str) -> None:
-        # The main window closes its tool windows when it goes itself: that is no wish of a person.
+        # The main window closes its tool windows when it closes; the user did not hide them.
         if self.widget.isVisible():
             self.hide_panel(panel_id)
 
     def toggle_panel(self, panel_id: str) -> None:
-        """Bring a panel to the front; hide it when it is there already."""
+        """Bring a panel to the front, or hide it if it is already there."""
         if self.is_in_front(panel_id) and self._document is not None:
             self.hide_panel(panel_id)
         else:
             self.show_panel(panel_id)
 
     def set_document(self, document: Document | None) -> None:
-        """Show the panels of this document, those that must be made first with `fill`; without one none."""
-        self._let_go()
+        """Show the panels of a document; new ones appear with `fill`. None hides all."""
+        self._disconnect()
         self._document = document
         if document is not None:
             document.state.events_wanted.connect(self._list_events)
@@ -212,7 +212,7 @@ class PanelLayout(QObject):
         for host in self._hosts():
             host.set_document(document)
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         if self._document is not None:
             self._document.state.events_wanted.disconnect(self._list_events)
             self._document.state.source_wanted.disconnect(self.show_source)
@@ -221,27 +221,29 @@ class PanelLayout(QObject):
     def _list_events(self, kind: str, column: str, text: str) -> None:
         table = None if self._document is None else self._document.capture.kinds.get(kind)
         if table is not None:
-            from warpline_app.panels.frame.row_target import RowTarget  # the analysis, when it is wanted
+            from warpline_app.panels.frame.row_target import (
+                RowTarget,  # imports the analysis only when needed
+            )
 
             self.show_events_of(RowTarget(kind=table.code, columns=((column, text),)))
 
     def fill(self) -> None:
-        """Make the panels that are seen."""
+        """Create the visible panels."""
         for host in self._hosts():
             host.fill()
 
     def forget_document(self, document: Document) -> None:
-        """Let the panels of a document go before it is closed."""
+        """Delete the panels of a document before it is closed."""
         for host in self._hosts():
             host.forget_document(document)
         if self._document is document:
-            self._let_go()
+            self._disconnect()
             self._document = None
 
-    def set_wanted_height(self, wanted_px: int) -> None:
-        """The timeline in front needs so much for all its rows: panels get what it leaves of a large window."""
-        if wanted_px != self._wanted_px:
-            self._wanted_px = wanted_px
+    def set_timeline_height(self, needed_px: int) -> None:
+        """Set the height the timeline needs for all its rows; panels get the rest of a large window."""
+        if needed_px != self._needed_px:
+            self._needed_px = needed_px
             self._inner.share()
 
     def _update_visibility(self) -> None:
@@ -251,10 +253,8 @@ class PanelLayout(QObject):
         for window in self._floating.values():
             window.setVisible(has_document and self.widget.isVisible())
 
-    # -- moving
-
     def _dropped(self, panel_id: str, point: QPoint) -> None:
-        """A tab was let go: at an edge of the window it is docked there, elsewhere it floats."""
+        """Dock a dropped tab at the window's edge, or let it float."""
         if panel_id not in self._specs:
             return
         zone = self._zone(point)
@@ -269,10 +269,10 @@ class PanelLayout(QObject):
         return zone_of(QRect(self.widget.mapToGlobal(QPoint(0, 0)), self.widget.size()), point)
 
     def _show_hint(self, point: QPoint) -> None:
-        """Shade what a tab would take if it were let go now."""
+        """Shade the area a tab would take if dropped now."""
         window = self.widget.window()
         if self._hint is None:
-            # A child of the window: a splitter would take it for one more part of it.
+            # A child of the window, because a splitter would adopt it.
             self._hint = QRubberBand(QRubberBand.Shape.Rectangle, window)
         place, zone = QRect(self.widget.mapTo(window, QPoint(0, 0)), self.widget.size()), self._zone(point)
         if zone == "right":
@@ -292,13 +292,13 @@ class PanelLayout(QObject):
         menu = QMenu(self.widget)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         moves: tuple[tuple[Area, str], ...] = (
-            ("bottom", tr("Move to the bottom")),
-            ("right", tr("Move to the right")),
-            ("float", tr("Move to a window of its own")),
+            ("bottom", tr("Move to bottom")),
+            ("right", tr("Move to right")),
+            ("float", tr("Move to a separate window")),
         )
         for area, text in moves:
             if area != self._area[panel_id]:
-                # Later: the menu belongs to tabs that go away with the panel.
+                # Deferred: the menu's tab is deleted with the panel.
                 menu.addAction(
                     text, partial(QTimer.singleShot, 0, self, partial(self.show_panel, panel_id, area))
                 )
@@ -314,7 +314,7 @@ class PanelLayout(QObject):
         menu.popup(position)
 
     def save(self) -> dict[str, Any]:
-        """Who is where, as a JSON-able object for the settings."""
+        """The layout as a JSON-able object for the settings."""
         return {
             "bottom": [spec.id for spec in self.bottom.specs],
             "right": [spec.id for spec in self.right.specs],
@@ -327,23 +327,23 @@ class PanelLayout(QObject):
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Arrange as `save` told; what it does not know or the version no longer has is left out."""
+        """Restore what `save` returned; unknown entries are ignored."""
         if not (isinstance(saved.get("bottom"), list) and isinstance(saved.get("right"), list)):
             return
         known = saved.get("known")
         known_ids = set(names(known)) if isinstance(known, list) else set(self._specs)
         for panel_id, before in self._area.items():
             if before is not None:
-                self._take_away(panel_id, before)
+                self._remove_from(panel_id, before)
         for panel_id, spec in self._specs.items():
-            # A panel that came with a later version appears where its authors put it.
+            # A panel added in a later version gets its default place.
             is_new = panel_id not in known_ids
             self._area[panel_id] = spec.area if is_new and spec.shown else None
         areas: tuple[Area, Area] = ("bottom", "right")
         for area in areas:
             new = [name for name, where in self._area.items() if where == area]
             for panel_id in dict.fromkeys([*names(saved[area]), *new]):
-                # A name that is there twice stays where it was first.
+                # A duplicate name keeps its first place.
                 if panel_id in self._specs and self._area[panel_id] in (None, area):
                     self._area[panel_id] = self._last_area[panel_id] = area
                     self._host_for(panel_id, area).add(self._specs[panel_id])

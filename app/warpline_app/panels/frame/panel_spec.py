@@ -1,4 +1,4 @@
-"""What is known of a panel before it is loaded."""
+"""Describes a panel before it is loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warpline_app.panels.frame.base import Panel
 
 Area = Literal["bottom", "right", "float"]
 LAST = 1000
-"""Position of panels that do not ask for one."""
+"""Default position."""
 
 
 def _always(_document: Document) -> bool:
@@ -23,15 +23,16 @@ def _always(_document: Document) -> bool:
 
 @frozen
 class PanelSpec:
-    """A panel in the registry: light, so that a window that shows ten tabs loads the one panel that is seen.
+    """A panel's registration: light, so that a window with ten tabs loads only the visible panel.
 
-    ``load`` imports the panel's module and gives its class, which takes the document and a parent widget. Classes of Qt
-    are made on the window's thread; what it needs beside them, named as modules ``ahead``, a thread imports before.
-    ``title`` is English. Panels stand in the order of ``position``. ``keys`` show the panel.
-    ``shown`` tells whether a new user sees it. A panel that ``lists_events`` is where rows of other panels are listed
-    event by event: its `Panel.show_events_of` is called. One that ``greets`` is in front when a capture was opened. One
-    that ``shows_source`` is where lines of stacks are read: its `Panel.show_source` is called. ``has_data`` tells at a
-    glance, without work, whether a capture can have anything for it: where it cannot, the tab stands back.
+    ``load`` imports the panel's module on the window's thread and returns its class, which takes a document and a
+    parent. A thread imports the modules named in ``ahead`` before. ``title`` is English, ``position`` orders the
+    tabs, ``keys`` are shortcuts.
+
+    ``shown``: visible to new users. ``lists_events``: lists other panels' rows event by event
+    (`Panel.show_events_of`). ``greets``: in front when a capture opens. ``shows_source``: shows lines of stacks
+    (`Panel.show_source`). ``has_data``: a quick check whether a capture can have data for it; if not, its tab moves
+    to the menu.
     """
 
     id: str
@@ -53,5 +54,5 @@ class PanelSpec:
         return tr(self.title, "panel")
 
     def make(self, document: Document, parent: QWidget | None = None) -> Panel:
-        """A panel for a capture."""
+        """Create the panel for a capture."""
         return self.load()(document, parent)

@@ -1,4 +1,4 @@
-"""Which panels there are: the folders beside this one, and those that other distributions register."""
+"""The registry of panels: the folders beside this one and those of other distributions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ENTRY_POINT_GROUP = "warpline.panels"
 
 @lru_cache(maxsize=1)
 def all_panels() -> tuple[PanelSpec, ...]:
-    """Every panel, in the order of its tabs. Those of other distributions take no id and no key of ours."""
+    """All panels in tab order. Panels of other distributions cannot take ids or keys already in use."""
     found = {spec.id: spec for spec in _own()}
-    taken = {key for spec in found.values() for key in spec.keys}
+    used_keys = {key for spec in found.values() for key in spec.keys}
     for spec in _installed():
         if spec.id not in found:
-            found[spec.id] = replace(spec, keys=tuple(key for key in spec.keys if key not in taken))
+            found[spec.id] = replace(spec, keys=tuple(key for key in spec.keys if key not in used_keys))
     return tuple(sorted(found.values(), key=lambda spec: (spec.position, spec.id)))
 
 
@@ -37,7 +37,7 @@ def _own() -> Iterator[PanelSpec]:
         except ModuleNotFoundError as error:
             if error.name != name:
                 raise
-        else:  # a folder without that module is a room that panels share
+        else:  # folders without a spec are shared by panels
             yield _checked(found.spec)
 
 
@@ -45,18 +45,18 @@ def _installed() -> Iterator[PanelSpec]:
     for point in plugins.entry_points(ENTRY_POINT_GROUP):
         try:
             yield _checked(point.load())
-        except Exception as error:  # whatever another distribution's code may do when it is imported
+        except Exception as error:  # importing another distribution's code may raise anything
             yield _broken(point, error)
 
 
 def _checked(found: object) -> PanelSpec:
     if not isinstance(found, PanelSpec):
-        raise WarplineError(tr("{found!r} is registered as a panel and is not one", found=found))
+        raise WarplineError(tr("{found!r} is registered as a panel but is not a PanelSpec", found=found))
     return found
 
 
 def _broken(point: plugins.EntryPoint, error: Exception) -> PanelSpec:
-    """Listed all the same, so that it is not missed in silence; it says why when it is shown."""
+    """A placeholder that shows the import error, so that the panel is not silently missing."""
 
     def load() -> type[Panel]:
         raise WarplineError(

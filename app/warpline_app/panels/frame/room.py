@@ -1,4 +1,4 @@
-"""How the timeline and the areas of panels share a window, until a person moves the border between them."""
+"""Divides a window between timeline and panels until the user moves the border."""
 
 from __future__ import annotations
 
@@ -13,27 +13,25 @@ MOST_BOTTOM = 0.55
 LEAST_RIGHT_PX, MOST_RIGHT_PX, RIGHT = 300, 360, 0.2
 
 
-def bottom_height(whole_px: int, wanted_px: int) -> int:
-    """How high the panels below a timeline are that needs ``wanted_px`` for all its rows: what it leaves, but no less
-    than they need and no more than a good half.
-    """
-    return max(min(whole_px - wanted_px, round(whole_px * MOST_BOTTOM)), LEAST_BOTTOM_PX)
+def bottom_height(whole_px: int, needed_px: int) -> int:
+    """Height of the panels below a timeline that needs ``wanted_px``: the rest, between a minimum and about half."""
+    return max(min(whole_px - needed_px, round(whole_px * MOST_BOTTOM)), LEAST_BOTTOM_PX)
 
 
 def right_width(whole_px: int) -> int:
-    """How wide the panels beside the timeline are."""
+    """Width of the panels right of the timeline."""
     return min(max(round(whole_px * RIGHT), LEAST_RIGHT_PX), MOST_RIGHT_PX)
 
 
 class SharedRoom(QSplitter):
-    """Two widgets side by side, of which the second is as large as a rule says."""
+    """Two widgets side by side; a function gives the size of the second."""
 
     def __init__(
         self, way: Qt.Orientation, first: QWidget, second: QWidget, second_px: Callable[[int], int]
     ) -> None:
         super().__init__(way)
         self.is_by_hand = False
-        """Whether a person has moved the border: it stays there then."""
+        """Whether the user moved the border, which then stays."""
         self._second_px = second_px
         self.setChildrenCollapsible(False)
         self.setHandleWidth(3)
@@ -46,12 +44,12 @@ class SharedRoom(QSplitter):
         self.is_by_hand = True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A window of another size is shared anew."""
+        """Divide the new size."""
         super().resizeEvent(event)
         self.share()
 
     def share(self) -> None:
-        """Give both what the rule says."""
+        """Apply the size function."""
         whole = (self.width() if self.orientation() == Qt.Orientation.Horizontal else self.height()) - 3
         if self.is_by_hand or whole <= 0:
             return

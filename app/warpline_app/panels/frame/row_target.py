@@ -1,4 +1,4 @@
-"""What a row of a table, a box of a graph or an event stands for on the timeline."""
+"""What a table row, a graph box or an event refers to on the timeline."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowTarget:
-    """Events of a name (string id) and of a kind (code, −1 for any), one event, a track, or a range of time.
+    """Events of a name (string id) and kind (code, −1 for any), one event, a track, or a time range.
 
-    ``columns`` are columns of the table of events (by identity) and what must stand in each.
+    ``columns`` are filters for the event table: column identity and required text.
     """
 
     name: int | None = None
@@ -27,23 +27,23 @@ class RowTarget:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether there is nothing to show: a total, say."""
+        """Whether it refers to nothing, such as a total."""
         return self == RowTarget(kind=self.kind) and self.kind < 0
 
     def name_in(self, capture: Capture) -> int | None:
-        """The string id of the name the row is about, None when it is about none."""
+        """String id of the row's name; None if it has none."""
         if self.name is not None:
             return self.name
         return None if self.event is None else int(capture.events.name[self.event])
 
     @staticmethod
     def of_event(row: int) -> RowTarget:
-        """One event."""
+        """A single event."""
         return RowTarget(event=row)
 
 
 def target_of(report: Table, item: int) -> RowTarget:
-    """What a row of a report stands for."""
+    """The target of a report's row."""
     targets = report.targets
 
     def value(values: Any, missing: int) -> int | None:

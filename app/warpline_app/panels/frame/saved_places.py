@@ -1,4 +1,4 @@
-"""What settings remember of the panels, as far as it can be what was saved: the file belongs to the user."""
+"""Reads saved panel layouts from the settings file, ignoring invalid values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FARTHEST_PX = 1 << 20
 
 
 def names(value: Any) -> list[str]:
-    """The texts of a list, each once."""
+    """The distinct texts of a list."""
     return (
         list(dict.fromkeys(name for name in value if isinstance(name, str)))
         if isinstance(value, list)
@@ -19,21 +19,21 @@ def names(value: Any) -> list[str]:
 
 
 def two_sizes(value: Any) -> list[int]:
-    """How a splitter divides its room; empty when that cannot be."""
+    """Sizes of a splitter; empty if invalid."""
     numbers = _pixels(value, 2)
     return numbers if numbers and min(numbers) > 0 else []
 
 
 def places(value: Any) -> dict[str, QRect]:
-    """Where windows stand, by name."""
+    """Window geometries by name."""
     found = value.items() if isinstance(value, dict) else ()
     return {name: QRect(*numbers) for name, place in found if (numbers := _pixels(place, 4))}
 
 
 def _pixels(value: Any, count: int) -> list[int]:
-    is_sound = (
+    is_valid = (
         isinstance(value, list)
         and len(value) == count
         and all(isinstance(number, int) and abs(number) <= _FARTHEST_PX for number in value)
     )
-    return value if is_sound else []
+    return value if is_valid else []

@@ -1,4 +1,4 @@
-"""What panels compute about: the selected range and the filter of a capture, as a selection of the analysis."""
+"""Translates the selected range and filter of a capture into a selection for the analysis."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from warpline_app.state.timeline_state import TimelineState
 
 _NAME_ROW = re.compile(r"#(\w+)=(\d+)$")
-"""The end of a row's key that singles out the events of a kind and a name (string id) on a track."""
+"""End of a row key for the events of one kind and name (string id) on a track."""
 
 
 def selection_of(capture: Capture, state: TimelineState) -> Selection:
-    """The selection that the state's range, selected row, name filter and *only these rows* stand for."""
+    """The selection given by the state's range, selected row, name filter and *only these rows*."""
     start, stop = state.range_selection or (None, None)
     return Selection(start, stop, tracks=selected_tracks(capture, state), names=_names(capture, state))
 
@@ -29,36 +29,36 @@ def _names(capture: Capture, state: TimelineState) -> frozenset[int] | None:
     try:
         names = passing_names(capture.strings, state.filter)
     except re.error:
-        # Still being typed: nothing matches.
+        # An incomplete expression matches nothing.
         return frozenset()
     passing = None if names is None else frozenset(names.tolist())
-    chosen = selected_name(capture, state)
-    if chosen is None:
+    name_id = selected_name(capture, state)
+    if name_id is None:
         return passing
-    return frozenset((chosen,)) if passing is None or chosen in passing else frozenset()
+    return frozenset((name_id,)) if passing is None or name_id in passing else frozenset()
 
 
 def selected_name(capture: Capture, state: TimelineState) -> int | None:
-    """String id of the name that the selected row is about (a stream has a row per kernel), None for other rows."""
+    """String id of the selected row's name (streams have a row per kernel); None for other rows."""
     part = _NAME_ROW.search(state.track_selection or "")
     return int(part[2]) if part is not None and part[1] in capture.kinds else None
 
 
 def selected_tracks(capture: Capture, state: TimelineState) -> frozenset[int] | None:
-    """Indices of the tracks that the selected row or *only these rows* name; None for all."""
+    """Indices of the tracks of the selected row or *only these rows*; None for all."""
     keys = (state.track_selection,) if state.track_selection is not None else state.filter.only
     if not keys:
         return None
-    # Of a key that singles out a part of a track (stream#kernel=12), the name is `selected_name`.
+    # The part after # singles out a name; see `selected_name`.
     uris = {key.partition("#")[0] for key in keys}
     found = frozenset(track.index for track in capture.tracks if track.uri in uris)
-    # A row without a track of its own (all cores, say) stands for what is below its name.
+    # A row without a track (such as all cores) stands for the tracks below it.
     below = tuple(f"{uri}/" for uri in uris)
     return found or frozenset(t.index for t in capture.tracks if t.uri.startswith(below)) or None
 
 
 def scope_suffix(capture: Capture, state: TimelineState) -> str:
-    """What the end of a panel's scope says of the selected row; empty without one."""
+    """The selected row as the end of a panel's scope; empty without one."""
     key = state.track_selection
     if key is None:
         return ""
@@ -70,7 +70,7 @@ def scope_suffix(capture: Capture, state: TimelineState) -> str:
 
 
 def track_title(capture: Capture, index: int) -> str:
-    """The title of a track with that of the one above it."""
+    """A track's title after its parent's."""
     track = capture.tracks[index]
     above = translated(capture.tracks[track.parent].title) if track.parent >= 0 else ""
     title = translated(track.title)
@@ -78,6 +78,6 @@ def track_title(capture: Capture, index: int) -> str:
 
 
 def not_recorded_text(missing: NotRecorded) -> str:
-    """Why a panel is empty and what to record, as sentences."""
+    """Sentences that say why a panel is empty and what to record."""
     parts = [translated(text) for text in (missing.reason, missing.remedy) if text]
     return " ".join(text[:1].upper() + text[1:] + ("." if text[-1].isascii() else "。") for text in parts)

@@ -1,4 +1,4 @@
-"""How the durations of one name are spread, with the selected event marked."""
+"""The distribution of durations of one name, with the selected event marked."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ BINS = 80
 
 @dataclass(frozen=True)
 class HistogramRequest:
-    """Durations of one name in a range, on some tracks and what is below them (None: on all); ``is_log`` spaces the
-    bins by ratio.
-    """
+    """Durations of one name in a range, on some tracks and those below (None: all); ``is_log`` spaces bins by ratio."""
 
     name: int
     range_ns: tuple[int, int] | None
@@ -47,9 +45,7 @@ class HistogramRequest:
 
 @dataclass(frozen=True)
 class Spread:
-    """A histogram: ``edges`` float64 ns (one more than ``counts``), and what a person wants to know of the
-    durations.
-    """
+    """A histogram and its statistics: ``edges`` float64 ns, one more than ``counts``."""
 
     edges: npt.NDArray[np.float64]
     counts: Int64Array
@@ -64,7 +60,7 @@ class Spread:
 
 
 def is_wide(low: int, high: int) -> bool:
-    """Whether durations differ so much that bins of equal ratio tell more than bins of equal width."""
+    """Whether durations differ so much that logarithmic bins are more useful."""
     return high > 4 * max(low, 1)
 
 
@@ -125,7 +121,7 @@ class HistogramPanel(ComputedPanel):
         return None
 
     def request(self) -> HistogramRequest:
-        """The name and the range; −1 when nothing is chosen."""
+        """The name and the range; −1 if nothing is selected."""
         name = self._name()
         return HistogramRequest(
             -1 if name is None else name,
@@ -135,7 +131,7 @@ class HistogramPanel(ComputedPanel):
         )
 
     def compute(self, request: HistogramRequest, is_cancelled: IsCancelled) -> Spread:
-        """The histogram."""
+        """Compute the histogram."""
         capture = self.document.capture
         if request.name < 0:
             empty = np.empty(0, np.int64)
@@ -143,12 +139,14 @@ class HistogramPanel(ComputedPanel):
         rows, starts = instances(capture, frozenset((request.name,)))
         durations = capture.events.duration[rows].astype(np.int64)
         if request.range_ns is not None:
-            keep = (starts < request.range_ns[1]) & (starts + np.maximum(durations, 1) > request.range_ns[0])
-            rows, durations = rows[keep], durations[keep]
+            is_inside = (starts < request.range_ns[1]) & (
+                starts + np.maximum(durations, 1) > request.range_ns[0]
+            )
+            rows, durations = rows[is_inside], durations[is_inside]
         if request.tracks is not None:
             view = View(capture, Selection(tracks=request.tracks))
-            keep = np.isin(view.track_of(rows), list(view.tracks))
-            rows, durations = rows[keep], durations[keep]
+            is_inside = np.isin(view.track_of(rows), list(view.tracks))
+            rows, durations = rows[is_inside], durations[is_inside]
         is_log = request.is_log and len(durations) > 0 and is_wide(int(durations.min()), int(durations.max()))
         return spread_of(rows, durations, is_log)
 
@@ -164,7 +162,7 @@ class HistogramPanel(ComputedPanel):
         for widget in (self.title, self.facts, self.log):
             widget.setVisible(request.name >= 0)
         if request.name < 0:
-            self.say_missing(tr("Choose an event, or a row of a table: its name's durations are shown here."))
+            self.say_missing(tr("Select an event or a table row to see the durations of its name."))
             return
         self.show_content()
         name = self.document.capture.strings[request.name]
@@ -175,7 +173,7 @@ class HistogramPanel(ComputedPanel):
         events = tr_n("{count:,} event", "{count:,} events", result.count)
         self.set_scope(f"{events} {where}" + scope_suffix(self.document.capture, self.state))
         if not result.count:
-            where = tr("none on this row") if request.tracks is not None else tr("none in this range")
+            where = tr("none on this track") if request.tracks is not None else tr("none in this range")
             self.facts.setText(where)
             return
         self.facts.setText(
@@ -209,7 +207,7 @@ class HistogramPanel(ComputedPanel):
         self._mark_selection(request)
 
     def _kind(self) -> str:
-        """The kind of the events shown, empty without any."""
+        """Kind of the events shown; empty if there are none."""
         capture = self.document.capture
         if self.spread is None or not len(self.spread.rows):
             return ""
@@ -230,21 +228,20 @@ class HistogramPanel(ComputedPanel):
         self.chart.marker(place, self.theme.hex("selection"), format_duration(duration, 3))
 
     def _selection_changed(self, *_values: object) -> None:
-        # The bars may stay while the mark moves: draw them again from what is known.
+        # If only the marker moves, redraw from the current result.
         if self._shown is not None and self.request() == self._shown and self.spread is not None:
             self.show_result(self._shown, self.spread)
         else:
             self.mark_stale()
 
     def _bar_clicked(self, x: float, _y: float) -> None:
-        """Select the event of the clicked bar whose duration is nearest to the click."""
+        """Select the event whose duration is closest to the click."""
         if self.spread is None or not self.spread.count:
             return
-        wanted = 10**x if self.spread.is_log else x
-        nearest = int(np.argmin(np.abs(self.spread.durations - wanted)))
+        duration = 10**x if self.spread.is_log else x
+        nearest = int(np.argmin(np.abs(self.spread.durations - duration)))
         self.state.reveal(int(self.spread.rows[nearest]))
 
     def apply_theme(self, theme: Theme) -> None:
-        """Colours are part of the bars."""
         self.chart.set_theme(theme)
         self.forget()

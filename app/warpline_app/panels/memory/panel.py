@@ -1,4 +1,4 @@
-"""Memory over time per device, its peak, and which events took and released how much."""
+"""Memory over time per device, its peak, and which events allocated and released how much."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MemoryCurve:
-    """A total after each event: ``times`` in ns since the capture began, ``values`` in bytes; thinned."""
+    """A total after each event: ``times`` in ns since the capture's start, ``values`` in bytes; thinned."""
 
     times: FloatArray
     values: FloatArray
@@ -48,9 +48,9 @@ class MemoryCurve:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """One device in the selected range: totals that were recorded, and who took and released memory.
+    """One device in the selected range: recorded totals, and allocations by name.
 
-    ``net`` is what was taken less what was released since the range began, where no totals were recorded.
+    Without recorded totals, ``net`` is bytes allocated minus released since the range's start.
     """
 
     title: str
@@ -62,7 +62,7 @@ class DeviceMemory:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is shown of a selection; ``devices`` by string id, the busiest first, None where nothing was recorded."""
+    """Memory of a selection; ``devices`` by string id, the busiest first; None if nothing was recorded."""
 
     events: MemoryEvents | None
     devices: Mapping[int, DeviceMemory]
@@ -70,7 +70,7 @@ class Answer:
 
 
 class MemoryPanel(ComputedPanel):
-    """A curve of what is allocated and reserved beside a table of who allocates."""
+    """A curve of allocated and reserved memory beside a table of allocations."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -102,7 +102,7 @@ class MemoryPanel(ComputedPanel):
         return selection_of(self.document.capture, self.state)
 
     def compute(self, request: Selection, is_cancelled: IsCancelled) -> Answer:
-        """Events, curves and tables."""
+        """Compute events, curves and tables."""
         capture = self.document.capture
         report = compute_report(capture, "memory", request, Options(), is_cancelled)
         if report.table is None:
@@ -143,16 +143,18 @@ class MemoryPanel(ComputedPanel):
         memory = answer.devices.get(self.device.currentData())
         if memory is None:
             self.chart.clear()
-            self.facts.setText(tr("nothing was allocated in this range"))
+            self.facts.setText(tr("no allocations in this range"))
             return
         self.table.show_report(memory.table, self.document.capture, self.theme)
         curves = [
             (tr("reserved"), memory.reserved, "neutral", False),
             (tr("allocated"), memory.allocated, "memory", True),
-            (tr("taken less released since the range began"), memory.net, "memory", True),
+            (tr("net allocation since the start of the range"), memory.net, "memory", True),
         ]
-        known = [(title, curve, color, filled) for title, curve, color, filled in curves if curve is not None]
-        peaks = [curve.peak for _, curve, _, _ in known]
+        recorded = [
+            (title, curve, color, filled) for title, curve, color, filled in curves if curve is not None
+        ]
+        peaks = [curve.peak for _, curve, _, _ in recorded]
         unit, scale = size_unit(max((value for _, value in peaks), default=0.0))
         self.chart.y_axis.text = lambda value: f"{value:g} {unit}"
         self.chart.begin()
@@ -160,7 +162,7 @@ class MemoryPanel(ComputedPanel):
         first, last = answer.report.range_ns
         fine = max((last - first) // 200, 1)
         since = self.state.origin_ns - self.document.capture.span[0]
-        for (title, curve, color, filled), (at, peak) in zip(known, peaks, strict=True):
+        for (title, curve, color, filled), (at, peak) in zip(recorded, peaks, strict=True):
             self.chart.line(curve.times, curve.values / scale, self.theme.family(color), filled=filled)
             when = format_time(round(at) - since, fine)
             parts.append(
@@ -171,21 +173,21 @@ class MemoryPanel(ComputedPanel):
                     time=when,
                 )
             )
-        if known:
+        if recorded:
             self.chart.marker(peaks[-1][0], self.theme.hex("muted"), tr("peak"), thin=True)
         self.chart.end()
         time_axis(self.chart, first, last, since)
         highest = max((value for _, value in peaks), default=0.0)
-        lowest = min((float(curve.values.min()) for _, curve, _, _ in known), default=0.0)
+        lowest = min((float(curve.values.min()) for _, curve, _, _ in recorded), default=0.0)
         self.chart.show_range(
             (first, max(last, first + 1)), (min(lowest, 0.0) / scale * 1.08, highest / scale * 1.08 or 1.0)
         )
         if memory.net is not None:
-            parts.append(tr("totals were not recorded"))
+            parts.append(tr("totals not recorded"))
         self.facts.setText(" · ".join(parts))
 
     def _clicked(self, x: float, _y: float) -> None:
-        """Go to the memory event nearest to the click."""
+        """Show the memory event closest to the click."""
         if self._answer is None or self._answer.events is None:
             return
         events = self._answer.events
@@ -196,7 +198,6 @@ class MemoryPanel(ComputedPanel):
             self.state.reveal(int(events.row[nearest]))
 
     def apply_theme(self, theme: Theme) -> None:
-        """Colours are part of the curves."""
         self.chart.set_theme(theme)
         self.forget()
 
@@ -223,28 +224,28 @@ def devices_of(capture: Capture, events: MemoryEvents, table: Table) -> dict[int
 
 
 def curve_of(times: FloatArray, totals: npt.NDArray[np.int64]) -> MemoryCurve | None:
-    """A total over time, None where it was not recorded."""
-    known = ~np.ma.getmaskarray(totals)
-    if not known.any():
+    """A total over time; None if not recorded."""
+    recorded = ~np.ma.getmaskarray(totals)
+    if not recorded.any():
         return None
-    return MemoryCurve(*thinned(times[known], np.ma.getdata(totals)[known].astype(np.float64)))
+    return MemoryCurve(*thinned(times[recorded], np.ma.getdata(totals)[recorded].astype(np.float64)))
 
 
 def net_curve(times: FloatArray, events: MemoryEvents, rows: npt.NDArray[np.int64]) -> MemoryCurve:
-    """Bytes taken less bytes released since the first of some events; ``times`` are theirs."""
+    """Bytes allocated minus released since the first of these events; ``times`` are theirs."""
     signed = np.where(events.is_release[rows], -events.bytes[rows], events.bytes[rows])
     return MemoryCurve(*thinned(times, np.cumsum(signed).astype(np.float64)))
 
 
 def _of_device(capture: Capture, table: Table) -> Table:
-    """The table of one device: without the device, the largest allocations first, rows linked with their names."""
-    kept = tuple(
+    """The table of one device, largest allocations first, without the device column; rows link to their names."""
+    columns = tuple(
         c for c in table.columns if c.name != "device" and (c.name != "type" or _varies(table, "type"))
     )
     names = [capture.strings.id(str(table.value(row, "name"))) for row in range(len(table))]
     ids = np.array([int(NO_NAME) if name is None else name for name in names], np.uint32)
     narrowed = replace(
-        table, columns=kept, data={c.name: table.data[c.name] for c in kept}, targets=Targets(names=ids)
+        table, columns=columns, data={c.name: table.data[c.name] for c in columns}, targets=Targets(names=ids)
     )
     return sort_table(narrowed, "allocation_bytes", True)
 
@@ -254,7 +255,7 @@ def _varies(table: Table, column: str) -> bool:
 
 
 def thinned(times: FloatArray, values: FloatArray, limit: int = MAX_POINTS) -> tuple[FloatArray, FloatArray]:
-    """At most about ``limit`` points that keep every part's lowest and highest value, in the order of time."""
+    """At most about ``limit`` points that keep the extremes of every part, in time order."""
     if len(times) <= limit:
         return times, values
     edges = np.linspace(0, len(times), limit // 2 + 1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The modules inside one module as a graph: in which order they are called, coloured by what they took."""
+"""A graph of the modules inside one module, in call order, coloured by a measure."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ _OWN_KEYS = (
 
 @dataclass(frozen=True)
 class Node:
-    """A module: its part of the whole, and whether there are modules in it."""
+    """A module: its share of the whole, and whether it contains modules."""
 
     part: Part
     has_more: bool
 
 
 class GraphView(DrawnChart):
-    """Draws nodes and arrows; the wheel zooms, dragging moves, a click chooses, a double click goes inside."""
+    """Draws nodes and arrows; the wheel zooms, dragging moves, a click selects, a double click opens."""
 
     node_clicked = Signal(int)
     node_opened = Signal(int)
     left = Signal()
-    """Somebody wants to see what the shown module is part of."""
+    """The user wants to see the enclosing module."""
 
     def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
         super().__init__(messages, parent)
@@ -75,21 +75,20 @@ class GraphView(DrawnChart):
         self._press: QPointF | None = None
 
     def sizeHint(self) -> QSize:
-        """Half of a panel."""
         return QSize(460, 240)
 
     @property
     def nodes(self) -> list[Node]:
-        """What is drawn."""
+        """The nodes drawn."""
         return self._nodes
 
     @property
     def edges(self) -> list[tuple[int, int, int]]:
-        """Places of nodes, and how often the second followed the first."""
+        """Pairs of nodes, and how often the second followed the first."""
         return self._edges
 
     def show_graph(self, nodes: Sequence[Node], edges: Sequence[tuple[int, int, int]], title: str) -> None:
-        """Draw other nodes; edges are (place, place, count)."""
+        """Draw other nodes; edges are (index, index, count)."""
         is_same = [node.part.item for node in nodes] == [node.part.item for node in self._nodes]
         self._nodes, self._edges, self._title = list(nodes), list(edges), title
         self._places = []
@@ -101,12 +100,12 @@ class GraphView(DrawnChart):
         self.update()
 
     def set_chosen(self, item: int | None) -> None:
-        """Ring the node of this row of the table."""
+        """Outline the node of this table row."""
         self._chosen = -1 if item is None else item
         self.update()
 
     def fit(self) -> None:
-        """Show all of it, as large as it is readable."""
+        """Show the whole graph as large as is readable."""
         self._is_own_view = False
         room = QRectF(self.rect()).adjusted(_MARGIN_PX, _TITLE_PX + 4, -_MARGIN_PX, -_MARGIN_PX)
         self._centres = self._arranged((room.width(), room.height()))
@@ -123,7 +122,7 @@ class GraphView(DrawnChart):
         self._offset = corner - bounds.topLeft() * self._scale
 
     def _arranged(self, room: tuple[float, float]) -> list[QPointF]:
-        """Centres of the nodes; what is too long for one row goes on below, as text does."""
+        """Centres of the nodes; long graphs wrap into several rows."""
         if not self._places:
             return []
         width = _NODE_PX[0] + _GAP_PX[0]
@@ -133,7 +132,7 @@ class GraphView(DrawnChart):
         return [QPointF(layer % per_row * width, layer // per_row * height + y) for layer, y in self._places]
 
     def place_of(self, item: int) -> QRectF:
-        """Where a node is drawn, empty when it is not."""
+        """Rectangle of a node; empty if it is not drawn."""
         for node, centre in zip(self._nodes, self._centres, strict=False):
             if node.part.item == item:
                 return QRectF(
@@ -145,11 +144,11 @@ class GraphView(DrawnChart):
     def _bounds(self) -> QRectF:
         bounds = QRectF()
         if not self._places:
-            return bounds  # nothing that lays a graph out is installed
+            return bounds  # no layout package is installed
         for centre in self._centres:
             bounds = bounds.united(self._box(centre))
         if any(self._places[second][0] <= self._places[first][0] for first, second, _count in self._edges):
-            bounds.adjust(0, -_ROW_GAP_PX, 0, 0)  # arrows that lead back run above
+            bounds.adjust(0, -_ROW_GAP_PX, 0, 0)  # backward arrows run above
         return bounds
 
     @staticmethod
@@ -164,15 +163,11 @@ class GraphView(DrawnChart):
                 return node
         return None
 
-    # -- painting
-
     def draw(self, painter: QPainter) -> None:
-        """Draw on anything."""
+        """Draw on any device."""
         title = self._title
         if not can_lay_out():
-            title = tr(
-                "The graph is laid out by the package grandalf, which is not installed: pip install grandalf"
-            )
+            title = tr("The graph needs the package grandalf: pip install grandalf")
         self.draw_title(painter, title, Qt.TextElideMode.ElideLeft)
         with saved(painter):
             painter.setClipRect(self.rect().adjusted(0, int(_TITLE_PX) - 2, 0, 0))
@@ -193,7 +188,7 @@ class GraphView(DrawnChart):
         pen = QPen(color, 1.0 + 1.2 * count / most)
         is_below = end.y() - start.y() > height and end.x() <= start.x()
         if self._places[second][0] <= self._places[first][0]:
-            # Over the boxes and down into the one that is called again.
+            # Over the boxes and down into the module called again.
             pen.setStyle(Qt.PenStyle.DashLine)
             start, end = start - QPointF(0, height / 2), end - QPointF(0, height / 2)
             top = min(start.y(), end.y()) - _ROW_GAP_PX
@@ -234,10 +229,8 @@ class GraphView(DrawnChart):
             text = metrics.elidedText(line, Qt.TextElideMode.ElideMiddle, int(box.width()) - 12)
             painter.drawText(QPointF(box.left() + 6, box.top() + 14 + 15 * number), text)
 
-    # -- events
-
     def event(self, event: QEvent) -> bool:
-        """Tooltips; keys of the graph go before the window's."""
+        """Show tooltips; the graph's keys take precedence over shortcuts."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
             if event.key() in _OWN_KEYS and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
                 event.accept()
@@ -245,7 +238,7 @@ class GraphView(DrawnChart):
         elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             node = self._node_at(QPointF(event.pos()))
             if node is not None:
-                hint = "\n" + tr("Double click: what is inside") if node.has_more else ""
+                hint = "\n" + tr("Double-click to show its modules") if node.has_more else ""
                 QToolTip.showText(
                     event.globalPos(), f"{node.part.full_name}\n{node.part.share:.2%}{hint}", self
                 )
@@ -255,7 +248,7 @@ class GraphView(DrawnChart):
         return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep all of it in view until somebody has moved it."""
+        """Keep the whole graph in view until the user moves it."""
         if not self._is_own_view:
             self.fit()
         super().resizeEvent(event)
@@ -270,13 +263,13 @@ class GraphView(DrawnChart):
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a node, begin to move, or open the menu."""
+        """Select a node, start moving, or open the menu."""
         node = self._node_at(event.position())
         if event.button() == Qt.MouseButton.RightButton:
             menu = QMenu(self)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.addAction(tr("Show what this is part of"), self.left.emit)
-            menu.addAction(tr("Show all of the graph"), self._fit_again)
+            menu.addAction(tr("Show enclosing module"), self.left.emit)
+            menu.addAction(tr("Show whole graph"), self._fit_again)
             menu.addAction(tr("Save chart…"), self.choose_export)
             menu.popup(event.globalPosition().toPoint())
         elif node is not None:
@@ -291,11 +284,10 @@ class GraphView(DrawnChart):
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """It stays where it is."""
         self._press = None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Go inside a node; beside all of them, out of the shown one."""
+        """Open a node, or on the background the enclosing module."""
         node = self._node_at(event.position())
         if node is None:
             self.left.emit()
@@ -303,7 +295,7 @@ class GraphView(DrawnChart):
             self.node_opened.emit(node.part.item)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows choose, Enter goes inside, Backspace out, F shows all."""
+        """Arrows select, Return opens, Backspace goes back, F shows everything."""
         items = [node.part.item for node in self._nodes]
         place = items.index(self._chosen) if self._chosen in items else -1
         key = event.key()
@@ -332,7 +324,7 @@ def _curve(start: QPointF, first: QPointF, second: QPointF, end: QPointF) -> QPa
 
 
 def _tip(at: QPointF, back: QPointF) -> QPainterPath:
-    """The tip of an arrow that comes from the side of ``back``."""
+    """An arrowhead pointing away from ``back``."""
     foot, side = at + back * _ARROW_PX * 1.6, QPointF(back.y(), back.x()) * _ARROW_PX
     path = QPainterPath(at)
     path.lineTo(foot + side)

@@ -1,4 +1,4 @@
-"""Places of the nodes of a graph, in layers from left to right (Sugiyama's method, by the package grandalf)."""
+"""Lays out a graph in layers from left to right (Sugiyama's method, using grandalf)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def can_lay_out() -> bool:
 
 
 class _Box:
-    """What grandalf asks of a node; it draws from top to bottom, so a height is what it calls a width."""
+    """A node as grandalf expects it; it draws top to bottom, so its widths are our heights."""
 
     def __init__(self, height: float) -> None:
         self.w = height
@@ -24,9 +24,9 @@ class _Box:
 
 
 def layered(count: int, edges: Sequence[tuple[int, int]], height: float, gap: float) -> list[Place]:
-    """Layer (0, 1 …) and vertical centre of ``count`` nodes of one ``height``; ``gap`` lies between nodes of a layer.
+    """Layer (0, 1 …) and vertical centre of ``count`` nodes of one ``height``, with ``gap`` between nodes of a layer.
 
-    Parts that no edge joins stand below each other. What leads back to an earlier node counts for no layer. Raises
+    Unconnected parts are placed below each other. Edges back to an earlier node do not affect layers. Raises
     ImportError without grandalf.
     """
     from grandalf.graphs import Edge, Graph, Vertex
@@ -52,7 +52,7 @@ def _places_of(part: Any, layout_class: Any, gap: float) -> dict[int, Place]:
         return {next(iter(part.sV)).data: (0, 0.0)}
     layout = layout_class(part)
     layout.xspace = gap
-    # The first to be called leads: what returns to it is drawn backwards.
+    # The first called node is the root, so edges back to it are drawn backwards.
     layout.init_all(roots=[min(part.sV, key=lambda node: node.data)])
     layout.draw()
     layer_of = {id(node): number for number, layer in enumerate(layout.layers) for node in layer}
@@ -60,9 +60,9 @@ def _places_of(part: Any, layout_class: Any, gap: float) -> dict[int, Place]:
 
 
 def layers_in_a_row(layers: int, step: tuple[float, float], room: tuple[float, float]) -> int:
-    """After how many layers a graph goes on in a further row, so that it is drawn as large as the room allows.
+    """Layers per row at which a wrapped graph is drawn largest.
 
-    ``step`` is the width of a layer and the height of a row, with what lies between.
+    ``step`` is the width of a layer and the height of a row, including gaps.
     """
     width, height = max(room[0], 1.0), max(room[1], 1.0)
 

@@ -1,4 +1,4 @@
-"""The modules of the network as a tree with the time of each, and as areas or a graph coloured by what they took."""
+"""The network's modules as a tree with times, and as areas or a graph coloured by a measure."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _MEASURES = {
     "self_ns": english("Own time"),
     "gpu_self_ns": english("Own GPU time"),
     "backward_self_ns": english("Own backward"),
-    "gpu_self_kept_bytes": english("Own GPU memory a call"),
-    "host_self_kept_bytes": english("Own host memory a call"),
+    "gpu_self_kept_bytes": english("Own GPU memory per call"),
+    "host_self_kept_bytes": english("Own host memory per call"),
     "count": english("Calls"),
 }
-"""What areas stand for, by the column of the report."""
+"""Measures for the areas, by column of the report."""
 _COLDEST = 0.35
 _OPEN_LEVELS = 3
 
@@ -58,14 +58,14 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """The report of modules, and in which order they call each other."""
+    """The report of modules, and the order of their calls."""
 
     report: Report
     flow: ModuleFlow
 
 
 class ModelPanel(ComputedPanel):
-    """Follows range selection, filter and highlight; a chosen module lights up its calls, a chosen call its module."""
+    """Follows range, filter and highlight; selecting a module highlights its calls, and vice versa."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -76,8 +76,8 @@ class ModelPanel(ComputedPanel):
         self.search.setMinimumWidth(170)
         self.search.setMaximumWidth(240)
         self.measure = QComboBox()
-        self.measure.setAccessibleName(tr("What areas stand for"))
-        self.measure.setToolTip(tr("What areas stand for"))
+        self.measure.setAccessibleName(tr("Measure of the areas"))
+        self.measure.setToolTip(tr("Measure of the areas"))
         self.measure.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.measure.currentIndexChanged.connect(self._draw_areas)
         self.pages = QStackedWidget()
@@ -128,17 +128,17 @@ class ModelPanel(ComputedPanel):
         return ModelRequest(selection_of(self.document.capture, self.state))
 
     def compute(self, request: ModelRequest, is_cancelled: IsCancelled) -> ModelResult:
-        """The report of modules, whose names go on where those of the rows above them end, and their order."""
+        """Compute the report, with names relative to the parent row, and the call order."""
         report = compute_report(self.document.capture, "modules", request.selection, cancelled=is_cancelled)
         table = report.table
         if table is None:
             return ModelResult(report, ModuleFlow(*[np.empty(0, np.int64)] * 4))
-        named = replace(table, data={**table.data, "name": relative_names(table)})
+        renamed = replace(table, data={**table.data, "name": relative_names(table)})
         flow = module_flow(View(self.document.capture, request.selection, cancelled=is_cancelled))
-        return ModelResult(replace(report, result=named), flow)
+        return ModelResult(replace(report, result=renamed), flow)
 
     def show_result(self, _request: ModelRequest, result: ModelResult) -> None:
-        """Fill tree, areas and graph, or say what to record."""
+        """Fill tree, areas and graph, or show what to record."""
         report, self._flow = result.report, result.flow
         table = report.table
         if table is None:
@@ -163,21 +163,21 @@ class ModelPanel(ComputedPanel):
         self._show_chosen()
 
     def _offer_measures(self, table: Table) -> None:
-        wanted = [name for name in _MEASURES if name in table.data]
-        if [self.measure.itemData(place) for place in range(self.measure.count())] == wanted:
+        available = [name for name in _MEASURES if name in table.data]
+        if [self.measure.itemData(place) for place in range(self.measure.count())] == available:
             return
         self.measure.blockSignals(True)
         self.measure.clear()
-        for name in wanted:
+        for name in available:
             self.measure.addItem(translated(_MEASURES[name]), name)
         self.measure.blockSignals(False)
 
     def _draw_areas(self, *_values: object) -> None:
-        """Each module an area, in the order and the rows of the tree as it is sorted."""
+        """Draw an area for each module in the tree's order."""
         table, measure = self.table.report, self.measure.currentData()
         if table is None or measure is None or measure not in table.data:
             return
-        # A call may give back more memory than it takes.
+        # A call may release more memory than it allocates.
         values = np.maximum(np.asarray(table.data[measure]).astype(np.float64), 0.0)
         self.areas.show_parts(
             self._parts(values / max(float(values.sum()), 1.0)), translated(_MEASURES[measure])
@@ -200,7 +200,7 @@ class ModelPanel(ComputedPanel):
         return parts
 
     def _draw_graph(self, table: Table, measure: str) -> None:
-        """The modules inside one, in the order of their calls."""
+        """Draw the modules inside the current one, in call order."""
         assert self._flow is not None
         rows, edges = graph_inside(table, self._flow, self._root)
         shares = shares_inside(table, self._root, rows, measure)
@@ -209,18 +209,18 @@ class ModelPanel(ComputedPanel):
         for row, share in zip(rows, shares, strict=True):
             part = Part(row, self.table.full_name(row), share, self._heat(share / highest), self._path(row))
             nodes.append(Node(part, bool(rows_inside(table, row))))
-        where = tr("the whole network")
+        where = tr("whole network")
         if self._root != TOP:
             where = self._path(self._root)
-        self.graph.show_graph(nodes, edges, tr("{module}, in the order of calls", module=where))
+        self.graph.show_graph(nodes, edges, tr("{module}, in call order", module=where))
         self.graph.set_chosen(self.table.current_item())
 
     def _path(self, row: int) -> str:
-        """The whole name of a row's module."""
+        """Full name of a row's module."""
         return self.document.capture.strings[int(self.table.target(row).name or 0)].removeprefix(IN_TRACES)
 
     def show_inside(self, row: int) -> None:
-        """The graph of what the module of a row calls (`TOP`: of what nobody calls)."""
+        """Show the graph inside a row's module; `TOP`: the modules without a caller."""
         self._root = row
         self._draw_areas()
 
@@ -230,7 +230,7 @@ class ModelPanel(ComputedPanel):
             self.show_inside(row_above(table, self._root))
 
     def _heat(self, share: float) -> str:
-        """The colour of operators, the stronger the more a module took."""
+        """The operator colour, stronger for larger shares."""
         strong, ground = to_rgb(self.theme.family("operator")), self.theme.rgb("panel")
         return f"#{mix(ground, strong, _COLDEST + (1 - _COLDEST) * share) & 0xFFFFFF:06x}"
 
@@ -242,7 +242,7 @@ class ModelPanel(ComputedPanel):
             self.table.item_selected.emit(item)
 
     def _show_chosen(self, *_values: object) -> None:
-        """The module whose call is selected or highlighted."""
+        """Select the module of the selected or highlighted call."""
         names = self.state.highlight
         if not names and self.state.selection is not None:
             names = frozenset((int(self.document.capture.events.name[self.state.selection]),))
@@ -255,19 +255,18 @@ class ModelPanel(ComputedPanel):
         self.graph.set_chosen(self.table.current_item())
 
     def apply_theme(self, theme: Theme) -> None:
-        """Areas have the colours of the theme."""
         self.forget()
 
 
 def relative_names(table: Table) -> list[str]:
-    """Names of modules without those of the modules that call them (``layer.0`` below ``bert.encoder``)."""
+    """Module names relative to the caller's (``layer.0`` below ``bert.encoder``)."""
     names = [str(name) for name in table.data["name"]]
     assert table.depth is not None
-    above: list[str] = []
+    ancestors: list[str] = []
     result = []
     for name, depth in zip(names, table.depth.tolist(), strict=True):
-        del above[depth:]
-        prefix = f"{above[-1]}." if above else ""
+        del ancestors[depth:]
+        prefix = f"{ancestors[-1]}." if ancestors else ""
         result.append(name.removeprefix(prefix) or name)
-        above.append(name)
+        ancestors.append(name)
     return result

@@ -1,4 +1,4 @@
-"""The source of what ran or waited: the file as it is on disk, with the time of each line beside it."""
+"""Source files with the time of each line."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from warpline_app.panels.source.view import CodeView, line_text
 
 FILES_SHOWN = 60
 _TOOLTIP = Qt.ItemDataRole.ToolTipRole
-_LINES_TOLD = 12
+_LINES_LISTED = 12
 
 
 @dataclass(frozen=True)
 class SourceRequest:
-    """Which file (empty: the one that costs most), about what."""
+    """Which file (empty: the costliest), over which selection."""
 
     file: str
     selection: Selection
     native: StackFrame | None = None
-    """The native function that was asked for, which has no line."""
+    """A requested native function, which has no source line."""
 
 
 @dataclass(frozen=True)
 class SourceAnswer:
-    """A file and what is known of it; ``file`` is empty where no stack names one."""
+    """A file and its line times; ``file`` is empty if no stack names one."""
 
     file: str
     text: SourceText | None
@@ -46,7 +46,7 @@ class SourceAnswer:
 
 
 class SourcePanel(ComputedPanel):
-    """Shows the line somebody clicked anywhere; the range selection tells whose time stands beside the lines."""
+    """Shows a clicked source line; the selected range limits the times beside the lines."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -55,7 +55,7 @@ class SourcePanel(ComputedPanel):
         self.files = QComboBox()
         self.files.setAccessibleName(tr("File"))
         self.files.setToolTip(
-            tr("Files of sampled and waiting stacks, the program's own and the costly ones first")
+            tr("Files in sampled and waiting stacks: the program's own and the costliest first")
         )
         self.files.setMinimumWidth(220)
         self.files.activated.connect(self._file_chosen)
@@ -83,7 +83,7 @@ class SourcePanel(ComputedPanel):
         return button
 
     def show_source(self, frame: StackFrame) -> None:
-        """Show a line."""
+        """Show a source line."""
         same = self.answer is not None and self.answer.file == frame.file
         self._frame = frame
         if same:
@@ -91,13 +91,13 @@ class SourcePanel(ComputedPanel):
         self.mark_stale()
 
     def request(self) -> SourceRequest:
-        """The file that was asked for, and whose time counts."""
+        """The requested file and selection."""
         chosen = selection_of(self.document.capture, self.state)
         native = self._frame if self._frame.is_native else None
         return SourceRequest(self._frame.file, replace(chosen, names=None), native)
 
     def compute(self, request: SourceRequest, is_cancelled: IsCancelled) -> SourceAnswer:
-        """Read the file and add up its lines."""
+        """Read the file and sum the time of its lines."""
         capture = self.document.capture
         view = View(capture, request.selection, is_cancelled)
         times = source_times(view, request.file)
@@ -108,7 +108,7 @@ class SourcePanel(ComputedPanel):
         return SourceAnswer(file, read_source(capture, file) if file else None, times)
 
     def show_result(self, request: SourceRequest, answer: SourceAnswer) -> None:
-        """Show the file, or say why there is none."""
+        """Show the file, or why there is none."""
         is_other = self.answer is None or self.answer.file != answer.file
         self.answer = answer
         self._fill_files(answer)
@@ -120,8 +120,8 @@ class SourcePanel(ComputedPanel):
         if answer.text is None:
             self.say_missing(
                 tr(
-                    "No line is known: click one in Details, in the flame graph or in a table of waits. Stacks come "
-                    "with --trace osrt,python, or with a framework's trace that was made with stacks."
+                    "No source line selected: click one in Details, in the flame graph or in a table of waits. Record "
+                    "stacks with --trace osrt,python, or import a framework's trace that contains them."
                 )
             )
             return
@@ -129,26 +129,26 @@ class SourcePanel(ComputedPanel):
             tr("in the whole capture") if request.selection.start_ns is None else tr("in the selected range")
         )
         if answer.text.lines is None:
-            self.say_missing("\n".join((answer.text.problem, "", *self._lines_told(answer.times))))
+            self.say_missing("\n".join((answer.text.problem, "", *self._costly_lines(answer.times))))
         else:
             self.show_content()
             self.code.show_text(answer.text.lines, answer.times.lines)
             if is_other:
-                self.code.go_to_line(self._line_wanted(answer))
+                self.code.go_to_line(self._first_line(answer))
         self.note.setText(answer.text.note)
         self.note.setToolTip(f"{answer.text.path}\n{answer.text.note}")
         self.note.setStyleSheet(f"color: {self.theme.warning};" if answer.text.is_doubtful else "")
         self.set_scope(f"{answer.text.path} · {where}{scope_suffix(self.document.capture, self.state)}")
 
-    def _line_wanted(self, answer: SourceAnswer) -> int:
+    def _first_line(self, answer: SourceAnswer) -> int:
         if self._frame.file == answer.file and self._frame.line:
             return self._frame.line
         return max(answer.times.lines.values(), key=_cost).line if answer.times.lines else 1
 
     @staticmethod
-    def _lines_told(times: SourceTimes) -> list[str]:
-        """What is known of the lines of a file that is not there."""
-        costly = sorted(times.lines.values(), key=_cost, reverse=True)[:_LINES_TOLD]
+    def _costly_lines(times: SourceTimes) -> list[str]:
+        """The costliest lines of a file that cannot be shown."""
+        costly = sorted(times.lines.values(), key=_cost, reverse=True)[:_LINES_LISTED]
         return [
             tr(
                 "line {line} in {function}: {costs}",
@@ -161,8 +161,8 @@ class SourcePanel(ComputedPanel):
 
     def _fill_files(self, answer: SourceAnswer) -> None:
         self.files.clear()
-        known = [found.file for found in answer.times.files[:FILES_SHOWN]]
-        for file in known if answer.file in known or not answer.file else [answer.file, *known]:
+        listed = [found.file for found in answer.times.files[:FILES_SHOWN]]
+        for file in listed if answer.file in listed or not answer.file else [answer.file, *listed]:
             self.files.addItem(file.replace("\\", "/").rpartition("/")[2], file)
             self.files.setItemData(self.files.count() - 1, file, _TOOLTIP)
         self.files.setCurrentIndex(self.files.findData(answer.file))
@@ -175,7 +175,7 @@ class SourcePanel(ComputedPanel):
         self.mark_stale()
 
     def step(self, direction: int) -> None:
-        """Go to the next (1) or previous (-1) line that cost something, round the ends."""
+        """Go to the next (1) or previous (-1) line with time, wrapping around."""
         lines = sorted(self.answer.times.lines) if self.answer is not None else []
         if lines:
             ahead = [line for line in lines[::direction] if (line - self.code.line) * direction > 0]
@@ -192,29 +192,28 @@ class SourcePanel(ComputedPanel):
             menu.addAction(tr("Copy path and line"), lambda: QGuiApplication.clipboard().setText(place))
             path = str(text.path)
             menu.addAction(
-                tr("Open with the desktop's editor"),
+                tr("Open in default editor"),
                 lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(path)),
             )
         return menu
 
     def apply_theme(self, theme: Theme) -> None:
-        """The gutter keeps colours."""
         self.code.set_theme(theme)
 
 
 def why_no_line(frame: StackFrame) -> str:
-    """What is known of a native function, and why its source cannot be shown."""
+    """Explains why a native function has no source to show."""
     if frame.module == "kernel":
         return tr(
-            "{function}: a function of the kernel, known by its symbol, which names no line of a source. The lines of "
-            "Python that led there are above it in the flame graph; choose their file here.",
+            "{function} is a kernel function. Only its symbol is known, not a source line. The calling Python lines "
+            "are above it in the flame graph; select their file here.",
             function=frame.function or frame.module,
         )
     if not frame.function:
-        return tr("{module}: this code is in no file, so there is nothing to show", module=frame.module)
+        return tr("{module}: this code does not come from a file", module=frame.module)
     return tr(
-        "{function}, a function of {module}: native functions are known by the symbols of their file, which name no "
-        "line of a source. The lines of Python that led there are above it in the flame graph; choose their file here.",
+        "{function} in {module} is a native function. Only its symbol is known, not a source line. The calling "
+        "Python lines are above it in the flame graph; select their file here.",
         function=frame.function,
         module=frame.module,
     )

@@ -1,4 +1,4 @@
-"""A source file as it is on disk, and what is known about whether it is the one that ran."""
+"""Reads source files from disk and judges whether they are the version that ran."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ MAX_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class SourceText:
-    """``lines`` of the file, None when there is none to show: then ``problem`` says why. ``note`` says what is known of
-    its age; ``is_doubtful`` whether it may not be what ran.
+    """A file's ``lines``; None if it cannot be shown, with the reason in ``problem``.
+
+    ``note`` describes the file's age, ``is_doubtful`` warns that it may differ from what ran.
     """
 
     path: Path
@@ -33,24 +34,24 @@ class SourceText:
 
 
 def read_source(capture: Capture, file: str) -> SourceText:
-    """The file that stacks of a capture call ``file``."""
+    """Read the file that a capture's stacks call ``file``."""
     path = Path(file)
     if file.startswith("<"):
         return SourceText(
             path,
             None,
-            problem=tr("{file}: this code came from no file, so there is nothing to show", file=file),
+            problem=tr("{file}: this code does not come from a file", file=file),
         )
     folder = capture.meta.get("working_directory")
     if not path.is_absolute() and not folder:
-        why = tr("{file}: this capture does not say in which folder the program ran", file=file)
+        why = tr("{file}: the capture does not record the program's working directory", file=file)
         return SourceText(path, None, problem=why)
     path = Path(str(folder or "")) / path
     try:
         status = path.stat()
         if status.st_size > MAX_BYTES:
-            return SourceText(path, None, problem=tr("{path} is too large to be a source file", path=path))
-        # Python counts lines by their ends alone; splitlines() would end one at a form feed, too.
+            return SourceText(path, None, problem=tr("{path} is too large for a source file", path=path))
+        # Python ends lines only at line breaks; splitlines() also splits at form feeds.
         text = _text(path).removesuffix("\n")
         lines = tuple(text.split("\n")) if text else ()
     except OSError as error:
@@ -61,7 +62,7 @@ def read_source(capture: Capture, file: str) -> SourceText:
 
 def _text(path: Path) -> str:
     try:
-        with tokenize.open(path) as file:  # as Python reads it: by its coding line
+        with tokenize.open(path) as file:  # like Python, honours the coding line
             return file.read()
     except (SyntaxError, UnicodeDecodeError):
         return path.read_text("utf-8", errors="replace")
@@ -72,28 +73,28 @@ def _missing(meta: Mapping[str, Any], path: Path, error: OSError) -> str:
     machine = _machine(meta)
     if machine and machine != _this_machine():
         return tr(
-            "{path}: {reason}. The program ran on {machine}; this is {here}. Put the file there to read it here.",
+            "{path}: {reason}. The program ran on {machine}; this is {here}. Copy the file to this path to see it.",
             path=path,
             reason=reason,
             machine=machine,
             here=_this_machine(),
         )
-    return tr("{path}: {reason}. Put the file back there to read it here.", path=path, reason=reason)
+    return tr("{path}: {reason}. Restore the file to see it.", path=path, reason=reason)
 
 
 def _age(capture: Capture, modified_ns: int) -> tuple[str, bool]:
-    """What the time of the file's last change says, and whether that is a reason to doubt the lines."""
+    """Describes the file's age, and whether its lines may differ."""
     begin = capture.meta.get("start_utc_ns")
     changed = _local(modified_ns)
     if not isinstance(begin, int):
-        return tr("changed {time}; this capture does not say when the program ran", time=changed), True
+        return tr("changed {time}; the capture does not record when the program ran", time=changed), True
     machine = _machine(capture.meta)
     if modified_ns > begin + capture.duration_ns:
-        return tr("changed since: {time}, after this recording; lines may have moved", time=changed), True
+        return tr("changed {time}, after this recording; lines may have moved", time=changed), True
     if modified_ns > begin:
-        return tr("changed while it was recorded: {time}; lines may have moved", time=changed), True
+        return tr("changed {time}, during this recording; lines may have moved", time=changed), True
     if machine and machine != _this_machine():
-        return tr("the program ran on {machine}: this file may be another one", machine=machine), True
+        return tr("the program ran on {machine}; this file may be different", machine=machine), True
     return tr("unchanged since the recording"), False
 
 

@@ -1,4 +1,4 @@
-"""The panel Source, before it is loaded."""
+"""Registers the panel Source."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from warpline_app.panels.frame.panel_spec import PanelSpec
 
 
 def load() -> type[Panel]:
-    """The panel's class."""
+    """Import the panel's class."""
     from warpline_app.panels.source.panel import SourcePanel
 
     return SourcePanel
 
 
 def has_data(document: Document) -> bool:
-    """Whether any event can have a stack."""
+    """Whether events can have stacks."""
     kinds = document.capture.kinds.values()
     return any(attribute.dtype == "stack" for table in kinds for attribute in table.spec.attributes)
 

@@ -1,4 +1,4 @@
-"""The text of a file with what each line cost beside it."""
+"""Shows a file with the cost of each line beside it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HEAD_PX = 20
 
 
 class Gutter(QWidget):
-    """Left of the text: waiting time, samples on a core, the number of the line."""
+    """Left of the text: waiting time, CPU samples, line number."""
 
     def __init__(self, view: CodeView) -> None:
         super().__init__(view)
@@ -38,16 +38,14 @@ class Gutter(QWidget):
         self.setAccessibleName(tr("Time of each line"))
 
     def sizeHint(self) -> QSize:
-        """As wide as its columns."""
         return QSize(self._view.gutter_width, 0)
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Everything beside the lines that are seen."""
         self._view.draw_gutter(painter, self.rect())
 
     def event(self, event: QEvent) -> bool:
-        """Tips tell a line's time in words."""
+        """Show a line's times as a tooltip."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             tip = self._view.tip_at(event.pos().y())
             QToolTip.showText(event.globalPos(), tip, self)
@@ -56,14 +54,14 @@ class Gutter(QWidget):
 
 
 class CodeView(QPlainTextEdit):
-    """Shows lines; nothing can be written."""
+    """A read-only view of lines."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
         self.times: Mapping[int, LineTime] = {}
         self.line = 0
-        """The line somebody came for, 0 for none."""
+        """The line to mark, 0 for none."""
         self._most = (1, 1)
         self.setReadOnly(True)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -77,14 +75,14 @@ class CodeView(QPlainTextEdit):
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Use other colours."""
         self.theme = theme
         self.setStyleSheet("QPlainTextEdit { border: none; border-radius: 0; padding: 0; }")
         self._mark_line()
         self.gutter.update()
 
     def show_text(self, lines: tuple[str, ...], times: Mapping[int, LineTime]) -> None:
-        """Show a file and what its lines cost."""
+        """Show a file and the cost of its lines."""
         text = "\n".join(lines)
         if text != self.toPlainText():
             self.setPlainText(text)
@@ -97,7 +95,7 @@ class CodeView(QPlainTextEdit):
         self.gutter.update()
 
     def go_to_line(self, line: int) -> None:
-        """Bring a line to the middle and mark it."""
+        """Centre a line and mark it."""
         self.line = line
         block = self.document().findBlockByNumber(line - 1)
         if block.isValid():
@@ -118,18 +116,16 @@ class CodeView(QPlainTextEdit):
             marks.append(mark)
         self.setExtraSelections(marks)
 
-    # -- beside the text
-
     @property
     def gutter_width(self) -> int:
-        """Room for two columns of figures and the numbers of lines."""
+        """Width of two columns of figures and the line numbers."""
         return 2 * _COLUMN_PX + self._number_width()
 
     def _number_width(self) -> int:
         return self.fontMetrics().horizontalAdvance("0" * max(3, len(str(self.blockCount())))) + 20
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The gutter is as high as the view."""
+        """Fit the gutter to the view."""
         super().resizeEvent(event)
         area = self.contentsRect()
         self.gutter.setGeometry(QRect(area.left(), area.top(), self.gutter_width, area.height()))
@@ -138,8 +134,8 @@ class CodeView(QPlainTextEdit):
         self.gutter.resize(self.gutter_width, self.gutter.height())
         self.gutter.update()
 
-    def lines_seen(self) -> list[tuple[int, int, int]]:
-        """(number, top px in the gutter, height px) of the lines that are seen."""
+    def visible_lines(self) -> list[tuple[int, int, int]]:
+        """(number, top px in the gutter, height px) of the visible lines."""
         block, found = self.firstVisibleBlock(), []
         offset = self.contentOffset()
         while block.isValid():
@@ -151,13 +147,13 @@ class CodeView(QPlainTextEdit):
         return found
 
     def draw_gutter(self, painter: QPainter, area: QRect) -> None:
-        """The figures beside the lines."""
+        """Draw the figures beside the lines."""
         theme = self.theme
         painter.fillRect(area, theme.color("header"))
         painter.setFont(ui_font(11))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         number_left = 2 * _COLUMN_PX
-        for number, top, height in self.lines_seen():
+        for number, top, height in self.visible_lines():
             time = self.times.get(number)
             if time is not None and time.waiting_ns:
                 color = _COLOR_OF.get(time.wait, "blocked")
@@ -195,19 +191,19 @@ class CodeView(QPlainTextEdit):
         painter.fillRect(QRect(area.left(), _HEAD_PX - 1, area.width(), 1), self.theme.color("hairline"))
 
     def tip_at(self, y: int) -> str:
-        """What a line cost, in words; empty for one that cost nothing."""
-        for number, top, height in self.lines_seen():
+        """The cost of a line in words; empty if none."""
+        for number, top, height in self.visible_lines():
             if top <= y < top + height:
                 return line_text(self.times.get(number))
         return ""
 
     def line_at(self, point: QPoint) -> int:
-        """The number of the line under a point of the text."""
+        """Number of the line at a point of the text."""
         return self.cursorForPosition(point).blockNumber() + 1
 
 
 def line_text(time: LineTime | None) -> str:
-    """``waited 538.9 ms in 59 waits, mostly lock · 45 samples on a core``, with all that the line calls."""
+    """``waited 538.9 ms in 59 waits, mostly lock · 45 samples on a core``, including calls."""
     if time is None:
         return ""
     parts = []

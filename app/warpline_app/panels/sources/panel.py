@@ -1,4 +1,4 @@
-"""What was recorded, what was not and why, and on what machine."""
+"""What was recorded, what was not and why, and on which machine."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ HOST_TITLES = {
     "name": english("Name"),
     "system": english("System"),
     "machine": english("Machine"),
-    "cpus": english("Cpus"),
-    "cpu_model": english("Cpu model"),
+    "cpus": english("CPUs"),
+    "cpu_model": english("CPU model"),
     "memory_bytes": english("Memory"),
     "processor": english("Processor"),
     "architecture": english("Architecture"),
     "cores": english("Cores"),
     "kernel": english("Kernel"),
     "driver": english("Driver"),
-    "cuda": english("Cuda"),
+    "cuda": english("CUDA"),
 }
-"""What recorders and importers tell of the machine."""
+"""Machine facts written by recorders and importers."""
 
 
 def _host_text(key: object, value: object) -> str:
@@ -46,7 +46,7 @@ def _host_text(key: object, value: object) -> str:
 
 
 def run_facts(capture: Capture) -> list[tuple[str, str]]:
-    """What was run, when, for how long and where, as far as the capture tells."""
+    """What was run, when, for how long and where, as far as recorded."""
     meta = capture.meta
     facts: list[tuple[str, str]] = []
     command = meta.get("command_line")
@@ -64,7 +64,7 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
             started = datetime.fromtimestamp(start_utc / 1e9, UTC).astimezone()
             facts.append((tr("Started"), started.strftime("%Y-%m-%d %H:%M:%S %Z")))
         except (OverflowError, ValueError, OSError):
-            pass  # a clock far off is no reason to show nothing of the rest
+            pass  # an invalid clock must not hide the other facts
     facts.append((tr("Length"), format_duration(capture.duration_ns)))
     if len(capture.pauses):
         paused = int((capture.pauses[:, 1] - capture.pauses[:, 0]).sum())
@@ -76,7 +76,7 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
         if clock.method
     ]
     if reason := alignment_reason(meta):
-        facts.append((tr("Clocks aligned so because"), reason))
+        facts.append((tr("Reason for clock alignment"), reason))
     facts += _imported(meta.get("imported_from"))
     host = meta.get("host")
     if isinstance(host, dict):
@@ -104,7 +104,7 @@ def _imported(value: Any) -> list[tuple[str, str]]:
 
 
 class SourcesPanel(Panel):
-    """Sources with their reasons and losses, what an importer skipped, warnings, the machine."""
+    """Sources with reasons and losses, skipped records, warnings, and the machine."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -130,7 +130,7 @@ class SourcesPanel(Panel):
         self.set_badge(str(missing) if missing else "")
 
     def refresh(self) -> None:
-        """A capture never changes: it is written down once."""
+        """Fill once: captures do not change."""
         if self._row:
             return
         capture = self.document.capture
@@ -153,7 +153,7 @@ class SourcesPanel(Panel):
             sign = "✓" if source.enabled and not source.lost else "!" if source.enabled else "–"
             self._line(sign, source_title(source.name), text, translated(source.remedy))
         if capture.skipped:
-            self._head(tr("Left out when importing"))
+            self._head(tr("Skipped during import"))
         for entry in capture.skipped:
             self._line("!", translated(entry.what), f"{entry.count:,} · {translated(entry.reason)}")
         warnings = (*capture.notices, *map(translated, capture.warnings))
@@ -161,7 +161,7 @@ class SourcesPanel(Panel):
             self._head(tr("Warnings"))
         for warning in warnings:
             self._line("!", "", warning)
-        self._head(tr("The run"))
+        self._head(tr("Run"))
         for title, value in run_facts(capture):
             self._line("", title, value)
         self._grid.setColumnStretch(2, 1)
@@ -200,7 +200,7 @@ class SourcesPanel(Panel):
         self._row += 1
 
     def apply_theme(self, theme: Theme) -> None:
-        """Signs differ by shape first, by colour second."""
+        """Signs differ by shape first, then by colour."""
         tokens = {"✓": "running", "!": "warning", "–": "muted"}
         for label, sign in self._signs:
             label.setStyleSheet(f"color: {theme.hex(tokens[sign])};")

@@ -1,4 +1,4 @@
-"""Steps side by side: what each spent its time on, how busy the GPU was, which fall out of line."""
+"""Steps side by side: where each spent its time, GPU utilization, outliers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PHASES = (
 
 
 _BAR = 0.78
-"""Width of a bar; steps are one apart."""
+"""Width of a bar; steps are 1 apart."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class StepsRequest:
 
 
 class StepsPanel(ComputedPanel):
-    """A stacked chart over a table; a click on a bar or a row selects the step's range."""
+    """A stacked chart beside a table; a click on a bar or a row selects the step's range."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
         self.stack = QComboBox()
-        self.stack.setAccessibleName(tr("What the bars show"))
+        self.stack.setAccessibleName(tr("Division of the bars"))
         self.stack.addItem(tr("By activity"), "activity")
         self.stack.addItem(tr("By phase"), "phase")
         self.stack.currentIndexChanged.connect(self._show_stack)
@@ -92,9 +92,9 @@ class StepsPanel(ComputedPanel):
         split.addWidget(self.table)
         split.setSizes([520, 480])
         self.arrange((self.stack, self.step, self.legend), split)
-        self._counted = ""
+        self._step_count = ""
         self._heights: tuple[list[tuple[str, str, np.ndarray]], np.ndarray] = ([], np.empty(0))
-        """the parts of the bars, and how high they are together"""
+        """the parts of the bars, and their total heights"""
         self._breakdown: Table | None = None
         self._marked = np.empty(0, np.int64)
         self._steps: Table | None = None
@@ -103,12 +103,12 @@ class StepsPanel(ComputedPanel):
         self.state.track_selection_changed.connect(self.mark_stale)
 
     def request(self) -> StepsRequest:
-        """All steps of the tracks that pass: a selected range marks steps instead of leaving others out."""
+        """All steps on the filtered tracks; a selected range marks steps instead of excluding others."""
         chosen = selection_of(self.document.capture, self.state)
         return StepsRequest(Selection(tracks=chosen.tracks), self.step.text().strip() or None)
 
     def compute(self, request: StepsRequest, is_cancelled: IsCancelled) -> tuple[Report, Report]:
-        """The steps and where their time went."""
+        """Compute the steps and their breakdown."""
         capture, options = self.document.capture, Options(step=request.step)
         steps = compute_report(capture, "steps", request.selection, options, is_cancelled)
         return steps, compute_report(capture, "step_breakdown", request.selection, options, is_cancelled)
@@ -116,19 +116,19 @@ class StepsPanel(ComputedPanel):
     def show_result(self, request: StepsRequest, answer: tuple[Report, Report]) -> None:
         """Fill table and chart."""
         steps, breakdown = answer
-        found = steps.table
-        self._steps, self._breakdown = found, breakdown.table
-        self.legend.setVisible(found is not None)
-        if found is None:
+        table = steps.table
+        self._steps, self._breakdown = table, breakdown.table
+        self.legend.setVisible(table is not None)
+        if table is None:
             assert isinstance(steps.result, NotRecorded)
             self.say_missing(steps.result)
             return
         self.show_content()
-        outliers = int(np.sum(np.asarray(found.data["outlier"])))
-        self._counted = tr_n("{count} step", "{count} steps", len(found))
+        outliers = int(np.sum(np.asarray(table.data["outlier"])))
+        self._step_count = tr_n("{count} step", "{count} steps", len(table))
         if outliers:
-            self._counted += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
-        self._marked = self._marked[self._marked < len(found)]
+            self._step_count += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
+        self._marked = self._marked[self._marked < len(table)]
         self._show_stack()
 
     @property
@@ -137,16 +137,18 @@ class StepsPanel(ComputedPanel):
 
     @property
     def _shown_table(self) -> Table | None:
-        """The steps as bars and table have them."""
+        """The table that bars and list show."""
         return self._breakdown if self._is_by_activity else self._steps
 
     def _show_stack(self, *_values: object) -> None:
-        """Bars and table of one definition of a step, which is said: with the GPU's work it launched, or without."""
+        """Show bars and table for one definition of a step: with the GPU work it launched, or without."""
         shown = self._shown_table
         if shown is None:
             return
-        said = tr("until the GPU is done") if self._is_by_activity else tr("until the host is done")
-        self.set_scope(f"{self._counted} · {said}")
+        definition = (
+            tr("steps end when their GPU work ends") if self._is_by_activity else tr("steps end on the CPU")
+        )
+        self.set_scope(f"{self._step_count} · {definition}")
         self.table.show_report(shown, self.document.capture, self.theme)
         self._draw()
         self._mark_range()
@@ -173,7 +175,7 @@ class StepsPanel(ComputedPanel):
             if key in columns
         ]
         if parts and "others_ns" not in columns:
-            # A bar is as high as its step is long, whatever of it is told.
+            # A bar is as high as its step is long, including time outside known phases.
             rest = np.asarray(columns["duration_ns"]) - np.sum([values for _, _, values in parts], axis=0)
             rest = np.maximum(rest, 0)
             parts.append((translated(_PHASES[-1][1]), self.theme.family(_PHASE_COLORS[-1]), rest))
@@ -205,7 +207,7 @@ class StepsPanel(ComputedPanel):
         self.chart.x_axis.ticks = whole_ticks
         self.chart.y_axis.texts = duration_ticks
         self.chart.end()
-        # A step or two do not fill the width: a bar stays a bar.
+        # Keep bars narrow when there are few steps.
         self.chart.show_range((-0.6, max(count, 6) - 0.4), (0, float(base.max(initial=1)) * 1.06))
         entries = [f'<span style="color:{color}">■</span> {title}' for title, color, _ in parts]
         if len(outliers):
@@ -213,9 +215,7 @@ class StepsPanel(ComputedPanel):
         self.legend.setText("   ".join(entries))
 
     def about_bar(self, place: int) -> str:
-        """What a bar says: the step, how long it is, what it went to, whether that overlaps, and whether the step
-        falls out of line.
-        """
+        """Tooltip of a bar: step, length, breakdown, overlap, and whether it is an outlier."""
         assert self._steps is not None
         assert self._shown_table is not None
         parts, stacked = self._heights
@@ -229,10 +229,10 @@ class StepsPanel(ComputedPanel):
         ]
         if stacked[place] > whole[place]:
             more = format_duration(int(stacked[place] - whole[place]))
-            lines.append(tr("phases overlap: together {time} longer than the step", time=more))
+            lines.append(tr("phases overlap by {time}", time=more))
         if bool(np.asarray(self._steps.data["outlier"])[place]):
             above = float(np.asarray(self._steps.data["deviation_ratio"])[place])
-            lines.append(tr("an outlier: {share} above the median", share=f"{above:.0%}"))
+            lines.append(tr("outlier: {share} above the median", share=f"{above:.0%}"))
         return "\n".join(lines)
 
     def _hovered(self, x: float, y: float) -> None:
@@ -244,7 +244,7 @@ class StepsPanel(ComputedPanel):
             QToolTip.hideText()
 
     def _mark_range(self, *_values: object) -> None:
-        """Outline the steps that the selected range touches; where it is one, select its row."""
+        """Outline the steps in the selected range; if there is one, select its row."""
         selected, shown = self.state.range_selection, self._shown_table
         marked = np.empty(0, np.int64)
         if shown is not None and selected is not None:
@@ -257,9 +257,9 @@ class StepsPanel(ComputedPanel):
         report = self.table.report
         if len(marked) != 1 or shown is None or report is None:
             return
-        wanted, listed = shown.targets.starts, report.targets.starts
-        if wanted is not None and listed is not None:
-            items = np.flatnonzero(listed == wanted[marked[0]])
+        shown_starts, table_starts = shown.targets.starts, report.targets.starts
+        if shown_starts is not None and table_starts is not None:
+            items = np.flatnonzero(table_starts == shown_starts[marked[0]])
             if len(items):
                 self.table.show_item(int(items[0]))
 
@@ -274,6 +274,5 @@ class StepsPanel(ComputedPanel):
                 self.table.row_actions.show(target)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Colours are part of the bars."""
         self.chart.set_theme(theme)
         self.forget()

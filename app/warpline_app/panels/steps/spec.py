@@ -1,4 +1,4 @@
-"""The panel Steps, before it is loaded."""
+"""Registers the panel Steps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from warpline_app.panels.frame.panel_spec import PanelSpec
 
 
 def load() -> type[Panel]:
-    """The panel's class."""
+    """Import the panel's class."""
     from warpline_app.panels.steps.panel import StepsPanel
 
     return StepsPanel
 
 
 def has_data(document: Document) -> bool:
-    """Whether there is anything that can be a step."""
+    """Whether any event can be a step."""
     return not document.capture.kinds.keys().isdisjoint(("phase", "range", "operator", "other"))
 
 

@@ -1,4 +1,4 @@
-"""Summaries of exactly what is selected: choose a table, read it, find its rows on the timeline."""
+"""Reports on the selection: choose a report, read it, find its rows on the timeline."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
 
 QUICK_ABOVE = 300_000
-"""Events of a capture above which medians wait until the hand that drags a range stops."""
+"""With more events in a capture, medians wait until a drag ends."""
 _FROM_BLOCKS = frozenset(("kernel", "cuda_gpu_kern_sum", "cuda_api_sum", "osrt_sum"))
-"""Reports whose quick form adds up blocks, which are made when it is first computed."""
+"""Reports whose quick form adds up blocks; the first computation makes these."""
 _FAMILIES = {
     "gpu": english("GPU"),
     "ranges": english("Ranges"),
@@ -43,13 +43,13 @@ _FAMILIES = {
 }
 _ABOUT_GPU = frozenset(("kernel", "cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_sum"))
 _REPORTS = {spec.name: spec for spec in reports()}
-"""Loaded with this module, in whichever thread that is."""
-_FIRST = ("kernel", "operator", "cuda_gpu_sum", "waits", "nvtx_sum", "overview")
+"""Loaded with this module, on whichever thread imports it."""
+_PREFERRED = ("kernel", "operator", "cuda_gpu_sum", "waits", "nvtx_sum", "overview")
 
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """Which report, about what."""
+    """Which report, over which selection."""
 
     report: str
     selection: Selection
@@ -57,7 +57,7 @@ class SummaryRequest:
 
 
 class SummaryPanel(ComputedPanel):
-    """Follows range selection, filter and highlight; a chosen row lights up its events."""
+    """Follows range, filter and highlight; selecting a row highlights its events."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -103,12 +103,10 @@ class SummaryPanel(ComputedPanel):
         self.state.selection_changed.connect(self._show_selection)
         self.state.track_selection_changed.connect(self._track_selected)
         for changed in (self.state.highlight_changed, self.state.selection_changed):
-            changed.connect(self._let_go)
-
-    # -- which table
+            changed.connect(self._clear_selection)
 
     def choose(self, name: str) -> None:
-        """Show a report by its name."""
+        """Show a report by name."""
         self.report.choose(name)
 
     def _report_chosen(self, name: str) -> None:
@@ -116,15 +114,13 @@ class SummaryPanel(ComputedPanel):
         self.shares.export_name = f"{self.table.export_name}-share"
         self.mark_stale()
 
-    # -- computing
-
     def request(self) -> SummaryRequest:
         """The report, the selection, and whether medians can wait."""
         capture = self.document.capture
         quick = self.is_moving and len(capture.events) > QUICK_ABOVE
         selection = selection_of(capture, self.state)
         if self._is_chosen_here:
-            # The row was chosen in this very table, which marks it and goes on showing the others.
+            # The row was selected in this table, which keeps listing the others.
             selection = replace(selection, tracks=None)
         return SummaryRequest(
             self.report.current,
@@ -133,7 +129,7 @@ class SummaryPanel(ComputedPanel):
         )
 
     def compute(self, request: SummaryRequest, is_cancelled: IsCancelled) -> tuple[Report, float | None]:
-        """The report, and the share of the range in which the GPUs are busy, where the report is about kernels."""
+        """The report, and the GPUs' busy share of the range for reports on kernels."""
         capture = self.document.capture
         report = compute_report(capture, request.report, request.selection, request.options, is_cancelled)
         busy = None
@@ -142,7 +138,7 @@ class SummaryPanel(ComputedPanel):
         return report, busy
 
     def show_result(self, request: SummaryRequest, answer: tuple[Report, float | None]) -> None:
-        """Fill the table, or say what to record."""
+        """Fill the table, or show what to record."""
         result, busy = answer
         table = result.table
         if table is None:
@@ -167,11 +163,11 @@ class SummaryPanel(ComputedPanel):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is computed, waits for the hand to stop, or is prepared for it."""
+        """Whether something is being computed, is waiting for a drag to end, or is being prepared."""
         return super().is_busy or self._preparing is not None
 
     def _prepare(self, report: str) -> None:
-        """Make the blocks that are added up while a range is dragged, once the first table is there."""
+        """Prepare the blocks used while a range is dragged, once the first table is shown."""
         capture = self.document.capture
         if len(capture.events) <= QUICK_ABOVE or report not in _FROM_BLOCKS - self._prepared:
             return
@@ -188,10 +184,8 @@ class SummaryPanel(ComputedPanel):
     def _is_prepared(self, *_result: object) -> None:
         self._preparing = None
 
-    # -- shares
-
     def _draw_shares(self, *_values: object) -> None:
-        """The rows of the top level as areas, where the table has shares of one whole."""
+        """Draw the top-level rows as areas if the table has shares of a whole."""
         column = share_column(self.table.report) if self.table.report is not None else None
         self.has_chart.setEnabled(column is not None)
         self.shares.setVisible(column is not None and self.has_chart.isChecked())
@@ -214,8 +208,6 @@ class SummaryPanel(ComputedPanel):
         self.shares.set_chosen(item)
         self.table.item_selected.emit(item)
 
-    # -- rows and the timeline
-
     def _show_highlight(self, *_values: object) -> None:
         if self.state.highlight:
             self._mark(self.table.items_named(self.state.highlight))
@@ -233,7 +225,7 @@ class SummaryPanel(ComputedPanel):
 
     @property
     def _is_chosen_here(self) -> bool:
-        """Whether the timeline's selected row was chosen in this panel, in a table whose rows are tracks."""
+        """Whether the timeline's selected row was selected here, in a table whose rows are tracks."""
         chosen = self.table.row_actions.chosen_row
         is_last = chosen is not None and chosen == self.state.track_selection
         return is_last and _REPORTS[self.report.current].of_tracks
@@ -256,19 +248,18 @@ class SummaryPanel(ComputedPanel):
             self.table.show_one_of(items)
         self.shares.set_chosen(self.table.current_item())
 
-    def _let_go(self, *_values: object) -> None:
-        """Nothing is chosen any more: a row that still looked chosen would say otherwise."""
+    def _clear_selection(self, *_values: object) -> None:
+        """Clear the selection of rows with that of the timeline."""
         if self.state.selection is None and not self.state.highlight:
             self.table.show_item(None)
             self.shares.set_chosen(None)
 
     def apply_theme(self, theme: Theme) -> None:
-        """Bars have the colours of the theme."""
         self.forget()
 
 
 def _entries(document: Document) -> list[ReportEntry]:
-    """Every report; what it needs and this capture lacks is said of those that have nothing."""
+    """Every report, with what is missing for those this capture cannot fill."""
     kinds = document.capture.kinds
     return [
         ReportEntry(
@@ -277,18 +268,16 @@ def _entries(document: Document) -> list[ReportEntry]:
             translated(_FAMILIES.get(spec.family, spec.family)),
             ""
             if _has_data(spec, kinds)
-            else tr("needs events of kind {kinds}", kinds=" / ".join(sorted(spec.needs))),
+            else tr("no events of kind {kinds}", kinds=" / ".join(sorted(spec.needs))),
         )
         for spec in _REPORTS.values()
     ]
 
 
 def _first_of(document: Document) -> str:
-    """The report that says most about a capture: what its GPU ran, else its operators, else what its threads waited
-    for.
-    """
+    """The most informative report for a capture: its kernels, else its operators, else its waits."""
     kinds = document.capture.kinds
-    return next((name for name in _FIRST if _has_data(_REPORTS[name], kinds)), next(iter(_REPORTS)))
+    return next((name for name in _PREFERRED if _has_data(_REPORTS[name], kinds)), next(iter(_REPORTS)))
 
 
 def _has_data(spec: ReportSpec, kinds: Collection[str]) -> bool:
@@ -296,9 +285,9 @@ def _has_data(spec: ReportSpec, kinds: Collection[str]) -> bool:
 
 
 def busy_share(view: View) -> float | None:
-    """Mean share of the selected range in which each GPU has anything to do; None without GPUs."""
-    found = gpus(view)
-    if not found or not view.duration_ns:
+    """Mean busy share of the GPUs in the selected range; None without GPUs."""
+    all_gpus = gpus(view)
+    if not all_gpus or not view.duration_ns:
         return None
-    busy = sum(time_of(activity_combinations(view, gpu), 7) for gpu in found)
-    return busy / (view.duration_ns * len(found))
+    busy = sum(time_of(activity_combinations(view, gpu), 7) for gpu in all_gpus)
+    return busy / (view.duration_ns * len(all_gpus))

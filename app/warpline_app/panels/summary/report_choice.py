@@ -1,4 +1,4 @@
-"""Which report is shown: a button that opens a list in groups, with a field that searches it."""
+"""Chooses the report: a button that opens a searchable, grouped list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIST_SIZE = QSize(400, 420)
 
 @dataclass(frozen=True)
 class ReportEntry:
-    """A report in the list: its name, its title and its group as shown; ``missing`` says why it has nothing."""
+    """A report in the list: name, title and group; ``missing`` says why it has no data."""
 
     name: str
     title: str
@@ -36,26 +36,26 @@ class ReportEntry:
 
 
 class ReportChoice(QToolButton):
-    """Shows the title of the chosen report; what has nothing in this capture is folded away at the end of the list."""
+    """Shows the title of the selected report; reports without data are collapsed at the end of the list."""
 
     chosen = Signal(str)
-    """name of the report that is shown from now on"""
+    """name of the selected report"""
 
     def __init__(self, entries: Sequence[ReportEntry], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("choice")
-        self.setAccessibleName(tr("Table"))
-        self.setToolTip(tr("Choose another table"))
+        self.setAccessibleName(tr("Report"))
+        self.setToolTip(tr("Choose a report"))
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self._entries = {entry.name: entry for entry in entries}
         self.current = ""
-        """name of the chosen report"""
+        """name of the selected report"""
         self.list = ReportList(entries, self)
         self.list.picked.connect(self.choose)
         self.clicked.connect(self.open_list)
 
     def choose(self, name: str) -> None:
-        """Show a report by its name. Raises KeyError when there is none."""
+        """Show a report by name. Raises KeyError if there is none."""
         entry = self._entries[name]
         self.list.hide()
         if name != self.current:
@@ -65,7 +65,7 @@ class ReportChoice(QToolButton):
             self.chosen.emit(name)
 
     def open_list(self) -> None:
-        """Open the list at the button, within the screen, with the chosen report selected."""
+        """Open the list at the button, within the screen, with the current report selected."""
         self.list.begin(self.current)
         place = self.mapToGlobal(QPoint(0, self.height()))
         free = self.screen().availableGeometry()
@@ -77,7 +77,7 @@ class ReportChoice(QToolButton):
 
 
 class ReportList(QFrame):
-    """The list that drops down: type to search, arrows and Return choose, Escape leaves."""
+    """The drop-down list: type to search, arrows and Return select, Escape closes."""
 
     picked = Signal(str)
     """name of a report"""
@@ -86,8 +86,8 @@ class ReportList(QFrame):
         super().__init__(parent, Qt.WindowType.Popup)
         self.setObjectName("paletteFrame")
         self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Find a table"))
-        self.search.setAccessibleName(tr("Find a table"))
+        self.search.setPlaceholderText(tr("Find a report"))
+        self.search.setAccessibleName(tr("Find a report"))
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._filter)
         self.search.installEventFilter(self)
@@ -137,10 +137,10 @@ class ReportList(QFrame):
         return head
 
     def begin(self, current: str) -> None:
-        """The whole list, with a report selected in it."""
+        """Show the whole list with a report selected."""
         muted = QBrush(appearance().theme.color("muted"))
-        for faint in self._muted:
-            faint.setForeground(0, muted)
+        for muted_item in self._muted:
+            muted_item.setForeground(0, muted)
         self.search.clear()
         self._filter("")
         item = self._items.get(current)
@@ -150,18 +150,18 @@ class ReportList(QFrame):
 
     @property
     def names(self) -> list[str]:
-        """The reports that are listed and not folded away, from the top."""
+        """The visible reports, top to bottom."""
         return [
             name
             for name, item in self._items.items()
-            if not item.isHidden() and (above := item.parent()) is not None and above.isExpanded()
+            if not item.isHidden() and (group := item.parent()) is not None and group.isExpanded()
         ]
 
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
         for name, item in self._items.items():
-            told = f"{item.text(0)} {name}".casefold()
-            item.setHidden(not all(word in told for word in words))
+            searchable = f"{item.text(0)} {name}".casefold()
+            item.setHidden(not all(word in searchable for word in words))
         for head in self._groups:
             head.setHidden(
                 not any(not item.isHidden() for item in self._items.values() if item.parent() is head)
@@ -187,7 +187,7 @@ class ReportList(QFrame):
             item.setExpanded(not item.isExpanded())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Arrows and Return belong to the list although the focus is in the text."""
+        """Handle arrows and Return for the list while the focus is in the search field."""
         if watched is self.search and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             steps = {
                 Qt.Key.Key_Down: 1,

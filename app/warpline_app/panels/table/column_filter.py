@@ -1,4 +1,4 @@
-"""Filters on the values of a column: a part of a text, a whole one, a comparison of numbers or times."""
+"""Column filters: part of a text, a whole text, or a comparison of numbers or times."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class ColumnFilter:
-    """What must stand in a column (known by its identity).
+    """The required value of a column (by identity).
 
-    Texts: a part (``copy``) or ``="the whole"``, several as ``=file | =terminal``; numbers: ``> 1ms``, ``1ms..2ms``,
-    ``>= 64 KiB``.
+    Texts: a part (``copy``) or ``="the whole"``, alternatives as ``=file | =terminal``. Numbers: ``> 1ms``,
+    ``1ms..2ms``, ``>= 64 KiB``.
     """
 
     column: str
@@ -40,20 +40,20 @@ class ColumnFilter:
 
 
 def can_filter(column: TableColumn) -> bool:
-    """Whether a filter on this column can be answered without asking every row for its text."""
+    """Whether the column can be filtered without asking every row for its text."""
     return column.choices is not None or (column.is_number and column.sort_values is not None)
 
 
 def passing(column: TableColumn, text: str, items: Items | None) -> npt.NDArray[np.bool_]:
-    """For each item (None: all) whether its value in a column passes.
+    """Whether each item's value passes; ``items`` None for all.
 
-    Raises ValueError, with a sentence for people, when the filter cannot be understood.
+    Raises ValueError with a user-readable message for an invalid filter.
     """
     if column.choices is not None:
         codes, texts = column.choices()
-        wanted = np.array([_text_passes(known, text) for known in texts] + [False], bool)
+        wanted = np.array([_text_passes(value, text) for value in texts] + [False], bool)
         chosen = codes if items is None else codes[items]
-        # Codes come from files: what names no text passes no filter.
+        # Codes come from files: an invalid code passes no filter.
         return wanted[np.where((chosen >= 0) & (chosen < len(texts)), chosen, len(texts))]
     if column.sort_values is None:
         raise ValueError(tr("{column} cannot be filtered", column=column.title))
@@ -68,18 +68,18 @@ def passing(column: TableColumn, text: str, items: Items | None) -> npt.NDArray[
     return np.asarray(_OPERATORS[sign](chosen, _number(number)))
 
 
-def _text_passes(known: str, text: str) -> bool:
-    return any(_part_passes(known, part.strip()) for part in text.split(" | "))
+def _text_passes(value: str, text: str) -> bool:
+    return any(_part_passes(value, part.strip()) for part in text.split(" | "))
 
 
-def _part_passes(known: str, text: str) -> bool:
+def _part_passes(value: str, text: str) -> bool:
     if text.startswith("="):
-        return known == text[1:].strip().strip('"')
-    return text.casefold() in known.casefold()
+        return value == text[1:].strip().strip('"')
+    return text.casefold() in value.casefold()
 
 
 def _number(text: str) -> float:
-    """A number, a time (as ns), a size (as bytes) or a percentage (as a ratio)."""
+    """A number, a time (ns), a size (bytes) or a percentage (ratio)."""
     plain = text.strip().replace(",", "")
     try:
         return float(plain)
@@ -94,4 +94,4 @@ def _number(text: str) -> float:
     try:
         return float(parse_time(plain))
     except ValueError as error:
-        raise ValueError(tr("{text} is no number, time (2ms) or size (64 KiB)", text=text)) from error
+        raise ValueError(tr("{text} is not a number, a time (2ms) or a size (64 KiB)", text=text)) from error

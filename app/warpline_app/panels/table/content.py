@@ -1,4 +1,4 @@
-"""What a table shows: columns over items 0 … n−1, kept apart from the widget; sorting by permutation; TSV and CSV."""
+"""The content of a table, independent of its widget: columns over items 0 … n−1, sorting, TSV and CSV."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 Int64Array = npt.NDArray[np.int64]
 Items = npt.NDArray[np.integer]
-"""Numbers of items; those of a column of a file keep its type, which saves a copy of millions."""
+"""Item numbers; those from a column of a file keep its type, which saves a copy of millions."""
 _ROWS_AT_ONCE = 10_000
 
 
@@ -25,13 +25,12 @@ _ROWS_AT_ONCE = 10_000
 class TableColumn:
     """One column over items 0 … n−1.
 
-    ``text`` gives what a cell shows; ``raw`` what copying and exporting writes (the text by default). ``sort_values``
-    makes the array, one entry per item, that sorting compares: numbers, or ranks of texts; without it the column does
-    not sort. ``bar`` gives a share 0–1 that is drawn as a bar before the text. Numbers stand at the right.
-    ``choices`` gives, for columns of few texts, a code per item and the text of each code: what filters compare;
-    ``origin`` is what the values shown are counted from.
-    ``frame`` gives the place in a file that a cell names, which a click on it shows.
-    ``key`` tells the column from others where its title varies (with the unit that fits); the title by default.
+    ``text`` is the cell's text, ``raw`` the copied and exported one (default: ``text``). ``sort_values`` returns one
+    sortable value per item; without it, the column cannot be sorted. ``bar`` returns a share 0–1 drawn as a bar
+    before the text. Numbers are right-aligned. ``choices``, for columns with few distinct texts, returns a code per
+    item and the text of each code, for filters. ``origin`` is subtracted from values shown. ``frame`` returns the
+    source location named by a cell, opened by a click. ``key`` identifies the column if its title varies (with the
+    unit); default: the title.
     """
 
     title: str
@@ -52,19 +51,19 @@ class TableColumn:
 
     @property
     def identity(self) -> str:
-        """What stays the same while the title's unit changes."""
+        """An identifier that does not change with the title's unit."""
         return self.key or self.title
 
     def raw_text(self, item: int) -> str:
-        """The cell as copying and exporting writes it."""
+        """The cell as copied and exported."""
         return (self.raw or self.text)(item)
 
 
 @dataclass(frozen=True)
 class TableContent:
-    """Columns, how many items there are, and which of them are shown in which order (None: all, as they come).
+    """Columns, the number of items, and the items shown in order (None: all, unsorted).
 
-    ``is_ascending``: they are shown by ascending number, so that one among millions is found without looking at all.
+    ``is_ascending``: items are in ascending order, so an item is found by binary search.
     """
 
     columns: Sequence[TableColumn] = ()
@@ -74,7 +73,7 @@ class TableContent:
 
 
 def frame_of(text: Callable[[int], str]) -> Callable[[int], StackFrame | None]:
-    """The places in files that the texts of a column name."""
+    """The source locations named by a column's texts."""
 
     def frame(item: int) -> StackFrame | None:
         found = parse_frame(text(item))
@@ -84,7 +83,7 @@ def frame_of(text: Callable[[int], str]) -> Callable[[int], StackFrame | None]:
 
 
 def text_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Rank of each text in the order of people (case folded): sort by these instead of by texts."""
+    """Sort rank of each text, ignoring case; sort by these instead of by texts."""
     order = sorted(range(len(texts)), key=lambda index: (texts[index].casefold(), texts[index]))
     ranks = np.empty(len(texts), np.int64)
     ranks[order] = np.arange(len(texts))
@@ -92,22 +91,22 @@ def text_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def sorted_order(values: npt.NDArray[Any], items: Items | None, descending: bool) -> Items:
-    """Items by their value, ties in the order they had; ``items`` None for all. Missing values (NaN) come last."""
+    """Items ordered by value; stable, NaN last. ``items`` None for all."""
     chosen = values if items is None else values[items]
     if descending:
-        # Reversed twice, ties keep their order.
+        # Reversing twice keeps the order of ties.
         order = len(chosen) - 1 - np.argsort(chosen[::-1], kind="stable")[::-1]
         if chosen.dtype.kind == "f":
             missing = np.isnan(chosen[order])
             order = np.concatenate([order[~missing], order[missing]])
     else:
         order = np.argsort(chosen, kind="stable")
-    # Kept as long as the table shows it: in half the memory where the numbers fit.
+    # Kept while the table is shown: uint32 halves the memory.
     return order.astype(np.uint32 if len(order) <= 1 << 32 else np.int64) if items is None else items[order]
 
 
 def tsv(columns: Sequence[TableColumn], items: Iterable[int]) -> str:
-    """Rows as tab-separated text below a line of titles."""
+    """Rows as tab-separated text with a header."""
     lines = ["\t".join(column.title for column in columns)]
     lines += ["\t".join(_flat(column.raw_text(item)) for column in columns) for item in items]
     return "\n".join(lines)
@@ -124,13 +123,13 @@ def write_table(
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> Path:
-    """Write rows as CSV, or as TSV when the name ends so; the file appears when it is complete.
+    """Write rows as CSV, or as TSV if the name ends in .tsv; the file appears when complete.
 
-    Raises OSError when it cannot be written, Cancelled.
+    Raises OSError if it cannot be written, Cancelled.
     """
     from warpline.interchange.export.output_files import (
         replacing,
-    )  # nobody waits for it where tables are shown
+    )  # only needed here
 
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""Qt's face of a table: which item stands in which row."""
+"""The Qt model of a table: maps rows to items."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from warpline_app.panels.table.content import Items, TableColumn, TableContent
 
 Index = QModelIndex | QPersistentModelIndex
 MOST_ROWS = 90_000_000
-"""Qt counts the pixels of all rows in 32 bits."""
+"""Qt's 32-bit limit on the total height of rows."""
 
 
 class TableModel(QAbstractTableModel):
-    """A window on a `TableContent`; a row of the table is an item of the content."""
+    """A model of a `TableContent`; each row shows an item."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -27,24 +27,23 @@ class TableModel(QAbstractTableModel):
 
     @property
     def columns(self) -> Sequence[TableColumn]:
-        """The columns."""
         return self._content.columns
 
     @property
     def content(self) -> TableContent:
-        """What is shown, before sorting."""
+        """The content before sorting."""
         return self._content
 
     def set_content(self, content: TableContent, order: Items | None = None) -> None:
-        """Show something else; ``order`` are the items as they shall stand, where that is known already.
+        """Show other content; ``order`` are the items in display order, if known.
 
-        Columns that are the same stay: only rows come and go, which leaves header and geometry alone.
+        With the same columns, only rows are inserted and removed, which keeps header and geometry.
         """
         order = content.items if order is None else order
         rows = min(content.count if order is None else len(order), MOST_ROWS)
         before = self.rowCount()
-        former = self.columns
-        same = [c.identity for c in content.columns] == [c.identity for c in former]
+        previous = self.columns
+        same = [c.identity for c in content.columns] == [c.identity for c in previous]
         if not same:
             self.beginResetModel()
         elif rows > before:
@@ -59,7 +58,7 @@ class TableModel(QAbstractTableModel):
             self.endInsertRows()
         elif rows < before:
             self.endRemoveRows()
-        if [c.title for c in content.columns] != [c.title for c in former]:
+        if [c.title for c in content.columns] != [c.title for c in previous]:
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.columnCount() - 1)
         if rows:
             self.dataChanged.emit(self.index(0, 0), self.index(rows - 1, self.columnCount() - 1))
@@ -75,7 +74,7 @@ class TableModel(QAbstractTableModel):
         return row if self._order is None else int(self._order[row])
 
     def row_of(self, item: int) -> int:
-        """The row that shows an item, −1 when none does."""
+        """The row that shows an item, −1 if none does."""
         if self._order is None:
             return item if 0 <= item < self._content.count else -1
         if self._order is self._content.items and self._content.is_ascending:
@@ -85,21 +84,18 @@ class TableModel(QAbstractTableModel):
         return int(found[0]) if len(found) else -1
 
     def items_shown(self) -> Items:
-        """All items in the order shown."""
+        """All items in display order."""
         return np.arange(self._content.count) if self._order is None else self._order
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
-        """Number of items shown."""
         if parent.isValid():
             return 0
         return min(self._content.count if self._order is None else len(self._order), MOST_ROWS)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
-        """Number of columns."""
         return 0 if parent.isValid() else len(self._content.columns)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Text, alignment and tooltip of a cell."""
         column = self._content.columns[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             return column.text(self.item(index.row()))
@@ -112,7 +108,6 @@ class TableModel(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """Titles of the columns."""
         if orientation != Qt.Orientation.Horizontal or section >= len(self._content.columns):
             return None
         column = self._content.columns[section]

@@ -1,8 +1,7 @@
-"""Draws what is seen of a table, one plain line of text a cell.
+"""Paints the visible cells of a table, one line of plain text each.
 
-A table changes under the hand that drags a range, so its picture has to be made within a frame. Qt asks a delegate
-cell by cell through several layers; here one pass over the visible cells draws plain texts at points, and what a text
-measures is remembered.
+A table updates while a range is dragged, so it must paint within a frame. Qt's delegates go through several layers
+per cell; this makes one pass over the visible cells and caches text widths.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ INSET_PX = 10
 _BAR_PX = 8
 _BAR_TEXT_PX = 48
 _MARK_PX = 9
-_REMEMBERED = 8_192
+_CACHED_TEXTS = 8_192
 
 
 class CellPainter:
@@ -33,26 +32,26 @@ class CellPainter:
         self._metrics = metrics
         self._baseline = (row_height + metrics.ascent() - metrics.descent()) // 2
         self._advances: dict[str, int] = {}
-        self.elided = lru_cache(_REMEMBERED)(self._elided)
+        self.elided = lru_cache(_CACHED_TEXTS)(self._elided)
 
     def advance(self, text: str) -> int:
-        """Pixels a text of digits and signs is wide: letter by letter, which is exact for figures."""
-        known = self._advances
+        """Width in pixels of a text of digits and signs, summed by letter, which is exact for figures."""
+        widths = self._advances
         total = 0
         for letter in text:
-            width = known.get(letter)
+            width = widths.get(letter)
             if width is None:
-                width = known[letter] = self._metrics.horizontalAdvance(letter)
+                width = widths[letter] = self._metrics.horizontalAdvance(letter)
             total += width
         return total
 
     def _elided(self, text: str, width: int, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> str:
         return self._metrics.elidedText(text, mode, width)
 
-    def draw_grounds(
+    def draw_backgrounds(
         self, painter: QPainter, area: QRect, tops: list[int], selected: list[bool], theme: Theme
     ) -> None:
-        """The ground, a wash under selected rows and hairlines between rows that begin at ``tops``."""
+        """Draw backgrounds, highlights of selected rows and lines between rows that begin at ``tops``."""
         painter.fillRect(area, theme.color("panel"))
         lines = []
         shade = QColor(wash(theme))
@@ -73,7 +72,7 @@ class CellPainter:
         cells: list[tuple[int, int]],
         theme: Theme,
     ) -> None:
-        """The cells (item, top) of one column, which begins at ``left`` and is ``width`` pixels wide."""
+        """Draw the cells (item, top) of a column at ``left`` with this width."""
         left, width = left + INSET_PX, width - 2 * INSET_PX
         if width <= 0:
             return
@@ -83,8 +82,8 @@ class CellPainter:
         for item, top in cells:
             x, room = left, width
             if column.bar is not None:
-                taken = self._bar(painter, column, item, QRect(left, top, width, self.row_height), theme)
-                x, room = x + taken, room - taken
+                bar_px = self._bar(painter, column, item, QRect(left, top, width, self.row_height), theme)
+                x, room = x + bar_px, room - bar_px
             elif column.color is not None:
                 mark = column.color(item)
                 if mark is not None:
@@ -104,16 +103,16 @@ class CellPainter:
                     text = self.elided(text, room)
                     wide = self.advance(text)
                 x += room - wide
-            wanted = muted if text in {"–", "—"} else text_color
+            color = muted if text in {"–", "—"} else text_color
             if column.frame is not None and column.frame(item) is not None:
-                wanted = theme.color("link")
-            if wanted is not pen:
-                painter.setPen(wanted)
-                pen = wanted
+                color = theme.color("link")
+            if color is not pen:
+                painter.setPen(color)
+                pen = color
             painter.drawText(x, top + self._baseline, text)
 
     def _bar(self, painter: QPainter, column: TableColumn, item: int, cell: QRect, theme: Theme) -> int:
-        """Draws the bar of a share; returns how much room it took."""
+        """Draw the bar of a share; returns the width used."""
         assert column.bar is not None
         share = min(max(column.bar(item), 0.0), 1.0)
         length = max(1, round(max(20, cell.width() - _BAR_TEXT_PX) * share))

@@ -1,4 +1,4 @@
-"""How the columns of a report read in a table: order, units, shares as bars, short names, colours."""
+"""Table columns of a report: order, units, bars for shares, short names, colours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Int64Array = npt.NDArray[np.int64]
 ColorOf = Callable[[int], str | None]
 _WHOLE = 1.001
 _LEAST_SHOWN = 0.001
-_FIVE_DIGITS = 10_000
+_TOO_LONG = 10_000
 _ROLE_COLORS = {"state": "running", "core": "core", "stream": "kernel"}
 _BAR_WIDTH = 150
 _NAME_WIDTH = 240
@@ -29,9 +29,9 @@ _READ_AT_ONCE = 4096
 
 
 def display_columns(report: Table) -> list[Column]:
-    """What a row is called first, then what the report puts forward, the rest as the report has it."""
+    """The columns in display order: the row's name, the report's leading columns, then the rest."""
     columns = [column for column in report.columns if column.role is not Role.CODE]
-    # Steps are known by their number; their names only repeat it.
+    # Steps are identified by number; their names repeat it.
     numbered = [column for column in columns if column.role is Role.ORDINAL]
     named = [column for column in columns if column.role is Role.NAME]
     first = (numbered or named or columns)[0]
@@ -41,7 +41,7 @@ def display_columns(report: Table) -> list[Column]:
 
 
 def share_column(report: Table) -> Column | None:
-    """The first column whose top rows are shares of one whole, None where a report has none."""
+    """The first column whose top-level rows are shares of a whole; None if there is none."""
     for column in display_columns(report):
         if column.role is Role.SHARE:
             tops: Any = np.ma.asarray(report.data[column.name])
@@ -52,7 +52,7 @@ def share_column(report: Table) -> Column | None:
 
 
 def value_reader(values: Values) -> Callable[[int], Any]:
-    """Reads single values of a column as Python values, None where not recorded; masks are looked up once."""
+    """Reads a column's values as Python values, None if missing; evaluates masks once."""
     if not isinstance(values, np.ndarray):
         return lambda item: python_value(values, item)
     plain = np.ma.getdata(values)
@@ -63,7 +63,7 @@ def value_reader(values: Values) -> Callable[[int], Any]:
 
 
 def highest(values: Values) -> float:
-    """The largest number of a column, 0 when it has none."""
+    """The largest number of a column, 0 if it has none."""
     if not isinstance(values, np.ndarray) or not len(values):
         return 0.0
     plain = np.ma.filled(np.ma.asarray(values).astype(np.float64), np.nan)
@@ -72,28 +72,29 @@ def highest(values: Values) -> float:
 
 
 def units_of(report: Table) -> dict[str, str]:
-    """The unit of each column of times of a report: one for all that are near each other."""
+    """The unit of each time column; columns of similar size share one."""
     names = [column.name for column in report.columns if column.unit == "ns"]
     return dict(zip(names, table_units([highest(report.data[name]) for name in names]), strict=True))
 
 
 def _own_unit(most: float) -> str:
-    """The unit in which a column's largest time stays below 10,000 as it reads."""
+    """The unit in which a column's largest time is below 10,000."""
     for unit, scale in NS_PER_UNIT.items():
-        if round(most / scale, _decimals(most, unit)) < _FIVE_DIGITS:
+        if round(most / scale, _decimals(most, unit)) < _TOO_LONG:
             return unit
     return "s"
 
 
 def _decimals(most: float, unit: str) -> int:
-    """How many decimals are worth reading where ``most`` is a column's largest time."""
+    """Number of useful decimals if ``most`` is a column's largest time."""
     shown = most / NS_PER_UNIT[unit]
     return 0 if unit == "ns" or shown >= 1000 else 1 if shown >= 100 else 2 if shown >= 1 else 3
 
 
 def text_of(column: Column, values: Values, unit: str | None = None) -> tuple[Callable[[int], str], str]:
-    """How a column's cells read, and the unit that belongs into its title (empty for none): ``unit`` for times, or
-    one that suits them.
+    """A column's cell text, and the unit for its title (empty for none).
+
+    ``unit`` is that of times; None selects a suitable one.
     """
     read = value_reader(values)
     if column.unit == "ns":
@@ -107,7 +108,7 @@ def text_of(column: Column, values: Values, unit: str | None = None) -> tuple[Ca
             if value is None:
                 return "–"
             shown = value / scale
-            # What is there is no 0: beside much larger times it keeps a digit that counts.
+            # A nonzero value never reads as 0: beside much larger times it keeps one significant digit.
             if shown and abs(shown) < finest / 2:
                 return f"{shown:.1g}" if abs(shown) >= _LEAST_SHOWN else f"<{_LEAST_SHOWN}"
             return f"{shown:,.{decimals}f}"
@@ -129,13 +130,13 @@ def text_of(column: Column, values: Values, unit: str | None = None) -> tuple[Ca
 
 
 def names_reader(report: Table, column: Column, capture: Capture) -> Callable[[int], str]:
-    """How the names of a report's rows read: those of kernels as short as on the timeline, and different ones apart."""
+    """Row names as shown on the timeline: kernels shortened but distinct."""
     kinds = report.targets.kinds
     code = capture.kinds["kernel"].code if "kernel" in capture.kinds else -2
     text, _ = text_of(column, report.data[column.name])
     if kinds is None or not np.any(kinds == code):
         return text
-    if len(kinds) > _READ_AT_ONCE:  # calls one by one: they are read as they come into view
+    if len(kinds) > _READ_AT_ONCE:  # event lists are shortened as they come into view
         return lambda item: short_kernel_name(text(item)) if kinds[item] == code else text(item)
     short = short_kernel_names(text(item) for item in np.flatnonzero(kinds == code).tolist())
     return lambda item: short[text(item)] if kinds[item] == code else text(item)
@@ -148,8 +149,9 @@ def make_column(
     width: Callable[[str, Callable[[int], str], bool], int],
     unit: str | None = None,
 ) -> TableColumn:
-    """A column of figures or texts; ``width`` measures (title, text, whether it is numbers), ``unit`` is that of
-    times (`units_of`).
+    """A column of figures or texts.
+
+    ``width`` measures (title, text, is number); ``unit`` is that of times (`units_of`).
     """
     values = report.data[column.name]
     is_number = isinstance(values, np.ndarray)
@@ -166,7 +168,7 @@ def make_column(
         is_number=is_number and bar is None,
         width=_BAR_WIDTH if bar is not None else width(title, text, is_number),
         tooltip=None if is_number else text,
-        description=tr("of {whole}", whole=translated(column.of)) if column.of else "",
+        description=tr("share of {whole}", whole=translated(column.of)) if column.of else "",
         key=column.name,
         frame=frame_of(text) if column.is_place else None,
     )
@@ -178,7 +180,7 @@ def name_column(
     text: Callable[[int], str],
     color: ColorOf | None,
 ) -> TableColumn:
-    """The column that says what a row is; it takes the room that is left, and its tooltip has the whole name."""
+    """The column that names a row; it stretches, and its tooltip shows the full name."""
     values = report.data[column.name]
     is_number = isinstance(values, np.ndarray)
     whole = raw_of(values)
@@ -197,7 +199,7 @@ def name_column(
 
 
 def raw_of(values: Values) -> Callable[[int], str]:
-    """How a cell is copied and exported: times in ns, ratios 0–1, names whole, nothing where not recorded."""
+    """The copied and exported cell: times in ns, ratios 0–1, full names, empty if missing."""
     read = value_reader(values)
 
     def raw(item: int) -> str:
@@ -217,7 +219,7 @@ def _bar(report: Table, column: Column, values: Values) -> Callable[[int], float
     parents = tree_of(report)[0] if depth is not None else None
 
     def bar(item: int) -> float:
-        # A part's share is of its parent: its bar is that part of the parent's bar.
+        # A child's share is relative to its parent, so its bar is that part of the parent's bar.
         length = float(read(item) or 0.0)
         above = -1 if parents is None else int(parents[item])
         while parents is not None and above >= 0:
@@ -229,7 +231,7 @@ def _bar(report: Table, column: Column, values: Values) -> Callable[[int], float
 
 
 def sortable(values: Values) -> npt.NDArray[Any]:
-    """What sorting compares: numbers with NaN where not recorded, or the ranks of texts."""
+    """Sortable values: numbers with NaN if missing, or text ranks."""
     if isinstance(values, np.ndarray):
         return np.ma.filled(np.ma.asarray(values).astype(np.float64), np.nan)
     if isinstance(values, Texts):
@@ -239,7 +241,7 @@ def sortable(values: Values) -> npt.NDArray[Any]:
 
 
 def tree_of(report: Table) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-    """Parent of each row (−1: none) and which rows have children."""
+    """Parent of each row (−1: none), and which rows have children."""
     n = len(report)
     parents = np.full(n, -1, np.int64)
     if report.depth is None:
@@ -255,7 +257,7 @@ def tree_of(report: Table) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
 
 
 def colors_of(report: Table, capture: Capture, colors: NameColors) -> ColorOf:
-    """The colour that what a row stands for has on the timeline."""
+    """The colour of a row's events or track on the timeline."""
     kinds, names, events, tracks = (
         report.targets.kinds,
         report.targets.names,

@@ -1,4 +1,4 @@
-"""A report of the analysis as a table: times in one unit, shares as bars, trees that open and close."""
+"""Shows a report as a table: times in one unit, shares as bars, collapsible trees."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _WIDEST_NUMBER, _WIDEST_TEXT = 150, 260
 
 
 class ReportTable(PanelTable):
-    """Shows a `warpline.analysis.framework.report.Table`. Items are rows of it.
+    """Shows a `warpline.analysis.framework.report.Table`; items are its rows.
 
-    A click chooses what the row stands for (see `RowActions`), a double click goes there.
+    A click selects the row's target (see `RowActions`), a double click shows it on the timeline.
     """
 
     def __init__(self, actions: RowActions, parent: QWidget | None = None) -> None:
@@ -65,10 +65,8 @@ class ReportTable(PanelTable):
         self.item_selected.connect(lambda item: self.row_actions.choose(self.target(item)))
         self.item_activated.connect(lambda item: self.row_actions.show(self.target(item)))
 
-    # -- content
-
     def show_report(self, report: Table, capture: Capture, theme: Theme) -> None:
-        """Show a report; what was sorted, closed and chosen stays where the table has the same columns."""
+        """Show a report; sorting, collapsed rows and selection are kept if the columns are the same."""
         same = self.report is not None and [c.name for c in self.report.columns] == [
             c.name for c in report.columns
         ]
@@ -93,7 +91,7 @@ class ReportTable(PanelTable):
         self._fill(chosen)
 
     def _take(self, report: Table) -> None:
-        """Makes what belongs to the places of rows."""
+        """Update what depends on the order of rows."""
         assert self._capture is not None
         assert self._name_colors is not None
         self.report = report
@@ -102,7 +100,7 @@ class ReportTable(PanelTable):
         self._parents, self._has_children = tree_of(report)
 
     def set_search(self, text: str) -> None:
-        """Show only rows whose name contains a text (in a tree with what is above them)."""
+        """Show only rows whose name contains a text, with their ancestors in a tree."""
         if text != self._search:
             self._search = text
             if self.report is not None:
@@ -157,23 +155,23 @@ class ReportTable(PanelTable):
 
     @property
     def name_column(self) -> Column:
-        """The column that says what a row is."""
+        """The column that names a row."""
         return self._columns[0]
 
     def _width_of(self, column: Column) -> Callable[[str, Callable[[int], str], bool], int]:
-        """Room for a title and for the first texts, within limits; measured once for a table."""
+        """Width for the title and the first texts, within limits; measured once per table."""
 
         def width(title: str, text: Callable[[int], str], is_number: bool) -> int:
             assert self.report is not None
-            known = self._widths.get(column.name)
-            if known is None:
+            width_px = self._widths.get(column.name)
+            if width_px is None:
                 metrics = self.fontMetrics()
                 rows = range(min(len(self.report), _MEASURED_ROWS))
                 longest = max((metrics.horizontalAdvance(text(item)) for item in rows), default=0)
                 needed = max(longest, metrics.horizontalAdvance(title + " ▾")) + 24
-                known = min(needed, _WIDEST_NUMBER if is_number else _WIDEST_TEXT)
-                self._widths[column.name] = known
-            return known
+                width_px = min(needed, _WIDEST_NUMBER if is_number else _WIDEST_TEXT)
+                self._widths[column.name] = width_px
+            return width_px
 
         return width
 
@@ -183,10 +181,8 @@ class ReportTable(PanelTable):
         sign = _LEAF if not self._has_children[item] else _CLOSED if item in self._closed else _OPEN
         return INDENT * int(self.report.depth[item]) + sign
 
-    # -- sorting
-
     def sort_by(self, section: int, descending: bool | None = None) -> None:
-        """Sort the report itself, so that a tree stays a tree."""
+        """Sort the report itself, so that trees stay trees."""
         if self.report is None:
             return
         column = self._columns[section]
@@ -210,7 +206,7 @@ class ReportTable(PanelTable):
         return None if item is None or self.report is None else self._identity(item)
 
     def _identity(self, item: int) -> tuple[str, ...]:
-        """What a row is known by, from the top of a tree down to it; in a list of events, the event."""
+        """The key of a row, including its ancestors'; in a list of events, the event."""
         report = self.report
         assert report is not None
         keys = report.key_columns
@@ -223,21 +219,19 @@ class ReportTable(PanelTable):
             item = int(self._parents[item]) if len(self._parents) else -1
         return tuple(path)
 
-    # -- opening and closing
-
     def toggle(self, item: int) -> None:
-        """Open or close a row of a tree."""
+        """Expand or collapse a row of a tree."""
         if self.report is not None and self.report.depth is not None and self._has_children[item]:
             self._closed ^= {item}
             self._fill(self._chosen())
 
     def open_item(self, item: int) -> None:
-        """Show what is below a row of a tree."""
+        """Expand a row of a tree."""
         if item in self._closed:
             self.toggle(item)
 
     def show_one_of(self, items: list[int]) -> None:
-        """Select the first of some rows that is seen; where none is, open what is above the first of them."""
+        """Select the first visible row among ``items``, expanding ancestors if none is visible."""
         shown = set(self.model_.items_shown().tolist())
         found = next((item for item in items if item in shown), None)
         if found is None and items and not self._search:
@@ -250,12 +244,12 @@ class ReportTable(PanelTable):
         self.show_item(found)
 
     def open_all(self, on: bool) -> None:
-        """Open or close every row of a tree."""
+        """Expand or collapse every row of a tree."""
         self._closed = set() if on else set(np.flatnonzero(self._has_children).tolist())
         self._fill(self._chosen())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A click on the triangle opens and closes; anything else selects."""
+        """A click on the triangle expands or collapses; elsewhere it selects."""
         index = self.indexAt(event.position().toPoint())
         is_tree = self.report is not None and self.report.depth is not None
         if index.isValid() and index.column() == 0 and is_tree:
@@ -267,7 +261,7 @@ class ReportTable(PanelTable):
         super().mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right close and open; the rest is the table's."""
+        """Left and Right collapse and expand."""
         item = self.current_item()
         is_tree = self.report is not None and self.report.depth is not None
         if is_tree and item is not None and event.key() in {Qt.Key.Key_Left, Qt.Key.Key_Right}:
@@ -276,37 +270,35 @@ class ReportTable(PanelTable):
             return
         super().keyPressEvent(event)
 
-    # -- rows
-
     def target(self, item: int) -> RowTarget:
-        """What a row stands for."""
+        """The target of a row."""
         return RowTarget() if self.report is None else target_of(self.report, item)
 
     def full_name(self, item: int) -> str:
-        """The name of a row as recorded."""
+        """The recorded name of a row."""
         if self.report is None:
             return ""
         return str(python_value(self.report.data[self.name_column.name], item) or "")
 
     def items_named(self, names: frozenset[int]) -> list[int]:
-        """Rows that stand for one of some names."""
+        """Rows with one of these names."""
         if self.report is None or self.report.targets.names is None or not names:
             return []
         return np.flatnonzero(np.isin(self.report.targets.names, list(names))).tolist()
 
     def items_of_event(self, event: int) -> list[int]:
-        """Rows that stand for one event."""
+        """Rows of one event."""
         rows = None if self.report is None else self.report.targets.rows
         return [] if rows is None else np.flatnonzero(rows == event).tolist()
 
     def items_on(self, tracks: frozenset[int]) -> list[int]:
-        """Rows that stand for one of some tracks, or for what is below them."""
+        """Rows of one of these tracks."""
         if self.report is None or self.report.targets.tracks is None or not tracks:
             return []
         return np.flatnonzero(np.isin(self.report.targets.tracks, list(tracks))).tolist()
 
     def parts(self, column: str, other_color: str) -> list[Part]:
-        """The largest shares of the rows at the top level and what is left, as a chart shows them."""
+        """The largest shares of the top-level rows and the rest, for the chart."""
         report = self.report
         if report is None:
             return []
@@ -323,7 +315,7 @@ class ReportTable(PanelTable):
         return parts
 
     def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
-        """What can be done with a row and with the table, by id."""
+        """Add the actions of a row and of the table; returns them by id."""
         actions: dict[str, QAction] = {}
         if item is not None:
             target = self.target(item)
@@ -332,6 +324,6 @@ class ReportTable(PanelTable):
         actions |= super().fill_menu(menu, item)
         if self._has_children.any():
             menu.addSeparator()
-            actions["open_all"] = menu.addAction(tr("Open all"), lambda: self.open_all(True))
-            actions["close_all"] = menu.addAction(tr("Close all"), lambda: self.open_all(False))
+            actions["open_all"] = menu.addAction(tr("Expand all"), lambda: self.open_all(True))
+            actions["close_all"] = menu.addAction(tr("Collapse all"), lambda: self.open_all(False))
         return actions

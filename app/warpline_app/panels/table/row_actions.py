@@ -1,4 +1,4 @@
-"""What can be done with a row of any panel: choose it, show it in the timeline or in the events, filter, hide, copy."""
+"""Actions on a row of any panel: select, show in timeline or event list, filter, hide, copy."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class RowActions:
-    """The verbs of one panel's rows."""
+    """The actions of one panel's rows."""
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
         self.document = panel.document
         self.chosen_row: str | None = None
-        """Key of the timeline's row that was selected from here last, rather than at its title."""
+        """Key of the timeline row last selected from here rather than on the timeline."""
 
     @property
     def _state(self) -> TimelineState:
@@ -36,7 +36,7 @@ class RowActions:
         return self.document.capture
 
     def choose(self, target: RowTarget) -> None:
-        """Light up what a row stands for, without moving the timeline."""
+        """Highlight a row's target without moving the timeline."""
         if target.range_ns is not None:
             self._state.select_range(*target.range_ns)
         if target.event is not None:
@@ -48,7 +48,7 @@ class RowActions:
             self._state.select_track(self.chosen_row)
 
     def show(self, target: RowTarget) -> None:
-        """Bring what a row stands for into view: the event, the longest of its events, the track, the range."""
+        """Bring a row's target into view: its event, its longest event, its track or its range."""
         state, capture = self._state, self._capture
         self.choose(target)
         if target.range_ns is not None:
@@ -66,19 +66,19 @@ class RowActions:
             state.reveal_row(self._row_of(target.track))
 
     def _row_of(self, track: int) -> str:
-        """Key of the row that shows a track: the state of a thread is drawn on the thread's own row."""
+        """Key of the timeline row of a track; a thread's states are on the thread's row."""
         found = self._capture.tracks[track]
         if found.role == "state" and found.parent >= 0:
             found = self._capture.tracks[found.parent]
         return found.uri
 
     def show_in_events(self, target: RowTarget) -> None:
-        """List what a row stands for in the panel of events; the timeline stays as it is."""
+        """List a row's events in the event panel, without moving the timeline."""
         self.choose(target)
         self._panel.events_wanted.emit(target)
 
     def keep(self, target: RowTarget) -> None:
-        """Let only what a row stands for pass."""
+        """Filter to a row's target."""
         name = target.name_in(self._capture)
         if name is not None:
             self._state.change_filter(kept_names=(self._capture.strings[name],))
@@ -88,7 +88,7 @@ class RowActions:
             self._state.change_filter(kinds=frozenset((self._capture.kind_of_code[target.kind],)))
 
     def hide(self, target: RowTarget) -> None:
-        """Leave out what a row stands for: its name, or its row of the timeline."""
+        """Hide a row's name, or its timeline row."""
         name = target.name_in(self._capture)
         if name is not None:
             text, before = self._capture.strings[name], self._state.filter
@@ -100,15 +100,15 @@ class RowActions:
             self._state.hide({*self._state.hidden, self._row_of(target.track)})
 
     def can_hide(self, target: RowTarget) -> bool:
-        """Whether `hide` would do anything."""
+        """Whether `hide` has an effect."""
         return target.track is not None or target.name_in(self._capture) is not None
 
     def fill_menu(self, menu: QMenu, target: RowTarget, copy_name: Callable[[], str]) -> dict[str, QAction]:
-        """Adds the verbs to a menu; ``copy_name`` gives the text that is copied. Returns the entries by id."""
-        is_one = target.event is not None or target.track is not None or target.range_ns is not None
+        """Add the actions to a menu; ``copy_name`` returns the text to copy. Returns the actions by id."""
+        is_single = target.event is not None or target.track is not None or target.range_ns is not None
         actions = {
             "show": menu.addAction(
-                tr("Show in the timeline") if is_one else tr("Show the longest in the timeline"),
+                tr("Show in the timeline") if is_single else tr("Show the longest in the timeline"),
                 lambda: self.show(target),
             ),
             "events": menu.addAction(tr("Show in events"), lambda: self.show_in_events(target)),

@@ -1,4 +1,4 @@
-"""Tables over numpy columns: millions of rows, sorted and filtered by permutation, one line of text a cell."""
+"""Tables over numpy columns: sort and filter millions of rows by permutation, one line per cell."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ SORT_IN_THREAD_ABOVE = 100_000
 class PanelTable(QTableView):
     """The view: a click on a header sorts, Ctrl+C copies rows as TSV, the menu exports.
 
-    What goes wrong is told in ``messages``.
+    Errors go to ``messages``.
     """
 
     item_selected = Signal(int)
-    """A person chose an item."""
+    """The user selected an item."""
     item_activated = Signal(int)
-    """Return, or a double click, on an item."""
+    """Return or a double click on an item."""
     frame_wanted = Signal(object)
-    """A `StackFrame` that somebody clicked."""
+    """A `StackFrame` that was clicked."""
     sorted_changed = Signal()
-    """The order is what the header says."""
+    """The table is sorted as the header shows."""
 
     def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -84,15 +84,13 @@ class PanelTable(QTableView):
         header.setMinimumSectionSize(36)
         header.setFont(font)
         header.sectionClicked.connect(self.sort_by)
-        self.clicked.connect(self._follow)
+        self.clicked.connect(self._open_frame)
         self.doubleClicked.connect(lambda index: self.item_activated.emit(self.model_.item(index.row())))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
 
-    # -- content --------------------------------------------------------------------------------------------
-
     def set_content(self, content: TableContent, order: Items | None = None) -> None:
-        """Show something else. Sorting and widths stay when the columns are the same; nothing is chosen any more."""
+        """Show other content and clear the selection. Sorting and widths are kept if the columns are the same."""
         identities = tuple(column.identity for column in content.columns)
         same = identities == self._identities
         if not same:
@@ -116,28 +114,28 @@ class PanelTable(QTableView):
             self._sort()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Columns that stretch take what there is."""
         super().resizeEvent(event)
         self._stretch()
 
     def _stretch(self) -> None:
-        """Give the columns that stretch what the others leave, and never less than makes them readable."""
+        """Divide the remaining width among stretching columns, keeping them readable."""
         columns = self.model_.columns
         stretching = [index for index, column in enumerate(columns) if column.stretches]
         if stretching:
-            taken = sum(self.columnWidth(index) for index in range(len(columns)) if index not in stretching)
-            share = (self.viewport().width() - taken) // len(stretching)
+            fixed_px = sum(
+                self.columnWidth(index) for index in range(len(columns)) if index not in stretching
+            )
+            share = (self.viewport().width() - fixed_px) // len(stretching)
             for index in stretching:
-                wanted = max(columns[index].width, MIN_STRETCHED_PX)
+                least = max(columns[index].width, MIN_STRETCHED_PX)
                 if index == 0 and len(columns) > 1:
-                    # What is put first beside the name is seen whole, where there is little room.
+                    # If space is short, keep the column next to the name visible.
                     beside = self.viewport().width() - self.columnWidth(1)
-                    wanted = max(min(wanted, beside), MIN_STRETCHED_PX)
-                self.setColumnWidth(index, max(share, wanted))
+                    least = max(min(least, beside), MIN_STRETCHED_PX)
+                self.setColumnWidth(index, max(share, least))
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The visible rows and columns, in one pass."""
         theme = appearance().theme
         area = event.rect()
         painter.setFont(self._cells.font)
@@ -149,7 +147,7 @@ class PanelTable(QTableView):
         selection, root = self.selectionModel(), QModelIndex()
         has_selection = selection.hasSelection()
         selected = [has_selection and selection.isRowSelected(row, root) for row in rows]
-        self._cells.draw_grounds(painter, area, tops, selected, theme)
+        self._cells.draw_backgrounds(painter, area, tops, selected, theme)
         cells = [(self.model_.item(row), top) for row, top in zip(rows, tops, strict=True)]
         header = self.horizontalHeader()
         for section, column in enumerate(self.model_.columns):
@@ -157,16 +155,14 @@ class PanelTable(QTableView):
             if left <= area.right() and left + width > area.left() and not header.isSectionHidden(section):
                 self._cells.draw_column(painter, column, left, width, cells, theme)
 
-    # -- sorting --------------------------------------------------------------------------------------------
-
     def show_sorted(self, section: int, descending: bool) -> None:
-        """Tell the header how the content already is sorted."""
+        """Show in the header how the content is already sorted."""
         if (section, descending) != (self.model_.sort_column, self.model_.sort_descending):
             self.model_.sort_column, self.model_.sort_descending = section, descending
             self.model_.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.model_.columnCount() - 1)
 
     def sort_by(self, section: int, descending: bool | None = None) -> None:
-        """Sort by a column; again turns it round. Numbers begin with the largest."""
+        """Sort by a column; again reverses. Numbers start with the largest."""
         column = self.model_.columns[section]
         if column.sort_values is None:
             return
@@ -199,11 +195,9 @@ class PanelTable(QTableView):
         self.model_.set_order(order)
         if chosen is not None:
             self.show_item(chosen, scroll=False)
-        # Who sorts wants the first rows; selecting one again would have scrolled to it.
+        # After sorting, show the first rows; selecting a row again would scroll to it.
         self.scrollToTop()
         self.sorted_changed.emit()
-
-    # -- selection ------------------------------------------------------------------------------------------
 
     def current_item(self) -> int | None:
         """The item of the current row."""
@@ -215,13 +209,13 @@ class PanelTable(QTableView):
         )
 
     def show_item(self, item: int | None, *, scroll: bool = True) -> None:
-        """Select an item because somebody else did; emits nothing."""
+        """Select an item without emitting a signal."""
         row = -1 if item is None else self.model_.row_of(item)
         self._silent = True
         if row < 0:
             self.clearSelection()
             if item is None:
-                # A current row without a highlight would not answer the next click on it.
+                # Without this, clicking the row again would emit nothing.
                 self.setCurrentIndex(QModelIndex())
         elif row != self.currentIndex().row() or not self.selectionModel().hasSelection():
             self.selectRow(row)
@@ -230,29 +224,29 @@ class PanelTable(QTableView):
         self._silent = False
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """A person went to another row."""
+        """Emit `item_selected` if the user moved to another row."""
         super().currentChanged(current, previous)
         if not self._silent and current.isValid() and current.row() != previous.row():
             self.item_selected.emit(self.model_.item(current.row()))
 
     def frame_at(self, index: Index) -> StackFrame | None:
-        """The place in a file that a cell names."""
+        """The source location named by a cell."""
         column = self.model_.columns[index.column()] if index.isValid() else None
         return None if column is None or column.frame is None else column.frame(self.model_.item(index.row()))
 
-    def _follow(self, index: Index) -> None:
+    def _open_frame(self, index: Index) -> None:
         frame = self.frame_at(index)
         if frame is not None and not QGuiApplication.keyboardModifiers():
             self.frame_wanted.emit(frame)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """A hand over places in files."""
+        """Show a hand cursor over source locations."""
         super().mouseMoveEvent(event)
         leads = self.frame_at(self.indexAt(event.position().toPoint())) is not None
         self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy and activate; the rest is Qt's, except letters, which are commands and no search."""
+        """Copy and activate; letters are commands, not a search."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
             return
@@ -264,23 +258,21 @@ class PanelTable(QTableView):
         super().keyPressEvent(event)
 
     def keyboardSearch(self, search: str) -> None:
-        """Off: it asks every one of a million rows."""
-
-    # -- copy and export ------------------------------------------------------------------------------------
+        """Disabled: it would read every one of a million rows."""
 
     def selected_items(self) -> list[int]:
-        """The items of the selected rows, from the top."""
+        """The items of the selected rows, top to bottom."""
         selection = self.selectionModel().selection()
         ranges = [selection.at(index) for index in range(selection.count())]
         rows = sorted({row for part in ranges for row in range(part.top(), part.bottom() + 1)})
         return [self.model_.item(row) for row in rows[:COPY_LIMIT]]
 
     def copy(self) -> None:
-        """Put the selected rows on the clipboard as TSV with a line of titles."""
+        """Copy the selected rows as TSV with a header."""
         self.copy_items(self.selected_items())
 
     def copy_items(self, items: list[int]) -> None:
-        """Put rows on the clipboard as TSV with a line of titles."""
+        """Copy rows as TSV with a header."""
         QGuiApplication.clipboard().setText(tsv(self.model_.columns, items))
 
     def _menu(self, position: QPoint) -> None:
@@ -291,7 +283,7 @@ class PanelTable(QTableView):
         menu.popup(self.viewport().mapToGlobal(position))
 
     def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
-        """What can be done with the table, by id; with a row in tables that know what rows stand for."""
+        """Add the table's actions; returns them by id. Subclasses add actions of the row."""
         copy = menu.addAction(tr("Copy rows") + "\tCtrl+C", self.copy)
         copy.setEnabled(self.selectionModel().hasSelection())
         export = menu.addAction(tr("Export table…"), self.choose_export)
@@ -299,7 +291,7 @@ class PanelTable(QTableView):
         return {"copy": copy, "export": export}
 
     def choose_export(self) -> None:
-        """Ask for a file and write the table into it."""
+        """Ask for a file and write the table to it."""
         dialog = FileDialog(self, tr("Export table"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(["CSV (*.csv)", "TSV (*.tsv)"])
@@ -310,7 +302,7 @@ class PanelTable(QTableView):
         dialog.open()
 
     def export(self, path: Path) -> Job:
-        """Write all rows as they are shown, in the background."""
+        """Write all rows as shown, in the background."""
         columns, items = list(self.model_.columns), self.model_.items_shown()
         job = Job(lambda progress, cancelled: write_table(path, columns, items, progress, cancelled), self)
         job.succeeded.connect(lambda _written: show_written(self._messages, path))
@@ -318,4 +310,4 @@ class PanelTable(QTableView):
         return job.launch()
 
     def _export_failed(self, error: Exception) -> None:
-        self._messages.show(tr("the table could not be written: {error}", error=error))
+        self._messages.show(tr("The table could not be written: {error}", error=error))

@@ -1,4 +1,4 @@
-"""Finds modules of ours by how they are named: a new one of a sort is one new file, and no list names it."""
+"""Finds built-in modules by their names: a new importer or exporter is one new file, and no list names it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from warpline.plugins import checked
+
 _Plugin = TypeVar("_Plugin")
 
 
-def modules_named(package: str, ending: str) -> list[str]:
-    """Full names of the modules of a package, and of the packages right in it, that end so.
+def built_in(package: str, ending: str, attribute: str, kind: type[_Plugin]) -> list[_Plugin]:
+    """The instances of ``kind`` that modules with names of this ending have as ``attribute``.
 
-    Nothing is imported but the package.
+    Raises TypeError for a module without one.
+    """
+    return [
+        checked(getattr(importlib.import_module(module), attribute, None), kind)
+        for module in modules_named(package, ending)
+    ]
+
+
+def modules_named(package: str, ending: str) -> list[str]:
+    """Full names of the modules with this ending, in a package and the packages directly in it.
+
+    Imports nothing but the package.
     """
     found: list[str] = []
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
@@ -28,5 +41,5 @@ def modules_named(package: str, ending: str) -> list[str]:
 
 
 def in_order(plugins: Iterable[_Plugin]) -> list[_Plugin]:
-    """Plugins by their attribute ``position``; those without one come last, in the order in which they are given."""
+    """Plug-ins sorted by their attribute ``position``; those without one come last, in the given order."""
     return sorted(plugins, key=lambda plugin: getattr(plugin, "position", float("inf")))

@@ -1,100 +1,122 @@
-"""What installed distributions add to Warpline: their entry points, read once for all groups."""
+"""Plug-ins: what installed distributions add to Warpline through entry points.
+
+Every kind of plug-in is loaded and checked here, by one rule: a broken plug-in never stops the others. It stays listed
+under its name, and the reason is told to whoever asks for it.
+"""
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
-from collections.abc import Iterator
-from functools import cache, reduce
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Any, Generic, TypeVar
 
-from warpline.frozen import frozen
+from warpline.i18n import english
 
-_METADATA = (".dist-info", ".egg-info")
+Value = TypeVar("Value")
+EntryPoint = metadata.EntryPoint
+
+_EXTRAS = {
+    "PySide6": "gui",
+    "shiboken6": "gui",
+    "pyqtgraph": "gui",
+    "pyarrow": "parquet",
+    "dask": "dask",
+    "distributed": "dask",
+    "cryptography": "dask",
+}
+"""Top-level modules of optional packages, and the extra that installs them."""
 
 
-@frozen
-class EntryPoint:
-    """What a distribution registers in a group."""
+@dataclass(frozen=True, kw_only=True)
+class Plugin(Generic[Value]):
+    """A plug-in after loading: its value, or the error that kept it from loading."""
 
     name: str
-    value: str
-    """where it is found: ``package.module:attribute``"""
+    origin: str
+    """``package.module:attribute``"""
     distribution: str
+    value: Value | None = None
+    error: Exception | None = None
 
     @property
-    def module(self) -> str:
-        """The module that is imported for it."""
-        return self.value.partition("[")[0].partition(":")[0].strip()
+    def problem(self) -> str:
+        """Why the plug-in has no value, in English; to be shown `translated`."""
+        if isinstance(self.error, ImportError) and (hint := install_hint(self.error)):
+            return hint
+        return english(
+            "plug-in {name} cannot be loaded from {origin}: {reason}",
+            name=self.name,
+            origin=self.origin,
+            reason=str(self.error) or type(self.error).__name__,
+        )
 
-    def load(self) -> Any:
-        """What it stands for. Raises what importing the module raises, and AttributeError."""
-        if not all(part.isidentifier() for part in self.module.split(".")):
-            raise ModuleNotFoundError(f"No module named {self.module!r}", name=self.module)
-        attribute = self.value.partition("[")[0].partition(":")[2].strip()
-        return reduce(getattr, filter(None, attribute.split(".")), importlib.import_module(self.module))
+    @property
+    def remedy(self) -> str:
+        """What to do about the problem, in English."""
+        return english("update or uninstall {distribution}", distribution=self.distribution)
 
 
-@cache
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group, such as ``warpline.panels``."""
-    points = _all_points()
-    return points.get(group, ()) if points is not None else _as_python_reads_them(group)
+    return tuple(_all_entry_points().select(group=group))
+
+
+def distribution_of(point: EntryPoint) -> str:
+    """Name of the distribution that registers an entry point."""
+    return point.dist.name if point.dist is not None else point.value
 
 
 @cache
-def _all_points() -> dict[str, tuple[EntryPoint, ...]] | None:
-    """Entry points by their group, None where distributions lie in something else than folders (zip files).
-
-    Read from the files themselves: importing what reads them wherever they are is a tenth of the time a window takes to
-    appear.
-    """
-    found: dict[str, list[EntryPoint]] = {}
-    known: set[str] = set()
-    for place in dict.fromkeys(sys.path):
-        try:
-            with os.scandir(place or ".") as entries:
-                folders = [entry.path for entry in entries if entry.name.endswith(_METADATA)]
-        except NotADirectoryError:
-            return None
-        except OSError:
-            continue
-        # Of one that is installed twice, the first is imported.
-        for folder in sorted(folders, key=lambda path: path.endswith(_METADATA[1])):
-            name = os.path.basename(folder).rpartition(".")[0].partition("-")[0]
-            normal = name.lower().replace("-", "_").replace(".", "_")
-            if normal not in known:
-                known.add(normal)
-                for group, point in _points_in(os.path.join(folder, "entry_points.txt"), name):
-                    found.setdefault(group, []).append(point)
-    return {group: tuple(points) for group, points in found.items()}
-
-
-def _points_in(path: str, distribution: str) -> Iterator[tuple[str, EntryPoint]]:
-    """Groups and entry points of a file, as the packaging specification lays it out."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = [line.strip() for line in file]
-    except OSError:
-        return
-    group = ""
-    for line in lines:
-        if line.startswith("[") and line.endswith("]"):
-            group = line[1:-1]
-        elif group and "=" in line and not line.startswith("#"):
-            name, _, value = line.partition("=")
-            yield group, EntryPoint(name.strip(), value.strip(), distribution)
-
-
-def _as_python_reads_them(group: str) -> tuple[EntryPoint, ...]:
-    from importlib import metadata
-
-    found = metadata.entry_points(group=group)
-    return tuple(EntryPoint(p.name, p.value, p.dist.name if p.dist is not None else p.value) for p in found)
+def _all_entry_points() -> Any:
+    # Read once for all groups: each reading looks at every installed distribution.
+    return metadata.entry_points()
 
 
 def forget() -> None:
-    """Look again next time: a distribution came or went while this process runs."""
-    entry_points.cache_clear()
-    _all_points.cache_clear()
+    """Look for distributions again next time, since one came or went while this process runs."""
+    _all_entry_points.cache_clear()
+
+
+def load_plugins(
+    group: str, kind: type[Value], check: Callable[[Value], object] | None = None
+) -> tuple[Plugin[Value], ...]:
+    """All plug-ins of a group, broken ones included; see `load_plugin`."""
+    return tuple(load_plugin(point, kind, check) for point in entry_points(group))
+
+
+def load_plugin(
+    point: EntryPoint, kind: type[Value], check: Callable[[Value], object] | None = None
+) -> Plugin[Value]:
+    """Loads a plug-in that has to be an instance of ``kind``; ``check`` raises when something else is wrong with it."""
+    value, error = None, None
+    try:
+        value = checked(point.load(), kind)
+        if check is not None:
+            check(value)
+    # Importing another distribution's module may raise anything.
+    except Exception as raised:
+        value, error = None, raised
+    return Plugin(
+        name=point.name, origin=point.value, distribution=distribution_of(point), value=value, error=error
+    )
+
+
+def checked(value: object, kind: type[Value]) -> Value:
+    """The value when it is of that type. Raises TypeError otherwise."""
+    if not isinstance(value, kind):
+        raise TypeError(english("it is not of type {type}", type=kind.__name__))
+    return value
+
+
+def install_hint(error: ImportError) -> str:
+    """How to install the optional package whose import failed, in English; empty for any other module."""
+    module = (error.name or "").partition(".")[0]
+    if module not in _EXTRAS or not isinstance(error, ModuleNotFoundError):
+        return ""
+    return english(
+        "this needs {module}, which is not installed; install it with: pip install 'warpline[{extra}]'",
+        module=module,
+        extra=_EXTRAS[module],
+    )

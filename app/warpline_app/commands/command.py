@@ -7,16 +7,16 @@ A verb module exports a tuple of `WindowCommand`; `warpline_app.verbs.catalogue`
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline_app.commands.context import CommandContext
 
 Motion = Literal["in", "out", "left", "right"]
 
 
-@frozen
+@dataclass(frozen=True)
 class Need:
     """A condition for running a command, and the reason shown when it fails (English, translated for display)."""
 
@@ -27,7 +27,7 @@ class Need:
 A_CAPTURE = Need(lambda context: context.workspace.current is not None, "Open a capture first")
 
 
-@frozen
+@dataclass(frozen=True)
 class WindowCommand:
     """One command.
 

@@ -7,14 +7,12 @@ selected, ``link`` only ever means linked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
-
-from warpline.frozen import frozen
 
 _FAMILIES = {
     "kernel": "#4292f1",
@@ -52,7 +50,7 @@ _HUES = ("#3252b6", "#d58647", "#248d81", "#b477ae", "#83b924", "#28c7e7", "#f9b
 # eyes. No name hue equals a category's colour: both appear in the same picture.
 
 
-@frozen
+@dataclass(frozen=True)
 class Theme:
     """The colours of one appearance as ``#rrggbb``.
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from warpline.frozen import frozen
 from warpline.i18n import translated
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ FURTHEST_NS = 1 << 60
 """Limit of a shift; keeps times far from the ends of 64 bits."""
 
 
-@frozen
+@dataclass(frozen=True)
 class MovableClock:
     """A clock used by tracks: its index, its title, and its values in the file."""
 

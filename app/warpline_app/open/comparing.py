@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline.library.opening import Opened, open_path
 from warpline.model.progress import IsCancelled, Progress
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warpline.analysis.compare.comparison import Comparison
 
 
-@frozen
+@dataclass(frozen=True)
 class ComparedFiles:
     """Two open files and their comparison."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpline.frozen import frozen
 from warpline.i18n import tr, tr_n, translated
 from warpline.library.losses import LEAST_SHARE, lost_ratio, meaning_of, share_text
 from warpline.library.program_end import how_it_failed, last_words
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 
-@frozen
+@dataclass(frozen=True)
 class OpeningNotice:
     """A sentence with optional details; ``has_output`` when the program's output tells more."""
 

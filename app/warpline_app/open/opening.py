@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline.library.opening import Opened, open_path
 from warpline.model.errors import WarplineError
@@ -16,7 +16,7 @@ from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job
 
 
-@frozen
+@dataclass(frozen=True)
 class OpenProblem:
     """Why a file could not be opened: one sentence, and a traceback for a bug in Warpline."""
 

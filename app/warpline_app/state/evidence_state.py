@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtCore import QObject, Signal
 
-from warpline.frozen import frozen
 from warpline_app.state.layout_state import LayoutState
 from warpline_app.state.lit import Lit
 
 
-@frozen
+@dataclass(frozen=True)
 class Gap:
     """An idle gap of a row, in capture ns: the row's key, the track that waited, the events before and after (−1:
     none).

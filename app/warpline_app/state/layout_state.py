@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from warpline.frozen import frozen
-
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
-@frozen
+@dataclass(frozen=True)
 class TimeMark:
     """A mark on the ruler with an optional text."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from warpline.frozen import frozen
-
 if TYPE_CHECKING:
     # numpy is not imported at window start.
     import numpy as np
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     Int64Array = npt.NDArray[np.int64]
 
 
-@frozen
+@dataclass(frozen=True)
 class LitHop:
     """A step of a finding's chain: the event it leads to (−1: none) and its description in the user's language."""
 

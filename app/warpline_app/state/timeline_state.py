@@ -7,12 +7,11 @@ is its track's URI, or the URI followed by ``#`` and the part shown (``gpu/0/…
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from warpline.frozen import frozen
 from warpline.model.frames import StackFrame
 from warpline_app.state.evidence_state import EvidenceState
 
@@ -21,7 +20,7 @@ MIN_VIEW_NS = 1
 Range = tuple[int, int]
 
 
-@frozen
+@dataclass(frozen=True)
 class Filter:
     """Which events keep full colour and which rows are shown. The default keeps everything.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from PySide6.QtGui import QKeySequence
 
 from warpline import plugins
-from warpline.i18n import tr
+from warpline.i18n import translated
 from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.compare import COMPARE_COMMANDS
 from warpline_app.verbs.events import EVENT_COMMANDS
@@ -60,22 +60,23 @@ def _portable(key: str) -> str:
 
 
 def _installed() -> Iterator[WindowCommand]:
-    """The commands of the entry points, each of which names a tuple of commands."""
-    for point in plugins.entry_points(ENTRY_POINT_GROUP):
-        try:
-            commands = tuple(point.load())
-            if not all(isinstance(command, WindowCommand) for command in commands):
-                raise TypeError(tr("{value!r} is not a tuple of commands", value=commands))
-        except Exception as error:  # another distribution's code may raise anything
-            yield _broken(point, error)
-        else:
-            yield from commands
+    """The commands of each entry point, which names a tuple of them."""
+    for plugin in plugins.load_plugins(ENTRY_POINT_GROUP, tuple, _check_commands):
+        yield from (_broken(plugin),) if plugin.value is None else plugin.value
 
 
-def _broken(point: plugins.EntryPoint, error: Exception) -> WindowCommand:
-    """A stand-in for commands that cannot be loaded: the palette lists it and says why it does not work."""
-    reason = tr("cannot be loaded from {value}: {error}", value=point.value, error=error)
-    broken = Need(lambda _context: False, reason)
+def _check_commands(commands: tuple[object, ...]) -> None:
+    for command in commands:
+        plugins.checked(command, WindowCommand)
+
+
+def _broken(plugin: plugins.Plugin[tuple[WindowCommand, ...]]) -> WindowCommand:
+    """Stands for commands that cannot be loaded, and says why when it is run."""
     return WindowCommand(
-        point.name, point.name, "Help", lambda _context: None, needs=(broken,), in_menu=False
+        plugin.name,
+        plugin.name,
+        "Help",
+        lambda _context: None,
+        needs=(Need(lambda _context: False, translated(plugin.problem)),),
+        in_menu=False,
     )

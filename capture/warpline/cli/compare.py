@@ -7,13 +7,14 @@ import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from warpline import plugins
 from warpline.cli.arguments import TimeRange, add_range_option, time_range
 from warpline.cli.progress import ProgressLine
-from warpline.i18n import english, tr
-from warpline.model import UsageError
+from warpline.i18n import english, tr, translated
+from warpline.model import UsageError, WarplineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,8 +142,10 @@ def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
         return _write_page
     points = {f".{point.name}": point for point in plugins.entry_points(PICTURES)}
     if suffix in points:
-        found: Callable[[Comparison, Path], None] = points[suffix].load()
-        return found
+        plugin = plugins.load_plugin(points[suffix], FunctionType)
+        if plugin.value is None:
+            raise WarplineError(translated(plugin.problem)) from plugin.error
+        return plugin.value
     if suffix == ".png":
         raise UsageError(tr("pictures need the window: pip install 'warpline[gui]'"))
     raise UsageError(tr("{path}: write a page (.html) or a picture (.png)", path=output))

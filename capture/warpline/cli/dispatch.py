@@ -16,6 +16,7 @@ from warpline.i18n import install, tr, translated
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError, WarplineError
 from warpline.own_python import forget_current_folder
+from warpline.plugins import distribution_of, install_hint
 from warpline.terminal import visible_streams
 
 FAILURE = 1
@@ -27,18 +28,6 @@ _NO_THREAD = "can't start new thread"
 """What Python says where the system gives it none."""
 _UNMAPPED = "failed to map segment from shared object"
 """What the system's loader says of a library for which there is no memory."""
-
-# Top-level modules of optional packages, and the extra that brings them.
-_EXTRAS = {
-    "PySide6": "gui",
-    "shiboken6": "gui",
-    "pyqtgraph": "gui",
-    "pyarrow": "parquet",
-    "dask": "dask",
-    "distributed": "dask",
-    "cryptography": "dask",
-}
-
 
 # Commands that work on columns from the start; others begin without numpy, and some end without it.
 _COLUMNS = frozenset(("check", "compare", "export", "import", "info", "job", "recover", "render", "stats"))
@@ -146,7 +135,10 @@ def _help(arguments: list[str]) -> int:
         return _dispatch([arguments[0], "--help"], _StatusOfFailures())
     entries = {entry.name: entry.help for entry in registry.BUILTIN}
     for name, point in registry.entry_points().items():
-        entries.setdefault(name, tr("provided by {origin}", origin=point.distribution))
+        entries.setdefault(
+            name,
+            tr("provided by {origin}", origin=distribution_of(point)),
+        )
     width = max(len(name) for name in entries)
     print(tr("usage: warpline COMMAND ...      warpline [FILE ...]"))
     print()
@@ -187,18 +179,12 @@ def _one_line(error: Exception) -> str:
 
 def _missing(error: ImportError) -> str:
     """What to install for an import that failed."""
-    module = (error.name or "").partition(".")[0]
-    extra = _EXTRAS.get(module)
-    if extra is None or not isinstance(error, ModuleNotFoundError):
-        if ".so" in str(error):
-            # Qt's wheels need libraries of the system (libEGL, libxkbcommon, ...), which pip cannot bring.
-            return tr("a system library is missing: {error}; README.md lists the packages", error=error)
-        return tr("cannot import {module}: {error}", module=error.name or "?", error=error)
-    return tr(
-        "this needs {module}, which is not installed; install it with: pip install 'warpline[{extra}]'",
-        module=module,
-        extra=extra,
-    )
+    if hint := install_hint(error):
+        return translated(hint)
+    if ".so" in str(error) and not isinstance(error, ModuleNotFoundError):
+        # Qt's wheels need libraries of the system (libEGL, libxkbcommon, ...), which pip cannot install.
+        return tr("a system library is missing: {error}; README.md lists the packages", error=error)
+    return tr("cannot import {module}: {error}", module=error.name or "?", error=error)
 
 
 def _silence_stdout() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from warpline import plugins
 from warpline.cli.command import Command
-from warpline.i18n import english, tr
+from warpline.i18n import english, tr, translated
 from warpline.model.errors import UsageError, WarplineError
 
 ENTRY_POINT_GROUP = "warpline.commands"
@@ -89,33 +89,19 @@ def _from_module(name: str, module_name: str) -> Command:
                 name=name,
             )
         ) from error
-    return _checked(name, getattr(module, "command", None), module_name)
+    return plugins.checked(getattr(module, "command", None), Command)
 
 
 def _from_entry_point(point: plugins.EntryPoint) -> Command:
-    try:
-        loaded = point.load()
-    except (ModuleNotFoundError, AttributeError) as error:
-        # A missing gui package also arrives here; main() knows what to install for it.
-        if isinstance(error, ModuleNotFoundError) and error.name not in _parents(point.module):
-            raise
-        raise WarplineError(
-            tr(
-                "command {name!r} cannot be loaded from {value}: {error}",
-                name=point.name,
-                value=point.value,
-                error=error,
-            )
-        ) from error
-    return _checked(point.name, loaded, point.value)
+    plugin = plugins.load_plugin(point, Command)
+    if plugin.value is not None:
+        return plugin.value
+    # `main` explains a package or system library that is missing.
+    if isinstance(plugin.error, ImportError) and plugin.error.name not in _parents(point.module):
+        raise plugin.error
+    raise WarplineError(translated(plugin.problem)) from plugin.error
 
 
 def _parents(module_name: str) -> set[str]:
     parts = module_name.split(".")
     return {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
-
-
-def _checked(name: str, found: object, origin: str) -> Command:
-    if not isinstance(found, Command):
-        raise WarplineError(tr("command {name!r} of {origin} is not a command", name=name, origin=origin))
-    return found

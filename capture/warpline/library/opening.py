@@ -7,11 +7,11 @@ Nothing heavy is imported here before a file is opened: the window is on screen 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline.model.errors import CaptureFormatError, WarplineError
 from warpline.model.progress import IsCancelled, Progress
@@ -23,7 +23,7 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 SPOOL_SUFFIX = ".spool"
 
 
-@frozen
+@dataclass(frozen=True)
 class Opened:
     """A capture and the file that was asked for, which differ when it had to be converted."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-
-from warpline.frozen import frozen
 
 # ``fight (/srv/me/demo.py:56)`` is what the agent and py-spy write, ``train.py(12): main`` what torch does.
 _FUNCTION_FIRST = re.compile(r"^(?P<function>.*?) ?\((?P<file>[^()]*[^()\s]):(?P<line>\d+)\)$", re.DOTALL)
@@ -20,7 +19,7 @@ _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d|[/\\](site|dist)-packages[/\\]|^<")
 
 
-@frozen
+@dataclass(frozen=True)
 class StackFrame:
     """One frame. ``file`` is empty and ``line`` 0 where the text names none.
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from warpline.frozen import frozen
 from warpline.model.waits import WAIT_KINDS
 
 _NO_ENUM: Mapping[int, str] = MappingProxyType({})
 
 
-@frozen
+@dataclass(frozen=True)
 class AttributeSpec:
     """One column beside the events of a kind.
 
@@ -28,7 +27,7 @@ class AttributeSpec:
     enum: Mapping[int, str] = field(default_factory=lambda: _NO_ENUM)
 
 
-@frozen
+@dataclass(frozen=True)
 class KindSpec:
     """A kind of event: how it is called, grouped and coloured, and which attributes its events carry.
 

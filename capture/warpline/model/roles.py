@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from warpline.frozen import frozen
 
-
-@frozen
+@dataclass(frozen=True)
 class TrackRole:
     """One role. A role that is not listed in `ROLES` gets these defaults.
 

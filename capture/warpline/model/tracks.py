@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
-
-from warpline.frozen import frozen
 
 AttributeValue = str | int | float | bool
 
@@ -22,7 +20,7 @@ class Packing(StrEnum):
     """The lowest free lane (kernels of a stream, asynchronous ranges)."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Track:
     """A row of the timeline.
 
@@ -52,7 +50,7 @@ class Track:
     attributes: Mapping[str, AttributeValue] = field(default_factory=lambda: NO_ATTRIBUTES, hash=False)
 
 
-@frozen
+@dataclass(frozen=True)
 class Process:
     """A process of the recorded program. ``start_ns`` and ``stop_ns`` are capture times, None when unknown."""
 
@@ -66,7 +64,7 @@ class Process:
     rank: int | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class Thread:
     """A thread; ``process`` is an index into the capture's processes."""
 
@@ -77,7 +75,7 @@ class Thread:
     stop_ns: int | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class Device:
     """A GPU or another accelerator. ``properties`` are the recorder's own (SM count, memory bytes …)."""
 
@@ -88,7 +86,7 @@ class Device:
     properties: tuple[tuple[str, str | int | float], ...] = ()
 
 
-@frozen
+@dataclass(frozen=True)
 class Clock:
     """A time base. Capture time = recorded time − ``offset_ns``."""
 
@@ -98,7 +96,7 @@ class Clock:
     residual_ns: int | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class Source:
     """What recorded: a collector, an agent, an importer. ``reason`` says why it is not enabled or only partly."""
 
@@ -109,7 +107,7 @@ class Source:
     remedy: str = ""
 
 
-@frozen
+@dataclass(frozen=True)
 class ProgramEnd:
     """How the recorded program ended, as far as is known: its status as a shell reports it, the signal that ended it,
     the last lines it wrote to its standard error.
@@ -120,7 +118,7 @@ class ProgramEnd:
     stderr_tail: tuple[str, ...] | None = None
 
 
-@frozen
+@dataclass(frozen=True)
 class Skipped:
     """What an importer left out, counted, with the reason."""
 

@@ -66,7 +66,7 @@ class ImageFile(MappedFile):
         )
         self._lengths = length if isinstance(length, dict) else {}
         self._changed = attributes if isinstance(attributes, dict) else {}
-        self._hdf5 = None
+        self.has_decoded = False
         self._check_header()
 
     def _is_there(self, path: str) -> bool:

@@ -125,8 +125,7 @@ def test_ids_and_keys_of_ours_are_not_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "reason"),
-    [("gone", "No module named"), ("number", "is registered as a panel but is not a PanelSpec")],
+    ("broken", "reason"), [("gone", "No module named"), ("number", "it is not of type PanelSpec")]
 )
 def test_a_broken_entry_point_says_why_in_its_tab_and_nowhere_else(
     qtbot: QtBot,

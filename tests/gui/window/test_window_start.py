@@ -133,7 +133,7 @@ ROOMS_OF_THE_FIRST_FRAME = {
                      "timeline.widgets", "verbs", "window", "window.start"},
 }  # fmt: skip
 """What may be imported before a capture is seen, folder by folder: each costs everybody at every start."""
-LIBRARIES_OF_THE_FIRST_FRAME = {"numpy", "orjson", "PySide6", "shiboken6"}
+LIBRARIES_OF_THE_FIRST_FRAME = {"numpy", "h5py", "orjson", "PySide6", "shiboken6"}
 LATER = {
     "hashlib",
     "sqlite3",
@@ -141,8 +141,6 @@ LATER = {
     "asyncio",
     "multiprocessing",
     "concurrent",
-    "importlib.metadata",
-    "email",
 }
 """Modules of Python that are large, and that others have dragged in before."""
 FIRST_FRAME = """

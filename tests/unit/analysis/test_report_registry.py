@@ -124,7 +124,7 @@ def test_an_installed_report_is_found_by_its_entry_point(
     ("name", "value", "said"),
     [
         ("gpu_idle", "json:dumps", None),
-        ("broken", "json:dumps", "it is no ReportSpec"),
+        ("broken", "json:dumps", "it is not of type ReportSpec"),
         ("gone", "no_such_module:report", "No module named 'no_such_module'"),
         ("other", "warpline.analysis.gpu.gpu_idle:report", "it calls itself gpu_idle"),
     ],
@@ -149,5 +149,5 @@ def test_a_broken_entry_point_says_so_and_spoils_nothing_else(
         assert not isinstance(result, NotRecorded), "an installed report replaces no built-in one"
         return
     assert isinstance(result, NotRecorded)
-    assert result.reason == f"report {name} cannot be loaded from {value}: {said}"
+    assert result.reason == f"plug-in {name} cannot be loaded from {value}: {said}"
     assert result.remedy == "update or uninstall somebody"

@@ -108,8 +108,8 @@ def test_commands_of_another_distribution_are_among_ours(
         WindowCommand("file.open", "Not Ours", "File", lambda _: None),
     )
     points = (
-        SimpleNamespace(name="waving", value="waving:COMMANDS", load=lambda: theirs),
-        SimpleNamespace(name="broken", value="broken:COMMANDS", load=lambda: 1 / 0),
+        SimpleNamespace(name="waving", value="waving:COMMANDS", dist=None, load=lambda: theirs),
+        SimpleNamespace(name="broken", value="broken:COMMANDS", dist=None, load=lambda: 1 / 0),
     )
     monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == "warpline.verbs" else ())
     found = {known.id: known for known in all_commands()}
@@ -118,4 +118,7 @@ def test_commands_of_another_distribution_are_among_ours(
     assert run(found["their.wave"], context)
     assert done == ["waved"]
     assert found["their.wave"].keys == ("Ctrl+Alt+W",), "a key of ours stays ours"
-    assert found["broken"].refusal(context) == "cannot be loaded from broken:COMMANDS: division by zero"
+    assert (
+        found["broken"].refusal(context)
+        == "plug-in broken cannot be loaded from broken:COMMANDS: division by zero"
+    )

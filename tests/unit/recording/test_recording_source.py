@@ -161,7 +161,9 @@ def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
     assert type(found["perf"]).__name__ == "PerfSource"
     check = check_source(found["broken"])
     assert not check.available
-    assert check.reason.startswith("json:dumps cannot be loaded: ")
+    assert (
+        check.reason == "plug-in broken cannot be loaded from json:dumps: it is not of type RecordingSource"
+    )
     assert check.remedy
     assert "no_such_module" in check_source(found["other"]).reason
 

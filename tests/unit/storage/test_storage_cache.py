@@ -282,7 +282,7 @@ def test_chunks_are_read_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
         values = file["events/start"][:]
         del file["events/start"]
         file.create_dataset("events/start", data=values, chunks=(7,), maxshape=(None,), compression="gzip")
-    monkeypatch.setattr(hdf5_file, "_CHUNKS_AT_ONCE", 3)
+    monkeypatch.setattr(hdf5_file, "_CHUNKS_PER_READ", 3)
     with open_capture(target) as capture:
         assert np.array_equal(capture.events.start[:], starts)
 

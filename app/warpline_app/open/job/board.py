@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from warpline.frozen import frozen
 from warpline.i18n import tr_n
 from warpline_app.open.job.row_order import RowOrder
 
@@ -23,7 +23,7 @@ Cell = tuple[int, int]
 """A row of the `JobMap` and a column of steps."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Chosen:
     """Selected rows, and the steps from ``first`` to ``last`` (inclusive); without rows nothing is selected."""
 

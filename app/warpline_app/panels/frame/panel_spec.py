@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtWidgets import QWidget
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
@@ -21,7 +21,7 @@ def _always(_document: Document) -> bool:
     return True
 
 
-@frozen
+@dataclass(frozen=True)
 class PanelSpec:
     """A panel's registration: light, so that a window with ten tabs loads only the visible panel.
 

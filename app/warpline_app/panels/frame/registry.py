@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from warpline import plugins
-from warpline.i18n import tr
+from warpline.i18n import translated
 from warpline.model.errors import WarplineError
 from warpline_app import panels
 from warpline_app.panels.frame.base import Panel
@@ -38,34 +38,18 @@ def _own() -> Iterator[PanelSpec]:
             if error.name != name:
                 raise
         else:  # folders without a spec are shared by panels
-            yield _checked(found.spec)
+            yield plugins.checked(found.spec, PanelSpec)
 
 
 def _installed() -> Iterator[PanelSpec]:
-    for point in plugins.entry_points(ENTRY_POINT_GROUP):
-        try:
-            yield _checked(point.load())
-        except Exception as error:  # importing another distribution's code may raise anything
-            yield _broken(point, error)
+    for plugin in plugins.load_plugins(ENTRY_POINT_GROUP, PanelSpec):
+        yield plugin.value or _broken(plugin)
 
 
-def _checked(found: object) -> PanelSpec:
-    if not isinstance(found, PanelSpec):
-        raise WarplineError(tr("{found!r} is registered as a panel but is not a PanelSpec", found=found))
-    return found
-
-
-def _broken(point: plugins.EntryPoint, error: Exception) -> PanelSpec:
-    """A placeholder that shows the import error, so that the panel is not silently missing."""
+def _broken(plugin: plugins.Plugin[PanelSpec]) -> PanelSpec:
+    """Stands for a panel that cannot be loaded, and says why when it is shown."""
 
     def load() -> type[Panel]:
-        raise WarplineError(
-            tr(
-                "panel {name!r} cannot be loaded from {value}: {error}",
-                name=point.name,
-                value=point.value,
-                error=error,
-            )
-        ) from error
+        raise WarplineError(translated(plugin.problem)) from plugin.error
 
-    return PanelSpec(point.name, point.name, load, shown=False)
+    return PanelSpec(plugin.name, plugin.name, load, shown=False)

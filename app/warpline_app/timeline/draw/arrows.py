@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy.typing as npt
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
-from warpline.frozen import frozen
 from warpline.i18n import translated
 from warpline.model import format_duration
 from warpline.model.links import LAUNCH
@@ -32,7 +32,7 @@ _TEXT_HALF = 5.0
 _HEAD = 7.0
 
 
-@frozen
+@dataclass(frozen=True)
 class Tab:
     """A hint at the edge of the canvas: a click selects ``event``, which lies outside the view."""
 
@@ -41,7 +41,7 @@ class Tab:
     event: int
 
 
-@frozen
+@dataclass(frozen=True)
 class Arrow:
     """A curve from ``start`` to ``stop``; ``straight`` ones are drawn thin and without a curve."""
 
@@ -50,7 +50,7 @@ class Arrow:
     link: Link
 
 
-@frozen
+@dataclass(frozen=True)
 class LinkPicture:
     """What is drawn for some links."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
-from warpline.frozen import frozen
 from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, mix, theme_by_name
@@ -51,7 +51,7 @@ _TEXTURED = frozenset(name for name, place in codes.INDEX.items() if place in co
 _REST = frozenset(("outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "other"))
 
 
-@frozen
+@dataclass(frozen=True)
 class CauseLook:
     """A colour as ``#rrggbb``, and whether it is hatched: time in which nothing was done. ``family`` is that of the
     timeline's texture, empty where the timeline has none of it.

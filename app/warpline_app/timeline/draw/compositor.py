@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from PySide6.QtGui import QImage, QPainter
 
 from warpline.compiled import address
-from warpline.frozen import frozen
 from warpline_app.timeline.draw import codes, compiled
 from warpline_app.timeline.draw.codes import ColorTable
 
@@ -215,7 +215,7 @@ class Frame:
             np.copyto(part, np.uint32(outline), where=here & inside)
 
 
-@frozen
+@dataclass(frozen=True)
 class Bars:
     """Where the lines of a frame go: `compiled.BAR` of each, the looks that they point to, and numpy's tables."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw import compiled
 from warpline_app.timeline.model.layout import Layout, Line, PlacedRow
@@ -20,7 +20,7 @@ Int64Array = npt.NDArray[np.int64]
 _COVERED = -1
 
 
-@frozen
+@dataclass(frozen=True)
 class Spot:
     """A visible row in device pixels: top, height, the border it is clipped at, its background."""
 
@@ -31,7 +31,7 @@ class Spot:
     background: int
 
 
-@frozen
+@dataclass(frozen=True)
 class Bar:
     """A visible line of codes in device pixels."""
 
@@ -43,7 +43,7 @@ class Bar:
     background: int
 
 
-@frozen
+@dataclass(frozen=True)
 class FramePlan:
     """``bars`` are those of ``lanes``, then those of ``groups``; ``tops`` and ``heights`` are their columns.
 

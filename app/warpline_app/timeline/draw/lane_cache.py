@@ -6,12 +6,11 @@ device pixels.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis, light_groups
 from warpline_app.timeline.draw.event_colors import EventColors
@@ -39,7 +38,7 @@ OVERSCAN_FROM_NS = 200_000
 """In shorter views a nanosecond is too much of a pixel to widen them."""
 
 
-@frozen
+@dataclass(frozen=True)
 class LineCodes:
     """Codes of shape (lines, width) for one view, and the boxes that may carry a text."""
 
@@ -134,7 +133,7 @@ def _dimmed_rows(colors: EventColors, emphasis: Emphasis, rows: Int64Array) -> n
     return emphasis.dimmed(colors, rows, capture.events.kind[rows], capture.lanes_of_rows(rows), start)
 
 
-@frozen
+@dataclass(frozen=True)
 class _Cached:
     """Lines of ``wide``, a view with some columns to spare on both sides, and the view they were made for."""
 

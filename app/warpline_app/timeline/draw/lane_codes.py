@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.compiled import address
-from warpline.frozen import frozen
 from warpline.model import Flag
 from warpline_app.timeline.draw import codes, compiled
 from warpline_app.timeline.model.group_columns import GroupColumns
@@ -34,7 +34,7 @@ _HATCHED = np.zeros(codes.MAX_COLORS, bool)
 _HATCHED[list(codes.HATCHED_COLORS)] = True
 
 
-@frozen
+@dataclass(frozen=True)
 class Boxes:
     """Rectangles: line, event row, start and stop (int64 ns), colour number, and whether dimmed."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy.typing as npt
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline_app.look.painting import painting, saved
 from warpline_app.look.theme import Theme, mix, to_rgb, ui_font
@@ -34,7 +34,7 @@ LABEL_BUDGET = 12
 """Texts that may be rendered anew in one frame: about two milliseconds."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Viewport:
     """What a frame shows: the time scale in device pixels, the scroll position and size in logical ones."""
 
@@ -48,7 +48,7 @@ class Viewport:
     label_budget: int = LABEL_BUDGET
 
 
-@frozen
+@dataclass(frozen=True)
 class Drawn:
     """What a frame turned out to be."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QPaintEngine, QPainter
 
-from warpline.frozen import frozen
 from warpline_app.timeline.draw.compositor import Frame
 
 MAX_SHAPES = 150_000
@@ -16,7 +17,7 @@ MAX_SHAPES = 150_000
 Int64Array = npt.NDArray[np.int64]
 
 
-@frozen
+@dataclass(frozen=True)
 class Rectangles:
     """Rectangles of one colour each that together cover a picture; columns of equal length, ordered by colour.
 

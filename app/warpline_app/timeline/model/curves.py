@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.i18n import tr, translated
 from warpline.model import NOT_BUSY
 from warpline.model.roles import role_of
@@ -31,7 +31,7 @@ _PROCESS_LANES = 512
 """Lanes of a process that are added up at most."""
 
 
-@frozen
+@dataclass(frozen=True)
 class RowCurve:
     """Busy time over time: the mean number of busy lanes in each of equal parts of ``[start_ns, stop_ns)``."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warpline.frozen import frozen
 from warpline.i18n import tr, tr_n, translated
 from warpline.model import Flag, format_duration, format_time
 from warpline_app.timeline.model.curves import counter_text, share_text
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 
-@frozen
+@dataclass(frozen=True)
 class EventText:
     """``title`` is the name; ``lines`` follow in order, the first one told in full colour."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
-
-from warpline.frozen import frozen
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -13,7 +13,7 @@ BLOCK = 256
 """Events whose longest is known together. As in lines.c."""
 
 
-@frozen
+@dataclass(frozen=True)
 class GroupColumns:
     """Some events of a track, by start; int64, times in ns of the capture.
 

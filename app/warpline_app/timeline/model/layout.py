@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.model.name_rows import NameGroup
@@ -32,7 +32,7 @@ _COUNTER = 30
 _MORE = 18
 
 
-@frozen
+@dataclass(frozen=True)
 class Line:
     """One line of codes: a lane or a group of events, and where its bar lies below the row's top."""
 
@@ -47,7 +47,7 @@ def shows_levels(row: TimelineRow, is_open: bool) -> bool:
     return row.content is Content.LANES and len(row.lanes) > 1 and (is_open or row.has_children)
 
 
-@frozen
+@dataclass(frozen=True)
 class PlacedRow:
     """A visible row: indentation, top and height in content pixels, and the lines of codes it shows.
 
@@ -73,7 +73,7 @@ class PlacedRow:
         return self.top + self.height
 
 
-@frozen
+@dataclass(frozen=True)
 class Layout:
     """All visible rows, those of the pinned area apart, and the heights of both areas."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.model.intervals import launch_delay_ns
 from warpline.model.links import LAUNCH
 
@@ -25,7 +25,7 @@ SCAN_LIMIT = 60_000
 NESTED_LIMIT = 20_000
 
 
-@frozen
+@dataclass(frozen=True)
 class Link:
     """From one event to another (rows; −1 lies outside the capture)."""
 
@@ -34,7 +34,7 @@ class Link:
     kind: str
 
 
-@frozen
+@dataclass(frozen=True)
 class LinkSet:
     """Links to draw, and how many there are in all."""
 

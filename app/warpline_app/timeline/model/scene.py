@@ -6,14 +6,13 @@ follows from it and from the window's size is here.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QObject, QRectF, Signal
 from PySide6.QtGui import QPaintDevice
 
-from warpline.frozen import frozen
 from warpline_app.open.background import Job
 from warpline_app.open.document import Document
 from warpline_app.state.lit import Lit
@@ -31,7 +30,7 @@ FRAME_SHARE = 0.6
 """Share of the width that a framed event takes."""
 
 
-@frozen
+@dataclass(frozen=True)
 class EventPlace:
     """Where an event is drawn, in canvas pixels. ``row`` is the row it is drawn in, or the visible one above it."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal
 
-from warpline.frozen import frozen
 from warpline.i18n import tr, tr_n, translated
 from warpline.model import Cancelled
 from warpline_app.open.background import Job
@@ -27,7 +27,7 @@ AT_ONCE = 300_000
 _PIECE = 1 << 21
 
 
-@frozen
+@dataclass(frozen=True)
 class SearchQuery:
     """What is looked for."""
 
@@ -36,7 +36,7 @@ class SearchQuery:
     case: bool = False
 
 
-@frozen
+@dataclass(frozen=True)
 class Found:
     """What was found: ids of names, rows of events ordered by time, and their start times (int64 ns)."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.model import format_time
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _MANTISSAS = (1, 2, 5)
 
 
-@frozen
+@dataclass(frozen=True)
 class Ticks:
     """``times`` int64 ns (capture time) of the labelled ticks, their ``texts``, and the ``base`` they add to."""
 

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
-
 _SUBPIXELS = 1 << 16
 SNAP_NS = 1
 
 
-@frozen
+@dataclass(frozen=True)
 class TimeScale:
     """How the range ``[start_ns, stop_ns)`` lies on ``width_px`` pixels (logical or device, as the caller counts)."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpline.frozen import frozen
 from warpline.i18n import english, translated
 from warpline.model import Flag
 from warpline.model.communication import is_communication
@@ -22,7 +22,7 @@ _PIECE = 1 << 20
 _EXPLAINED = frozenset(("thread_state", "cuda_api", "kernel", "memcpy", "memset"))
 
 
-@frozen
+@dataclass(frozen=True)
 class LegendEntry:
     """A colour family in one of its variants (`codes`) and what it means; ``column`` and ``text`` list its events
     (``text`` empty: not to be listed).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,6 @@ import shiboken6
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
-from warpline.frozen import frozen
 from warpline.i18n import tr, tr_n
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, ui_font
@@ -40,7 +40,7 @@ Int64Array = npt.NDArray[np.int64]
 RELATED_DRAWN = 3000
 
 
-@frozen
+@dataclass(frozen=True)
 class Related:
     """Rows nested in the selected event, and rows launched in it."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QImage
 
-from warpline.frozen import frozen
 from warpline_app.open.document import Document
 from warpline_app.remembered.settings import RECENT_LIMIT, Settings
 
@@ -16,7 +16,7 @@ _SCALE = 2
 _DURATION, _EVENTS = "duration_ns", "events"
 
 
-@frozen
+@dataclass(frozen=True)
 class Remembered:
     """A capture as it was when it was open."""
 

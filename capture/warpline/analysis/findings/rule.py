@@ -15,7 +15,6 @@ from functools import lru_cache
 from warpline import plugins
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.finding import Finding
-from warpline.i18n import english
 
 ENTRY_POINT_GROUP = "warpline.findings"
 
@@ -44,30 +43,15 @@ def builtin_rules() -> tuple[Rule, ...]:
 
 
 def all_rules() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """All rules, built-in ones first, and a sentence for each installed one that cannot be loaded.
+    """Every rule, built-in ones first, and a sentence for each installed one that cannot be loaded.
 
     An installed rule never replaces a built-in one.
     """
-    rules = list(builtin_rules())
-    names = {rule.name for rule in rules}
-    errors: list[str] = []
-    for point in plugins.entry_points(ENTRY_POINT_GROUP):
-        try:
-            rule = point.load()
-            reason = "" if isinstance(rule, Rule) else english("it is not a Rule")
-        # Another distribution's module may raise anything when it is imported.
-        except Exception as error:
-            reason = str(error) or type(error).__name__
-        if reason:
-            errors.append(
-                english(
-                    "rule {name} cannot be loaded from {value}: {reason}",
-                    name=point.name,
-                    value=point.value,
-                    reason=reason,
-                )
-            )
-        elif rule.name not in names:
-            names.add(rule.name)
-            rules.append(rule)
-    return tuple(rules), tuple(errors)
+    rules = {rule.name: rule for rule in builtin_rules()}
+    problems = []
+    for plugin in plugins.load_plugins(ENTRY_POINT_GROUP, Rule):
+        if plugin.value is None:
+            problems.append(plugin.problem)
+        else:
+            rules.setdefault(plugin.value.name, plugin.value)
+    return tuple(rules.values()), tuple(problems)

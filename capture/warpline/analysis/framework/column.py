@@ -4,9 +4,8 @@ known by it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from warpline.frozen import frozen
 
 
 class Role(StrEnum):
@@ -57,7 +56,7 @@ _UNITS = {
 }
 
 
-@frozen
+@dataclass(frozen=True)
 class Column:
     """One column of a table.
 

@@ -81,32 +81,21 @@ def _of_module(name: str, module: str) -> ReportSpec | None:
 
 
 def _of_entry_point(point: plugins.EntryPoint) -> ReportSpec:
-    """What a distribution registered, or a report that says why there is none."""
-    try:
-        spec = point.load()
-    # Whatever somebody else's module does when it is imported, the other reports are there.
-    except Exception as error:
-        return _broken(point, str(error) or type(error).__name__)
-    if not isinstance(spec, ReportSpec):
-        return _broken(point, english("it is no ReportSpec"))
-    if spec.name != point.name:
-        return _broken(point, english("it calls itself {name}", name=spec.name))
-    return spec
-
-
-def _broken(point: plugins.EntryPoint, reason: str) -> ReportSpec:
-    said = english(
-        "report {name} cannot be loaded from {value}: {reason}",
-        name=point.name,
-        value=point.value,
-        reason=reason,
-    )
-    answer = NotRecorded(said, english("update or uninstall {source}", source=point.distribution))
+    """The report that a distribution registers, or one that says why it cannot be loaded."""
+    plugin = plugins.load_plugin(point, ReportSpec, lambda spec: _check_name(spec, point.name))
+    if plugin.value is not None:
+        return plugin.value
+    answer = NotRecorded(plugin.problem, plugin.remedy)
 
     def compute(_view: View, _options: Options) -> Table | NotRecorded:
         return answer
 
     return ReportSpec(point.name, point.name, "other", compute)
+
+
+def _check_name(spec: ReportSpec, name: str) -> None:
+    if spec.name != name:
+        raise ValueError(english("it calls itself {name}", name=spec.name))
 
 
 def compute_report(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column
-from warpline.frozen import frozen
 from warpline.untrusted import natural_key
 
 
@@ -65,7 +64,7 @@ NO_NAME = np.uint32(0xFFFFFFFF)
 """In `Targets.names`: the row stands for no one name."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Targets:
     """Which events the rows of a table stand for, so that a row can be found on the timeline.
 
@@ -97,7 +96,7 @@ class Targets:
         )
 
 
-@frozen
+@dataclass(frozen=True)
 class Table:
     """Columns of equal length; ``depth`` (int16 per row) makes it a tree in which parents stand before children.
 
@@ -199,7 +198,7 @@ def _paths(own: Sequence[tuple[Any, ...]], depth: Sequence[int]) -> Iterator[tup
         yield tuple(value for part in path for value in part)
 
 
-@frozen
+@dataclass(frozen=True)
 class NotRecorded:
     """Why a report has no rows, and what to record to get them."""
 
@@ -210,7 +209,7 @@ class NotRecorded:
         return f"{self.reason}; {self.remedy}" if self.remedy else self.reason
 
 
-@frozen
+@dataclass(frozen=True)
 class Report:
     """A computed report: a table, or the reason why there is none."""
 

@@ -79,4 +79,5 @@ def _why_unknown(head: bytes, path: Path) -> str:
             quoted=quote(str(path)),
         )
     titles = "; ".join(translated(importer.title) for importer in registry.importers())
-    return tr("{path}: unknown format. Warpline imports: {titles}", path=path, titles=titles)
+    reason = tr("{path}: unknown format. Warpline imports: {titles}", path=path, titles=titles)
+    return "; ".join([reason, *map(translated, registry.broken_importers())])

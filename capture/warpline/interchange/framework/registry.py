@@ -4,14 +4,13 @@ with one as ``importer``, and what installed distributions register.
 
 from __future__ import annotations
 
-import importlib
 from functools import lru_cache
 
-from warpline import plugins
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.interchange.framework.importer import Importer
 from warpline.model import UsageError, WarplineError
-from warpline.named_modules import in_order, modules_named
+from warpline.named_modules import built_in, in_order
+from warpline.plugins import Plugin, load_plugins
 
 ENTRY_POINT_GROUP = "warpline.importers"
 
@@ -19,48 +18,48 @@ _PACKAGE, _ENDING = "warpline.interchange", "_importer"
 
 
 @lru_cache(maxsize=1)
+def _all_importers() -> tuple[tuple[Importer, ...], dict[str, Plugin[Importer]]]:
+    """The importers, and the installed ones that cannot be loaded, by the names of their entry points."""
+    found = {
+        importer.name: importer for importer in in_order(built_in(_PACKAGE, _ENDING, "importer", Importer))
+    }
+    broken = {}
+    for plugin in load_plugins(ENTRY_POINT_GROUP, Importer):
+        if plugin.value is None:
+            broken[plugin.name] = plugin
+        else:
+            found[plugin.value.name] = plugin.value
+    return tuple(found.values()), broken
+
+
 def importers() -> tuple[Importer, ...]:
     """All importers, by their ``position``; the first of those that are equally sure of a file gets it.
 
-    An installed one with the name of a built-in one replaces it.
-
-    Raises WarplineError when an installed distribution registers something that is not an importer.
+    An installed importer replaces a built-in one of the same name. One that cannot be loaded is left out.
     """
-    built_in = [
-        _checked(getattr(importlib.import_module(module), "importer", None), module)
-        for module in modules_named(_PACKAGE, _ENDING)
-    ]
-    found = {importer.name: importer for importer in in_order(built_in)}
-    for point in plugins.entry_points(ENTRY_POINT_GROUP):
-        try:
-            loaded = point.load()
-        except (ImportError, AttributeError) as error:
-            raise WarplineError(
-                tr(
-                    "importer {name!r} cannot be loaded from {value}: {error}",
-                    name=point.name,
-                    value=point.value,
-                    error=error,
-                )
-            ) from error
-        importer = _checked(loaded, point.value)
-        found[importer.name] = importer
-    return tuple(found.values())
+    return _all_importers()[0]
+
+
+def broken_importers() -> tuple[str, ...]:
+    """A sentence, in English, for each installed importer that cannot be loaded."""
+    return tuple(plugin.problem for plugin in _all_importers()[1].values())
+
+
+def forget() -> None:
+    """Look for importers again next time."""
+    _all_importers.cache_clear()
 
 
 def importer_named(name: str) -> Importer:
     """The importer of that name.
 
-    Raises UsageError when there is none.
+    Raises UsageError when there is none, WarplineError when it cannot be loaded.
     """
-    for importer in importers():
-        if importer.name == name:
-            return importer
-    names = ", ".join(importer.name for importer in importers())
+    found, broken = _all_importers()
+    importer = next((importer for importer in found if importer.name == name), None)
+    if importer is not None:
+        return importer
+    if name in broken:
+        raise WarplineError(translated(broken[name].problem)) from broken[name].error
+    names = ", ".join(importer.name for importer in found)
     raise UsageError(tr("no format {name!r}; there are: {names}", name=name, names=names))
-
-
-def _checked(found: object, origin: str) -> Importer:
-    if not isinstance(found, Importer):
-        raise WarplineError(tr("{origin} is registered as an importer and is not one", origin=origin))
-    return found

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from warpline.i18n import english
-from warpline.plugins import entry_points
+from warpline.plugins import Plugin, checked, load_plugins
 from warpline.recording import sources
 from warpline.recording.agent.contribution import Contribution
 from warpline.recording.sources.source import Choice, RecordingSource
@@ -21,12 +21,12 @@ ENTRY_POINT_GROUP = "warpline.sources"
 
 
 class BrokenSource(RecordingSource):
-    """An entry point that cannot be loaded: listed with the reason, so that it is not missed in silence."""
+    """Stands for a source that cannot be loaded, and says why when it is asked for."""
 
-    def __init__(self, name: str, reason: str) -> None:
-        self.name = self.title = name
-        self.choice = Choice(name, name, reason)
-        self._reason = reason
+    def __init__(self, plugin: Plugin[RecordingSource]) -> None:
+        self.name = self.title = plugin.name
+        self.choice = Choice(plugin.name, plugin.name, plugin.problem)
+        self._plugin = plugin
 
     def probe(self) -> str:
         raise self._unavailable()
@@ -35,17 +35,16 @@ class BrokenSource(RecordingSource):
         raise self._unavailable()
 
     def _unavailable(self) -> Unavailable:
-        return Unavailable(self._reason, english("update or remove the package that registers it"))
+        return Unavailable(self._plugin.problem, self._plugin.remedy)
 
 
 @lru_cache(maxsize=1)
 def recording_sources() -> tuple[RecordingSource, ...]:
     """Every source, in the order in which they are shown, opened and translated."""
-    found: dict[str, RecordingSource] = {}
-    built_in = {source.name: source for source in _packages()}
-    for source in _entry_points():
-        found[source.name] = source
-    found.update(built_in)
+    found = {source.name: source for source in _packages()}
+    for plugin in load_plugins(ENTRY_POINT_GROUP, RecordingSource, _check_fields):
+        source = plugin.value or BrokenSource(plugin)
+        found.setdefault(source.name, source)
     return tuple(sorted(found.values(), key=lambda source: (source.position, source.name)))
 
 
@@ -126,28 +125,16 @@ def source_of_range(text: str) -> RecordingSource | None:
 
 
 def _packages() -> list[RecordingSource]:
-    return [
-        _checked(importlib.import_module(f"{sources.__name__}.{module.name}.source").source, module.name)
-        for module in pkgutil.iter_modules(sources.__path__)
-        if module.ispkg
-    ]
-
-
-def _entry_points() -> list[RecordingSource]:
-    found: list[RecordingSource] = []
-    for point in entry_points(ENTRY_POINT_GROUP):
-        try:
-            found.append(_checked(point.load(), point.value))
-        except Exception as error:  # whatever another distribution's code may do when it is imported
-            reason = english("{value} cannot be loaded: {error}", value=point.value, error=error)
-            found.append(BrokenSource(point.name, reason))
+    found = []
+    for module in pkgutil.iter_modules(sources.__path__):
+        if module.ispkg:
+            source = importlib.import_module(f"{sources.__name__}.{module.name}.source").source
+            _check_fields(checked(source, RecordingSource))
+            found.append(source)
     return found
 
 
-def _checked(source: object, origin: str) -> RecordingSource:
-    if not isinstance(source, RecordingSource):
-        raise TypeError(f"{origin} is registered as a source of recordings and is not one")
+def _check_fields(source: RecordingSource) -> None:
     for name, kind in (("name", str), ("title", str), ("choice", Choice), ("position", int)):
         if not isinstance(getattr(source, name, None), kind):
-            raise TypeError(f"{origin} is a source of recordings without a {name}")
-    return source
+            raise TypeError(english("it has no {name}", name=name))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.storage.columns.schema import COUNTER_BLOCK
 
 Int64Array = npt.NDArray[np.int64]
@@ -50,7 +51,7 @@ def pyramid_sizes(count: int) -> list[int]:
     return sizes
 
 
-@frozen
+@dataclass(frozen=True)
 class Counter:
     """Samples of one value: ``times`` int64 ns ascending in capture time, ``values`` float64, NaN for a gap.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
-
-from warpline.frozen import frozen
 
 Int64Array = npt.NDArray[np.int64]
 
 
-@frozen
+@dataclass(frozen=True)
 class Events:
     """Columns of all events, ordered by track, lane and start; the index is the event's row.
 
@@ -28,7 +28,7 @@ class Events:
         return len(self.start)
 
 
-@frozen
+@dataclass(frozen=True)
 class Lanes:
     """Runs of rows that do not overlap: track, depth on the track, first row and count of each lane.
 

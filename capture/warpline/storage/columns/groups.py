@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
-from warpline.frozen import frozen
 from warpline.model import Track
 
 
@@ -18,7 +18,7 @@ class Together(IntEnum):
     """1 while any lane is busy."""
 
 
-@frozen
+@dataclass(frozen=True)
 class LaneGroup:
     """Lanes of a group track; utilization is what they are busy together, divided by ``capacity``."""
 

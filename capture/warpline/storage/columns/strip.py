@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from warpline.frozen import frozen
 
 Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 
 
-@frozen
+@dataclass(frozen=True)
 class Strip:
     """What to draw of ``lanes`` in [start_ns, stop_ns) on ``width_px`` columns of pixels.
 

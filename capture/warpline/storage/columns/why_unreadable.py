@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import shlex
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 
-from warpline.frozen import frozen
 from warpline.i18n import tr
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -21,7 +21,7 @@ _BYTES_READ = 64
 _NAME_SHOWN = 40
 
 
-@frozen
+@dataclass(frozen=True)
 class Superblock:
     """What the beginning of an HDF5 file says of the whole: the length it should have, whether it was closed."""
 

@@ -73,10 +73,6 @@ class ExactQueries:
         first, last = lanes[0], lanes[-1]
         return slice(int(self.lanes.first[first]), int(self.lanes.first[last]) + int(self.lanes.count[last]))
 
-    def span_of_lane(self, lane: int) -> tuple[int, int]:
-        """From the first start to the last stop on a lane, capture time."""
-        return self.lane_columns.span(lane)
-
     # What is where
 
     def lane_slice(self, lane: int, start_ns: int, stop_ns: int) -> slice:
@@ -157,29 +153,6 @@ class ExactQueries:
             found = np.arange(first + low, first + high)
             parts.append(found[self.events.start[found] + self.events.duration[found] <= stop])
         return np.concatenate(parts)
-
-    def nested_self_ns(self, rows: Int64Array) -> Int64Array:
-        """Duration of each event less that of the events directly nested in it, int64 ns, as long as ``rows``.
-
-        Meant for tracks of properly nested ranges: lanes are nesting depths there.
-        """
-        lane = self.lanes_of_rows(rows)
-        result = self.events.duration[rows].copy()
-        for number in np.unique(lane).tolist():
-            below = number + 1
-            if below >= len(self.lanes) or self.lanes.track[below] != self.lanes.track[number]:
-                continue
-            chosen = np.flatnonzero(lane == number)
-            part = slice(
-                int(self.lanes.first[below]), int(self.lanes.first[below]) + int(self.lanes.count[below])
-            )
-            starts = self.events.start[part]
-            total = np.r_[0, np.cumsum(self.events.duration[part])]
-            begin = self.events.start[rows[chosen]]
-            low = np.searchsorted(starts, begin, "left")
-            high = np.searchsorted(starts, begin + self.events.duration[rows[chosen]], "left")
-            result[chosen] -= total[high] - total[low]
-        return result
 
     # Busy time
 

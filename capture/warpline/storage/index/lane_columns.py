@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.index.pyramid import RAW, Pyramid
 
 Int64Array = npt.NDArray[np.int64]
 
 
-@frozen
+@dataclass(frozen=True)
 class LaneColumns:
     """All events, the directory of their lanes, its pyramid, and the lanes' clocks.
 

@@ -7,10 +7,11 @@ than a pixel finds every event of at least one pixel, exactly.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.storage.columns.schema import MAX_PACKED_DURATION
 
 Int64Array = npt.NDArray[np.int64]
@@ -18,7 +19,7 @@ UInt64Array = npt.NDArray[np.uint64]
 UInt32Array = npt.NDArray[np.uint32]
 
 
-@frozen
+@dataclass(frozen=True)
 class LodLevel:
     """Entries of one level of one lane, sorted by time.
 

@@ -7,12 +7,12 @@ time. Long lanes come in pieces, so that building takes little memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.index.lane_columns import LaneColumns
 
@@ -24,7 +24,7 @@ _LONGEST = 1 << 62
 """Of a damaged event more is not taken away: it would not fit 64 bits."""
 
 
-@frozen
+@dataclass(frozen=True)
 class NameTotals:
     """What each name does in a range.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.model.flags import NOT_BUSY
 from warpline.model.intervals import merge_intervals
 from warpline.storage.columns.groups import LaneGroup, Together
@@ -28,7 +28,7 @@ _PIECE = 1 << 18
 _SAMPLE = 256
 
 
-@frozen
+@dataclass(frozen=True)
 class BusyCurve:
     """Busy lanes (their mean number, or the share of time any is busy) in bins of ``2**level`` ns.
 

@@ -28,10 +28,7 @@ def working_file(
     Raises CaptureFormatError, StorageError when the disk is full, Cancelled.
     """
     with MappedFile(path) as file:
-        if (
-            not file.is_compressed("events/start")
-            or sum(file.hdf5.stored_sizes().values()) <= IN_MEMORY_BYTES
-        ):
+        if not file.is_compressed("events/start") or sum(file.stored_sizes().values()) <= IN_MEMORY_BYTES:
             return path
     return (cache or ConversionCache()).get(
         [path],
@@ -49,10 +46,9 @@ def expand_archive(
 
     Raises CaptureFormatError for a damaged source, StorageError when the disk is full, Cancelled.
     """
-    from warpline.storage.columns.new_file import new_file  # HDF5, which those who only read may do without
+    from warpline.storage.columns.new_file import new_file
 
-    with MappedFile(source) as mapped:
-        file = mapped.hdf5
+    with MappedFile(source) as file:
         sizes = file.stored_sizes()
         total = sum(sizes.values())
         if missing := missing_space(target.parent, total, f"to open {source.name}"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from warpline.frozen import frozen
 from warpline.model import Device, Process, ProgramEnd, Skipped, Source, Thread
 from warpline.untrusted import INT64, bounded
 
@@ -25,7 +24,7 @@ _ENTRIES = {
 }
 
 
-@frozen
+@dataclass(frozen=True)
 class Description:
     """The contents of `meta`; times are capture time in ns, ``pauses`` int64 of shape (n, 2)."""
 

@@ -68,7 +68,7 @@ def test_an_installed_rule_finds_what_it_looks_for(
 ) -> None:
     rules, said = all_rules()
     assert [rule.name for rule in rules] == [*(rule.name for rule in builtin_rules()), "theirs"]
-    assert any("it is not a Rule" in sentence for sentence in said)
+    assert any("it is not of type Rule" in sentence for sentence in said)
     assert any("No module named 'no_such_module'" in sentence for sentence in said)
     with threads_capture(installed / "run.h5", [[(100 * MS, 0, 0, 0)]]) as capture:
         found = {finding.id: finding for finding in diagnose(View(capture)).findings}

@@ -128,7 +128,7 @@ def test_a_format_whose_packages_are_missing_says_what_to_install(
     made: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Point:
-        name, value = "png", "somewhere:png"
+        name, value, dist = "png", "somewhere:png", None
 
         def load(self) -> object:
             raise ModuleNotFoundError("No module named 'PySide6'", name="PySide6")

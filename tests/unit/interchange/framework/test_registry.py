@@ -16,9 +16,10 @@ from tests.unit.interchange.import_tools import imported, rows, text_file, x
 from warpline import interchange, plugins
 from warpline.interchange import Importer, detect, export
 from warpline.interchange.export.exporting import export_capture
-from warpline.interchange.export.registry import builtin_exporters, exporters
-from warpline.interchange.framework.registry import importers
-from warpline.model import WarplineError
+from warpline.interchange.export.registry import builtin_exporters, exporter_for, exporters
+from warpline.interchange.framework.registry import forget as forget_importers
+from warpline.interchange.framework.registry import importer_named, importers
+from warpline.model import ImportFormatError, WarplineError
 
 TAPE = """
 from warpline.interchange.framework.importer import CERTAIN, ImportSummary
@@ -76,7 +77,8 @@ def fresh_registries() -> Iterator[None]:
 
 def forget() -> None:
     plugins.forget()
-    for cached in (importers, exporters, builtin_exporters):
+    forget_importers()
+    for cached in (exporters, builtin_exporters):
         cached.cache_clear()
 
 
@@ -161,12 +163,33 @@ def test_an_installed_importer_is_found_by_its_entry_point(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("fresh_registries")
-def test_a_broken_entry_point_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_importer_is_named_and_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "broken-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text("[warpline.importers]\nbroken = json:dumps\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     forget()
-    with pytest.raises(WarplineError, match="json:dumps is registered as an importer and is not one"):
-        detect(text_file(tmp_path, json.dumps([x("op", 0, 1)])))
+    assert detect(text_file(tmp_path, json.dumps([x("op", 0, 1)]))).name == "chrome"
+    problem = "plug-in broken cannot be loaded from json:dumps: it is not of type Importer"
+    with pytest.raises(WarplineError, match=problem):
+        importer_named("broken")
+    with pytest.raises(ImportFormatError, match=problem):
+        detect(text_file(tmp_path, "of no format at all"))
+
+
+@pytest.mark.usefixtures("fresh_registries")
+def test_the_longest_suffix_decides_and_the_first_exporter_among_equals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TEXT.replace('"text", "Plain text", (".text",)', "NAME, NAME, SUFFIXES")
+    suffixes = {"a": (".x", ".y.z"), "b": (".z", ".x"), "c": (".y.z", ".a.x")}
+    for name, value in suffixes.items():
+        (tmp_path / f"{name}_exporter.py").write_text(f"NAME, SUFFIXES = {name!r}, {value!r}\n{text}")
+    monkeypatch.setattr(export, "__path__", [str(tmp_path)])
+    chosen = {file: exporter_for(Path(file)).name for file in ("f.x", "f.z", "f.y.z", "f.a.x", "F.Y.Z")}
+    assert chosen == {"f.x": "a", "f.z": "b", "f.y.z": "a", "f.a.x": "c", "F.Y.Z": "a"}
+    for name in suffixes:
+        del sys.modules[f"{export.__name__}.{name}_exporter"]

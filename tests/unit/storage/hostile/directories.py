@@ -1,122 +1,105 @@
-"""Directories of captures, read by us and by HDF5, and changed with their checksums mended."""
+"""Directories of captures, changed with their checksums mended, so that HDF5 believes them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from warpline.model import CaptureFormatError
-from warpline.storage.columns import directory
-from warpline.storage.columns.directory import Directory, DirectoryEntry, UnfamiliarError
 from warpline.storage.columns.hdf5_file import Hdf5File
 
-MAX_ENTRIES = 2000
+_HEADER = b"OHDR\x02"
+_HAS_TIMES, _HAS_PHASES, _SIZE_WIDTH = 0x20, 0x10, 0x03
+_MASK = (1 << 32) - 1
 
 
 class Block(NamedTuple):
-    """A piece of a directory, and where its checksum stands in the file."""
+    """An object's header: where it begins in the file, and its length with the checksum at its end."""
 
     offset: int
     size: int
-    checksum: int
 
 
-class _Spy(Directory):
-    """Notes which pieces were checked."""
-
-    def __init__(self, descriptor: int, size: int) -> None:
-        self.blocks: set[Block] = set()
-        self._last = 0
-        super().__init__(descriptor, size)
-
-    def _read(self, offset: int, size: int) -> bytes:
-        self._last = offset
-        return super()._read(offset, size)
-
-    def _checked(self, piece: bytes) -> bytes:
-        place = 17 if piece[:4] == b"FHDB" else len(piece) - 4
-        self.blocks.add(Block(self._last, len(piece), self._last + place))
-        return super()._checked(piece)
+def blocks_of(content: bytes) -> list[Block]:
+    """The headers of all groups and datasets (HDF5 File Format Specification, IV.A.1.b)."""
+    return list(_headers(content))
 
 
-def entries(known: Directory) -> Iterator[tuple[str, DirectoryEntry]]:
-    """Every entry that is familiar, with its path."""
-    paths = [""]
-    for path in paths:
-        try:
-            entry = known.find(path)
-        except UnfamiliarError:
-            continue
-        assert entry is not None
-        yield path, entry
-        if len(paths) < MAX_ENTRIES and path.count("/") < 6:
-            paths += [f"{path}/{name}" if path else name for name in sorted(entry.links or ())]
+def _headers(content: bytes) -> Iterator[Block]:
+    offset = content.find(_HEADER)
+    while offset >= 0:
+        flags = content[offset + 5]
+        start = 6 + 16 * bool(flags & _HAS_TIMES) + 4 * bool(flags & _HAS_PHASES)
+        width = 1 << (flags & _SIZE_WIDTH)
+        size = int.from_bytes(content[offset + start : offset + start + width], "little")
+        block = Block(offset, start + width + size + 4)
+        if _checksum(content, block) == _stored(content, block):
+            yield block
+        offset = content.find(_HEADER, offset + 1)
 
 
-def blocks_of(path: Path) -> list[Block]:
-    """All pieces of a file's directories."""
-    with path.open("rb") as file:
-        spy = _Spy(file.fileno(), os.stat(path).st_size)
-        assert list(entries(spy))
-        return sorted(spy.blocks)
-
-
-def mended(content: bytearray, blocks: list[Block]) -> bytes:
-    """The file with the checksums that its directories should have now."""
-    checksum = directory._lookup3()
-    assert checksum is not None
+def mended(content: bytes | bytearray, blocks: list[Block]) -> bytes:
+    """The content with the checksums that its headers should have now."""
+    changed = bytearray(content)
     for block in blocks:
-        content[block.checksum : block.checksum + 4] = bytes(4)
-        last = block.checksum + 4 == block.offset + block.size
-        body = bytes(content[block.offset : block.offset + block.size - (4 if last else 0)])
-        content[block.checksum : block.checksum + 4] = checksum(body, len(body)).to_bytes(4, "little")
-    return bytes(content)
+        stop = block.offset + block.size
+        changed[stop - 4 : stop] = _checksum(changed, block).to_bytes(4, "little")
+    return bytes(changed)
 
 
-def differences(path: Path) -> list[str]:
-    """Where we know of something, and HDF5 says something else of it.
-
-    That HDF5 refuses a file whose checksums are right, for a field that nobody needs who reads, is no difference.
-    """
-    size = os.stat(path).st_size
-    with path.open("rb") as file:
-        try:
-            known = Directory(file.fileno(), size)
-        except UnfamiliarError:
-            return []
-        try:
-            hdf5 = Hdf5File(path, size)
-        except CaptureFormatError:
-            return []
-        try:
-            return [
-                f"{where}: {what}"
-                for where, entry in entries(known)
-                for what in _differ(known, hdf5, where, entry)
-            ]
-        finally:
-            hdf5.close()
-
-
-def _differ(known: Directory, hdf5: Hdf5File, path: str, entry: DirectoryEntry) -> Iterator[str]:
+def read_directories(path: Path) -> None:
+    """Reads every name, attribute and column of a file. Raises CaptureFormatError where it is damaged."""
+    file = Hdf5File(path, path.stat().st_size)
     try:
-        attributes = {name: hdf5.attribute(path, name) for name in hdf5.attribute_names(path)}
-        if attributes != entry.attributes or list(attributes) != sorted(attributes):
-            yield f"{entry.attributes} instead of {attributes}"
-        if entry.links is not None:
-            if hdf5.names(path) != sorted(entry.links):
-                yield f"{sorted(entry.links)} instead of {hdf5.names(path)}"
-            return
-        if (np.dtype(entry.dtype), entry.length) != hdf5.shape(path):
-            yield f"{entry.dtype} × {entry.length} instead of {hdf5.shape(path)}"
-        elif isinstance(found := hdf5.read(path), int):
-            if found != entry.offset:
-                yield f"at {entry.offset} instead of {found}"
-        elif found.nbytes and bytes(known.values(entry, found.nbytes)) != found.tobytes():
-            yield "other values"
-    except CaptureFormatError:
-        return
+        for group in ["", *file.groups()]:
+            for node in [group, *(f"{group}/{name}" if group else name for name in file.names(group))]:
+                for name in file.attribute_names(node):
+                    file.attribute(node, name)
+        for column in file.stored_sizes():
+            file.read(column)
+    finally:
+        file.close()
+
+
+def _stored(content: bytes | bytearray, block: Block) -> int:
+    stop = block.offset + block.size
+    return int.from_bytes(content[stop - 4 : stop], "little")
+
+
+def _checksum(content: bytes | bytearray, block: Block) -> int:
+    """lookup3 by Bob Jenkins (public domain), `hashlittle` with the start value 0, as the specification names it."""
+    size = block.size - 4
+    data = bytes(content[block.offset : block.offset + size])
+    a = b = c = (0xDEADBEEF + size) & _MASK
+    whole = max(0, (size - 1) // 12 * 12)
+    for at in range(0, whole, 12):
+        x, y, z = (int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4, 8))
+        a, b, c = (a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK
+        a = (a - c) & _MASK ^ _rotate(c, 4)
+        c = (c + b) & _MASK  # in the lines of the original
+        b = (b - a) & _MASK ^ _rotate(a, 6)
+        a = (a + c) & _MASK
+        c = (c - b) & _MASK ^ _rotate(b, 8)
+        b = (b + a) & _MASK
+        a = (a - c) & _MASK ^ _rotate(c, 16)
+        c = (c + b) & _MASK
+        b = (b - a) & _MASK ^ _rotate(a, 19)
+        a = (a + c) & _MASK
+        c = (c - b) & _MASK ^ _rotate(b, 4)
+        b = (b + a) & _MASK
+    if size == 0:
+        return c
+    tail = data[whole:].ljust(12, b"\0")
+    x, y, z = (int.from_bytes(tail[i : i + 4], "little") for i in (0, 4, 8))
+    a, b, c = (a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK
+    c = ((c ^ b) - _rotate(b, 14)) & _MASK
+    a = ((a ^ c) - _rotate(c, 11)) & _MASK
+    b = ((b ^ a) - _rotate(a, 25)) & _MASK
+    c = ((c ^ b) - _rotate(b, 16)) & _MASK
+    a = ((a ^ c) - _rotate(c, 4)) & _MASK
+    b = ((b ^ a) - _rotate(a, 14)) & _MASK
+    return ((c ^ b) - _rotate(b, 24)) & _MASK
+
+
+def _rotate(value: int, bits: int) -> int:
+    return (value << bits | value >> (32 - bits)) & _MASK

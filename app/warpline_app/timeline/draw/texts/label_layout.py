@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline_app.timeline.draw.texts.atlas import Atlas
 from warpline_app.timeline.draw.texts.elision import PARTS, Cut, shown_parts
 from warpline_app.timeline.draw.texts.text_order import Int64Array, LineTexts
@@ -16,7 +17,7 @@ MIDDLE_FROM_PX = 96
 """The tail of a name is shown beside its head from here on."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Wanted:
     """Texts that are asked for: entries in inks, the line, left and top of each, the room it has, its opacity."""
 

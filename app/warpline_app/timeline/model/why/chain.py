@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.frozen import frozen
 from warpline.model.links import ANNOTATION, DATA, EXIT, LAUNCH, RELEASE, WAKEUP
 from warpline_app.timeline.model.links import EVENT_LIMIT, launched_rows
 from warpline_app.timeline.model.name_rows import NameGroup
@@ -33,7 +32,7 @@ _CAUSES = frozenset((LAUNCH, WAKEUP, RELEASE, DATA, EXIT, ANNOTATION))
 """Links whose beginning is explained by what was around it."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Stretch:
     """Whatever begins on some lanes in [start_ns, stop_ns); ``lanes`` ascending."""
 

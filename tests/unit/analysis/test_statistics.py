@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
-from warpline.analysis.framework.loops import medians
-from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
 from warpline.analysis.framework.nesting import library
-from warpline.analysis.framework.statistics import batch_statistics, group_statistics, group_totals
+from warpline.analysis.framework.statistics import (
+    _sorted,
+    batch_statistics,
+    group_statistics,
+    group_totals,
+)
 from warpline.analysis.framework.tables import Groups, combine_keys, group_order
-from warpline.compiled import address
 
 values = st.one_of(st.integers(0, 50), st.integers(0, 10**12), st.integers(2**53, 2**53 + 10))
 pairs = st.lists(st.tuples(st.integers(0, 6), values), max_size=60)
@@ -68,19 +69,18 @@ def test_portions_change_nothing(found: list[tuple[int, int]], size: int, limit:
     check(batch_statistics(batches, limit, compiled=False), brute(found))
 
 
-@pytest.mark.skipif(library() is None, reason="medians are not compiled here")
+@pytest.mark.skipif(library() is None, reason="the sort is not compiled here")
 @pytest.mark.fuzz
 @given(
     st.integers(0, 2**32),
-    st.sampled_from((30, 400, 3_000)),
+    st.sampled_from((1, 30, 400, 3_000)),
     st.integers(1, 6),
     st.integers(1, 40),
-    st.sampled_from((1, 4)),
-    st.sampled_from((8, 200, 1 << 22)),
+    st.sampled_from((20, 700, 1 << 22)),
 )
 @settings(max_examples=rounds(40, 2_000))
-def test_bins_find_what_sorting_finds(
-    seed: int, n: int, kinds: int, digits: int, per_bin: int, room: int
+def test_the_compiled_sort_gives_the_same_statistics_as_numpy(
+    seed: int, n: int, kinds: int, digits: int, limit: int
 ) -> None:
     random = np.random.default_rng(seed)
     keys = random.choice([0, 1, 5, 6, 1_500, 2_000], n) % random.choice([1, 7, 3_000])
@@ -91,20 +91,22 @@ def test_bins_find_what_sorting_finds(
         lambda: 2**digits + random.integers(0, 3, n),
     )
     column = shapes[seed % len(shapes)]()
-    size = int(random.integers(1, n))
+    size = int(random.integers(1, n + 1))
 
     def batches() -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
         return ((keys[i : i + size], column[i : i + size]) for i in range(0, n, size))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(medians, "VALUES_PER_BIN", per_bin)
-        patch.setattr(medians, "ROOM", room)
-        patch.setattr(medians, "_FINE_BITS", 2)
-        found = batch_statistics(batches, limit=1)
-    expected = batch_statistics(batches, compiled=False)
-    for name in ("key", "count", "total", "avg", "med", "min", "max"):
-        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
-    assert found.stddev == pytest.approx(expected.stddev, rel=1e-6, abs=1e-6)
+    compiled, plain = (batch_statistics(batches, limit, flag) for flag in (True, False))
+    for name in ("key", "count", "total", "avg", "med", "min", "max", "stddev"):
+        assert getattr(compiled, name).tolist() == getattr(plain, name).tolist(), name
+
+
+@pytest.mark.skipif(library() is None, reason="the sort is not compiled here")
+@pytest.mark.fuzz
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3) | st.integers(2**63, 2**63 + 9), max_size=60))
+@settings(max_examples=rounds(60, 5_000))
+def test_the_compiled_sort_orders_all_words(words: list[int]) -> None:
+    assert _sorted(np.array(words, np.uint64), compiled=True).tolist() == sorted(words)
 
 
 def test_values_and_keys_beyond_64_bits_are_sorted_another_way() -> None:
@@ -180,38 +182,3 @@ def test_groups_across_batches(batches: list[list[tuple[int, int | None]]]) -> N
     assert len(set(numbers)) == len(set(rows))
     back = groups.columns(np.array(numbers, np.int64), 2)
     assert list(zip(back[0].tolist(), back[1].tolist(), strict=True)) == rows
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-(2**62), 2**62)), min_size=1, max_size=40))
-@settings(max_examples=rounds(40))
-def test_groups_are_put_together_in_one_pass_as_in_numpy(found: list[tuple[int, int]]) -> None:
-    group, first = combine_keys(np.array([key for key, _ in found]))
-    column = np.array([value for _, value in found], np.int64)
-    place = np.arange(len(found))[::-1].copy()
-    for where in (None, place):
-        ways = (SUM, LEAST, MOST)
-        results = [grouped(group, first, [column] * 3, ways, where, compiled) for compiled in (True, False)]
-        assert [one.tolist() for one in results[0]] == [one.tolist() for one in results[1]]
-
-
-@pytest.mark.skipif(library() is None, reason="medians are not compiled here")
-def test_a_file_that_is_written_to_between_two_passes_writes_nowhere_else() -> None:
-    found = library()
-    assert found is not None
-    groups, group_of = np.zeros(2, medians._GROUP), np.zeros(2, np.int32)
-    groups["low"], groups["high"], groups["shift"] = 0, 9, 0
-    groups["place"] = 3
-    keys, column = np.array([0, 1, 7, 0, 2**32 - 1, 1], np.uint32), np.arange(6, dtype=np.int64)
-    bins, out = np.zeros(16, np.uint32), np.full(8, -1, np.int64)
-
-    def columns(*targets: npt.NDArray[Any]) -> list[int]:
-        arrays: list[npt.NDArray[Any]] = [keys, column, *targets]
-        return [address(array) for array in arrays]
-
-    found.warpline_group_bins(len(keys), *columns(group_of, groups, bins), len(group_of), 0)
-    assert (bins.sum(), groups["squares"].sum()) == (4, 0)
-    found.warpline_group_values(len(keys), *columns(group_of, groups, out), len(group_of), 5)
-    assert out.tolist() == [-1, -1, -1, 0, 1, -1, -1, -1], "room for five"
-    sums = np.zeros(2, medians._GROUP)
-    found.warpline_group_sums(len(keys), *columns(sums), len(sums))
-    assert (sums["count"].tolist(), sums["total"].tolist()) == ([2, 2], [3, 6])

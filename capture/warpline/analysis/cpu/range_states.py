@@ -6,13 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.loops.grouped import group_sums
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import Groups, kind_code, name_texts, ratios, scope_text
+from warpline.analysis.framework.tables import Groups, group_sums, kind_code, name_texts, ratios, scope_text
 from warpline.analysis.structure.thread_states import TOLD, TOLD_TITLES, StateTimes
 from warpline.i18n import english
 from warpline.model import Flag

@@ -28,7 +28,7 @@ def library() -> ctypes.CDLL | None:
             "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
             "warpline_uncovered": (None, [INTEGER, *[POINTER] * 6]),
             "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
-            "warpline_grouped": (None, [INTEGER, POINTER, POINTER, INTEGER, *[POINTER] * 3]),
+            "warpline_sort": (INTEGER, [INTEGER, *[POINTER] * 2]),
             "warpline_search": (None, [INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
             "warpline_innermost": (None, [POINTER, INTEGER, *[POINTER] * 3]),
             "warpline_pair_totals": (None, [INTEGER, *[POINTER] * 5, INTEGER, INTEGER, POINTER]),
@@ -41,10 +41,6 @@ def library() -> ctypes.CDLL | None:
             "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
             "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
             "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),
-            "warpline_group_sums": (INTEGER, [INTEGER, *[POINTER] * 3, INTEGER]),
-            "warpline_group_bins": (None, [INTEGER, *[POINTER] * 5, INTEGER, INTEGER]),
-            "warpline_group_values": (None, [INTEGER, *[POINTER] * 5, INTEGER, INTEGER]),
-            "warpline_group_ranks": (None, [INTEGER, *[POINTER] * 5]),
         },
     )
 

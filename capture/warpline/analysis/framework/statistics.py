@@ -1,9 +1,8 @@
-"""Count, total, average, exact median, extremes and deviation of values by group.
+"""Count, total, average, exact median, extremes and standard deviation of values by group.
 
-Few values are sorted once by packed keys (group in the high bits, value in the low bits): after it every group is a run
-in which the smallest, the middle and the largest value stand at known places. Many are counted in bins by compiled
-passes (`warpline.analysis.framework.loops.medians`); without those they are sorted too, above `PACKED_LIMIT` values in
-portions of the groups, so that memory does not grow with the input. Ties, order and chunking never change a result.
+Keys and values are packed into 64-bit words (group in the high bits) and sorted once. Each group is then a run, with its
+smallest, middle and largest value at known places. More than `PACKED_LIMIT` values are sorted in portions of the groups,
+so that memory stays bounded. Ties, order and batch sizes never change a result.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.loops.medians import MiddleValues, middle_values
+from warpline.analysis.framework.nesting import library
+from warpline.compiled import address
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 KeyArray = npt.NDArray[Any]
 Batches = Callable[[], Iterable[tuple[KeyArray, Int64Array]]]
-"""Gives the same batches of (keys, values) each time it is called."""
+"""Returns the same batches of (keys, values) on every call."""
 
-_MOST = float(1 << 62)
-PACKED_LIMIT = 1 << 25
-_SORTED = 1 << 16
-"""Values that are sorted sooner than passed over three times."""
+_LARGEST_TOTAL = float(1 << 62)
+PACKED_LIMIT = 1 << 23
+"""Values sorted at once; sorting takes 24 bytes for each."""
 _BLOCK = 1 << 15
 _EMPTY = np.empty(0, np.int64)
 
@@ -35,9 +34,9 @@ _EMPTY = np.empty(0, np.int64)
 class GroupStatistics:
     """One entry per group, groups ascending by key.
 
-    ``key``, ``count``, ``total``, ``min``, ``max`` are int64; ``avg``, ``med`` and ``stddev`` float64. The deviation is
-    that of a sample (n − 1), 0 for a single value, as Nsight Systems prints it; the median of an even
-    count is the mean of the middle two.
+    ``key``, ``count``, ``total``, ``min``, ``max`` are int64; ``avg``, ``med`` and ``stddev`` float64. ``stddev`` is
+    the sample standard deviation (n − 1), 0 for a single value, as Nsight Systems prints it. The median of an even count
+    is the mean of the middle two.
     """
 
     key: Int64Array
@@ -53,32 +52,25 @@ class GroupStatistics:
         return len(self.key)
 
     def take(self, index: npt.NDArray[Any]) -> GroupStatistics:
-        """Some of the groups, in the order of ``index``."""
+        """The groups at ``index``, in that order."""
         return GroupStatistics(*(getattr(self, item.name)[index] for item in fields(self)))
 
     def by_total(self) -> GroupStatistics:
-        """The groups from the largest total to the smallest, ties by key."""
+        """The groups by descending total, ties by key."""
         return self.take(np.argsort(-self.total, kind="stable"))
 
 
 def group_statistics(keys: KeyArray, values: Int64Array, compiled: bool = True) -> GroupStatistics:
-    """Statistics of ``values`` (int64 ≥ 0, any unit) by equal ``keys`` (integers ≥ 0 of the same length)."""
-    columns = middle_values(lambda: [(keys, values)]) if compiled and len(keys) > _SORTED else None
-    return _statistics_of_parts([(keys, values)]) if columns is None else _of_columns(columns)
+    """Statistics of ``values`` (int64 ≥ 0, any unit) by equal ``keys`` (integers ≥ 0 of the same length).
+
+    Raises ValueError for negative keys or values.
+    """
+    return _statistics_of_parts([(keys, values)], compiled)
 
 
-def _of_columns(found: MiddleValues) -> GroupStatistics:
-    med = found.lower + (found.upper - found.lower) / 2
-    away = (found.total - found.count * found.center).astype(np.float64)
-    variance = (found.squares - away**2 / found.count) / np.maximum(found.count - 1, 1)
-    stddev = np.where(found.least == found.most, 0.0, np.sqrt(np.maximum(variance, 0.0)))
-    avg = found.total / found.count
-    return GroupStatistics(found.key, found.count, found.total, avg, med, found.least, found.most, stddev)
-
-
-def _statistics_of_parts(parts: list[tuple[KeyArray, Int64Array]]) -> GroupStatistics:
-    """`group_statistics` of several pieces, without putting them together first."""
-    parts = [(keys, values) for keys, values in parts if len(keys)]
+def _statistics_of_parts(parts: list[tuple[KeyArray, Int64Array]], compiled: bool) -> GroupStatistics:
+    """`group_statistics` of several batches together; empties ``parts`` to free their memory."""
+    parts[:] = [(keys, values) for keys, values in parts if len(keys)]
     if not parts:
         empty = np.empty(0, np.float64)
         return GroupStatistics(_EMPTY, _EMPTY, _EMPTY, empty, empty, _EMPTY, _EMPTY, empty)
@@ -95,38 +87,50 @@ def _statistics_of_parts(parts: list[tuple[KeyArray, Int64Array]]) -> GroupStati
     for keys, values in parts:
         _pack(keys, values, bits, packed[filled : filled + len(keys)])
         filled += len(keys)
-    packed.sort()
+    parts.clear()
+    packed = _sorted(packed, compiled)
     first = _group_starts(packed, bits, highest)
     key = (packed[first] >> np.uint64(bits)).astype(np.int64)
     return _statistics_of_runs(key, packed.view(np.int64), first, (1 << bits) - 1)
 
 
-def group_totals(keys: KeyArray, values: Int64Array, n_keys: int) -> tuple[Int64Array, Int64Array]:
-    """(count, total) of ``values`` for each key 0 … ``n_keys`` − 1: what can be shown at once, without sorting.
+def _sorted(words: npt.NDArray[np.uint64], compiled: bool) -> npt.NDArray[np.uint64]:
+    """The words in ascending order, in their own memory or in new memory."""
+    loops = library() if compiled else None
+    if loops is None:
+        words.sort()
+        return words
+    scratch = np.empty_like(words)
+    is_in_scratch = loops.warpline_sort(len(words), address(words), address(scratch))
+    return scratch if is_in_scratch else words
 
-    Exact as long as a total stays below 2^53. Times of a damaged file may come to more than 64 bits hold: at most 2^62.
+
+def group_totals(keys: KeyArray, values: Int64Array, n_keys: int) -> tuple[Int64Array, Int64Array]:
+    """(count, total) of ``values`` for each key 0 … ``n_keys`` − 1, without sorting.
+
+    Totals are exact below 2^53 and limited to 2^62, since times of a damaged file may overflow.
     """
     count = np.bincount(keys, minlength=n_keys)
     total = np.bincount(keys, weights=values, minlength=n_keys)
-    return count.astype(np.int64), np.clip(total, -_MOST, _MOST).astype(np.int64)
+    return count.astype(np.int64), np.clip(total, -_LARGEST_TOTAL, _LARGEST_TOTAL).astype(np.int64)
 
 
 def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT, compiled: bool = True) -> GroupStatistics:
     """`group_statistics` over batches, sorting at most ``limit`` values at a time.
 
-    Up to ``limit`` values, and where compiled passes do without sorting up to `_SORTED`, the batches are read once.
-    Beyond, those passes read them three times and more; sorting reads them once to count and once per portion of
-    groups, and a group that alone exceeds the limit is treated by `_large_group`. Memory grows with the largest key.
+    Up to ``limit`` values, the batches are read once. Beyond, they are read once to count and once per portion of groups;
+    `_large_group` handles a group that alone exceeds the limit. Memory grows with the largest key.
     """
-    parts = _read(batches, min(limit, _SORTED) if compiled else limit)
-    if parts is not None:
-        return _statistics_of_parts(parts)
-    columns = middle_values(batches) if compiled else None
-    if columns is not None:
-        return _of_columns(columns)
-    parts = _read(batches, limit) if compiled else None
-    if parts is not None:
-        return _statistics_of_parts(parts)
+    parts: list[tuple[KeyArray, Int64Array]] = []
+    filled = 0
+    for keys, values in batches():
+        parts.append((keys, values))
+        filled += len(keys)
+        if filled > limit:
+            break
+    else:
+        return _statistics_of_parts(parts, compiled)
+    parts.clear()
     counts = _EMPTY
     for keys, _ in batches():
         counts = _added(counts, np.bincount(keys))
@@ -138,29 +142,15 @@ def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT, compiled: bool
         wanted = np.zeros(len(counts), bool)
         wanted[portion] = True
         picked = [(keys[take], values[take]) for keys, values in batches() for take in [wanted[keys]]]
-        results.append(_statistics_of_parts(picked))
+        results.append(_statistics_of_parts(picked, compiled))
     joined = GroupStatistics(
         *(_joined([getattr(r, f.name) for r in results]) for f in fields(GroupStatistics))
     )
     return joined.take(np.argsort(joined.key, kind="stable"))
 
 
-def _read(batches: Batches, limit: int) -> list[tuple[KeyArray, Int64Array]] | None:
-    """All batches; None where they hold more than ``limit`` values."""
-    parts: list[tuple[KeyArray, Int64Array]] = []
-    filled = 0
-    for keys, values in batches():
-        parts.append((keys, values))
-        filled += len(keys)
-        if filled > limit:
-            return None
-    return parts
-
-
 def quick_statistics(batches: Batches, n_keys: int) -> GroupStatistics:
-    """As `batch_statistics` but without sorting: median and deviation are NaN. For a table that follows a
-    moving hand.
-    """
+    """`batch_statistics` without sorting, for a table that follows a drag: median and deviation are NaN."""
     count = np.zeros(n_keys, np.int64)
     total = np.zeros(n_keys, np.int64)
     low = np.full(n_keys, np.iinfo(np.int64).max, np.int64)
@@ -172,10 +162,15 @@ def quick_statistics(batches: Batches, n_keys: int) -> GroupStatistics:
         np.minimum.at(low, keys, values)
         np.maximum.at(high, keys, values)
     key = np.flatnonzero(count)
+    return sums_as_statistics(key, count[key], total[key], low[key], high[key])
+
+
+def sums_as_statistics(
+    key: Int64Array, count: Int64Array, total: Int64Array, low: Int64Array, high: Int64Array
+) -> GroupStatistics:
+    """Statistics without medians and deviations, which are NaN."""
     unknown = np.full(len(key), np.nan)
-    return GroupStatistics(
-        key, count[key], total[key], total[key] / count[key], unknown, low[key], high[key], unknown
-    )
+    return GroupStatistics(key, count, total, total / np.maximum(count, 1), unknown, low, high, unknown)
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -184,14 +179,14 @@ def _joined(parts: list[Any]) -> Any:
 
 
 def _added(counts: Int64Array, more: Int64Array) -> Int64Array:
-    """The sum of counts by key, either being short of keys it has not met."""
+    """The sum of counts by key; the arrays may differ in length."""
     longer, shorter = (counts, more) if len(counts) > len(more) else (more, counts)
     longer[: len(shorter)] += shorter
     return longer
 
 
 def _portions(counts: Int64Array, limit: int) -> Iterator[Int64Array]:
-    """Groups that have values, in portions of at most ``limit`` values; a larger group is a portion of its own."""
+    """Non-empty groups in portions of at most ``limit`` values; a larger group is a portion of its own."""
     present = np.flatnonzero(counts)
     large = counts[present] > limit
     for group in present[large]:
@@ -209,7 +204,7 @@ def _portions(counts: Int64Array, limit: int) -> Iterator[Int64Array]:
 
 
 def _pack(keys: KeyArray, values: Int64Array, bits: int, out: npt.NDArray[np.uint64]) -> None:
-    """``keys << bits | values``, in blocks that stay in the processor's cache."""
+    """Write ``keys << bits | values`` to ``out``, in blocks that fit the processor's cache."""
     shift = np.uint64(bits)
     for start in range(0, len(keys), _BLOCK):
         block = out[start : start + _BLOCK]
@@ -219,9 +214,9 @@ def _pack(keys: KeyArray, values: Int64Array, bits: int, out: npt.NDArray[np.uin
 
 
 def _group_starts(packed: npt.NDArray[np.uint64], bits: int, highest: int) -> Int64Array:
-    """Where each group begins among the sorted packed values."""
+    """The index at which each group begins in the sorted packed values."""
     if highest < len(packed) // 64:
-        # Few groups: a binary search each is cheaper than looking at every value.
+        # For few groups, a binary search each is cheaper than reading every value.
         bounds = np.arange(highest + 1, dtype=np.uint64) << np.uint64(bits)
         starts = np.searchsorted(packed, bounds)
         return starts[np.diff(starts, append=len(packed)) > 0].astype(np.int64)
@@ -236,7 +231,7 @@ def _run_starts(ordered: npt.NDArray[Any]) -> Int64Array:
 
 
 def _statistics_by_lexsort(keys: KeyArray, values: Int64Array) -> GroupStatistics:
-    """For values and keys that together need more than 64 bits: slower, same results."""
+    """The same for values and keys that together need more than 64 bits; slower."""
     order = np.lexsort((values, keys))
     ordered = keys[order]
     first = _run_starts(ordered)
@@ -244,9 +239,9 @@ def _statistics_by_lexsort(keys: KeyArray, values: Int64Array) -> GroupStatistic
 
 
 def _statistics_of_runs(key: Int64Array, packed: Int64Array, first: Int64Array, mask: int) -> GroupStatistics:
-    """Statistics of runs of ascending values, which are ``packed & mask``; runs begin at ``first``."""
+    """Statistics of runs of ascending values (``packed & mask``) that begin at ``first``."""
     count = np.diff(first, append=len(packed))
-    # The two middle entries are the same when the count is odd. Halving the difference cannot pass 2^63.
+    # An odd count has one middle entry. Halving the difference cannot overflow.
     lower = packed[first + (count - 1) // 2] & mask
     middle = packed[first + count // 2] & mask
     med = lower + (middle - lower) / 2
@@ -255,7 +250,7 @@ def _statistics_of_runs(key: Int64Array, packed: Int64Array, first: Int64Array, 
     avg = total / count
     variance = (squares - sums.astype(np.float64) ** 2 / count) / np.maximum(count - 1, 1)
     low, high = packed[first] & mask, packed[first + count - 1] & mask
-    # Of equal values exactly 0, whatever the rounding.
+    # Exactly 0 for equal values, whatever the rounding.
     stddev = np.where(low == high, 0.0, np.sqrt(np.maximum(variance, 0.0)))
     return GroupStatistics(key, count, total, avg, med, low, high, stddev)
 
@@ -263,9 +258,9 @@ def _statistics_of_runs(key: Int64Array, packed: Int64Array, first: Int64Array, 
 def _deviations(
     packed: Int64Array, first: Int64Array, mask: int, center: Int64Array
 ) -> tuple[Int64Array, FloatArray]:
-    """Sums of (value − center) and of its square for each run, in blocks that stay in the processor's cache.
+    """Sums of (value − center) and of its square for each run, in blocks that fit the processor's cache.
 
-    Measured from the median, the squares keep the digits that squares of plain nanoseconds would lose.
+    Squares of plain nanoseconds would lose digits; those of distances from the median do not.
     """
     sums = np.zeros(len(first), np.int64)
     squares = np.zeros(len(first), np.float64)
@@ -290,7 +285,7 @@ def _deviations(
 
 
 def _large_group(batches: Batches, key: int, count: int) -> GroupStatistics:
-    """Statistics of one group that is too large to sort: the middle values are found by narrowing a histogram."""
+    """Statistics of one group that is too large to sort; finds its middle values by narrowing a histogram."""
 
     def values() -> Iterator[Int64Array]:
         for keys, batch in batches():
@@ -306,7 +301,7 @@ def _large_group(batches: Batches, key: int, count: int) -> GroupStatistics:
     lower = _select(values, (count - 1) // 2, low, high)
     middle = lower if count % 2 else _select(values, count // 2, low, high)
     med = lower + (middle - lower) / 2
-    # Measured from an integer near the middle: differences from a rounded average lose the last digits past 2^53.
+    # Distances from an integer: those from a rounded average lose their last digits past 2^53.
     squares = 0.0
     for part in values():
         deviation = (part - lower).astype(np.float64)
@@ -326,7 +321,7 @@ def _large_group(batches: Batches, key: int, count: int) -> GroupStatistics:
 
 
 def _select(values: Callable[[], Iterable[Int64Array]], rank: int, low: int, high: int) -> int:
-    """The value of that rank (0 = smallest) among values in [low, high], in passes over 65,536 equal bins."""
+    """The value of a rank (0: smallest) among values in [low, high], by passes over 65,536 equal bins."""
     bins = 1 << 16
     while low < high:
         width = max(-(-(high - low + 1) // bins), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -211,6 +212,27 @@ def group_order(key: Int64Array) -> Int64Array:
         order = order[np.argsort((high[order] & 0xFFFF).astype(np.uint16), kind="stable")]
         high = high >> 16
     return order.astype(np.int64, copy=False)
+
+
+def reduce_groups(
+    group: Int64Array, first: Int64Array, columns: Sequence[Int64Array], ways: Sequence[np.ufunc]
+) -> list[Int64Array]:
+    """Each column reduced by ``group`` (dense, int64 [n]) with `numpy.add`, `numpy.minimum` or `numpy.maximum`.
+
+    ``first`` is the index of one row of each group.
+    """
+    results = [
+        np.zeros(len(first), np.int64) if way is np.add else column[first].astype(np.int64)
+        for column, way in zip(columns, ways, strict=True)
+    ]
+    for column, way, result in zip(columns, ways, results, strict=True):
+        way.at(result, group, column)
+    return results
+
+
+def group_sums(group: Int64Array, groups: int, columns: Sequence[Int64Array]) -> Int64Array:
+    """The sum of each column by ``group`` (below ``groups``): int64 [columns, groups]."""
+    return np.stack(reduce_groups(group, np.zeros(groups, np.int64), columns, [np.add] * len(columns)))
 
 
 class Groups:

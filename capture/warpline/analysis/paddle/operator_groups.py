@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.loops.entries import FIGURES, EntryTable
-from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
 from warpline.analysis.framework.loops.nested import BY_CALL, WITH_PARTS
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import combine_keys, kind_code
+from warpline.analysis.framework.tables import combine_keys, kind_code, reduce_groups
 from warpline.analysis.structure.nested.nested_sums import typed_sums
 
 Int64Array = npt.NDArray[np.int64]
@@ -130,18 +129,9 @@ def merged_groups(groups: OperatorGroups) -> OperatorGroups:
     # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
     key, of_group = combine_keys(groups.thread, *groups.path, groups.has_cpu)
 
-    how = {
-        "count": SUM,
-        "cpu_total": SUM,
-        "cpu_min": LEAST,
-        "cpu_max": MOST,
-        "gpu_total": SUM,
-        "gpu_min": LEAST,
-        "gpu_max": MOST,
-        "self_cpu": SUM,
-        "self_gpu": SUM,
-    }
-    found = grouped(key, of_group, [getattr(groups, name) for name in how], list(how.values()))
+    figures = [item.name for item in fields(OperatorGroups)][4:]
+    ways = [np.minimum if "_min" in name else np.maximum if "_max" in name else np.add for name in figures]
+    found = reduce_groups(key, of_group, [getattr(groups, name) for name in figures], ways)
     return OperatorGroups(
         groups.thread[of_group],
         tuple(column[of_group] for column in groups.path),

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.loops.grouped import group_sums
 from warpline.analysis.framework.nesting import flat_parents, uncovered_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Values
@@ -18,6 +17,7 @@ from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
     Groups,
     combine_keys,
+    group_sums,
     ratio,
     scope_text,
     stat_columns,

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.loops.grouped import LEAST, MOST, SUM, grouped
 from warpline.analysis.framework.nesting import levels
-from warpline.analysis.framework.tables import combine_keys
+from warpline.analysis.framework.tables import combine_keys, reduce_groups
 
 Int64Array = npt.NDArray[np.int64]
 MAX_PATHS = 50_000
@@ -150,22 +149,19 @@ def _grouped(of: Int64Array, here: Int64Array, above: Int64Array, lines: Lines) 
     # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
     group, first = combine_keys(of, lines.name[here])
     one = here[first]
-    n_sums, n_lows = len(lines.sums), len(lines.lows)
-    found = grouped(
-        group,
-        first,
-        (*lines.sums, *lines.lows, *lines.highs),
-        (*[SUM] * n_sums, *[LEAST] * n_lows, *[MOST] * len(lines.highs)),
-        here,
+    parts = ((lines.sums, np.add), (lines.lows, np.minimum), (lines.highs, np.maximum))
+    sums, lows, highs = (
+        tuple(reduce_groups(group, first, [column[here] for column in columns], [way] * len(columns)))
+        for columns, way in parts
     )
     return _Grouped(
         Lines(
             lines.root[one],
             lines.name[one],
             above[first],
-            tuple(found[:n_sums]),
-            tuple(found[n_sums : n_sums + n_lows]),
-            tuple(found[n_sums + n_lows :]),
+            sums,
+            lows,
+            highs,
         ),
         group,
     )

@@ -20,7 +20,6 @@ from warpline.analysis.findings.segments import (
     overlay,
 )
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.nesting import search
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.gpu_gaps import LATENCY_NS, SYNCHRONIZATION, times_in_order
 from warpline.analysis.structure.gpus import Gpu
@@ -171,7 +170,7 @@ def _idle(
     by_row = np.argsort(following, kind="stable")
     rows = following[by_row].astype(np.int64)
     launched, launch_thread, call_start, launch_call = calls_of_rows(view, rows)
-    own = by_row[search(rows, launched)]
+    own = by_row[np.searchsorted(rows, launched)]
     call, thread, done = np.full((3, len(before)), -1, np.int64)
     call[own], thread[own] = launch_call, launch_thread
     # The wait for the CPU lasts until the launching call returns; some work starts even before.

@@ -1,8 +1,9 @@
-"""How single values of reports read, by the role of their column."""
+"""Formats single values of reports by the role of their column."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,13 +14,13 @@ from warpline.model.sizes import format_bytes
 NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 _LARGEST = 10_000
-"""Numbers of a column stay below it where a larger unit is left."""
+"""Upper bound of numbers in a column, if a larger unit exists."""
 _LEAST_READ = 0.01
-"""The largest number of a column is no smaller where it is told in the unit of its neighbours."""
+"""Columns whose largest number would be smaller in the table's common unit use their own."""
 
 
 def unit_below(largest_ns: float) -> str:
-    """The smallest unit in which a time takes no five digits before the point."""
+    """The smallest unit in which a time has at most four digits before the point."""
     for unit, scale in NS_PER_UNIT.items():
         if round(largest_ns / scale, 3) < _LARGEST:
             return unit
@@ -27,18 +28,19 @@ def unit_below(largest_ns: float) -> str:
 
 
 def table_units(largest_ns: Sequence[float]) -> list[str]:
-    """The units of columns of times that stand in one table, by the largest time of each (ns; 0 for a column of
-    none): one for all of them, that in which most are short, and for those far above or below it their own.
+    """The units of a table's time columns, given the largest time of each (ns; 0 without any).
+
+    All columns share the unit that suits most of them; columns far above or below it use their own.
     """
     own = [unit_below(most) for most in largest_ns]
     known = [(most, unit) for most, unit in zip(largest_ns, own, strict=True) if most]
     if not known:
         return own
-    shorts = {
+    fitting = {
         unit: sum(0.1 <= most / scale < _LARGEST for most, _ in known) for unit, scale in NS_PER_UNIT.items()
     }
-    owners = {unit: sum(unit == one for _, one in known) for unit in NS_PER_UNIT}
-    common = max(NS_PER_UNIT, key=lambda unit: (shorts[unit], owners[unit], NS_PER_UNIT[unit]))
+    votes = Counter(unit for _, unit in known)
+    common = max(NS_PER_UNIT, key=lambda unit: (fitting[unit], votes[unit], NS_PER_UNIT[unit]))
     scale = NS_PER_UNIT[common]
     return [
         common if not most or _LEAST_READ <= most / scale < _LARGEST else unit
@@ -47,7 +49,7 @@ def table_units(largest_ns: Sequence[float]) -> list[str]:
 
 
 def format_value(value: Any, column: Column, unit: str) -> str:
-    """One cell as text; "-" for what was not recorded. ``unit`` is the unit of times."""
+    """One cell as text; "-" if it was not recorded. ``unit`` is the unit of times."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -64,12 +66,12 @@ def format_value(value: Any, column: Column, unit: str) -> str:
         return text + ("/s" if column.unit == "bytes_per_second" else "")
     if isinstance(value, float):
         return f"{value:,.2f}"
-    # Identifiers are no quantities: a thread id has no thousands separator.
+    # Ids get no thousands separator.
     return str(value) if column.role in {Role.ID, Role.ORDINAL} else f"{value:,}"
 
 
 def _time(value: float, unit: str) -> str:
-    """Three decimals; what would lose all its digits beside a large neighbour keeps two that count, down to 1 ns."""
+    """A time with three decimals; tiny values keep two significant digits, down to 1 ns."""
     if unit == "ns":
         return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
     scaled = value / NS_PER_UNIT[unit]

@@ -1,6 +1,4 @@
-"""What a column of a report says: its role, its unit, what a ratio is of, whether it is worth a bar, whether rows are
-known by it.
-"""
+"""Describes a column of a report: role, unit, what a ratio is a share of, how tables show it."""
 
 from __future__ import annotations
 
@@ -9,26 +7,26 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What the values of a column are. It decides their unit, how they read and where tables show them."""
+    """What the values of a column are; determines their unit, format and position in tables."""
 
     NAME = "name"
-    """Text: what the row is called."""
+    """Text: the name of the row."""
     TEXT = "text"
     """Any other text: a style, a thread, a call."""
     CODE = "code"
-    """Text that says to a program what the name says to a person; tables leave it out."""
+    """Text that identifies the row for programs; tables hide it."""
     REASON = "reason"
     """Text: why another value of the row is missing."""
     ORDINAL = "ordinal"
-    """A number people call the row by: a step's."""
+    """A number that people use as a name, such as a step's."""
     ID = "id"
-    """A number that tells things apart and is no quantity: a process, a stream, a correlation."""
+    """A number that identifies something: a process, a stream, a correlation."""
     FLAG = "flag"
     """True or false."""
     COUNT = "count"
-    """How many."""
+    """A count."""
     NUMBER = "number"
-    """A quantity without a unit that is no count: an average of counts, a level, registers."""
+    """Another number without a unit: an average of counts, a level, registers."""
     TIME = "time"
     """Integer nanoseconds since the capture began."""
     DURATION = "duration"
@@ -36,9 +34,9 @@ class Role(StrEnum):
     SIZE = "size"
     """Bytes: integers, except averages, medians and deviations."""
     SHARE = "share"
-    """0–1: the part of one whole that is the row's; rows of the top level add up to at most 1."""
+    """0–1: the row's part of a whole; rows of the top level add up to at most 1."""
     RATIO = "ratio"
-    """0–1, or more: any other quotient."""
+    """Any other quotient, 0–1 or more."""
     RATE = "rate"
     """Per second."""
     THROUGHPUT = "throughput"
@@ -60,12 +58,11 @@ _UNITS = {
 class Column:
     """One column of a table.
 
-    ``name`` is the key in JSON and CSV and never translated, ``title`` is what a person reads. ``of`` says what a share
-    or ratio is of. ``heat``: how large it is in a row is worth a bar. ``key``: a row is known by it, together with the
-    other key columns and, in a tree, with those of the rows above. ``lead``: tables show it right after the name, the
-    smallest first; 0 leaves it where the report has it. ``ours``: its texts are ours and no names of the program
-    (titles of tracks, causes), so they are translated where they are shown. ``is_place``: its texts are frames of
-    stacks, which a click shows in their files.
+    ``name`` is the key in JSON and CSV, never translated; ``title`` is shown to people. ``of`` is the whole that a
+    share or ratio refers to. ``heat``: cells have a bar. ``key``: the column identifies a row, together with the other
+    key columns and, in a tree, those of the rows above. ``lead``: tables show the column right after the name, in
+    ascending order; 0 keeps its position. ``ours``: texts are Warpline's (titles of tracks, causes), so tables
+    translate them. ``is_place``: texts are stack frames; a click opens the source line.
     """
 
     name: str
@@ -80,5 +77,5 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """``ns``, ``bytes``, ``ratio``, ``per_second``, ``bytes_per_second`` or empty, by the role."""
+        """``ns``, ``bytes``, ``ratio``, ``per_second``, ``bytes_per_second`` or empty."""
         return _UNITS.get(self.role, "")

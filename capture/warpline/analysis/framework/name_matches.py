@@ -1,4 +1,4 @@
-"""Which names of a capture match a pattern, looked up once while it is open."""
+"""Finds and remembers which names of a capture match a pattern."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _MATCHES: WeakKeyDictionary[Capture, dict[tuple[str, int], npt.NDArray[np.bool_]]] = WeakKeyDictionary()
-
-
 _NAMES: WeakKeyDictionary[Capture, npt.NDArray[np.int64]] = WeakKeyDictionary()
 _FEW = 4096
-"""So many texts are searched faster than names are told apart from shapes, paths and other arguments."""
+"""Up to this many texts, searching all is faster than finding out which of them name events."""
 _BATCH = 1 << 22
 
 
 def matching_names(capture: Capture, pattern: re.Pattern[str]) -> npt.NDArray[np.bool_]:
-    """For each string id whether it names an event and a pattern is found in it; remembered as long as the capture is
-    open.
+    """For each string id, whether it names an event and matches the pattern; cached while the capture is open.
 
-    One entry at least, so that it can be indexed by the ids of an empty capture.
+    Has at least one entry, so that ids of an empty capture can index it.
     """
     known = _MATCHES.setdefault(capture, {})
     key = (pattern.pattern, pattern.flags)
@@ -40,13 +37,13 @@ def matching_names(capture: Capture, pattern: re.Pattern[str]) -> npt.NDArray[np
 
 
 def _names(capture: Capture) -> npt.NDArray[np.int64]:
-    """Ids of the texts that name events; of all where there are few."""
-    found = _NAMES.get(capture)
-    if found is None:
+    """Ids of the texts that name events, or of all texts if there are few."""
+    ids = _NAMES.get(capture)
+    if ids is None:
         count = len(capture.strings)
         used = np.full(count, count <= _FEW, bool)
         for first in range(0, len(capture.events) if count > _FEW else 0, _BATCH):
             names = capture.events.name[first : first + _BATCH]
             used[names[names < count]] = True
-        found = _NAMES[capture] = np.flatnonzero(used)
-    return found
+        ids = _NAMES[capture] = np.flatnonzero(used)
+    return ids

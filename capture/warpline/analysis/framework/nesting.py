@@ -1,4 +1,4 @@
-"""Which range encloses a moment, and what happened inside a range: binary searches over lanes, no stack per event."""
+"""Finds enclosing events, parents and the contents of ranges by binary search in lanes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,13 @@ LIBRARY = Path(__file__).parent / "libwarpline_nesting.so"
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled loops of nesting, None where they are not compiled."""
+    """The compiled loops of this room; None if they are not compiled."""
     return load(
         LIBRARY,
         {
             "warpline_parents": (None, [INTEGER, *[POINTER] * 5]),
-            "warpline_levels": (None, [INTEGER, *[POINTER] * 2]),
-            "warpline_self_times": (None, [INTEGER, *[POINTER] * 3]),
             "warpline_uncovered": (None, [INTEGER, *[POINTER] * 6]),
-            "warpline_windows": (None, [INTEGER, POINTER, INTEGER, *[POINTER] * 4]),
             "warpline_sort": (INTEGER, [INTEGER, *[POINTER] * 2]),
-            "warpline_search": (None, [INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
-            "warpline_innermost": (None, [POINTER, INTEGER, *[POINTER] * 3]),
-            "warpline_pair_totals": (None, [INTEGER, *[POINTER] * 5, INTEGER, INTEGER, POINTER]),
             "warpline_nested": (INTEGER, [POINTER, POINTER]),
             "warpline_nested_free": (None, [POINTER]),
             "warpline_entries_add": (INTEGER, [POINTER, INTEGER, POINTER, POINTER, INTEGER]),
@@ -47,33 +41,19 @@ def library() -> ctypes.CDLL | None:
 
 @dataclass(frozen=True, eq=False)
 class LaneEvents:
-    """Events of one lane: sorted by start, not overlapping. ``start`` and ``stop`` int64 capture ns, ``row`` int64."""
+    """Events of one lane, sorted by start, not overlapping: ``start`` and ``stop`` int64 capture ns, ``row`` int64."""
 
     start: Int64Array
     stop: Int64Array
     row: Int64Array
 
 
-def search(times: Int64Array, keys: Int64Array, *, behind: bool = False, compiled: bool = True) -> Int64Array:
-    """`numpy.searchsorted` for ``keys`` most of which follow those before them closely: for each the first place in the
-    ascending ``times`` that is not before it, or with ``behind`` the first that is behind it. All are int64.
-    """
-    found = library() if compiled else None
-    if found is None:
-        return np.searchsorted(times, keys, "right" if behind else "left").astype(np.int64, copy=False)
-    ordered, wanted = (np.require(column, np.int64, ["C", "A"]) for column in (times, keys))
-    places = np.empty(len(wanted), np.int64)
-    columns = (address(ordered), len(wanted), address(wanted), int(behind), address(places))
-    found.warpline_search(len(ordered), *columns)
-    return places
-
-
 def enclosing(lanes: Sequence[LaneEvents], times: Int64Array) -> tuple[Int64Array, Int64Array]:
     """The innermost event that contains each moment: start ≤ time < stop.
 
-    Of several events that contain it the one that began last wins; of those that began together, that of the later lane
-    (lanes go from the outermost depth inwards). ``times`` are int64 capture ns in any order.
-    Returns (lane, index in the lane), both int64, -1 where nothing contains the moment.
+    If several do, the one that began last wins; among equal starts, that of the later lane (the outermost depth comes
+    first). ``times`` are int64 capture ns in any order.
+    Returns (lane, index in the lane), both int64, −1 where no event contains the moment.
     """
     best_lane = np.full(len(times), -1, np.int64)
     best_index = np.full(len(times), -1, np.int64)
@@ -81,7 +61,7 @@ def enclosing(lanes: Sequence[LaneEvents], times: Int64Array) -> tuple[Int64Arra
     for number, lane in enumerate(lanes):
         if not len(lane.start):
             continue
-        index = search(lane.start, times, behind=True) - 1
+        index = np.searchsorted(lane.start, times, "right") - 1
         candidate = np.maximum(index, 0)
         start = lane.start[candidate]
         better = (index >= 0) & (lane.stop[candidate] > times) & (start >= best_start)
@@ -92,7 +72,7 @@ def enclosing(lanes: Sequence[LaneEvents], times: Int64Array) -> tuple[Int64Arra
 
 
 def enclosing_rows(lanes: Sequence[LaneEvents], times: Int64Array) -> Int64Array:
-    """The event row of `enclosing` for each moment, -1 where there is none."""
+    """The event row of `enclosing` for each moment, −1 for none."""
     lane, index = enclosing(lanes, times)
     rows = np.full(len(times), -1, np.int64)
     for number, events in enumerate(lanes):
@@ -102,10 +82,10 @@ def enclosing_rows(lanes: Sequence[LaneEvents], times: Int64Array) -> Int64Array
 
 
 def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
-    """For each event of each lane the innermost event of another lane that contains it wholly.
+    """For each event of each lane, the innermost event of another lane that contains it.
 
-    Of two equal events that of the earlier lane is the parent. Lanes may be those of several tracks of a thread.
-    Returns per lane (parent's lane, parent's index in it), -1 where an event stands alone.
+    Of two equal events, that of the earlier lane is the parent. Lanes may belong to several tracks of a thread.
+    Returns per lane (parent's lane, parent's index in it), −1 for events without a parent.
     """
     result = []
     for number, lane in enumerate(lanes):
@@ -119,7 +99,7 @@ def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
             index = np.searchsorted(outer.start, lane.start, "right") - 1
             candidate = np.maximum(index, 0)
             start, stop = outer.start[candidate], outer.stop[candidate]
-            # An empty event contains nothing, not even another empty one at the same moment.
+            # An empty event contains nothing, not even an empty event at the same moment.
             contains = (index >= 0) & (stop >= lane.stop) & (stop > start)
             if outer_number > number:
                 contains &= (start < lane.start) | (stop > lane.stop)
@@ -133,16 +113,16 @@ def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
 
 
 def flat_parents(lanes: Sequence[LaneEvents], compiled: bool = True) -> Int64Array:
-    """`parents` as places in the concatenation of all lanes, -1 for none."""
-    found = library() if compiled else None
-    if found is not None:
-        return _compiled_parents(found, lanes)
+    """`parents` as indices into the concatenation of all lanes, −1 for none."""
+    loops = library() if compiled else None
+    if loops is not None:
+        return _compiled_parents(loops, lanes)
     first = np.cumsum([0] + [len(lane.start) for lane in lanes])
     parts = [np.where(lane >= 0, first[np.maximum(lane, 0)] + index, -1) for lane, index in parents(lanes)]
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-def _compiled_parents(found: ctypes.CDLL, lanes: Sequence[LaneEvents]) -> Int64Array:
+def _compiled_parents(loops: ctypes.CDLL, lanes: Sequence[LaneEvents]) -> Int64Array:
     starts, stops = (
         [np.ascontiguousarray(times, np.int64) for times in columns]
         for columns in ([lane.start for lane in lanes], [lane.stop for lane in lanes])
@@ -151,17 +131,12 @@ def _compiled_parents(found: ctypes.CDLL, lanes: Sequence[LaneEvents]) -> Int64A
     parent = np.empty(int(counts.sum()), np.int64)
     places = [np.array([address(times) for times in columns], np.uintp) for columns in (starts, stops)]
     cursor = np.empty(len(lanes), np.int64)
-    found.warpline_parents(len(lanes), *map(address, (*places, counts, cursor, parent)))
+    loops.warpline_parents(len(lanes), *map(address, (*places, counts, cursor, parent)))
     return parent
 
 
-def levels(parent: Int64Array, compiled: bool = True) -> Int64Array:
-    """Number of ancestors of each entry of a forest given as parents' places (-1: a root)."""
-    found = library() if compiled else None
-    if found is not None:
-        depth, above = np.full(len(parent), -1, np.int32), np.ascontiguousarray(parent, np.int64)
-        found.warpline_levels(len(depth), address(above), address(depth))
-        return depth.astype(np.int64)
+def levels(parent: Int64Array) -> Int64Array:
+    """Number of ancestors of each entry of a forest given by the index of each entry's parent (−1: a root)."""
     level = np.zeros(len(parent), np.int64)
     above = parent.copy()
     while True:
@@ -173,7 +148,7 @@ def levels(parent: Int64Array, compiled: bool = True) -> Int64Array:
 
 
 def outermost(group: Int64Array, start: Int64Array, stop: Int64Array) -> npt.NDArray[np.bool_]:
-    """Which events lie in no other event of their group (a thread, say); of equal events the first counts."""
+    """Which events no other event of their group (such as a thread) contains; of equal events, the first."""
     order = np.lexsort((-stop, start, group))
     of_group, ends = group[order], stop[order]
     result = np.ones(len(order), bool)
@@ -184,24 +159,8 @@ def outermost(group: Int64Array, start: Int64Array, stop: Int64Array) -> npt.NDA
     return result
 
 
-def windows(
-    times: Int64Array, starts: Int64Array, stops: Int64Array, compiled: bool = True
-) -> tuple[Int64Array, Int64Array]:
-    """For each range [start, stop) the first and the past-the-last index of the sorted ``times`` inside it."""
-    found = library() if compiled else None
-    if found is not None:
-        moments, begins, ends = (np.ascontiguousarray(column, np.int64) for column in (times, starts, stops))
-        first, last = np.empty(len(begins), np.int64), np.empty(len(begins), np.int64)
-        found.warpline_windows(
-            len(moments),
-            address(moments),
-            len(begins),
-            address(begins),
-            address(ends),
-            address(first),
-            address(last),
-        )
-        return first, last
+def windows(times: Int64Array, starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """For each range [start, stop), the first and the past-the-last index of the sorted ``times`` inside it."""
     first = np.searchsorted(times, starts, "left").astype(np.int64)
     last = np.searchsorted(times, stops, "left").astype(np.int64)
     return first, np.maximum(last, first)
@@ -222,7 +181,7 @@ def window_extremes(
     largest = np.zeros(len(first), np.int64)
     used = np.flatnonzero(last > first)
     if len(used):
-        # reduceat takes pairs of borders; every second result is a window, the others are what lies between two.
+        # reduceat takes pairs of borders; every second result is a window, the others lie between windows.
         borders = np.stack([first[used], last[used]], 1).ravel()
         smallest[used] = np.minimum.reduceat(np.append(low, 0), borders)[::2]
         largest[used] = np.maximum.reduceat(np.append(high, 0), borders)[::2]
@@ -230,7 +189,7 @@ def window_extremes(
 
 
 def window_pairs(first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Every (window, index inside it) as two int64 arrays; as long as the windows together."""
+    """All pairs of (window, index inside it) as two int64 arrays."""
     count = last - first
     window = np.repeat(np.arange(len(first)), count)
     offset = np.arange(len(window)) - np.repeat(np.cumsum(count) - count, count)
@@ -240,21 +199,21 @@ def window_pairs(first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64
 def uncovered_times(
     start: Int64Array, stop: Int64Array, parent: Int64Array, compiled: bool = True
 ) -> Int64Array:
-    """Duration of each event less the union of its direct children (int64 ns), which may overlap each other."""
-    found = library() if compiled else None
-    if found is not None:
+    """Duration of each event less the union of its direct children, which may overlap (int64 ns)."""
+    loops = library() if compiled else None
+    if loops is not None:
         columns = [np.require(column, np.int64, ["C", "A"]) for column in (start, stop, parent)]
-        # Lanes one after the other are few runs, which a stable sort merges.
+        # Concatenated lanes are a few ascending runs, which a stable sort merges.
         order = np.argsort(columns[0], kind="stable").astype(np.int64, copy=False)
         own, reach = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-        found.warpline_uncovered(len(order), *map(address, (order, *columns, own, reach)))
+        loops.warpline_uncovered(len(order), *map(address, (order, *columns, own, reach)))
         return own
     child = np.flatnonzero(parent >= 0)
     child = child[np.lexsort((start[child], parent[child]))]
     if not len(child):
         return stop - start
     ends = np.unique(stop[child])
-    # A running maximum of ends that begins anew with each parent: ends by their rank, parents far apart.
+    # A running maximum of ends that restarts at each parent: ends by rank, parents far apart.
     base = parent[child] * len(ends)
     reach = np.maximum.accumulate(base + np.searchsorted(ends, stop[child]))
     before = np.concatenate([reach[:1], reach[:-1]])
@@ -266,14 +225,9 @@ def uncovered_times(
     return stop - start - inside
 
 
-def self_times(duration: Int64Array, parent: Int64Array, compiled: bool = True) -> Int64Array:
+def self_times(duration: Int64Array, parent: Int64Array) -> Int64Array:
     """Duration of each event less that of its direct children (int64 ns)."""
-    found = library() if compiled else None
-    if found is not None:
-        whole, above = np.ascontiguousarray(duration, np.int64), np.ascontiguousarray(parent, np.int64)
-        own = np.empty(len(whole), np.int64)
-        found.warpline_self_times(len(whole), address(whole), address(above), address(own))
-        return own
+    own = duration.copy()
     child = np.flatnonzero(parent >= 0)
-    inside = np.bincount(parent[child], weights=duration[child], minlength=len(duration))
-    return duration - inside.astype(np.int64)
+    np.subtract.at(own, parent[child], duration[child])
+    return own

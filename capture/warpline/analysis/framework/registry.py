@@ -1,6 +1,6 @@
-"""Which reports there are. A report is a module, named like it, in the folder of its subject; no list names it.
+"""Finds reports. A report is a module of the same name in the folder of its subject.
 
-Installed distributions add reports by the entry-point group ``warpline.reports``: a name and a `ReportSpec`.
+Other distributions add reports as entry points of the group ``warpline.reports``: a name and a `ReportSpec`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "cpu", "findings.reports")
-"""Folders of ``warpline.analysis`` that hold modules of reports, beside what these share."""
+"""Folders of ``warpline.analysis`` that hold reports and their shared modules."""
 ENTRY_POINT_GROUP = "warpline.reports"
 
 
 @lru_cache(maxsize=1)
 def reports() -> tuple[ReportSpec, ...]:
-    """Every report, in the order in which they are listed: built-in ones, and what is installed beside them.
+    """All reports in the order of listing: built-in ones and those of other distributions.
 
-    Imports all their modules. One that is installed never replaces a built-in one; one that cannot be loaded says so
-    when it is asked for.
+    Imports all their modules. An entry point never replaces a built-in report; one that cannot be loaded becomes a
+    report that gives the reason.
     """
     found = {spec.name: spec for name, module in _modules().items() if (spec := _of_module(name, module))}
     for point in plugins.entry_points(ENTRY_POINT_GROUP):
@@ -46,9 +46,9 @@ def reports() -> tuple[ReportSpec, ...]:
 
 
 def find_report(name: str) -> ReportSpec:
-    """The report of that name; imports no other.
+    """The report ``name``, without importing others.
 
-    Raises UsageError when there is none.
+    Raises UsageError if there is none.
     """
     module = _modules().get(name)
     spec = _of_module(name, module) if module else None
@@ -65,17 +65,17 @@ def find_report(name: str) -> ReportSpec:
 
 @lru_cache(maxsize=1)
 def _modules() -> dict[str, str]:
-    """The modules in the folders of subjects, by their last names: those of reports, and what these share."""
-    found = {}
-    for subject in SUBJECTS:
-        package = importlib.import_module(f"warpline.analysis.{subject}")
-        for module in pkgutil.iter_modules(package.__path__):
-            found[module.name] = f"{package.__name__}.{module.name}"
-    return found
+    """The modules in `SUBJECTS` by their short names, reports and others."""
+    packages = (importlib.import_module(f"warpline.analysis.{subject}") for subject in SUBJECTS)
+    return {
+        module.name: f"{package.__name__}.{module.name}"
+        for package in packages
+        for module in pkgutil.iter_modules(package.__path__)
+    }
 
 
 def _of_module(name: str, module: str) -> ReportSpec | None:
-    """What a module has as ``report``, None for one that reports share."""
+    """The module's ``report``; None for a module that reports share."""
     spec = getattr(importlib.import_module(module), "report", None)
     return spec if isinstance(spec, ReportSpec) and spec.name == name else None
 
@@ -105,13 +105,13 @@ def compute_report(
     options: Options | None = None,
     cancelled: IsCancelled | None = None,
 ) -> Report:
-    """Compute one report about a selection of a capture.
+    """Compute one report for a selection of a capture.
 
-    Raises UsageError when there is no such report, Cancelled soon after ``cancelled()`` became true.
+    Raises UsageError if there is no such report, Cancelled soon after ``cancelled()`` returns True.
     """
     spec = find_report(name)
     view = View(capture, selection, cancelled)
-    # Sums over a damaged capture may pass what integers hold: wrong numbers, but no reason to fail.
+    # Sums over a damaged capture may overflow: the numbers are wrong, but the report must not fail.
     with np.errstate(invalid="ignore", over="ignore"):
         result = spec.compute(view, options or Options())
     if isinstance(result, NotRecorded):

@@ -1,4 +1,4 @@
-"""What an analysis hands out: tables of columns that say their unit, and what a ratio is a ratio of."""
+"""Results of an analysis: tables whose columns state their unit and what a ratio is a share of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpline.untrusted import natural_key
 
 
 class Texts(Sequence[str | None]):
-    """A column of texts kept as codes, so that millions of rows cost four bytes each.
+    """A column of texts stored as codes, so that millions of rows take four bytes each.
 
     ``codes`` are integers (one per row), ``lookup`` gives the text of a code; a negative code is "not recorded".
     """
@@ -38,17 +38,17 @@ class Texts(Sequence[str | None]):
         return None if code < 0 else self.lookup(code)
 
     def take(self, index: npt.NDArray[Any]) -> Texts:
-        """The texts of some rows."""
+        """The texts of the rows at ``index``."""
         return Texts(self.codes[index], self.lookup)
 
     def texts(self) -> list[str | None]:
-        """Every text, each distinct one looked up once."""
+        """All texts; looks up each distinct code once."""
         distinct, inverse = np.unique(self.codes, return_inverse=True)
-        found = [None if code < 0 else self.lookup(code) for code in distinct.tolist()]
-        return [found[place] for place in inverse.tolist()]
+        texts = [None if code < 0 else self.lookup(code) for code in distinct.tolist()]
+        return [texts[place] for place in inverse.tolist()]
 
     def ranks(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Place of each text in natural order (equal texts share one), and which rows have none."""
+        """Rank of each text in natural order (equal texts share one), and which rows have no text."""
         distinct, inverse = np.unique(self.codes, return_inverse=True)
         texts = [None if code < 0 else self.lookup(code) for code in distinct.tolist()]
         rank = {text: place for place, text in enumerate(sorted({t or "" for t in texts}, key=natural_key))}
@@ -61,12 +61,12 @@ Values = npt.NDArray[Any] | Texts | Sequence[str | None]
 """One column: a numpy array (masked where a value was not recorded) or texts."""
 
 NO_NAME = np.uint32(0xFFFFFFFF)
-"""In `Targets.names`: the row stands for no one name."""
+"""In `Targets.names`: the row stands for no single name."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Which events the rows of a table stand for, so that a row can be found on the timeline.
+    """The events that the rows of a table stand for, so that the timeline can show them.
 
     Each array has one entry per table row: ``names`` string ids (uint32, `NO_NAME` for none), ``kinds`` kind codes
     (int16, -1 for any kind), ``rows`` event rows (int64, -1 for none), ``tracks`` track indices (int32, -1 for none),
@@ -81,7 +81,7 @@ class Targets:
     stops: npt.NDArray[np.int64] | None = None
 
     def take(self, index: npt.NDArray[np.int64]) -> Targets:
-        """The targets of some table rows, in the order of ``index``."""
+        """The targets of the table rows at ``index``, in that order."""
 
         def pick(values: npt.NDArray[Any] | None) -> Any:
             return None if values is None else values[index]
@@ -98,10 +98,10 @@ class Targets:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length; ``depth`` (int16 per row) makes it a tree in which parents stand before children.
+    """Columns of equal length. ``depth`` (int16 per row) makes it a tree, parents before children.
 
-    ``scope`` is one sentence about what the numbers cover ("Kernels in the selected range · GPU busy 93 %").
-    ``notes`` are shown under the table.
+    ``scope`` says in one sentence what the numbers cover ("Kernels in the selected range · GPU busy 93 %").
+    ``notes`` appear below the table.
     """
 
     columns: tuple[Column, ...]
@@ -132,14 +132,13 @@ class Table:
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
-        """The columns by which a row is known; none where rows are a list of events, one after the other."""
+        """The columns that identify a row; none in a list of events."""
         return tuple(column for column in self.columns if column.key)
 
     def row_keys(self) -> list[tuple[Any, ...]]:
-        """What each row is known by: the values of the key columns, in a tree after those of the rows above it.
+        """The key of each row: the values of its key columns, in a tree behind those of the rows above it.
 
-        Rows that say the same of themselves are told apart by a number, from 1 for the second of them. Empty tuples
-        where the table has no key columns.
+        Repeated keys get a number, from 1 for the second row. Tuples are empty where the table has no key columns.
         """
         names = [column.name for column in self.key_columns]
         own = list(zip(*(self.values(name) for name in names), strict=True)) if names else [()] * len(self)
@@ -158,7 +157,7 @@ class Table:
         return python_value(self.data[name], row)
 
     def values(self, name: str) -> list[Any]:
-        """A column as Python values; None where nothing was recorded."""
+        """A column as Python values; None where a value was not recorded."""
         return python_values(self.data[name])
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -190,7 +189,7 @@ class Table:
 
 
 def _paths(own: Sequence[tuple[Any, ...]], depth: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-    """The values of each row of a tree behind those of the rows above it."""
+    """The values of each row of a tree, behind those of the rows above it."""
     path: list[tuple[Any, ...]] = []
     for values, level in zip(own, depth, strict=True):
         del path[level:]
@@ -211,7 +210,7 @@ class NotRecorded:
 
 @dataclass(frozen=True)
 class Report:
-    """A computed report: a table, or the reason why there is none."""
+    """A computed report: a table, or the reason why there is none. ``range_ns`` counts from the capture's start."""
 
     name: str
     title: str
@@ -220,7 +219,7 @@ class Report:
 
     @property
     def table(self) -> Table | None:
-        """The table, None when it was not recorded."""
+        """The table; None when it was not recorded."""
         return self.result if isinstance(self.result, Table) else None
 
 
@@ -237,34 +236,34 @@ def python_value(values: Values, row: int) -> Any:
 
 
 def python_values(values: Values) -> list[Any]:
-    """A column as int, float, bool or str; None where masked or not a number: not recorded."""
+    """A column as int, float, bool or str; None where masked or NaN (not recorded)."""
     if isinstance(values, Texts):
         return values.texts()
     if not isinstance(values, np.ndarray):
         return list(values)
-    gone = np.ma.getmaskarray(values)
+    missing = np.ma.getmaskarray(values)
     plain = np.ma.getdata(values)
     if plain.dtype.kind == "f":
-        gone = gone | np.isnan(plain)
+        missing = missing | np.isnan(plain)
     listed: list[Any] = plain.tolist()
-    for row in np.flatnonzero(gone).tolist():
+    for row in np.flatnonzero(missing).tolist():
         listed[row] = None
     return listed
 
 
 def unrecorded(count: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
-    """A column without any value."""
+    """A column of ``count`` values that were not recorded."""
     return np.ma.MaskedArray(np.zeros(count, dtype), np.ones(count, bool))
 
 
 def join_columns(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Columns behind each other; what is masked stays so."""
+    """The columns concatenated, with their masks."""
     values = np.concatenate([np.ma.getdata(column) for column in columns])
     return np.ma.MaskedArray(values, np.concatenate([np.ma.getmaskarray(column) for column in columns]))
 
 
 def sort_table(table: Table, column: str, descending: bool | None = None) -> Table:
-    """The table sorted by one column: numbers from large to small and texts from A to Z unless told otherwise.
+    """The table sorted by one column; by default numbers descend and texts ascend.
 
     Rows without a value come last. In a tree, siblings are sorted and children stay below their parents.
 
@@ -290,12 +289,12 @@ def _order(values: Values, descending: bool | None) -> npt.NDArray[np.int64]:
             plain = plain.astype(np.int8)
         descending = descending is None or descending
     if descending:
-        # Reversed twice, so that rows of equal value keep the order they had.
+        # Reversed twice, so that rows of equal value keep their order.
         order = (len(plain) - 1 - np.argsort(plain[::-1], kind="stable"))[::-1].astype(np.int64)
     else:
         order = np.argsort(plain, kind="stable").astype(np.int64)
-    gone = missing[order]
-    return np.concatenate([order[~gone], order[gone]])
+    is_last = missing[order]
+    return np.concatenate([order[~is_last], order[is_last]])
 
 
 def _coded(values: Sequence[str | None]) -> Texts:

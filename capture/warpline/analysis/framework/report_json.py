@@ -1,4 +1,4 @@
-"""Reports as JSON and CSV, a part at a time."""
+"""Writes reports as JSON and CSV in parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PART_ROWS = 1 << 16
 
 
 def _head(report: Report) -> dict[str, Any]:
-    """All of the report's JSON but its rows."""
+    """The report's JSON without its rows."""
     head: dict[str, Any] = {"report": report.name, "range_ns": list(report.range_ns)}
     if isinstance(report.result, NotRecorded):
         return {**head, "columns": [], "reason": report.result.reason, "remedy": report.result.remedy}
@@ -38,9 +38,9 @@ def _head(report: Report) -> dict[str, Any]:
 
 
 def json_parts(report: Report) -> Iterator[bytes]:
-    """One report as JSON, one line per row, in parts that need little memory: times in ns, ratios 0–1.
+    """One report as JSON in parts, one line per row: times in ns, ratios 0–1.
 
-    ``rows`` is null, with a ``reason``, when the report was not recorded.
+    ``rows`` is null and there is a ``reason`` when the report was not recorded.
     """
     yield orjson.dumps(_head(report))[:-1] + b',\n"rows":'
     if isinstance(report.result, NotRecorded):
@@ -71,7 +71,7 @@ def write_json(reports: Iterable[Report]) -> Iterator[bytes]:
 
 
 def write_csv(report: Report, unit: str = "ns") -> Iterator[str]:
-    """CSV with one header line, in parts; times in ``unit``, the unit being part of the column's title."""
+    """CSV in parts, with one header line; times in ``unit``, which is part of the column's name."""
     if isinstance(report.result, NotRecorded):
         return
     table = report.result

@@ -1,4 +1,4 @@
-"""A report before it is computed: what it is called and what computes it. Every module of a report has one."""
+"""Describes a report before it is computed: its name, title and function."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ LAST = 1_000
 
 @dataclass(frozen=True)
 class ReportSpec:
-    """A module of a report has one, called ``report``.
+    """Each report's module defines one as ``report``.
 
-    ``name`` is what ``--report`` takes and the name of the module; ``title`` is what a person reads. ``family`` groups
-    reports for people: ``gpu``, ``framework``, ``steps``, ``ranges``, ``cpu``, or one of its own. ``needs``: kinds of
-    events; without any of them in a capture there is nothing to report (empty: there always is). ``place``: reports
-    are listed by it, then by name. ``of_tracks``: its rows are tracks, so one that is chosen in the table
-    is marked there, where others are left out of tables about it. ``of_launches``: without a link from a call
-    to the GPU work it launched there is nothing to report either.
+    ``name`` is the name of the module and the argument of ``--report``; ``title`` is shown to people. ``family`` groups
+    reports: ``gpu``, ``framework``, ``steps``, ``ranges``, ``cpu``, or another. ``needs`` lists kinds of events, of
+    which a capture must hold at least one (empty: no condition). Reports are listed by ``place``, then by name.
+    ``of_tracks``: rows are tracks; selecting one in the table marks it instead of filtering other tables.
+    ``of_launches``: the report also needs links from calls to the GPU work they launched.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a report is about: a time range, tracks, threads, streams, ranks, names; and the events that are in it."""
+"""The selection a report is about (time range, tracks, threads, streams, ranks, names) and its events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import LaneEvents, search
+from warpline.analysis.framework.nesting import LaneEvents
 from warpline.analysis.framework.report import unrecorded
 from warpline.i18n import tr
 from warpline.model import Track
@@ -30,12 +30,12 @@ _FARTHEST_NS = 1 << 61
 
 @dataclass(frozen=True)
 class Selection:
-    """What is selected. None (or an empty tuple) leaves a side open.
+    """What is selected; None selects everything.
 
-    ``start_ns``/``stop_ns`` are capture times, half open. ``tracks`` are track indices; a track selects everything
-    below it. ``threads`` are indices into the capture's threads, ``processes`` likewise, ``streams`` track indices of
-    streams, ``ranks`` rank numbers, ``names`` string ids. ``threads`` limits host tracks and the GPU work they
-    launched, ``streams`` limits GPU tracks.
+    ``start_ns``/``stop_ns`` bound a half-open range of capture times. ``tracks`` are track indices; a track includes
+    everything below it. ``threads`` and ``processes`` are indices into the capture's lists, ``streams`` track indices
+    of streams, ``ranks`` rank numbers, ``names`` string ids. ``threads`` limits host tracks and the GPU work they
+    launched; ``streams`` limits GPU tracks.
     """
 
     start_ns: int | None = None
@@ -50,7 +50,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Span:
-    """Rows [first, stop) of one lane, or of neighbouring lanes on one clock; ``offset_ns`` is that clock's."""
+    """Rows [first, stop) of one lane, or of neighbouring lanes on one clock; ``offset_ns`` is the clock's offset."""
 
     first: int
     stop: int
@@ -61,9 +61,8 @@ class Span:
 class SelectedEvents:
     """Events as columns of equal length, ordered by row.
 
-    ``row`` int64, ``index`` int64 (place in the table of their kind, -1 where unknown), ``start`` int64
-    capture ns, ``duration``
-    int64 ns as recorded, ``inside`` int64 ns of it within the selected range, ``name`` uint32 string id.
+    ``row`` int64, ``index`` int64 (index in the table of their kind, −1 if unknown), ``start`` int64 capture ns,
+    ``duration`` int64 ns as recorded, ``inside`` int64 ns of it within the selected range, ``name`` uint32 string id.
     """
 
     row: Int64Array
@@ -82,12 +81,12 @@ class SelectedEvents:
         return self.start + self.duration
 
     def take(self, index: npt.NDArray[Any]) -> SelectedEvents:
-        """Some of the events, by index or mask."""
+        """The events at an index or mask."""
         return SelectedEvents(*(getattr(self, item.name)[index] for item in fields(self)))
 
 
 def join_events(parts: Sequence[SelectedEvents]) -> SelectedEvents:
-    """Several sets of events one after the other."""
+    """The sets of events concatenated."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -99,7 +98,7 @@ def join_events(parts: Sequence[SelectedEvents]) -> SelectedEvents:
 
 
 def _places(table: KindTable, spans: Sequence[Span]) -> Iterator[tuple[int, int, int]]:
-    """Parts of a kind's table that lie in spans of rows: (first, stop, clock offset); none is empty."""
+    """Non-empty ranges of a kind's table that lie in spans of rows: (first, stop, clock offset)."""
     borders = np.array([(span.first, span.stop) for span in spans], np.int64).reshape(-1, 2)
     for (first, stop), span in zip(table.places_of(borders).tolist(), spans, strict=True):
         if stop > first:
@@ -107,10 +106,10 @@ def _places(table: KindTable, spans: Sequence[Span]) -> Iterator[tuple[int, int,
 
 
 class View:
-    """A capture seen through a selection. Finds rows by binary search in lanes: a tenth of the time costs a tenth.
+    """A capture seen through a selection. Finds rows by binary search in lanes, so cost grows with the selection.
 
-    Building one is cheap and reads nothing. Not safe to share between threads while it fills its caches.
-    Whoever computes in the background hands in ``cancelled``, which is asked again and again while events are read.
+    Creating a view reads nothing. Threads must not share one while it fills its caches. ``cancelled`` is called
+    regularly while events are read; returning True stops a computation in the background.
     """
 
     def __init__(
@@ -143,7 +142,7 @@ class View:
         return View(self.capture, selection, self.cancelled)
 
     def check_cancelled(self) -> None:
-        """Raises Cancelled when nobody waits for the result any more."""
+        """Raise Cancelled if the computation was cancelled."""
         check_cancelled(self.cancelled, tr("{path}: the summary was cancelled", path=self.capture.path))
 
     @property
@@ -190,10 +189,10 @@ class View:
         """Row spans of the selected events on ``tracks`` (default: every selected track)."""
         self.check_cancelled()
         tracks = self.tracks if tracks is None else tracks & self.tracks
-        found = self._spans.get(tracks)
-        if found is None:
-            found = self._spans[tracks] = tuple(self._find_spans(tracks))
-        return found
+        spans = self._spans.get(tracks)
+        if spans is None:
+            spans = self._spans[tracks] = tuple(self._find_spans(tracks))
+        return spans
 
     def _find_spans(self, tracks: frozenset[int]) -> Iterator[Span]:
         pending: Span | None = None
@@ -208,7 +207,7 @@ class View:
             yield pending
 
     def lane_spans(self, tracks: frozenset[int]) -> Iterator[tuple[int, Span]]:
-        """(track, rows that overlap the range) of each lane of some tracks, in the order of lanes; none is empty."""
+        """(track, rows that overlap the range) of each lane of ``tracks``, in lane order; skips empty ones."""
         for lane, track in enumerate(self.capture.lanes.track.tolist()):
             if track in tracks:
                 span = self._span_of_lane(lane)
@@ -216,7 +215,7 @@ class View:
                     yield track, span
 
     def _span_of_lane(self, lane: int) -> Span:
-        """Rows of a lane that overlap the range, of which there may be none."""
+        """Rows of a lane that overlap the range; may be empty."""
         capture = self.capture
         rows = (
             capture.lanes.rows(lane)
@@ -230,7 +229,7 @@ class View:
         return any(kind in self.capture.kinds and len(self.capture.kinds[kind]) for kind in kinds)
 
     def count(self, kind: str, tracks: frozenset[int] | None = None) -> int:
-        """Number of selected events of a kind (before the filter on names)."""
+        """Number of selected events of a kind, ignoring the name filter."""
         return sum(stop - first for first, stop, _ in self.kind_ranges(kind, tracks))
 
     def kind_ranges(self, kind: str, tracks: frozenset[int] | None = None) -> Iterator[tuple[int, int, int]]:
@@ -241,11 +240,11 @@ class View:
         yield from _places(table, self.spans(tracks))
 
     def lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
-        """As `kind_ranges`, lane by lane: only the first and the last event of each can reach out of the range."""
-        found = self._lane_places.get(kind)
-        if found is None:
-            found = self._lane_places[kind] = tuple(self._find_lane_places(kind))
-        return iter(found)
+        """`kind_ranges` lane by lane: only the first and last event of each can extend beyond the selected range."""
+        places = self._lane_places.get(kind)
+        if places is None:
+            places = self._lane_places[kind] = tuple(self._find_lane_places(kind))
+        return iter(places)
 
     def _find_lane_places(self, kind: str) -> Iterator[tuple[int, int, int]]:
         spans = [span for _, span in self.lane_spans(self.tracks)]
@@ -258,8 +257,9 @@ class View:
         size: int = BATCH_EVENTS,
         named: BoolArray | None = None,
     ) -> Iterator[SelectedEvents]:
-        """The selected events of a kind, at most ``size`` at a time; small neighbours are put together. With ``named``,
-        flags of string ids, only those so called: nothing but the names is read of others.
+        """The selected events of a kind, at most ``size`` at a time; joins small neighbours.
+
+        ``named`` (flags by string id) keeps only events of those names; of others only the name is read.
         """
         waiting: list[SelectedEvents] = []
         filled = 0
@@ -275,7 +275,7 @@ class View:
             yield join_events(waiting)
 
     def places(self, kind: str, first: int, stop: int) -> slice | Int64Array:
-        """Event rows of a part of a kind's table as an index into columns: a slice where they follow each other."""
+        """Event rows of a part of a kind's table as an index into columns; a slice if they are consecutive."""
         table = self.capture.kinds[kind]
         low, high = int(table.stored_rows[first]), int(table.stored_rows[stop - 1])
         if high - low == stop - first - 1 and low >= 0 and high < len(self.capture.events):
@@ -283,26 +283,26 @@ class View:
         return table.rows_at(slice(first, stop))
 
     def names(self, place: slice | Int64Array) -> npt.NDArray[np.uint32]:
-        """String ids of events; never beyond the capture's strings, whatever stands in the file."""
+        """String ids of events, limited to the capture's strings even in a damaged file."""
         names: npt.NDArray[np.uint32] = self.capture.events.name[place]
         last = max(len(self.capture.strings) - 1, 0)
         return np.minimum(names, np.uint32(last)) if len(names) and names.max() > last else names
 
     def starts(self, place: slice | Int64Array, offset: int) -> Int64Array:
-        """Starts of events in capture ns; never so far off that adding a duration overflows."""
+        """Starts of events in capture ns, limited so that adding a duration cannot overflow."""
         starts: Int64Array = np.clip(self.capture.events.start[place], -_FARTHEST_NS, _FARTHEST_NS)
         return starts - offset
 
     def durations(self, place: slice | Int64Array) -> Int64Array:
-        """Durations of events; never negative, whatever stands in the file."""
-        found: Int64Array = self.capture.events.duration[place]
-        is_sound = not len(found) or (int(found.min()) >= 0 and int(found.max()) <= _FARTHEST_NS)
-        return found if is_sound else np.clip(found, 0, _FARTHEST_NS)
+        """Durations of events in ns, at least 0 even in a damaged file."""
+        durations: Int64Array = self.capture.events.duration[place]
+        is_sound = not len(durations) or (int(durations.min()) >= 0 and int(durations.max()) <= _FARTHEST_NS)
+        return durations if is_sound else np.clip(durations, 0, _FARTHEST_NS)
 
     def events(
         self, kind: str, tracks: frozenset[int] | None = None, named: BoolArray | None = None
     ) -> SelectedEvents:
-        """All selected events of a kind, or those so called (see `batches`), ordered by row."""
+        """All selected events of a kind, or those of some names (see `batches`), ordered by row."""
         return join_events(list(self.batches(kind, tracks, named=named)))
 
     def _read(
@@ -313,12 +313,12 @@ class View:
         name, index = self.names(place), np.arange(first, stop)
         wanted = self.selection.names
         if named is not None or wanted is not None:
-            keep = np.True_ if named is None else named[name]
+            is_match = np.True_ if named is None else named[name]
             if wanted is not None:
-                keep = keep & np.isin(name, np.fromiter(wanted, np.uint32, len(wanted)))
-            kept = np.flatnonzero(keep)
-            name, index = name[kept], index[kept]
-            place = kept + place.start if isinstance(place, slice) else place[kept]
+                is_match = is_match & np.isin(name, np.fromiter(wanted, np.uint32, len(wanted)))
+            matches = np.flatnonzero(is_match)
+            name, index = name[matches], index[matches]
+            place = matches + place.start if isinstance(place, slice) else place[matches]
         row = np.arange(place.start, place.stop) if isinstance(place, slice) else place
         start = self.starts(place, offset)
         duration = self.durations(place)
@@ -329,9 +329,7 @@ class View:
         return SelectedEvents(row, index, start, duration, inside, name)
 
     def column(self, kind: str, name: str, index: Int64Array) -> npt.NDArray[Any]:
-        """An attribute at places of the kind's table: a masked array; fully masked when the kind has no
-        such attribute.
-        """
+        """An attribute at indices of the kind's table as a masked array; fully masked if the kind lacks it."""
         table = self.capture.kinds[kind]
         if name not in table.attributes:
             return unrecorded(len(index), np.int64)
@@ -351,10 +349,10 @@ class View:
 
     def _lane_of(self, rows: Int64Array) -> Int64Array:
         order, first = self._lane_order
-        return order[np.maximum(search(first, rows, behind=True) - 1, 0)]
+        return order[np.maximum(np.searchsorted(first, rows, "right") - 1, 0)]
 
     def nested_spans(self, tracks: Iterable[int]) -> Iterator[Span]:
-        """Rows that overlap the range of each lane of some tracks, from the outermost depth inwards; none is empty."""
+        """Rows of each lane of ``tracks`` that overlap the range, outermost depth first; skips empty ones."""
         lanes = self.capture.lanes
         track_column, depth = np.asarray(lanes.track), np.asarray(lanes.depth)
         numbers = np.flatnonzero(np.isin(track_column, list(tracks))).tolist()
@@ -365,7 +363,7 @@ class View:
                 yield span
 
     def lane_events(self, tracks: Iterable[int], kinds: Sequence[str] | None = None) -> list[LaneEvents]:
-        """The events of `nested_spans`, lane by lane. ``kinds`` leaves out events of other kinds."""
+        """The events of `nested_spans` lane by lane; with ``kinds``, only those."""
         codes = None
         if kinds is not None:
             codes = [self.capture.kinds[kind].code for kind in kinds if kind in self.capture.kinds]

@@ -1,8 +1,8 @@
 """Count, total, average, exact median, extremes and standard deviation of values by group.
 
-Keys and values are packed into 64-bit words (group in the high bits) and sorted once. Each group is then a run, with its
-smallest, middle and largest value at known places. More than `PACKED_LIMIT` values are sorted in portions of the groups,
-so that memory stays bounded. Ties, order and batch sizes never change a result.
+Keys and values are packed into 64-bit words (group in the high bits) and sorted once. Each group is then a run, with
+its smallest, middle and largest value at known places. More than `PACKED_LIMIT` values are sorted in portions of the
+groups, so that memory stays bounded. Ties, order and batch sizes never change a result.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class GroupStatistics:
     """One entry per group, groups ascending by key.
 
     ``key``, ``count``, ``total``, ``min``, ``max`` are int64; ``avg``, ``med`` and ``stddev`` float64. ``stddev`` is
-    the sample standard deviation (n − 1), 0 for a single value, as Nsight Systems prints it. The median of an even count
-    is the mean of the middle two.
+    the sample standard deviation (n − 1), 0 for a single value, as Nsight Systems prints it. The median of an even
+    count is the mean of the middle two.
     """
 
     key: Int64Array
@@ -118,8 +118,8 @@ def group_totals(keys: KeyArray, values: Int64Array, n_keys: int) -> tuple[Int64
 def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT, compiled: bool = True) -> GroupStatistics:
     """`group_statistics` over batches, sorting at most ``limit`` values at a time.
 
-    Up to ``limit`` values, the batches are read once. Beyond, they are read once to count and once per portion of groups;
-    `_large_group` handles a group that alone exceeds the limit. Memory grows with the largest key.
+    Up to ``limit`` values, the batches are read once. Beyond, they are read once to count and once per portion of
+    groups; `_large_group` handles a group that alone exceeds the limit. Memory grows with the largest key.
     """
     parts: list[tuple[KeyArray, Int64Array]] = []
     filled = 0

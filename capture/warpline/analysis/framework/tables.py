@@ -1,4 +1,4 @@
-"""Building blocks of report tables: statistics as columns, names of tracks and threads as texts."""
+"""Building blocks of report tables: columns of statistics, ratios, names, targets, grouping."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from warpline.i18n import english
 Int64Array = npt.NDArray[np.int64]
 
 LISTED = english("the total listed here")
-"""What the share in a table of statistics is of, unless it says otherwise."""
+"""The whole that shares in a table of statistics refer to by default."""
 _SUFFIXES = {Role.DURATION: "_ns", Role.SIZE: "_bytes"}
 
 
@@ -70,7 +70,7 @@ _TITLES = {
 
 
 def _titles_of(what: str) -> dict[str, str]:
-    """Titles where statistics of several quantities stand in one table."""
+    """Titles for a table with statistics of several quantities."""
     return {
         "total": english("{what} Total Time", what=what),
         "avg": english("{what} Avg", what=what),
@@ -102,14 +102,14 @@ def stat_data(
 
 
 def ratio(parts: npt.NDArray[Any], whole: float) -> npt.NDArray[np.float64]:
-    """Each part of the whole, 0–1; masked (not a number to show) where the whole is 0."""
+    """Each part divided by the whole; masked where the whole is 0."""
     if not whole:
         return unrecorded(len(parts), np.float64)
     return np.asarray(parts / whole)
 
 
 def ratios(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """``parts`` / ``wholes``, masked where the whole is 0 and where the part is."""
+    """``parts`` / ``wholes``, masked where the whole is 0 or the part is masked."""
     wholes = np.asarray(wholes, np.float64)
     safe = np.where(wholes == 0, 1.0, wholes)
     return np.ma.MaskedArray(np.asarray(parts, np.float64) / safe, (wholes == 0) | np.ma.getmaskarray(parts))
@@ -121,7 +121,7 @@ def name_texts(view: View, ids: npt.NDArray[Any]) -> Texts:
 
 
 def kind_code(view: View, kind: str) -> int:
-    """The code of a kind in this capture, -1 where it has none."""
+    """The code of a kind in this capture, −1 if it has none."""
     table = view.capture.kinds.get(kind)
     return -1 if table is None else table.code
 
@@ -138,9 +138,9 @@ def event_targets(rows: Int64Array) -> Targets:
 
 
 def statistics_by_name(view: View, kind: str, options: Options, keys: Keys | None = None) -> GroupStatistics:
-    """Statistics of the time inside the range by name, largest total first; memory stays bounded.
+    """Statistics of the time inside the range by name, largest total first; in bounded memory.
 
-    With ``keys`` by other string ids; a kind is always asked with the same.
+    ``keys`` groups by other string ids; callers must pass the same for every call about a kind.
     """
     if options.quick and (sums := sums_by_name(view, kind, keys)) is not None:
         return sums.by_total()
@@ -183,17 +183,17 @@ def combine_keys(*columns: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
             key, distinct = _dense(key, distinct)
     key, distinct = _dense(key, distinct)
     first = np.empty(distinct, np.int64)
-    # Of several rows the one written last stays.
+    # Written backwards, so that the first row of each key remains.
     first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
     return key, first
 
 
 _DENSE = 1 << 22
-"""Keys below it are renumbered through a table, without sorting; two of them multiplied still fit 64 bits."""
+"""Keys below it are renumbered by a table instead of by sorting; the product of two fits 64 bits."""
 
 
 def _dense(key: Int64Array, width: int) -> tuple[Int64Array, int]:
-    """Keys below ``width`` renumbered 0, 1, … in their order, and how many there are."""
+    """Keys below ``width`` renumbered 0, 1, … in ascending order, and the number of distinct keys."""
     if width > min(_DENSE, 8 * len(key) + 65_536):
         distinct, key = np.unique(key, return_inverse=True)
         return key.astype(np.int64), len(distinct)
@@ -204,8 +204,8 @@ def _dense(key: Int64Array, width: int) -> tuple[Int64Array, int]:
 
 
 def group_order(key: Int64Array) -> Int64Array:
-    """A stable order in which rows of equal key (dense, as from `combine_keys`) stand together, keys ascending."""
-    # Stable sorting of 16-bit numbers is a radix sort, several times faster than comparing.
+    """The stable order of rows by key (dense, as from `combine_keys`)."""
+    # numpy sorts 16-bit integers by radix, several times faster than wider ones.
     order = np.argsort((key & 0xFFFF).astype(np.uint16), kind="stable")
     high = key >> 16
     while len(high) and int(high.max()):
@@ -236,20 +236,20 @@ def group_sums(group: Int64Array, groups: int, columns: Sequence[Int64Array]) ->
 
 
 class Groups:
-    """Numbers combinations of integer columns across batches, as they are met: only distinct ones are kept."""
+    """Numbers distinct combinations of integer columns across batches, in the order of occurrence."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int | None, ...], int] = {}
 
     def codes(self, *columns: npt.NDArray[Any]) -> Int64Array:
-        """The number of the combination in each row."""
+        """The number of each row's combination."""
         key, first = combine_keys(*columns)
         rows = zip(*(np.ma.asarray(column)[first].tolist() for column in columns), strict=True)
         numbers = [self._known.setdefault(row, len(self._known)) for row in rows]
         return np.array(numbers, np.int64)[key]
 
     def columns(self, numbers: Int64Array, width: int) -> list[npt.NDArray[Any]]:
-        """The ``width`` columns of some combinations, masked where a value was."""
+        """The ``width`` columns of the combinations ``numbers``, masked where a value was masked."""
         rows = list(self._known)
         chosen = [rows[number] for number in numbers.tolist()]
         return [
@@ -261,12 +261,12 @@ class Groups:
 
 
 def masked_below_zero(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The values with negative ones masked as not recorded."""
+    """The values, with negative ones masked as not recorded."""
     return np.ma.MaskedArray(values, values < 0)
 
 
 def scope_text(view: View, what: str) -> str:
-    """What the numbers of a table cover: "Kernels in the selected range"."""
+    """The scope of a table: "Kernels in the selected range"."""
     if view.is_whole:
         return english("{what} in the whole capture", what=what)
     return english("{what} in the selected range", what=what)

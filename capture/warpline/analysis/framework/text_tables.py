@@ -21,10 +21,10 @@ _SHORTEST_TEXT = 16
 def write_text(
     report: Report, width: int, unit: str | None = None, limit: int | None = None, only: str = ""
 ) -> Iterator[str]:
-    """Lines of a table of at most ``width`` columns of text; times in ``unit``, or in one picked for the table.
+    """The lines of a report at most ``width`` columns wide. Times are in ``unit``, by default one that suits the table.
 
-    Long names are shortened, those of kernels to what they do. At most ``limit`` rows are shown, and it says how many
-    there are. ``only`` says what was chosen beside the time range.
+    Shortens long names. Shows at most ``limit`` rows, then the number of all rows. ``only`` describes what is selected
+    besides the time range.
     """
     yield from wrapped(f"{translated(report.title)} ({report.name})", width)
     if isinstance(report.result, NotRecorded):
@@ -74,7 +74,7 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
 
 
 class _Cells:
-    """One column as text, and how wide it is and may at least be."""
+    """One column as text, with its natural and its smallest width."""
 
     def __init__(self, title: str, texts: list[str], is_text: bool, is_place: bool) -> None:
         self.title = title
@@ -86,12 +86,12 @@ class _Cells:
         self.widen(_SHORTEST_TEXT)
 
     def widen(self, least: int) -> None:
-        """Texts may be shortened, but not to less than this; numbers never are."""
+        """Let texts be shortened to ``least`` columns; numbers are never shortened."""
         if self.is_text:
             self.smallest = min(self.natural, max(least, text_width(self.title)))
 
     def fitting(self, room: int) -> list[str]:
-        """The texts; where there is no room, places without their folders and kernels by short names."""
+        """The texts in ``room`` columns: source lines without folders, kernels by short names."""
         if self.is_place:
             return shorten_apart([shorten_place(text, room) for text in self.texts], room)
         return fit_names(self.texts, room) if self.is_text else self.texts
@@ -105,7 +105,7 @@ def _footnotes(table: Table) -> Iterator[str]:
             wholes.setdefault(column.of, []).append(translated(column.title))
     for whole, titles in wholes.items():
         yield tr("{columns} (%): of {whole}", columns=", ".join(titles), whole=translated(whole))
-    # A time and its share stand below one title.
+    # A time and its share have the same title.
     titles = list(
         dict.fromkeys(translated(column.title) for column in absent if column.role is not Role.REASON)
     )
@@ -115,7 +115,7 @@ def _footnotes(table: Table) -> Iterator[str]:
 
 
 def _absent(table: Table) -> list[Column]:
-    """Columns in which no row has a value: they would only take the room of the others."""
+    """Columns without any value, which would only take space."""
     return [column for column in table.columns if len(table) and _is_empty(table.data[column.name])]
 
 
@@ -124,12 +124,14 @@ def _is_empty(values: Values) -> bool:
         return bool((values.codes < 0).all())
     if not isinstance(values, np.ndarray):
         return all(value is None for value in values)
-    gone = np.ma.getmaskarray(values)
-    return bool(gone.all() or (values.dtype.kind == "f" and (gone | np.isnan(np.ma.getdata(values))).all()))
+    missing = np.ma.getmaskarray(values)
+    if values.dtype.kind == "f":
+        missing = missing | np.isnan(np.ma.getdata(values))
+    return bool(missing.all())
 
 
 def largest_time(values: Values) -> float:
-    """The largest value of a column, 0 where it has none."""
+    """The largest absolute value of a column, 0 if it has none."""
     if not isinstance(values, np.ndarray) or not len(values):
         return 0.0
     largest = np.ma.max(np.ma.masked_invalid(np.abs(np.ma.asarray(values, np.float64))))
@@ -154,7 +156,7 @@ def _is_text(values: Values) -> bool:
 
 
 def _name_place(table: Table, columns: Sequence[Column]) -> int:
-    """The column that says what a row is: the first text of a tree, else the names, else the last text."""
+    """The column that identifies a row: the first text of a tree, else the names, else the last text."""
     texts = [place for place, column in enumerate(columns) if _is_text(table.data[column.name])]
     if table.depth is None:
         named = [place for place in texts if columns[place].role is Role.NAME]
@@ -163,7 +165,7 @@ def _name_place(table: Table, columns: Sequence[Column]) -> int:
 
 
 def wrapped(text: str, width: int, indent: str = "") -> Iterator[str]:
-    """The text in lines of at most ``width`` columns, broken at spaces, or anywhere where a word alone is too long."""
+    """The text in lines of at most ``width`` columns, broken at spaces and inside words that are too long."""
     room = max(width - len(indent), 8)
     line = ""
     for word in text.split(" "):
@@ -192,7 +194,7 @@ def _line(texts: Sequence[Any], columns: Sequence[_Cells], widths: list[int]) ->
 
 
 def _blocks(columns: Sequence[_Cells], name: int, width: int) -> Iterator[list[int]]:
-    """Columns in blocks that fit: what does not stand beside the others goes below, the names repeated."""
+    """Columns in blocks that fit the width, each with the names."""
     block: list[int] = []
     used = 0
     reserved = columns[name].smallest + len(_GAP)
@@ -209,14 +211,14 @@ def _blocks(columns: Sequence[_Cells], name: int, width: int) -> Iterator[list[i
 
 
 def _placed(block: list[int], name: int) -> list[int]:
-    """The names at the side where the report has them."""
+    """The block with the names on the side where the report has them."""
     return sorted([*block, name]) if block and name < min(block) else [*block, name]
 
 
 def _widths(columns: Sequence[_Cells], width: int) -> list[int]:
     widths = [column.smallest for column in columns]
     spare = width - sum(widths) - len(_GAP) * len(columns)
-    # The last text column is mostly the names: what room there is goes to it first.
+    # The last text column usually holds the names, so it grows first.
     for place in reversed(range(len(columns))):
         grow = max(0, min(columns[place].natural - widths[place], spare))
         widths[place] += grow

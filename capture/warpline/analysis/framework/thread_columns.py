@@ -1,4 +1,4 @@
-"""How tables tell threads apart: rank, process and thread ids, titles."""
+"""Columns that identify threads: rank, process id, thread id, title."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def thread_titles(view: View) -> Callable[[int], str]:
-    """Texts for thread indices (and −2 − track for tracks without a thread): "name (tid)", after the rank if any."""
+    """Titles of thread indices (−2 − track for tracks without a thread): "name (tid)", after the rank if any."""
     capture = view.capture
     ranks = _ranks_of_threads(view)
 
     def text(thread: int) -> str:
         rank: int | None
         if thread >= 0:
-            found = capture.threads[thread]
-            title = f"{found.name} ({found.tid})" if found.name else str(found.tid)
+            entry = capture.threads[thread]
+            title = f"{entry.name} ({entry.tid})" if entry.name else str(entry.tid)
             rank = ranks.get(thread)
         else:
             track = -2 - thread
@@ -37,12 +37,12 @@ def thread_titles(view: View) -> Callable[[int], str]:
 
 
 def _ranks_of_threads(view: View) -> dict[int, int]:
-    """The rank of each thread index that has one: that of its tracks, which tells the files of a job apart."""
+    """The rank of each thread index that has one: the rank of its tracks."""
     return {t.thread: t.rank for t in view.capture.tracks if t.thread is not None and t.rank is not None}
 
 
 def pid_tid(view: View, threads: Sequence[int] | Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Process and thread ids of thread indices; −1 where a track names no thread (mask it)."""
+    """Process and thread ids of thread indices; −1 for tracks without a thread (mask it)."""
     capture = view.capture
     tids = np.array([t.tid for t in capture.threads] + [-1], np.int64)
     pids = np.array(
@@ -59,9 +59,9 @@ def pid_tid(view: View, threads: Sequence[int] | Int64Array) -> tuple[Int64Array
 
 
 def rank_columns(view: View, threads: Int64Array) -> tuple[tuple[Column, ...], dict[str, Values]]:
-    """A key column with the rank of each thread index, and its data; nothing where the capture has no ranks.
+    """A key column with the rank of each thread index, and its data; nothing if the capture has no ranks.
 
-    Process and thread ids may be the same on several machines.
+    Ranks distinguish equal process and thread ids of several machines.
     """
     ranks = _ranks_of_threads(view)
     if not ranks:

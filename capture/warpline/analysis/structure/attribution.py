@@ -1,4 +1,4 @@
-"""For GPU work: the operator, phase or range around its launching call."""
+"""Finds the operator, phase or range around the calls that launched GPU work."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.loops.innermost import innermost_rows
-from warpline.analysis.framework.nesting import enclosing_rows, search
+from warpline.analysis.framework.nesting import enclosing_rows
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.launches import Launches, calls_of_rows, threads_of_tracks
 
@@ -16,25 +15,16 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def enclosing_of_launches(view: View, launches: Launches, kinds: Sequence[str]) -> Int64Array:
-    """Row of the innermost event of these kinds around each launching call, on its thread; −1 for none."""
+    """Row of the innermost event of these kinds around each launching call on its thread, −1 for none."""
     return enclosing_of_calls(view, launches.thread, launches.call_start, kinds)
 
 
-def enclosing_of_calls(
-    view: View, thread: Int64Array, times: Int64Array, kinds: Sequence[str], compiled: bool = True
-) -> Int64Array:
-    """Row of the innermost event of these kinds around moments (capture ns) on threads; −1 for none."""
+def enclosing_of_calls(view: View, thread: Int64Array, times: Int64Array, kinds: Sequence[str]) -> Int64Array:
+    """Row of the innermost event of these kinds around moments (capture ns) on threads, −1 for none."""
     rows = np.full(len(times), -1, np.int64)
     if not len(times):
         return rows
     threads = threads_of_tracks(view)
-    if compiled:
-        last = max(int(thread.max()), int(threads.max()), -1) + 1
-        # What is no thread, from −1 down, has its groups behind those of the threads.
-        of_track, of_time = (np.where(column >= 0, column, last - 1 - column) for column in (threads, thread))
-        found = innermost_rows(view, of_track, of_time, times, kinds)
-        if found is not None:
-            return found
     # Calls may lie before the selected range, so lanes are cut to the calls and not to the selection.
     around = view.other(Selection(int(times.min()), int(times.max()) + 1))
     present = [kind for kind in kinds if kind in view.capture.kinds]
@@ -47,12 +37,13 @@ def enclosing_of_calls(
 
 
 def operators_around(view: View, rows: Int64Array) -> npt.NDArray[np.uint32]:
-    """Name of the innermost operator around the launch of each GPU event (by row, ascending); the number of strings of
-    the capture where there is none.
+    """Name (string id) of the innermost operator around the launch of each GPU event (rows, ascending).
+
+    The number of the capture's strings stands for none.
     """
-    found = np.full(len(rows), len(view.capture.strings), np.uint32)
+    names = np.full(len(rows), len(view.capture.strings), np.uint32)
     work, thread, start, _ = calls_of_rows(view, rows)
     operators = enclosing_of_calls(view, thread, start, ("operator",))
     is_known = operators >= 0
-    found[search(rows, work[is_known])] = view.names(operators[is_known])
-    return found
+    names[np.searchsorted(rows, work[is_known])] = view.names(operators[is_known])
+    return names

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.loops.lane_gaps import lane_gaps
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.nesting import search
 from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
 from warpline.analysis.structure.gpus import Gpu, gpu_work
 from warpline.analysis.structure.launches import calls_of_rows
@@ -143,7 +142,7 @@ def _locate(view: View, gpu: Gpu) -> _Located:
     before = np.flatnonzero(ended_by >= 0)
     by_row, row = times_in_order(ended_by[before])
     work, of_thread, of_call, _ = calls_of_rows(view, row)
-    launched = by_row[search(row, work)]
+    launched = by_row[np.searchsorted(row, work)]
     has_call, call_start = np.zeros(len(before), bool), np.zeros(len(before), np.int64)
     thread = np.full(len(before), -1, np.int64)
     has_call[launched], call_start[launched], thread[launched] = True, of_call, of_thread

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import search
 from warpline.analysis.framework.selection import BATCH_EVENTS, GPU_KINDS, SelectedEvents, View
 from warpline.model.links import LAUNCH
 
@@ -115,7 +114,7 @@ def _launches_of(view: View, rows: Int64Array) -> Launches:
     found = [links.arriving_between(first, stop) for first, stop in _runs(rows)]
     launches = _columns(view, np.concatenate([np.empty(0, np.int64), *found]))
     if len(launches) and len(rows):
-        index = np.minimum(search(rows, launches.work), len(rows) - 1)
+        index = np.minimum(np.searchsorted(rows, launches.work), len(rows) - 1)
         is_wanted = rows[index] == launches.work
         launches = launches if is_wanted.all() else launches.take(is_wanted)
     return launches
@@ -131,7 +130,7 @@ def launch_of_rows(view: View, rows: Int64Array) -> tuple[Launches, Int64Array]:
     launches = _launches_of(view, rows)
     place = np.full(len(rows), -1, np.int64)
     if len(launches):
-        place[search(rows, launches.work)] = np.arange(len(launches))
+        place[np.searchsorted(rows, launches.work)] = np.arange(len(launches))
     return launches, place
 
 
@@ -146,7 +145,7 @@ def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array,
     )
     code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
     call, work = links.from_row[index], links.to_row[index]
-    place = np.minimum(search(rows, work), max(len(rows) - 1, 0))
+    place = np.minimum(np.searchsorted(rows, work), max(len(rows) - 1, 0))
     n_events = len(view.capture.events)
     good = (links.kind[index] == code) & (call >= 0) & (call < n_events)
     if len(rows):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import search
 from warpline.analysis.framework.selection import SelectedEvents, Selection, View
 from warpline.i18n import english
 from warpline.model import Flag
@@ -99,7 +98,7 @@ class StateTimes:
         begin, end, code = begin[first:last], end[first:last], code[first:last]
         ends = []
         for moment in (start_ns, stop_ns):
-            at = np.maximum(search(begin, moment, behind=True) - 1, 0)
+            at = np.maximum(np.searchsorted(begin, moment, "right") - 1, 0)
             part = np.clip(np.minimum(moment, end[at]) - begin[at], 0, None)
             ends.append((at, part))
         length = end - begin

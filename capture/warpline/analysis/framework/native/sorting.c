@@ -10,7 +10,8 @@
 enum { DIGIT_BITS = 11 };
 
 /* Sorts `n` words, looking only at bits in which they differ. Returns 1 if the result is in `scratch`, else 0. */
-EXPORT int64_t warpline_sort(int64_t n, uint64_t *words, uint64_t *scratch) {
+EXPORT int64_t warpline_sort(int64_t n, uint64_t *words, uint64_t *scratch)
+{
     uint64_t differing = 0;
     int64_t is_in_scratch = 0;
     for (int64_t i = 1; i < n; i++)

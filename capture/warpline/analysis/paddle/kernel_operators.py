@@ -46,11 +46,11 @@ def launching_operators(view: View, names: Int64Array) -> Int64Array | None:
     for (name, time), (operator, _) in zip(by_name, by_operator, strict=True):
         known = np.flatnonzero(operator < n_strings)
         parts.append(_pair_totals(name[known], operator[known], time[known]))
-    name, operator, total = _pair_totals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    kernel, launcher, total = _pair_totals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     # The last assignment of a name remains: its largest total, and of equal ones the highest id.
     order = np.argsort(total, kind="stable")
     best = np.full(max(n_strings, 1), -1, np.int64)
-    best[name[order]] = operator[order]
+    best[kernel[order]] = launcher[order]
     return best[names]
 
 

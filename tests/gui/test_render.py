@@ -87,12 +87,12 @@ def test_the_whole_window_with_its_panels(sample: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--range", "5s:6s"), "nothing in that range"),
+        (("--range", "5s:6s"), "no data in that range"),
         (("--track", "nothing/*"), "no track matches 'nothing/*'"),
         (("--size", "30000x30000"), "too large"),
         (("--scale", "100"), "between 0.5 and 8"),
         (("-o", "/no/such/folder/x.png"), "no folder"),
-        (("-o", "x.docx"), "not a picture format"),
+        (("-o", "x.docx"), "unsupported picture format"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(

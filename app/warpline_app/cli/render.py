@@ -1,4 +1,4 @@
-"""``warpline render``: the timeline as a picture, without a display."""
+"""``warpline render``: draws the timeline into a picture, without a display."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ MAX_SCALE = 8.0
 
 
 def scale_factor(text: str) -> float:
-    """``type=`` for ``--scale``."""
+    """Parse ``--scale``."""
     try:
         value = float(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(tr("not a number: {text!r}", text=text)) from error
     if not 0.5 <= value <= MAX_SCALE:
-        raise argparse.ArgumentTypeError(tr("a scale is between 0.5 and 8: {text!r}", text=text))
+        raise argparse.ArgumentTypeError(tr("scale must be between 0.5 and 8: {text!r}", text=text))
     return value
 
 
 class RenderCommand:
-    """Draws what the window would show into a file."""
+    """Draws into a file what the window would show."""
 
     name = "render"
 
-    help: str = english("draw the timeline into a picture, without a display")
+    help: str = english("render the timeline as a picture, without a display")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """The file, where to write, which part of it and how large."""
+        """Add the file, the output, and options for the part and the size."""
         parser.add_argument(
             "file", metavar="FILE", type=Path, help=tr("a capture, or another profiler's trace")
         )
@@ -60,18 +60,20 @@ class RenderCommand:
             type=scale_factor,
             default=1.0,
             metavar="N",
-            help=tr("draw each of these pixels as N by N, for screens of high resolution (default 1)"),
+            help=tr("scale factor for high-resolution screens (default 1)"),
         )
         parser.add_argument(
             "--theme",
             choices=("dark", "light", "contrast", "contrast-light"),
             default="dark",
-            help=tr("colours"),
+            help=tr("colour theme"),
         )
-        parser.add_argument("--window", action="store_true", help=tr("the whole window, with its panels"))
+        parser.add_argument(
+            "--window", action="store_true", help=tr("render the whole window, with its panels")
+        )
 
     def run(self, args: argparse.Namespace) -> int:
-        """Writes the picture; 0 when it is there."""
+        """Write the picture; returns 0."""
         from warpline.library.opening import open_path
         from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
 
@@ -89,7 +91,7 @@ class RenderCommand:
 
 
 def _window_drawing() -> Callable[[Capture, Picture, str], QImage]:
-    """Loaded when asked for: a picture of the timeline needs none of the window."""
+    """Imported on demand: a picture of the timeline alone does not need the window."""
     from warpline_app.window.picture import render_window
 
     return render_window

@@ -1,4 +1,4 @@
-"""``warpline view``: the window. The default when files are given without a command."""
+"""``warpline view``: opens the window; the default when files are given without a command."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from warpline.i18n import english, tr
 
 
 class ViewCommand:
-    """Opens captures, and traces of other profilers, in the window."""
+    """Opens captures and other profilers' traces in the window."""
 
     name = "view"
 
     help: str = english("open captures in the window")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Any number of files; without one the window explains how to begin."""
+        """Add the files; without any, the window shows the start page."""
         parser.add_argument(
             "files", nargs="*", metavar="FILE", type=Path, help=tr("a capture, or another profiler's trace")
         )
 
     def run(self, args: argparse.Namespace) -> int:
-        """Returns when the last window is closed."""
+        """Return when the last window is closed."""
         from warpline_app.window.run_window import run_window
 
         return run_window(args.files)

@@ -1,4 +1,4 @@
-"""Pictures drawn beside a window in use: the same timeline out of sight, with a range and a theme of its own."""
+"""Draws pictures while the window is in use: a hidden copy of the timeline, with its own range and theme."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LOOK_MS = 15
 
 
 class PictureDrawing(QObject):
-    """Draws a part of a document's capture into a file; one of ``drawn`` and ``failed`` comes, unless it is stopped.
+    """Draws a part of a document's capture into a file; emits ``drawn`` or ``failed`` unless stopped.
 
-    Rows are open, ordered and as tall as in ``source``. ``is_as_shown``: its hidden rows, filter, selection and
-    scroll position count as well. A name that ends in ``.svg`` is a drawing, any other an image.
+    Rows are expanded, ordered and sized as in ``source``; with ``is_as_shown``, hidden rows, filter, selection and
+    scroll position are copied too. A file name ending in ``.svg`` gives vector graphics, any other an image.
 
-    Raises what `document_of` does.
+    Raises the errors of `document_of`.
     """
 
     drawn = Signal(object)
@@ -63,7 +63,7 @@ class PictureDrawing(QObject):
         self._looks.start(_LOOK_MS)
 
     def _look(self) -> None:
-        """Paint what waits to be painted, which nobody else asks of a widget out of sight; write when all is there."""
+        """Paint pending parts, which Qt does not request for a hidden widget; write the file when complete."""
         view = self._view
         if view is None:
             return
@@ -72,7 +72,7 @@ class PictureDrawing(QObject):
         if not view.is_idle:
             if self._clock.elapsed() > IDLE_TIMEOUT_MS:
                 self.stop()
-                self.failed.emit(ExportError(tr("the picture was not ready after a minute")))
+                self.failed.emit(ExportError(tr("the picture was not finished after a minute")))
             return
         try:
             if self._out.suffix.lower() == ".svg":
@@ -87,7 +87,7 @@ class PictureDrawing(QObject):
             self.drawn.emit(self._out)
 
     def stop(self) -> None:
-        """Draw no further. What was there under the file's name stays."""
+        """Stop drawing; an existing file of that name is kept."""
         self._looks.stop()
         view, self._view = self._view, None
         if view is not None:
@@ -97,7 +97,7 @@ class PictureDrawing(QObject):
 
 
 def arrange(state: TimelineState, source: TimelineState, *, is_as_shown: bool) -> None:
-    """Have rows open, ordered and as tall as in another timeline; as shown there: hidden, filtered, selected too."""
+    """Copy expanded rows, order and heights of another timeline; as shown, also hidden rows, filter and selection."""
     layout = layout_of(source)
     del layout["view"]
     if not is_as_shown:
@@ -115,7 +115,7 @@ def _out_of_sight(document: Document, picture: Picture) -> TimelineView:
     view.scene.pixel_ratio = picture.scale
     view.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
     view.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
-    # The scroll bar is drawn by the application's style.
+    # The scroll bar uses the application's style.
     view.setPalette(themes.palette(theme))
     view.setStyleSheet(themes.style_sheet(theme) + style.style_sheet(theme))
     view.resize(*picture.size)

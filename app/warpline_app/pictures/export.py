@@ -1,4 +1,4 @@
-"""Exporters for pictures of the timeline; `warpline` finds them through entry points, as it knows no window."""
+"""Picture exporters of the timeline, registered as entry points because `warpline` does not know the window."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BYTES_AROUND_SHAPES = 60_000
 
 
 def drawing_size(view: TimelineView) -> tuple[int, int]:
-    """How many rectangles an SVG of a timeline has, and about how many bytes; 0 where it holds an image instead."""
+    """The number of rectangles in an SVG of a timeline and its size in bytes; 0 rectangles if it embeds an image."""
     shapes = len(rectangles_of(view.canvas.render_frame().pixels))
     if shapes > MAX_SHAPES:
         return 0, _BYTES_AROUND_SHAPES + view.canvas.width() * view.canvas.height()
@@ -39,7 +39,7 @@ def drawing_size(view: TimelineView) -> tuple[int, int]:
 
 
 class PngExporter:
-    """The timeline of a range, drawn without a display."""
+    """The timeline as a PNG image, drawn without a display."""
 
     name = "png"
     suffixes: tuple[str, ...] = (".png",)
@@ -47,11 +47,13 @@ class PngExporter:
 
     @property
     def title(self) -> str:
-        """What a person reads."""
+        """The title shown to the user."""
         return tr("Picture (PNG)")
 
     def export(self, job: ExportJob) -> Path:
-        """See `warpline.interchange.export.exporter.Exporter`. Draws in the calling thread, which must be Qt's."""
+        """See `warpline.interchange.export.exporter.Exporter`. Draws in the calling thread, which must be Qt's main
+        one.
+        """
         capture, selection, out = job.capture, job.selection, job.out
         require_widgets()
         self._draw(capture, picture_of(capture, selection), out)
@@ -62,14 +64,14 @@ class PngExporter:
 
 
 class SvgExporter(PngExporter):
-    """The same as a drawing: texts are text, lines are lines, events are rectangles."""
+    """The timeline as vector graphics: texts, lines, and rectangles for events."""
 
     name = "svg"
     suffixes = (".svg",)
 
     @property
     def title(self) -> str:
-        """What a person reads."""
+        """The title shown to the user."""
         return tr("Picture (SVG)")
 
     def _draw(self, capture: Capture, picture: Picture, out: Path) -> None:
@@ -84,20 +86,20 @@ def picture_of(
     scale: float = 1.0,
     theme: str = "dark",
 ) -> Picture:
-    """What to draw of a selection, and how: see `Picture`."""
+    """The picture of a selection; see `Picture`."""
     origin = capture.span[0]
     start, stop = (
         None if time is None else time - origin for time in (selection.start_ns, selection.stop_ns)
     )
     tracks: tuple[str, ...] = ()
     if selection.tracks is not None:
-        # URIs are patterns there; those that hold a bracket would match something else.
+        # URIs are patterns in `Picture`; one with a bracket would match other tracks.
         tracks = tuple(glob.escape(capture.tracks[track].uri) for track in sorted(selection.tracks))
     return Picture((start, stop), tracks, size, scale, theme)
 
 
 def save_svg(view: TimelineView, out: Path) -> None:
-    """Write a timeline as it stands as SVG, by way of a neighbouring file.
+    """Write the current view of a timeline as SVG, atomically through a temporary file.
 
     Raises ExportError when the file cannot be written.
     """
@@ -122,7 +124,7 @@ def save_svg(view: TimelineView, out: Path) -> None:
 
 
 def with_sharp_edges(svg: str) -> str:
-    """Rectangles that touch without the hairlines that smoothed edges leave between them."""
+    """Turn off edge smoothing, which would leave hairlines between touching rectangles."""
     return _GROUP_OF_RECTANGLES.sub(r'<g shape-rendering="crispEdges" \1', svg)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of captures without a display: the same widgets, drawn offscreen."""
+"""Renders pictures of captures without a display, with the window's own widgets."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ MAX_PIXELS = 1 << 28
 
 @dataclass(frozen=True)
 class Picture:
-    """What to draw: a range in ns since the start of the capture (None: its ends), tracks by URI patterns, the size.
+    """A picture to draw: range in ns since the start of the capture (None: no limit), tracks by URI patterns, size.
 
-    ``size`` is in logical pixels, of which each becomes ``scale`` × ``scale``.
+    ``size`` is in logical pixels, each drawn as ``scale`` × ``scale``.
     """
 
     range_ns: tuple[int | None, int | None] = (None, None)
@@ -43,9 +43,9 @@ class Picture:
 
 
 def require_widgets(scale: float = 1.0) -> None:
-    """An application that can draw: that of this process, or one that needs no display.
+    """Ensure an application that can draw: the process's own, else one that needs no display.
 
-    Raises ExportError where the process has one without widgets, in which Qt would abort, and where there is no font.
+    Raises ExportError when the process's application has no widgets, where Qt would abort, or when there is no font.
     """
     from PySide6.QtWidgets import QApplication
 
@@ -62,9 +62,9 @@ def require_widgets(scale: float = 1.0) -> None:
 
 
 def prepare_offscreen(scale: float) -> QApplication:
-    """An application that needs no display. Must come before any other in this process.
+    """Create an application that needs no display; must be the first in this process.
 
-    Raises ExportError when the system has no font to write with.
+    Raises ExportError when the system has no font.
     """
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
@@ -72,7 +72,7 @@ def prepare_offscreen(scale: float) -> QApplication:
     from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 
     def message(kind: QtMsgType, _context: object, text: str) -> None:
-        # The offscreen platform complains about everything it has no window system for.
+        # The offscreen platform warns about everything it lacks.
         if kind is not QtMsgType.QtDebugMsg and not text.startswith("This plugin does not support"):
             print(text, file=sys.stderr)
 
@@ -84,12 +84,12 @@ def prepare_offscreen(scale: float) -> QApplication:
 
     metrics = QFontMetricsF(application.font())
     if metrics.horizontalAdvance("iii") == metrics.horizontalAdvance("WWW"):
-        raise ExportError(tr("no font to write with; install one, for example the package fonts-dejavu-core"))
+        raise ExportError(tr("no font found; install one, for example the package fonts-dejavu-core"))
     return application
 
 
 def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tuple[int, int]:
-    """A range since the start of the capture in capture times. Raises UsageError when nothing of it is inside."""
+    """Convert a range since the start of the capture to capture times. Raises UsageError when it lies outside."""
     low, high = capture.span
     start = low if wanted[0] is None else low + wanted[0]
     stop = high if wanted[1] is None else low + wanted[1]
@@ -98,7 +98,7 @@ def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tu
 
         raise UsageError(
             tr(
-                "{path}: nothing in that range; the capture lasts {length}",
+                "{path}: no data in that range; the capture lasts {length}",
                 path=capture.path,
                 length=format_duration(capture.duration_ns),
             )
@@ -109,15 +109,15 @@ def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tu
 def document_of(
     capture: Capture, picture: Picture, title: str, prepare: Callable[[TimelineState], None] | None = None
 ) -> Document:
-    """The capture with its state as the picture wants it.
+    """A document with the capture's state set up for the picture.
 
-    Raises UsageError for a range or tracks the capture does not have, and for a picture that is too large.
+    Raises UsageError for a range or tracks outside the capture, and for a picture that is too large.
     """
     from warpline_app.open.document import Document
 
     width, height = picture.size
     if width * height * picture.scale**2 > MAX_PIXELS:
-        raise UsageError(tr("a picture of {width} × {height} is too large", width=width, height=height))
+        raise UsageError(tr("picture size {width} × {height} is too large", width=width, height=height))
     start, stop = picture_range(capture, picture.range_ns)
     chosen = match_tracks(capture.tracks, picture.tracks)
     tracks = tuple(track.uri for track in outermost_tracks(capture.tracks, chosen or frozenset()))
@@ -138,12 +138,12 @@ def render(
     paint: Callable[[TimelineView], None] | None = None,
     prepare: Callable[[TimelineState], None] | None = None,
 ) -> QImage:
-    """Draws a capture; `prepare_offscreen` was called before, and the caller closes the capture.
+    """Draw a capture; call `prepare_offscreen` first. The caller closes the capture.
 
-    ``paint`` is handed the finished timeline as well, to paint it on something else than an image; ``prepare`` is
-    handed the state before anything is drawn, to select, pin or filter.
+    ``paint`` gets the finished timeline to paint it on something other than an image. ``prepare`` gets the state before
+    drawing, to select, pin or filter.
 
-    Raises UsageError as `document_of` does, ExportError when drawing does not end.
+    Raises UsageError like `document_of`, and ExportError when drawing does not finish.
     """
     from warpline_app.look.appearance import appearance
     from warpline_app.timeline.widgets.view import TimelineView
@@ -164,7 +164,7 @@ def render(
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:
-    """Let Qt work until something holds. Raises ExportError when that takes longer than anybody waits."""
+    """Run Qt's event loop until a condition holds. Raises ExportError on timeout."""
     from PySide6.QtCore import QElapsedTimer, QEventLoop, QTimer
 
     clock = QElapsedTimer()
@@ -176,11 +176,11 @@ def wait_until(is_done: Callable[[], bool]) -> None:
     loop.exec()
     tick.stop()
     if not is_done():
-        raise ExportError(tr("the picture was not ready after a minute"))
+        raise ExportError(tr("the picture was not finished after a minute"))
 
 
 def save_picture(image: QImage, path: Path) -> None:
-    """Write a picture in the format its name says, by way of a neighbouring file.
+    """Write an image in the format of its suffix, atomically through a temporary file.
 
     Raises ExportError when the format is unknown or the file cannot be written.
     """
@@ -189,9 +189,7 @@ def save_picture(image: QImage, path: Path) -> None:
     suffix = path.suffix.lower().lstrip(".")
     known = [bytes(name.data()).decode() for name in QImageWriter.supportedImageFormats()]
     if suffix not in known:
-        raise ExportError(
-            tr("{path}: not a picture format that can be written; use for example .png", path=path)
-        )
+        raise ExportError(tr("{path}: unsupported picture format; use for example .png", path=path))
     try:
         with replacing(path) as part:
             writer = QImageWriter(str(part), suffix.encode())

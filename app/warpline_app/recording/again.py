@@ -1,4 +1,4 @@
-"""File → Record again: the command of a capture recorded anew, and compared with it."""
+"""File → Record again: runs the recorded command of a capture again, and compares the two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline_app.recording.request import RecordingRequest
 
 
 def can_record_again(document: Document) -> bool:
-    """Whether a capture tells how to record it anew."""
+    """Whether a capture holds the command to record again."""
     try:
         recipe_of(document.capture)
     except WarplineError:
@@ -22,7 +22,7 @@ def can_record_again(document: Document) -> bool:
 
 
 def record_again(workspace: Workspace, document: Document) -> Recording:
-    """Begin; the new capture gets the next number beside the one before. Raises RecordingError."""
+    """Start recording; the new capture gets the next free number beside the old one. Raises RecordingError."""
     recipe = recipe_of(document.capture)
     request = RecordingRequest(
         mode="command",

@@ -1,4 +1,4 @@
-"""What this machine can record, as ``warpline doctor --json`` tells it."""
+"""What this machine can record, from ``warpline doctor --json``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class SourceReport:
-    """One source: whether it can be used here; if not, why, and how to enable it. Texts are as they are shown."""
+    """A source: whether it is available, and if not, why and how to enable it. Texts are translated."""
 
     name: str
     title: str
@@ -30,21 +30,21 @@ class SourceReport:
 def read_doctor(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
     """What the Python that runs Warpline can record.
 
-    Raises RecordingError when there is no answer.
+    Raises RecordingError when the doctor does not answer.
     """
     return _ask(["--quick"], is_cancelled)
 
 
 def read_doctor_of_every_python(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
-    """As `read_doctor`, with each Python of this machine: seconds.
+    """Like `read_doctor`, for each Python on this machine; takes seconds.
 
-    Raises RecordingError when there is no answer.
+    Raises RecordingError when the doctor does not answer.
     """
     return _ask([], is_cancelled)
 
 
 def _ask(words: Sequence[str], is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
-    # A child process: looking for GPUs and drivers loads libraries the window does not want.
+    # In a child process: probing for GPUs and drivers loads libraries the window does not need.
     command = [*own_python("warpline"), "doctor", "--json", *words]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -59,17 +59,17 @@ def _ask(words: Sequence[str], is_cancelled: IsCancelled) -> tuple[SourceReport,
             if is_cancelled() or waited > _TIMEOUT_S:
                 process.kill()
                 process.communicate()
-                raise RecordingError(tr("warpline doctor did not answer")) from error
+                raise RecordingError(tr("warpline doctor does not respond")) from error
     try:
         return parse_doctor(json.loads(out))
     except ValueError as error:
         lines = err.decode(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else tr("no answer")
+        reason = lines[-1] if lines else tr("no output")
         raise RecordingError(tr("warpline doctor failed: {reason}", reason=reason)) from error
 
 
 def parse_doctor(answer: object) -> tuple[SourceReport, ...]:
-    """The sources in an answer of ``doctor --json``. Raises ValueError when it is none."""
+    """The sources in the output of ``doctor --json``. Raises ValueError for other data."""
     entries = answer.get("sources") if isinstance(answer, dict) else None
     if not isinstance(entries, list):
         raise ValueError("no sources in the answer")

@@ -1,4 +1,4 @@
-"""File → Record demo: the bundled example under the recorder, for whoever has nothing to look at yet."""
+"""File → Record demo: records the bundled example program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = "warpline-demo"
 
 
 def record_example(workspace: Workspace) -> Recording:
-    """Begin; the capture goes into a folder of its own. Raises RecordingError where none can be made."""
+    """Start recording; the capture goes into its own folder. Raises RecordingError when none can be made."""
     folder = _folder()
     request = RecordingRequest(
         interpreter=sys.executable,
@@ -34,7 +34,7 @@ def record_example(workspace: Workspace) -> Recording:
 
 
 def _folder() -> Path:
-    """Where the command line puts it, else in the home folder."""
+    """The folder that the command line uses, else one in the home folder."""
     refused = ""
     for base in (Path.cwd(), home_folder()):
         folder = base / FOLDER
@@ -47,4 +47,4 @@ def _folder() -> Path:
             refused = f"{folder}: {error.strerror}"
         else:
             return folder
-    raise RecordingError(tr("no folder for the demo can be made: {reason}", reason=refused))
+    raise RecordingError(tr("Cannot create a folder for the demo: {reason}", reason=refused))

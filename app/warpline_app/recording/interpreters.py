@@ -1,4 +1,4 @@
-"""Which Pythons a script could be run with, found without running any of them."""
+"""Finds Python interpreters for a script without running any of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARENTS_SEARCHED = 4
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python: the program, where it comes from, and its version where a file tells it."""
+    """A Python interpreter: its path, origin, and version if a file tells it."""
 
     path: Path
     origin: str
@@ -27,7 +27,7 @@ class Interpreter:
 
     @property
     def text(self) -> str:
-        """One line for a list."""
+        """A line for a list."""
         version = f"Python {self.version}" if self.version else "Python"
         return f"{version} · {self.origin} · {self.path}"
 
@@ -35,30 +35,30 @@ class Interpreter:
 def find_interpreters(
     folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> list[Interpreter]:
-    """Pythons in the order in which they are likely meant.
+    """Python interpreters, most likely first.
 
-    Environments in and above ``folder`` (the script's) first, then the active one, the one Warpline runs in, those of
-    PATH, and environments conda and pyenv know. Each program is listed once.
+    The order is: environments in and above ``folder`` (the script's), the active one, Warpline's own, those on PATH,
+    and those of conda and pyenv. Each program appears once.
     """
     env = os.environ if environment is None else environment
-    found: dict[Path, Interpreter] = {}
+    interpreters: dict[Path, Interpreter] = {}
 
     def add(path: Path, origin: str) -> None:
         try:
             usable = path.is_file() and os.access(path, os.X_OK)
         except OSError:
             usable = False
-        # Not resolved: the link of a virtual environment is what makes it one.
-        if usable and path.absolute() not in found:
-            found[path.absolute()] = Interpreter(path.absolute(), origin, _version_of(path))
+        # Not resolved: a virtual environment is recognized by its link.
+        if usable and path.absolute() not in interpreters:
+            interpreters[path.absolute()] = Interpreter(path.absolute(), origin, _version_of(path))
 
     for place in _with_parents(folder):
         for name in _ENVIRONMENT_NAMES:
-            add(place / name / "bin" / "python", tr("environment of the project"))
+            add(place / name / "bin" / "python", tr("project environment"))
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if env.get(variable):
             add(Path(env[variable]) / "bin" / "python", tr("active environment"))
-    add(Path(sys.executable), tr("Warpline's own"))
+    add(Path(sys.executable), tr("Warpline's Python"))
     for entry in env.get("PATH", "").split(os.pathsep):
         for name in _pythons_in(Path(entry)) if entry else ():
             add(Path(entry) / name, tr("on PATH"))
@@ -69,7 +69,7 @@ def find_interpreters(
     if pyenv.is_dir():
         for version in sorted(pyenv.iterdir(), reverse=True):
             add(version / "bin" / "python", "pyenv")
-    return list(found.values())
+    return list(interpreters.values())
 
 
 def _with_parents(folder: Path | None) -> list[Path]:
@@ -84,7 +84,7 @@ def _pythons_in(folder: Path) -> list[str]:
         names = [name for name in os.listdir(folder) if _NAME.fullmatch(name)]
     except OSError:
         return []
-    # python3 before python3.11 before python: the plain name may be a Python 2.
+    # python3 before python3.11 before python: plain python may be Python 2.
     return sorted(names, key=lambda name: (name != "python3", name == "python", name))
 
 
@@ -106,7 +106,7 @@ def _version_of(path: Path) -> str:
             if key.strip() in {"version", "version_info"}:
                 return ".".join(value.strip().split(".")[:3])
     except (OSError, UnicodeDecodeError):
-        pass  # no virtual environment
+        pass  # not a virtual environment
     try:
         match = re.search(r"python(3\.\d+)$", str(path.resolve()))
     except OSError:

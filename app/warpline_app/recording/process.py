@@ -1,4 +1,4 @@
-"""``warpline record`` as a child of the window: its output, its status, its end; never its blocking."""
+"""Runs ``warpline record`` as a child process and reports its output, status and end without blocking."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _LAST_READS = 64
 
 
 class RecordingProcess(QObject):
-    """Starts the recorder with a terminal of its own for what the program prints, and a pipe for its status.
+    """Starts the recorder with a terminal for the program's output and a pipe for its status.
 
-    The terminal makes programs print line by line, as they would in a shell. The recorder leads its own session: the
-    window's end or its signals do not reach it.
+    The terminal makes programs print line by line, as in a shell. The recorder leads its own session, so the window's
+    signals and its end do not reach it.
     """
 
     output = Signal(bytes)
     status = Signal(object)
-    """A dict of the recorder: state, elapsed_ns, events, lost, target_pid, sources, warnings."""
+    """The recorder's status, a dict: state, elapsed_ns, events, lost, target_pid, sources, warnings."""
     ended = Signal(int)
-    """The recorder's exit status, 128+n when signal n ended it. Comes after the last output."""
+    """The recorder's exit status, 128+n if signal n ended it. Emitted after the last output."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -47,17 +47,17 @@ class RecordingProcess(QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether the recorder runs."""
+        """Whether the recorder is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """The recorder's process id, 0 when it was never started."""
+        """The recorder's process id, 0 if it was never started."""
         return self._process.pid if self._process is not None else 0
 
     def start(self, arguments: Sequence[str], folder: Path, additions: Mapping[str, str]) -> None:
-        """Run ``python -m warpline ARGUMENTS``; the first is the command's name. Raises OSError."""
-        # Loaded here: pty pulls in tty and termios, which the window needs for nothing else.
+        """Run ``python -m warpline ARGUMENTS``; the first argument is the command. Raises OSError."""
+        # Imported here: pty loads tty and termios, which the window does not need otherwise.
         import pty
 
         master, slave = pty.openpty()
@@ -98,9 +98,9 @@ class RecordingProcess(QObject):
         self._poll.start()
 
     def write(self, data: bytes) -> None:
-        """Type into the program's terminal; for nobody when it is gone.
+        """Write to the program's terminal; ignored when the program has ended.
 
-        A terminal takes some kilobytes and then no more until the program reads: the rest follows when it does.
+        A terminal buffers some kilobytes; the rest follows when the program reads.
         """
         if self._terminal not in self._streams:
             return
@@ -122,11 +122,11 @@ class RecordingProcess(QObject):
             self._typist.setEnabled(bool(self._untyped))
 
     def interrupt(self) -> None:
-        """What Ctrl-C in a terminal does: the program gets it; the capture is still written."""
+        """Interrupt the program as Ctrl-C in a terminal does; the capture is still written."""
         self._signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """End the recorder at once; what was recorded stays in its spool."""
+        """Kill the recorder; its spool keeps what was recorded."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
@@ -135,13 +135,13 @@ class RecordingProcess(QObject):
                 self._process.send_signal(number)
 
     def _read(self, descriptor: int) -> bytes | None:
-        """What has come; None when there will be no more."""
+        """The available data; None at the end of the stream."""
         try:
             data = os.read(descriptor, _READ_BYTES)
         except BlockingIOError:
             return b""
         except OSError:
-            data = b""  # a terminal nobody writes to any more is an error, not an end of file
+            data = b""  # a terminal without a writer raises an error instead of reporting its end
         return data or None
 
     def _take_output(self, data: bytes) -> None:
@@ -151,15 +151,15 @@ class RecordingProcess(QObject):
         *lines, self._status_rest = (self._status_rest + data).split(b"\n")
         for line in lines:
             with contextlib.suppress(ValueError):
-                found = json.loads(line)
-                if isinstance(found, dict):
-                    self.status.emit(found)
+                status = json.loads(line)
+                if isinstance(status, dict):
+                    self.status.emit(status)
 
     def _readable(self, descriptor: int) -> bool:
-        """Take what has come, a bounded part of it at a time; False when there is nothing now."""
+        """Read a bounded amount of the available data; False when there is none."""
         if descriptor not in self._streams:
             return False
-        # A terminal hands out 4 KiB at a time: a loud program would wait for us between any two of them.
+        # A terminal returns 4 KiB at a time: reading once per event would slow down a program with much output.
         parts: list[bytes] = []
         data: bytes | None = b""
         for _ in range(_READS_AT_ONCE):
@@ -187,7 +187,7 @@ class RecordingProcess(QObject):
         if self._process is None or self._process.poll() is None:
             return
         self._poll.stop()
-        # What is still in the pipes. Something the program left behind may hold them open for ever: no waiting.
+        # Drain the pipes without waiting: a process the program left behind may hold them open.
         for descriptor in list(self._streams):
             for _ in range(_LAST_READS):
                 if not self._readable(descriptor):
@@ -203,5 +203,5 @@ def _set_size(descriptor: int) -> None:
     import struct
     import termios
 
-    # Progress bars ask how wide the terminal is.
+    # Progress bars ask for the terminal's width.
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))

@@ -1,4 +1,4 @@
-"""One program under the recorder: what it says, pausing, stopping, cancelling, and the capture that comes of it."""
+"""A program being recorded: output, status, pause, stop, cancel, and the resulting capture."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _END_OF_INPUT = b"\x04"
 
 
 class Recording(Activity):
-    """Runs one request. The capture opens in the workspace, in place of this or, if the program runs on, beside it.
+    """Runs one recording. The capture opens in place of its tab, or beside it if the program continues.
 
-    With ``before`` the new capture is compared with that one instead, when the program did well.
+    With ``before``, a successful run is compared with that capture instead.
     """
 
     end_wanted = Signal()
-    """Somebody closes its tab while the program runs: what becomes of it is to be asked."""
+    """The user closes its tab while the program runs: ask what to do."""
     changed = Signal()
-    """Something came from the recorder, or somebody pressed something."""
+    """The status changed, or the user acted."""
 
     def __init__(
         self, request: RecordingRequest, workspace: Workspace, *, before: Path | None = None
@@ -46,16 +46,16 @@ class Recording(Activity):
         self.request = request
         self.before = before
         self.text = ConsoleText()
-        """What the program prints."""
+        """The program's output."""
         self.status: dict[str, Any] = {}
-        """What the recorder said last of each thing: state, events, lost, target_pid, sources, fraction …"""
+        """The latest value of each status field: state, events, lost, target_pid, sources, fraction …"""
         self.elapsed = QElapsedTimer()
         self.messages = MessageList(self)
-        """What went wrong with it."""
+        """Problems of the recording."""
         self.is_cancelling = False
         self.is_stopping = False
         self.is_handed_over = False
-        """The capture is written and open, and the program runs on."""
+        """The capture is written and open, and the program continues."""
         self.has_ended = False
         self.has_failed = False
         """It ended without a capture; the messages say why."""
@@ -68,37 +68,37 @@ class Recording(Activity):
 
     @property
     def is_running(self) -> bool:
-        """Whether the recorder runs."""
+        """Whether the recorder is running."""
         return self.process.is_running
 
     @property
     def asks_before_closing(self) -> bool:
-        """While it runs: with the window the program would end."""
+        """While it runs: closing the window would end the program."""
         return self.is_running
 
     @property
     def state(self) -> str:
-        """The recorder's word: started, recording, paused, finalising, done, failed; empty before it said one."""
+        """The recorder's state: started, recording, paused, finalising, done, failed; empty before the first."""
         return str(self.status.get("state", ""))
 
     def launch(self) -> None:
-        """Begin. A recorder that cannot be started is told in the messages."""
+        """Start the recorder; a failure to start is shown as a message."""
         try:
             self.process.start(self.request.record_arguments(), self.request.folder, self.request.additions)
         except OSError as error:
-            self._fail(tr("The recorder could not be started: {reason}", reason=error.strerror or error))
+            self._fail(tr("Cannot start the recorder: {reason}", reason=error.strerror or error))
             return
         self.elapsed.start()
         self.changed.emit()
 
-    # -- what a person does ---------------------------------------------------------------------------------
+    # -- user actions ---------------------------------------------------------------------------------------
 
     def toggle_pause(self) -> None:
-        """Pause, or go on."""
+        """Pause or resume."""
         self._command("resume" if self.state == "paused" else "pause")
 
     def stop(self) -> None:
-        """End the program and write what was recorded; asked again, end the program by force."""
+        """End the program and write the capture; the second call kills the program."""
         if not self.is_running:
             return
         if self._written is not None:
@@ -112,29 +112,29 @@ class Recording(Activity):
         self._command("stop", terminate=True)
 
     def cancel(self) -> None:
-        """End the program and throw away what was recorded."""
+        """End the program and discard the recording."""
         if not self.is_running:
             self.ended.emit()
             return
         self.is_cancelling = True
         self.changed.emit()
         self._command("stop", terminate=True, discard=True)
-        # A recorder that no longer answers must not keep its tab.
+        # The tab must close even if the recorder no longer responds.
         QTimer.singleShot(KILL_AFTER_MS, self, self._kill_everything)
 
     def close_tab(self) -> bool:
-        """Closing the tab of a running recording ends nothing by accident: a person is asked."""
+        """Ask before closing the tab of a running recording."""
         if self.is_running:
             self.end_wanted.emit()
             return False
         return True
 
     def type_line(self, text: str) -> None:
-        """Give the program a line to read, as if it was typed in its terminal."""
+        """Send the program a line of input."""
         self.process.write(text.encode(errors="surrogateescape") + b"\n")
 
     def end_input(self) -> None:
-        """Tell the program that there is nothing more to read: what Ctrl-D does in a terminal."""
+        """Close the program's input, as Ctrl-D in a terminal does."""
         self.process.write(_END_OF_INPUT)
 
     def _target_pid(self) -> int:
@@ -142,7 +142,7 @@ class Recording(Activity):
         return pid if isinstance(pid, int) and pid > 1 else 0
 
     def _end_program(self) -> None:
-        """The capture is written and the program runs on: a polite word first, force the second time."""
+        """End a program that outlives its recording: interrupt first, kill the second time."""
         self._signal_program(signal.SIGKILL if self.is_stopping else signal.SIGTERM)
         self.is_stopping = True
         self.changed.emit()
@@ -175,13 +175,13 @@ class Recording(Activity):
         return output.with_name(f"{output.name}.spool")
 
     def _command_failed(self, error: Exception) -> None:
-        # Between the program's end and the capture there is nobody left to command.
+        # After the program ends and before the capture is written, no recorder takes commands.
         if self.is_running and self.state not in {"stopped", "finalising", ""}:
             self.messages.show(str(error), "warning")
         elif self.is_running and self.is_stopping:
             self.process.interrupt()
 
-    # -- what the recorder says -----------------------------------------------------------------------------
+    # -- updates from the recorder --------------------------------------------------------------------------
 
     def _take_output(self, data: bytes) -> None:
         self.text.feed(data)
@@ -190,11 +190,11 @@ class Recording(Activity):
     def _take_status(self, status: object) -> None:
         if not isinstance(status, dict):
             return
-        # "ok" is the answer to a command, whose figures are as good as any others.
+        # "ok" answers a command; its figures are as current as any.
         self.status.update(status)
         if status.get("state") == "done" and status.get("path"):
             self._written = Path(str(status["path"]))
-            # A program that ends with its recording is gone in a moment; another one runs on (a duration was set).
+            # A program that ends with its recording exits in a moment; another one continues (a duration was set).
             QTimer.singleShot(RUNS_ON_AFTER_MS, self, self._hand_over_early)
         self.changed.emit()
 
@@ -205,13 +205,13 @@ class Recording(Activity):
             self.changed.emit()
             self._workspace.open_file(self._written, self.text.text)
 
-    # -- the end --------------------------------------------------------------------------------------------
+    # -- end ------------------------------------------------------------------------------------------------
 
     def _process_ended(self, code: int) -> None:
         self.has_ended = True
         self.changed.emit()
         if self.is_cancelling:
-            self._throw_away(self.request.output_path)
+            self._discard(self.request.output_path)
             self.ended.emit()
         elif self.is_handed_over:
             self.ended.emit()
@@ -221,7 +221,7 @@ class Recording(Activity):
             self._fail(self._explain(code))
 
     def _show_capture(self, path: Path, code: int = 0) -> None:
-        """Make way for the capture, for what can be saved of it, or for what it changed."""
+        """Replace this tab with the capture, a recovered one, or the comparison with ``before``."""
         text = self.text.text
         self.ended.emit()
         if self.before is not None and not code and path.is_file():
@@ -229,15 +229,15 @@ class Recording(Activity):
             return
         self._workspace.open_file(path, text)
         if self.before is not None:
-            told = tr(
-                "{name}: the program ended with status {code}, so it is not compared with the one before",
+            message = tr(
+                "{name}: not compared with the previous capture, because the program ended with status {code}",
                 name=path.name,
                 code=code,
             )
-            self._workspace.messages.show(told, "warning")
+            self._workspace.messages.show(message, "warning")
 
-    def _throw_away(self, output: Path) -> None:
-        """What a recorder that was killed left behind; one that was asked to discard leaves nothing."""
+    def _discard(self, output: Path) -> None:
+        """Delete what a killed recorder left; one that was told to discard leaves nothing."""
         if self._written is not None:
             self._written.unlink(missing_ok=True)
         shutil.rmtree(self._spool(), ignore_errors=True)
@@ -247,14 +247,14 @@ class Recording(Activity):
         message = self.status.get("message")
         if message:
             return translated(str(message))
-        # The recorder's last word stands among what the program printed.
+        # The recorder's last line is in the program's output.
         own = [line for line in self.text.text.splitlines() if line.startswith("warpline: ")]
         if own:
             return own[-1].removeprefix("warpline: ").removeprefix("error: ").strip()
         if self._spool().is_dir():
             return tr(
-                "The recorder ended with status {code} before the capture was written; "
-                "what was recorded can be saved with: warpline recover {spool}",
+                "The recorder ended with status {code} before it wrote the capture; "
+                "save the recorded data with: warpline recover {spool}",
                 code=code,
                 spool=self._spool(),
             )

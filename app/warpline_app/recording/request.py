@@ -1,4 +1,4 @@
-"""What shall be recorded, as a value: from the dialog to a command line of ``warpline record``."""
+"""Settings of a recording: from the dialog to the command line of ``warpline record``."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from warpline_app.look.files_there import is_file, is_folder, is_there, typed_pa
 Mode = Literal["script", "command"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecordingRequest:
-    """What a person asked for; texts as they were typed.
+    """The settings of a recording, as typed.
 
-    ``environment`` holds additions, one ``NAME=value`` a line. ``trace`` names sources. ``duration`` and ``delay`` are
-    times with units, empty for none, and so are ``ring``, the last part that is kept, and ``max_duration``;
-    ``max_size`` is a size (``2G``);
-    ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``. ``again`` is a
-    capture whose own command and settings are meant.
+    ``environment`` holds additions, one ``NAME=value`` per line. ``trace`` names sources. ``duration``, ``delay``,
+    ``ring`` (how much to keep) and ``max_duration`` are times with units, empty for none; ``max_size`` is a size
+    (``2G``). ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``. ``again`` is a capture to record again
+    with its own command and settings.
     """
 
     mode: Mode = "script"
@@ -50,12 +49,12 @@ class RecordingRequest:
     again: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As kept in the settings."""
+        """The values saved in the settings."""
         return asdict(self)
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> RecordingRequest:
-        """What `to_json` gave; fields that are missing or of another type get their defaults."""
+        """Read the result of `to_json`; missing or malformed fields get their defaults."""
         known: dict[str, Any] = {}
         for entry in fields(RecordingRequest):
             value = values.get(entry.name)
@@ -70,7 +69,7 @@ class RecordingRequest:
 
     @property
     def program(self) -> list[str]:
-        """The words of the program to run. Raises UsageError when it is not complete."""
+        """The program and its arguments. Raises UsageError when incomplete."""
         try:
             arguments = shlex.split(self.arguments)
             if self.mode == "script":
@@ -79,14 +78,14 @@ class RecordingRequest:
                 return [self.interpreter.strip() or sys.executable, self.script.strip(), *arguments]
             words = shlex.split(self.command)
         except ValueError as error:
-            raise UsageError(tr("A quotation mark is not closed: {error}", error=error)) from error
+            raise UsageError(tr("Unclosed quotation mark: {error}", error=error)) from error
         if not words:
-            raise UsageError(tr("Write the command to run."))
+            raise UsageError(tr("Enter the command to run."))
         return [*words, *arguments]
 
     @property
     def folder(self) -> Path:
-        """Where the program runs: what was chosen, else the folder of the script, else the present one."""
+        """The working directory: chosen, else the script's folder, else the current one."""
         if self.working_directory.strip():
             return typed_path(self.working_directory)
         if self.mode == "script" and self.script.strip():
@@ -95,37 +94,37 @@ class RecordingRequest:
 
     @property
     def additions(self) -> dict[str, str]:
-        """What the program's environment gets on top. Raises UsageError for a line that is no assignment."""
+        """Variables added to the program's environment. Raises UsageError for a line without an assignment."""
         result: dict[str, str] = {}
         for line in self.environment.splitlines():
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             name, equals, value = line.strip().partition("=")
             if not equals or not name or any(letter.isspace() for letter in name):
-                raise UsageError(tr("Not an assignment: {line} (write NAME=value)", line=line.strip()))
+                raise UsageError(tr("Not an assignment: {line} (use NAME=value)", line=line.strip()))
             result[name] = value
         return result
 
     def checked(self) -> RecordingRequest:
-        """Itself, when it can be tried. Raises UsageError with one sentence otherwise."""
+        """Return the request if it is valid. Raises UsageError with a sentence otherwise."""
         program = self.program
         _ = self.additions
         if self.mode == "script" and not is_file(typed_path(program[1])) and not self._in_folder(program[1]):
-            raise UsageError(tr("There is no script {path}.", path=program[1]))
+            raise UsageError(tr("Script not found: {path}", path=program[1]))
         if not is_folder(self.folder):
-            raise UsageError(tr("There is no folder {path}.", path=self.folder))
+            raise UsageError(tr("Folder not found: {path}", path=self.folder))
         if not self.trace:
-            raise UsageError(tr("Choose at least one thing to record."))
+            raise UsageError(tr("Choose at least one source to record."))
         for text in (self.duration, self.delay):
             if text.strip():
                 try:
                     value = parse_time(text)
                 except ValueError as error:
                     raise UsageError(
-                        tr("Not a time: {text} (write for example 10s or 500ms)", text=text)
+                        tr("Not a time: {text} (for example 10s or 500ms)", text=text)
                     ) from error
                 if value <= 0:
-                    raise UsageError(tr("A time must be longer than nothing: {text}", text=text))
+                    raise UsageError(tr("A time must be greater than zero: {text}", text=text))
         for text, parse in (
             (self.ring, long_time_ns),
             (self.max_duration, long_time_ns),
@@ -137,9 +136,9 @@ class RecordingRequest:
                 except ArgumentTypeError as error:
                     raise UsageError(str(error)) from error
         if not self.output.strip():
-            raise UsageError(tr("Say where the capture shall be written."))
+            raise UsageError(tr("Enter the file to write to."))
         if not is_folder(typed_path(self.output).absolute().parent):
-            raise UsageError(tr("There is no folder {path}.", path=typed_path(self.output).absolute().parent))
+            raise UsageError(tr("Folder not found: {path}", path=typed_path(self.output).absolute().parent))
         return self
 
     def _in_folder(self, name: str) -> bool:
@@ -147,11 +146,11 @@ class RecordingRequest:
 
     @property
     def output_path(self) -> Path:
-        """Where the capture will be."""
+        """The capture to write."""
         return typed_path(self.output).absolute()
 
     def record_arguments(self) -> list[str]:
-        """The arguments of ``warpline record`` for this, the program included. Raises UsageError."""
+        """The arguments of ``warpline record``, program included. Raises UsageError."""
         if self.again:
             return ["record", "--quiet", "-o", str(self.output_path), "--again", self.again]
         words = ["record", "--quiet", "-o", str(self.output_path), "--trace", ",".join(self.trace)]
@@ -171,7 +170,7 @@ class RecordingRequest:
 
 
 def suggested_output(request: RecordingRequest, now: datetime) -> Path:
-    """A file beside the program's folder that is not there yet, named after the program and the time."""
+    """A new file name beside the program's folder, from the program's name and the time."""
     try:
         program = request.program
         stem = Path(program[1] if request.mode == "script" else program[0]).stem

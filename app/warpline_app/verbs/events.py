@@ -42,7 +42,7 @@ def _step(nav: Navigator, direction: int) -> None:
         _step_lit(nav, direction)
         return
     capture, selected, names = nav.document.capture, nav.state.selection, nav.state.highlight
-    if names and names == frozenset(nav.search.found.names.tolist()):
+    if names and names == frozenset(nav.search.result.names.tolist()):
         _select(nav, nav.search.step(direction))
     elif names and (selected is None or int(capture.events.name[selected]) in names):
         row = neighbour(capture, names, selected, direction, nav.state.view[0])

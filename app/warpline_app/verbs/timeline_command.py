@@ -37,7 +37,7 @@ def if_timeline(test: Test) -> Callable[[CommandContext], bool]:
 A_SELECTION = Need(if_timeline(lambda nav: nav.state.selection is not None), "Select an event first")
 A_RANGE = Need(if_timeline(lambda nav: nav.state.range_selection is not None), "Select a time range first")
 A_ROW = Need(if_timeline(lambda nav: nav.focus_row() is not None), "Point at a row first")
-A_FIND = Need(if_timeline(lambda nav: len(nav.search.found.rows) > 0), "There are no search results")
+A_FIND = Need(if_timeline(lambda nav: len(nav.search.result.rows) > 0), "There are no search results")
 A_MARK = Need(if_timeline(lambda nav: bool(nav.state.marks)), "There are no marks")
 
 

@@ -9,11 +9,11 @@ from warpline_app.open.workspace import Workspace
 
 
 class CapturePage(QWidget):
-    """Shows a document until `take_timeline_away`; the workspace opens and closes its file."""
+    """Shows a document until `take_timeline_away`. The workspace opens and closes its file."""
 
     def __init__(self, document: Document, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        # Heavy: the thread that opened the file has imported it.
+        # Slow to import; the thread that opened the file has done it.
         from warpline_app.timeline.widgets.first_frame import FirstFrame
         from warpline_app.timeline.widgets.navigator import TimelineNavigator
         from warpline_app.timeline.widgets.view import TimelineView
@@ -36,12 +36,12 @@ class CapturePage(QWidget):
 
     @property
     def wanted_height(self) -> int:
-        """What all rows of the timeline need, with what stands above and below them."""
+        """The height of all rows of the timeline, including what is above and below them."""
         layout = self.view.scene.layout
         return self.view.height() - self.view.canvas.height() + layout.height + layout.pinned_height
 
     def take_timeline_away(self) -> None:
-        """Stop all drawing and let go of the timeline; the file stays open for whoever shows it next."""
+        """Stop drawing and release the timeline; the file stays open."""
         self.view.shut_down()
         self.view.hide()
         self.view.setParent(None)

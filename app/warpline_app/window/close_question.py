@@ -1,4 +1,4 @@
-"""Whether a window may be closed while programs are being recorded in it."""
+"""Questions asked before a recording ends or a window with recordings closes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class EndQuestion(QMessageBox):
-    """What becomes of a recording that somebody cancels, or whose tab is closed; without an answer it goes on."""
+    """Asks what to do with a recording whose tab is closed or that is cancelled; without an answer it continues."""
 
     def __init__(self, recording: Recording, parent: QWidget) -> None:
         super().__init__(parent)
@@ -25,36 +25,36 @@ class EndQuestion(QMessageBox):
             tr("End the program") if recording.is_handed_over else tr("Stop and keep"),
             QMessageBox.ButtonRole.AcceptRole,
         )
-        self.throw_away = None
+        self.discard = None
         if recording.is_handed_over:
-            self.setInformativeText(tr("Its capture is written. End the program too?"))
+            self.setInformativeText(tr("Its capture is saved. End the program too?"))
         else:
             self.setInformativeText(
                 tr_n(
-                    "{count:,} event was recorded so far. Keep it?",
-                    "{count:,} events were recorded so far. Keep them?",
+                    "{count:,} event recorded so far. Keep it?",
+                    "{count:,} events recorded so far. Keep them?",
                     int(recording.status.get("events", 0)),
                 )
             )
-            self.throw_away = self.addButton(tr("Throw away"), QMessageBox.ButtonRole.DestructiveRole)
-        self.go_on = self.addButton(tr("Go on"), QMessageBox.ButtonRole.RejectRole)
-        self.setDefaultButton(self.go_on)
-        self.setEscapeButton(self.go_on)
+            self.discard = self.addButton(tr("Discard"), QMessageBox.ButtonRole.DestructiveRole)
+        self.keep_running = self.addButton(tr("Keep running"), QMessageBox.ButtonRole.RejectRole)
+        self.setDefaultButton(self.keep_running)
+        self.setEscapeButton(self.keep_running)
         self.buttonClicked.connect(self._answered)
-        # The program may end while the question is asked.
+        # The program may end while the question is shown.
         recording.ended.connect(self.close)
 
     def _answered(self, button: object) -> None:
         if button is self.end:
             self._recording.stop()
-        elif button is self.throw_away and button is not None:
+        elif button is self.discard and button is not None:
             self._recording.cancel()
 
 
 def may_close(workspace: Workspace, parent: QWidget | None) -> bool:
-    """Ask when something is being recorded; stops the recordings when the answer is to go on.
+    """Ask before closing a window with recordings; True to close it, which stops them.
 
-    The programs get the signal a terminal's Ctrl-C would send, and the recorder still writes the captures.
+    The programs get the signal that Ctrl-C in a terminal sends, and the recorder still writes the captures.
     """
     running = [activity for activity in workspace.activities if activity.asks_before_closing]
     if not running:
@@ -62,9 +62,9 @@ def may_close(workspace: Workspace, parent: QWidget | None) -> bool:
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Question)
     box.setText(tr_n("A program is being recorded.", "{count} programs are being recorded.", len(running)))
-    box.setInformativeText(tr("Stop it and write what has been recorded so far?"))
+    box.setInformativeText(tr("Stop it and save the events recorded so far?"))
     stop = box.addButton(tr("Stop and close"), QMessageBox.ButtonRole.AcceptRole)
-    box.addButton(tr("Keep the window"), QMessageBox.ButtonRole.RejectRole)
+    box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
     box.exec()
     if box.clickedButton() is not stop:
         return False
@@ -73,6 +73,6 @@ def may_close(workspace: Workspace, parent: QWidget | None) -> bool:
     for activity in running:
         activity.stop()
         if isinstance(activity, Recording):
-            # The recorder writes it when nobody is there any more to see it open.
+            # The recorder writes it after this window is gone.
             workspace.settings.add_recent_file(activity.request.output_path)
     return True

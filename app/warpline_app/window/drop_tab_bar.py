@@ -1,4 +1,4 @@
-"""Tabs that can be let go on each other: a file, a recent capture or another tab is compared with what a tab shows."""
+"""Tabs that accept drops: a file, a recent capture or another tab is compared with the tab it is dropped on."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _FRAME_PX = 2.0
 
 
 class DropTabBar(QTabBar):
-    """Sideways a tab is moved among the others, as in any bar; pulled off it can be let go on one of them.
+    """Drag a tab sideways to reorder it, or off the bar to drop it on another one.
 
-    ``source_of`` tells the file that a tab shows, None for one that cannot be compared.
+    ``source_of`` returns the file that a tab shows, None for one that cannot be compared.
     """
 
     dropped = Signal(int, Path)
-    """on which tab a file, or what another tab shows, was let go"""
+    """tab index, and the dropped file or the file of the dropped tab"""
     hovered = Signal(int, Path)
-    """over which tab it is held"""
+    """index of the tab under the drag"""
 
     def __init__(self, source_of: Callable[[int], Path | None], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,18 +45,18 @@ class DropTabBar(QTabBar):
 
     @property
     def target(self) -> int:
-        """The tab that what is held over the bar would be let go on, −1 for none."""
+        """The tab that a drag over the bar would be dropped on, −1 for none."""
         return self._target
 
-    # -- pulling a tab off
+    # -- dragging a tab
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a tab, which may be the beginning of a drag."""
+        """Choose a tab; may start a drag."""
         self._is_pressed = event.button() == Qt.MouseButton.LeftButton and self.tabAt(_point(event)) >= 0
         super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Move the tab among the others, or pull it off."""
+        """Reorder the tab, or start dragging it off the bar."""
         reach = QApplication.startDragDistance()
         beside = max(-event.position().y(), event.position().y() - self.height())
         path = self._source_of(self.currentIndex()) if self._is_pressed and beside >= reach else None
@@ -64,7 +64,7 @@ class DropTabBar(QTabBar):
             super().mouseMoveEvent(event)
             return
         self._is_pressed = False
-        # The bar still holds the tab to move it sideways, and nobody tells it of a button released while dragging.
+        # The bar still holds the tab to move it sideways, and does not see a button release during a drag.
         released = QMouseEvent(
             QEvent.Type.MouseButtonRelease,
             event.position(),
@@ -78,14 +78,14 @@ class DropTabBar(QTabBar):
         drag.exec(Qt.DropAction.CopyAction)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """The tab stays where it is."""
+        """End the move."""
         self._is_pressed = False
         super().mouseReleaseEvent(event)
 
-    # -- letting something go
+    # -- drops
 
     def _tab_for(self, data: QMimeData, at: QPoint) -> int:
-        """The tab under a point if it can take what is dragged, else −1."""
+        """The tab at a point if it accepts the dragged data, else −1."""
         paths, index = local_files(data), self.tabAt(at)
         source = self._source_of(index) if index >= 0 else None
         return index if len(paths) == 1 and source is not None and paths[0] != source else -1
@@ -96,12 +96,12 @@ class DropTabBar(QTabBar):
             self.update()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """One file is welcome."""
+        """Accept a single file."""
         if len(local_files(event.mimeData())) == 1:
             event.acceptProposedAction()
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
-        """Over a tab that shows another capture, which is framed."""
+        """Accept and frame a tab that shows another capture."""
         index, before = self._tab_for(event.mimeData(), event.position().toPoint()), self._target
         self._aim(index)
         if index < 0:
@@ -112,12 +112,12 @@ class DropTabBar(QTabBar):
             self.hovered.emit(index, local_files(event.mimeData())[0])
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        """It is held elsewhere."""
+        """Remove the frame."""
         self._aim(-1)
         super().dragLeaveEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Tell where it was let go."""
+        """Emit ``dropped``."""
         index = self._tab_for(event.mimeData(), event.position().toPoint())
         self._aim(-1)
         if index >= 0:
@@ -125,7 +125,7 @@ class DropTabBar(QTabBar):
             self.dropped.emit(index, local_files(event.mimeData())[0])
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The tabs, and a frame around the one that would be compared."""
+        """Draw the tabs, and a frame around the drop target."""
         super().paintEvent(event)
         if self._target >= 0:
             self._frame_target(event)

@@ -1,4 +1,4 @@
-"""Bars that say what became of the files of open captures: cut off, written over, replaced, gone."""
+"""Warns when the file of an open capture is truncated, changed, replaced or removed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ _IS_WHOLE = ("gone", "replaced")
 
 
 class FileWatch(QObject):
-    """Looks at the files of a workspace once a second while something is open.
+    """Checks the files of a workspace once a second while something is open.
 
-    Captures are mapped; with the guard that is enabled here, a file that is cut off costs its contents and not the
-    window.
+    Captures are memory-mapped. The guard enabled here makes a truncated file lose its contents instead of crashing.
     """
 
     def __init__(self, workspace: Workspace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         page_guard.enable()
         self._workspace = workspace
-        self._told: dict[Document, tuple[str, UserMessage]] = {}
+        self._shown: dict[Document, tuple[str, UserMessage]] = {}
         self._timer = QTimer(self)
         self._timer.setInterval(_EVERY_MS)
         self._timer.timeout.connect(self.look)
@@ -36,28 +35,28 @@ class FileWatch(QObject):
             changed.connect(self._follow)
 
     def look(self) -> None:
-        """Tell what became of each file, once."""
+        """Show each change of a file's fate once."""
         documents = self._documents()
         for document in documents:
             fate = document.capture.fate().value
-            # A converted trace lies in a cache, which may let go of it: whoever has it open does not mind.
+            # A converted trace lies in a cache, which may delete it: an open mapping stays valid.
             if document.source != document.path and fate in _IS_WHOLE:
                 fate = "as it was"
-            if fate != self._told.get(document, ("as it was", None))[0]:
+            if fate != self._shown.get(document, ("as it was", None))[0]:
                 self._take_back(document)
                 if fate != "as it was":
-                    self._told[document] = fate, self._tell(document, fate)
-        for document in set(self._told) - set(documents):
+                    self._shown[document] = fate, self._tell(document, fate)
+        for document in set(self._shown) - set(documents):
             self._take_back(document)
 
     def _documents(self) -> list[Document]:
-        found: list[Document] = []
+        documents: list[Document] = []
         for item in self._workspace.items:
             if isinstance(item, Document):
-                found.append(item)
+                documents.append(item)
             elif isinstance(item, ComparedPair):
-                found += item.documents
-        return found
+                documents += item.documents
+        return documents
 
     def _follow(self, *_items: object) -> None:
         is_needed = bool(self._documents())
@@ -71,31 +70,29 @@ class FileWatch(QObject):
         name = document.title
         texts = {
             "gone": tr(
-                "{name}: the file was removed, or its disk is no longer there; it can be looked at until it is closed",
+                "{name}: the file was removed, or its disk is gone; the view works until you close it",
                 name=name,
             ),
-            "replaced": tr("{name}: another file is in its place now; shown is the one before", name=name),
-            "changed": tr(
-                "{name}: the file was written into; what is shown may not be what was opened", name=name
-            ),
+            "replaced": tr("{name}: the file was replaced; the view shows the old one", name=name),
+            "changed": tr("{name}: the file changed after it was opened; the view may be wrong", name=name),
             "lost": tr(
-                "{name}: the file was cut off, or its disk does not answer; parts of what is shown are missing",
+                "{name}: the file was truncated, or its disk does not respond; parts of the view are missing",
                 name=name,
             ),
         }
-        # What was cut off or is gone would not open: the view of what is left of it is kept.
+        # A truncated or removed file cannot be opened again: keep the view of what is left.
         can_open = fate in ("replaced", "changed")
-        actions = ((tr("Open Again"), partial(self._open_again, document)),) if can_open else ()
+        actions = ((tr("Open again"), partial(self._open_again, document)),) if can_open else ()
         return self._workspace.messages.show(
             texts[fate], "error" if fate == "lost" else "warning", "", actions
         )
 
     def _open_again(self, document: Document) -> None:
         pairs = (item for item in self._workspace.items if isinstance(item, ComparedPair))
-        pair = next((one for one in pairs if document in one.documents), None)
+        pair = next((pair for pair in pairs if document in pair.documents), None)
         if pair is not None:
-            # What is looked at is how the two differ: both are opened, in the place they had.
-            a, b = (one.source for one in pair.documents)
+            # The comparison itself is what the user looks at: open both files again in its place.
+            a, b = (document.source for document in pair.documents)
             self._workspace.close(pair)
             self._workspace.compare(a, b)
             return
@@ -104,6 +101,6 @@ class FileWatch(QObject):
         self._workspace.open_file(document.source)
 
     def _take_back(self, document: Document) -> None:
-        told = self._told.pop(document, None)
-        if told is not None:
-            self._workspace.messages.dismiss(told[1])
+        shown = self._shown.pop(document, None)
+        if shown is not None:
+            self._workspace.messages.dismiss(shown[1])

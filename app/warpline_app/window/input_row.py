@@ -1,4 +1,4 @@
-"""What a program that is being recorded reads: a line to type, and the end of its input."""
+"""Input for a program being recorded: a line to type, and a button that ends the input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from warpline.i18n import tr
 
 
 class InputRow(QWidget):
-    """Below the program's output; a program that reads nothing never notices."""
+    """Below the program's output."""
 
     line_typed = Signal(str)
     ended = Signal()
@@ -17,11 +17,11 @@ class InputRow(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.line = QLineEdit()
-        self.line.setPlaceholderText(tr("Input for the program: type a line, Return sends it"))
-        self.line.setAccessibleName(tr("Input for the program"))
+        self.line.setPlaceholderText(tr("Program input: type a line and press Return"))
+        self.line.setAccessibleName(tr("Program input"))
         self.line.returnPressed.connect(self._send)
         self.end = QPushButton(tr("End of input"))
-        self.end.setToolTip(tr("Tell the program that there is nothing more to read (Ctrl-D in a terminal)"))
+        self.end.setToolTip(tr("Close the program's standard input (Ctrl-D in a terminal)"))
         self.end.clicked.connect(self.ended)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 6, 16, 8)

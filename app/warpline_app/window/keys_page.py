@@ -1,4 +1,4 @@
-"""docs/keys.md, written from the list of commands."""
+"""Generates docs/keys.md from the list of commands."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from warpline_app.dialogs.help_sheet import MOUSE
 
 _INTRODUCTION = """# Keys, gestures and commands
 
-Written from the list of commands by `python scripts/write_keys.py`; a test compares it. Every command is in the
-palette (`Ctrl+Shift+P`); those without a key are in the menus too. Letters are watched by their place on the keyboard,
-so `W` `A` `S` `D` stay together on every layout; held down, they accelerate.
+Generated from the list of commands by `python scripts/write_keys.py`; a test compares it. Every command is in the
+palette (`Ctrl+Shift+P`). Letter keys go by their position on the keyboard, so `W` `A` `S` `D` stay together on every
+layout; held down, they accelerate.
 """
 
 

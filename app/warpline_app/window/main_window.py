@@ -1,4 +1,4 @@
-"""The main window: puts together what shows a workspace, and where commands act."""
+"""The main window: assembles the views of a workspace and connects them to commands."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView
 
 _windows: list[MainWindow] = []
-"""Windows that are open, in the order in which they were made; nobody else keeps them alive."""
+"""Open windows, in order of creation; this list keeps them alive."""
 
 
 def open_windows() -> tuple[MainWindow, ...]:
-    """The windows that are open."""
+    """The open windows."""
     return tuple(_windows)
 
 
 def import_timeline() -> None:
-    """Import what shows a capture: in the thread that opens one, where nobody waits for it."""
-    import warpline_app.verbs.timeline_input  # noqa: F401  # for the sake of having it imported
+    """Import what shows a capture; runs in the thread that opens one, so that nothing waits for it."""
+    import warpline_app.verbs.timeline_input  # noqa: F401  # imported for its side effect
 
 
 class MainWindow(QMainWindow):
-    """Composes; what is open is in ``workspace``, which each part follows. Commands use it as their `Shell`."""
+    """Composes the window; ``workspace`` owns what is open. Serves commands as their `Shell`."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         super().__init__()
@@ -131,10 +131,10 @@ class MainWindow(QMainWindow):
         self.tool_row.set_document(document)
         self.status_line.set_document(document)
         self.search.follow(page.view if page is not None else None)
-        # Two timelines and what they differ in take all the room there is.
+        # A comparison of two timelines needs the whole window.
         self.panels.set_document(document if isinstance(page, CapturePage) else None)
         if isinstance(page, CapturePage):
-            # Panels are not what the person is waiting for: the timeline's first frame comes before they are made.
+            # Show the timeline's first frame before making the panels.
             page.first_frame.after(partial(self._load_panels, page))
         self.setWindowTitle(f"{document.title} — Warpline" if document is not None else "Warpline")
 
@@ -146,7 +146,7 @@ class MainWindow(QMainWindow):
             page.view.idle.connect(partial(self._keep_picture, page), once)
 
     def _keep_picture(self, page: CapturePage) -> None:
-        """For the start page: what the capture looks like."""
+        """Save a picture of the capture for the start page."""
         if page.view.isVisible():
             self._pictures.keep(page.document, page.view.canvas.grab().toImage())
 
@@ -155,8 +155,10 @@ class MainWindow(QMainWindow):
         self.tabs.forget_document(document)
 
     def _load_panels(self, page: CapturePage) -> None:
-        """Import the panels that are seen, then make them; the timeline can be moved meanwhile. What has nothing to do
-        with Qt comes in a thread, the panels themselves one after the other on this one: PySide makes their classes.
+        """Import the panels in front, then make them, while the timeline stays usable.
+
+        Modules without Qt are imported in a thread. Panels are made one by one in this thread, because PySide makes
+        their classes.
         """
         seen = [spec for spec in all_panels() if self.panels.is_in_front(spec.id)]
         modules = [name for spec in seen for name in spec.ahead]
@@ -164,7 +166,7 @@ class MainWindow(QMainWindow):
         for done in (
             job.succeeded,
             job.failed,
-        ):  # making the panels meets the failure again, where it is told
+        ):  # making the panels raises the failure again, where it is reported
             done.connect(lambda _told: self._load_each(page, seen))
         job.launch()
 
@@ -172,77 +174,77 @@ class MainWindow(QMainWindow):
         if self.tabs.current_page is not page:
             return
         if left:
-            with contextlib.suppress(Exception):  # whatever the code of another distribution may do
+            with contextlib.suppress(Exception):  # code of another distribution may raise anything
                 left[0].load()
             QTimer.singleShot(0, self, lambda: self._load_each(page, left[1:]))
             return
         self.panels.set_timeline_height(page.wanted_height)
         self.panels.fill()
 
-    # -- what commands ask of a window (see `Shell`) --------------------------------------------------------
+    # -- Shell ----------------------------------------------------------------------------------------------
 
     @property
     def widget(self) -> QWidget:
-        """What dialogs belong to."""
+        """The parent of dialogs."""
         return self
 
     @property
     def navigator(self) -> Navigator | None:
-        """What moves the timeline in front."""
+        """Moves the timeline in front."""
         page = self.tabs.timeline_page
         return page.navigator if page is not None else None
 
     @property
     def is_full_screen(self) -> bool:
-        """Whether nothing else is on the screen."""
+        """Whether the window fills the screen."""
         return self.isFullScreen()
 
     def toggle_full_screen(self) -> None:
-        """Take the whole screen, or give it back."""
+        """Enter or leave full screen."""
         if self.isFullScreen():
             self.showNormal()
         else:
             self.showFullScreen()
 
     def focus_search(self) -> None:
-        """Give the keyboard to the search box."""
+        """Move the keyboard focus to the search box."""
         self.tool_row.search.setFocus()
         self.tool_row.search.selectAll()
 
     def focus_front(self) -> None:
-        """Give the keyboard to what is in front."""
+        """Move the keyboard focus to the tab in front."""
         (self.tabs.currentWidget() or self.welcome).setFocus()
 
     def show_palette(self) -> None:
-        """List all commands over the window."""
+        """Open the command palette."""
         from warpline_app.dialogs.palette import show_palette
 
         show_palette(self.commands, self, self.focus_front)
 
     def show_keys(self) -> None:
-        """Show the sheet of all keys beside the window."""
+        """Show the keyboard shortcuts beside the window."""
         from warpline_app.dialogs.help_sheet import show_help_sheet
 
         show_help_sheet(self.commands.commands.values(), self)
 
     def open_window(self) -> None:
-        """Open another, empty window."""
+        """Open an empty window."""
         MainWindow(self.workspace.settings).show()
 
     def close_window(self) -> None:
-        """Close this window; it asks when something is being recorded in it."""
+        """Close this window; asks first while it records."""
         self.close()
 
     def close_all_windows(self) -> None:
-        """Close all windows until one of them stays."""
+        """Close all windows until one refuses."""
         for window in open_windows():
             if not window.close():
                 return
 
-    # -- keys that nothing in the window took ---------------------------------------------------------------
+    # -- keys that no widget handled ------------------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """They are the timeline's; those that move it say what is missing while there is none."""
+        """Pass the key to the timeline; without one, the status line says what is missing."""
         view = self._view_in_front()
         if view is not None:
             event.ignore()
@@ -254,7 +256,7 @@ class MainWindow(QMainWindow):
         super().keyPressEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        """Ends what a held key began."""
+        """End the motion of a held key."""
         view = self._view_in_front()
         if view is None or not view.held.release(event):
             super().keyReleaseEvent(event)
@@ -266,12 +268,12 @@ class MainWindow(QMainWindow):
     # -- drag and drop --------------------------------------------------------------------------------------
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files are welcome; a tab that was pulled off has its place among tabs only."""
+        """Accept files; a dragged tab can only be dropped on other tabs."""
         if local_files(event.mimeData()) and event.source() is not self.tabs.tabBar():
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Open what was dropped; with Shift compare it with the capture in front."""
+        """Open the dropped files; with Shift, compare with the capture in front."""
         paths = local_files(event.mimeData())
         current = self.workspace.current
         if not paths:
@@ -282,7 +284,7 @@ class MainWindow(QMainWindow):
         else:
             self.workspace.open_files(paths)
 
-    # -- from one run to the next ---------------------------------------------------------------------------
+    # -- saved state ----------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
         settings = self.workspace.settings
@@ -294,7 +296,7 @@ class MainWindow(QMainWindow):
         self.panels.restore(settings.record_of("window/panels"))
 
     def _remember(self) -> None:
-        """Keep geometry, panels and what is open in all windows."""
+        """Save the geometry, the panels and what is open in all windows."""
         settings = self.workspace.settings
         settings.set_bytes("window/geometry", self.saveGeometry())
         if self.panels.widget.isVisible():
@@ -305,7 +307,7 @@ class MainWindow(QMainWindow):
         settings.save()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Let recordings decide, remember, let go of the files."""
+        """Ask about recordings, save the state, close the files."""
         from warpline_app.window.close_question import may_close
 
         if not may_close(self.workspace, self):
@@ -313,7 +315,7 @@ class MainWindow(QMainWindow):
             return
         self._remember()
         if self in _windows:
-            # When the last tab is closed nobody will see the start page.
+            # Closing the last tab must not show the start page now.
             self.workspace.front_changed.disconnect(self._front_changed)
         self.workspace.close_all()
         if self in _windows:

@@ -1,8 +1,8 @@
-"""One line above the timeline for what a person must know: the gravest message, and how many more there are.
+"""The message line above the timeline: the most severe message, and how many others there are.
 
-The line never grows: details open over the window, other messages stand in a list behind their count. What went well
-goes by itself. After a click on the cross the line stays for a moment, so that no other cross, of the next message or
-of what moves up, comes to be where the pointer is.
+The line never grows: details open over the window, and other messages are in a list behind the count. Success messages
+disappear by themselves. After a click on the cross the line stays for a moment, so that a second click cannot hit the
+next message's cross by mistake.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from warpline_app.look.elided import ElidedLabel
 from warpline_app.open.messages import MessageList, UserMessage
 
 PASSING_MS = 8_000
-"""What went well is shown for so long; longer while the pointer is on it."""
+"""How long a success message stays; the pointer on it stops the clock."""
 HOLD_MS = 1_000
-"""After a click on a cross no other one comes to the same place for so long, unless the pointer went elsewhere."""
+"""After a click on a cross, how long no other cross appears in its place unless the pointer leaves."""
 _SIGNS = {"error": "✕", "warning": "!", "info": "i"}
 _GRAVEST = ("error", "warning", "info")
 _DETAILS_PX = QSize(620, 180)
@@ -39,14 +39,14 @@ _LISTED_CHARACTERS = 110
 
 
 class MessageBar(QFrame):
-    """One message in one line: a sign, a sentence, buttons, and a cross."""
+    """A message in one line: icon, text, buttons, cross."""
 
     dismissed = Signal(object)
     """its UserMessage"""
     closed = Signal(object)
-    """the cross was clicked; its UserMessage"""
+    """the UserMessage whose cross was clicked"""
     list_wanted = Signal()
-    """what the other messages are is asked for"""
+    """the list of other messages is requested"""
 
     def __init__(self, message: UserMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -83,7 +83,7 @@ class MessageBar(QFrame):
         self.close_button.setAccessibleName(tr("Dismiss"))
         self.close_button.clicked.connect(lambda: self.closed.emit(self.message))
         row.addWidget(self.close_button)
-        # As high with buttons as without: the next message moves nothing.
+        # Buttons do not change the height, so the next message moves nothing.
         self.details.ensurePolished()
         row.addStrut(self.details.sizeHint().height())
         self.passing = QTimer(self)
@@ -109,23 +109,23 @@ class MessageBar(QFrame):
             self.dismiss()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """What went well is there for its time from when it is seen."""
+        """Start the timer of a success message when it becomes visible."""
         super().showEvent(event)
         if self.message.is_passing:
             self.passing.start()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Behind a graver message nobody sees it: its time does not run."""
+        """Stop the timer while a more severe message hides this one."""
         super().hideEvent(event)
         self.passing.stop()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A sentence that does not fit is read whole in the details."""
+        """Offer the details when the text does not fit."""
         super().resizeEvent(event)
         self.details.setVisible(bool(self.message.details) or self.label.is_elided)
 
     def show_details(self) -> None:
-        """Open what there is to read over the window; it pushes nothing away."""
+        """Open the details over the window, without moving anything."""
         popup = QFrame(self, Qt.WindowType.Popup)
         popup.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         popup.setObjectName("paletteFrame")
@@ -141,11 +141,11 @@ class MessageBar(QFrame):
         text.setFocus()
 
     def dismiss(self) -> None:
-        """Ask for the bar to be taken away."""
+        """Ask for the bar to be removed."""
         self.dismissed.emit(self.message)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape dismisses the bar that has the focus."""
+        """Escape dismisses the focused bar."""
         if event.key() == Qt.Key.Key_Escape:
             self.dismiss()
         else:
@@ -153,7 +153,7 @@ class MessageBar(QFrame):
 
 
 class MessageBars(QWidget):
-    """The gravest and newest message of a list in one line; not seen while there is none."""
+    """The most severe and newest message of a list, in one line; hidden when the list is empty."""
 
     def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -162,7 +162,7 @@ class MessageBars(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
         self.bars: list[MessageBar] = []
-        """one for each message, newest first; one of them is seen"""
+        """One bar for each message, newest first; only one is visible."""
         self.shown: MessageBar | None = None
         self._hold = QTimer(self)
         self._hold.setSingleShot(True)
@@ -181,7 +181,7 @@ class MessageBars(QWidget):
             bar.list_wanted.connect(self.show_list)
             self.bars.insert(row, bar)
             self._layout.insertWidget(row, bar)
-        # What somebody is reading, or about to click, is not taken from under the pointer.
+        # Do not replace a message under the pointer: the user may be reading it or about to click.
         self._show(self.shown if self._hold.isActive() or self.underMouse() else None)
 
     def _remove(self, _parent: QModelIndex, first: int, last: int) -> None:
@@ -193,7 +193,7 @@ class MessageBars(QWidget):
         self._show(self.shown if self.shown in self.bars else None)
 
     def _show(self, wanted: MessageBar | None) -> None:
-        """Show a message, or the gravest one, and say how many others there are."""
+        """Show this message, or the most severe one, and the number of others."""
         gravest = sorted(self.bars, key=lambda bar: _GRAVEST.index(bar.message.level))
         self.shown = wanted or next(iter(gravest), None)
         for bar in self.bars:
@@ -206,7 +206,7 @@ class MessageBars(QWidget):
         self.setVisible(self.shown is not None)
 
     def show_list(self) -> QMenu:
-        """List the other messages below their count: one that is chosen takes the line."""
+        """Show the other messages in a menu below the count; choosing one shows it."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setToolTipsVisible(True)
@@ -223,7 +223,7 @@ class MessageBars(QWidget):
             menu.popup(self.shown.more.mapToGlobal(QPoint(0, self.shown.more.height())))
         return menu
 
-    # -- after a click on a cross
+    # -- after a click on the cross
 
     def _close(self, message: UserMessage) -> None:
         """Grey the line out; it goes when the pointer leaves it, or after a moment."""
@@ -238,7 +238,7 @@ class MessageBars(QWidget):
             self.shown.dismiss()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """The pointer is elsewhere: nothing can be clicked by mistake any more."""
+        """Remove the greyed line: a click can no longer hit the wrong cross."""
         super().leaveEvent(event)
         if self._hold.isActive():
             self._let_go()

@@ -1,4 +1,4 @@
-"""Bars that say at once what is wrong with a capture that was opened; they go with it."""
+"""Shows what is wrong with a capture when it opens; the bars go when it closes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from warpline_app.open.workspace import Workspace
 
 
 class OpeningNotices(QObject):
-    """Tells of every capture of a workspace when it opens."""
+    """Shows notices for every capture opened in a workspace."""
 
     def __init__(
         self, workspace: Workspace, show_output: Callable[[], None], parent: QObject | None = None
     ) -> None:
-        """``show_output`` shows what the program of the capture in front printed."""
+        """``show_output`` shows the program output of the capture in front."""
         super().__init__(parent)
         self._messages = workspace.messages
         self._workspace = workspace
         self._show_output = show_output
-        self._told: dict[Document, list[UserMessage]] = {}
+        self._shown: dict[Document, list[UserMessage]] = {}
         workspace.document_opened.connect(self._tell)
         workspace.document_leaving.connect(self._take_back)
 
@@ -33,16 +33,16 @@ class OpeningNotices(QObject):
             self._workspace.bring_to_front(document)
             self._show_output()
 
-        self._told[document] = [
+        self._shown[document] = [
             self._messages.show(
-                words.text,
+                notice.text,
                 "warning",
-                words.details,
-                ((tr("Show Output"), show_output),) if words.has_output else (),
+                notice.details,
+                ((tr("Show output"), show_output),) if notice.has_output else (),
             )
-            for words in opening_notices(document.capture, document.title, document.console_text)
+            for notice in opening_notices(document.capture, document.title, document.console_text)
         ]
 
     def _take_back(self, document: Document) -> None:
-        for message in self._told.pop(document, ()):
+        for message in self._shown.pop(document, ()):
             self._messages.dismiss(message)

@@ -1,4 +1,4 @@
-"""The tab of a file that is being opened."""
+"""The tab of a file being opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH_PX = 360
 
 
 class OpeningPage(QWidget):
-    """Says what is being opened, and how far that is."""
+    """Shows the file's name and the progress."""
 
     cancel_requested = Signal()
     SHOW_AFTER_MS = 150
@@ -28,7 +28,7 @@ class OpeningPage(QWidget):
         self.box.cancel_requested.connect(self.cancel_requested)
         opening.progressed.connect(self.box.report)
         center_in(self, self.box)
-        # Most captures open within a few frames: a progress bar that flashes by is noise.
+        # Most captures open within a few frames: a progress bar would only flash.
         self.box.hide()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -37,5 +37,5 @@ class OpeningPage(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The empty canvas the timeline will appear on."""
+        """Draw the empty canvas where the timeline will appear."""
         painter.fillRect(event.rect(), appearance().theme.color("canvas"))

@@ -1,4 +1,4 @@
-"""A picture of the whole window with its panels, drawn without a display."""
+"""Renders the whole window with its panels, without a display."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def render_window(capture: Capture, picture: Picture, title: str = "") -> QImage:
-    """Draws the window of a new user on a capture; otherwise as `warpline_app.pictures.rendering.render`."""
+    """Render a new user's window on a capture; see `warpline_app.pictures.rendering.render`."""
     document = document_of(capture, picture, title)
     appearance().choose(picture.theme)
     window = MainWindow(Settings.kept_nowhere())
@@ -26,7 +26,7 @@ def render_window(capture: Capture, picture: Picture, title: str = "") -> QImage
     page = window.tabs.current_page
     assert page is not None
     wait_until(lambda: page.view.is_idle)
-    # Panels are made after the timeline's first frame and fill themselves in the background.
+    # Panels are made after the timeline's first frame and load in the background.
     wait_until(lambda: window.panels.is_settled and page.view.is_idle)
     image = window.grab().toImage()
     window.close()

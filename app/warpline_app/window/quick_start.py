@@ -1,4 +1,4 @@
-"""What the first frame does not wait for: sources that PySide reads or compiles, and collections of garbage."""
+"""Speeds up the first frame: skips PySide's source scan, caches compiled modules, postpones garbage collection."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from types import CodeType
 from typing import Any
 
 _YOUNG_OBJECTS = 20_000
-"""New objects after which Python looks for circles among them: a window makes that many in a blink."""
+"""Garbage collection threshold: a window creates this many objects at once."""
 
 _SUPPORT = "shibokensupport/"
 _MOST_BYTES = 8 << 20
 
 Codes = dict[tuple[str, int], CodeType]
-"""Compiled modules by their name and the checksum of their source."""
+"""Code objects of modules by name and checksum of the source."""
 
 
 @contextmanager
 def imports_uncollected() -> Iterator[None]:
-    """Collect no garbage while modules are imported, and leave what they consist of out of later collections.
+    """Import modules without collecting garbage, and exclude their objects from later collections.
 
-    Modules stay for as long as the process lives, so that looking through them finds nothing.
+    Modules live as long as the process, so a scan of them finds nothing.
     """
     gc.disable()
     try:
@@ -41,13 +41,13 @@ def imports_uncollected() -> Iterator[None]:
 
 
 def spare_sources() -> None:
-    """Let PySide take it that every module may use Qt, instead of searching its source for the word.
+    """Make PySide assume that every module uses Qt, instead of searching its source for the word.
 
-    It does so once for each module that is imported after QtCore, to know in which names are switched to snake_case;
-    modules that it did find are treated as all are now. A PySide that does it in another way is left as it is.
+    PySide searches every module imported after QtCore to decide where names switch to snake_case. A PySide that works
+    differently is left alone.
     """
     with support_compiled_once():
-        import PySide6.QtCore  # noqa: F401  # brings the module that is looked for
+        import PySide6.QtCore  # noqa: F401  # loads the module to patch
 
     feature: Any = sys.modules.get("shibokensupport.feature")
     if hasattr(feature, "_mod_uses_pyside"):
@@ -56,7 +56,7 @@ def spare_sources() -> None:
 
 @contextmanager
 def support_compiled_once() -> Iterator[None]:
-    """Take the code of Shiboken's own modules from this user's cache while QtCore is imported, and keep it there."""
+    """Load the code of Shiboken's own modules from the user's cache while QtCore is imported, and save it there."""
     file = _file()
     if file is None or "shiboken6" in sys.modules:
         yield
@@ -71,7 +71,7 @@ def support_compiled_once() -> Iterator[None]:
             return compiled(source, filename, mode, *more, **named)
         key = filename, zlib.crc32(source)
         if key not in known:
-            # Like the module that asks, this one has the annotations of its own lines put off, which is inherited.
+            # As in the calling module, the compiled code inherits postponed annotations.
             known[key] = compiled(source, filename, mode)
         return known[key]
 
@@ -85,7 +85,7 @@ def support_compiled_once() -> Iterator[None]:
 
 
 def _file() -> Path | None:
-    """Where it is kept: for each version of Python in its own file. None where files have no owners."""
+    """The cache file, one per Python version; None where files have no owners."""
     if not hasattr(os, "getuid"):
         return None
     from warpline.storage.cache import cache_folder
@@ -94,20 +94,20 @@ def _file() -> Path | None:
 
 
 def read_codes(file: Path) -> Codes:
-    """What is kept, nothing when it is damaged, of another Python, or may have been written by somebody else."""
+    """The cached code; empty if damaged, of another Python version, or possibly written by another user."""
     with suppress(OSError, ValueError, EOFError, TypeError), file.open("rb") as raw:
         status = os.fstat(raw.fileno())
         if status.st_uid != os.getuid() or status.st_mode & 0o022 or status.st_size > _MOST_BYTES:
             return {}
         head, body = raw.read(len(_head(b""))), raw.read()
         if head == _head(body):
-            codes: Codes = marshal.loads(body)  # of this user, as the modules of Python are
+            codes: Codes = marshal.loads(body)  # the user's own file, like Python's cached modules
             return codes
     return {}
 
 
 def keep_codes(file: Path, codes: Codes) -> None:
-    """Write it down for the next start; where nothing can be written each start compiles."""
+    """Write the cache for the next start; without write access every start compiles."""
     body = marshal.dumps(codes)
     part = file.with_suffix(f".{os.getpid()}.part")
     with suppress(OSError):

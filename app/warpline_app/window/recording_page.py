@@ -1,4 +1,4 @@
-"""The tab of a running recording: what the program prints, how long, how many events; pause, stop, cancel."""
+"""The tab of a running recording: program output, elapsed time, events; pause, stop, cancel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIVE = frozenset({"started", "recording", "paused"})
 
 
 class RecordingPage(QWidget):
-    """Shows one recording and passes on what is pressed."""
+    """Shows a recording and passes clicks on to it."""
 
     def __init__(self, recording: Recording, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,12 +63,10 @@ class RecordingPage(QWidget):
         self.pause.clicked.connect(self.recording.toggle_pause)
         self.stop_button = QPushButton(tr("Stop"))
         self.stop_button.setObjectName("primary")
-        self.stop_button.setToolTip(
-            tr("End the program and the recording; the capture is written and opened")
-        )
+        self.stop_button.setToolTip(tr("End the program and open the capture"))
         self.stop_button.clicked.connect(self.recording.stop)
         self.cancel_button = QPushButton(tr("Cancel"))
-        self.cancel_button.setToolTip(tr("End the program and throw the recording away"))
+        self.cancel_button.setToolTip(tr("End the program and discard the recording"))
         self.cancel_button.clicked.connect(self._cancel)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
@@ -108,16 +106,16 @@ class RecordingPage(QWidget):
             self.recording.cancel()
 
     def ask_to_end(self) -> EndQuestion:
-        """Ask what becomes of what was recorded, and of the program."""
+        """Ask what to do with the recording and the program."""
         question = EndQuestion(self.recording, self)
         question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         question.open()
         return question
 
-    # -- what the recording says ----------------------------------------------------------------------------
+    # -- updates from the recording -------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        """Figures and text are shown a few times a second; what was pressed, and the end, at once."""
+        """Update figures and output a few times a second; user actions and the end at once."""
         self._dirty = True
         recording = self.recording
         if recording.has_ended:
@@ -163,7 +161,7 @@ class RecordingPage(QWidget):
         elif recording.has_ended:
             return
         elif recording.is_handed_over:
-            self.headline.setText(tr("The capture is written; the program runs on"))
+            self.headline.setText(tr("Capture saved; the program is still running"))
             self.stop_button.setText(tr("Kill program") if recording.is_stopping else tr("End program"))
             self.pause.hide()
             self.cancel_button.hide()
@@ -172,8 +170,8 @@ class RecordingPage(QWidget):
             self._show_progress(recording.state)
 
     def _show_failure(self) -> None:
-        """Why is said in the bar, and the tab can be closed."""
-        self.headline.setText(tr("Nothing was recorded"))
+        """Allow closing the tab; the message bar says why the recording failed."""
+        self.headline.setText(tr("Recording failed"))
         self.pause.hide()
         self.stop_button.hide()
         self.cancel_button.setEnabled(True)

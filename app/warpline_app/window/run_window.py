@@ -1,4 +1,4 @@
-"""Start the window."""
+"""Starts the window."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from warpline_app.window.quick_start import imports_uncollected, spare_sources
 
 
 def has_display() -> bool:
-    """Whether a window could be seen: on Linux a display server must be named, or Qt told not to need one."""
+    """Whether a window can be shown: Linux needs a display server, or a Qt platform without one."""
     if not sys.platform.startswith("linux"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
 def _load_reader() -> None:
-    """Import what opening a capture needs before Qt: PySide looks at the source of every module that comes after it."""
-    with contextlib.suppress(ImportError):  # told, in one line, when a file is opened
+    """Import what opening a capture needs before Qt: PySide scans the source of every module imported after it."""
+    with contextlib.suppress(ImportError):  # reported in one line when a file is opened
         load_numpy()
-        import warpline.storage  # noqa: F401  # for the sake of having it imported
+        import warpline.storage  # noqa: F401  # imported for its side effect
 
 
 def tell_failures() -> None:
-    """Show what nobody caught in a bar of the front window, besides the traceback on stderr."""
+    """Show uncaught exceptions in the front window, besides the traceback on stderr."""
     former = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -50,14 +50,14 @@ def tell_failures() -> None:
 
 
 def run_window(paths: list[Path]) -> int:
-    """Open the window on these files and run until it is closed; returns the exit status.
+    """Open the window on these files and run until it closes; returns the exit status.
 
     Raises UsageError when there is no display.
     """
     if not has_display():
         raise UsageError(
             tr(
-                "no display to open a window on; draw a picture with: warpline render FILE -o OUT.png, "
+                "no display to open a window; draw a picture with: warpline render FILE -o OUT.png, "
                 "print reports with: warpline stats FILE, or connect with: ssh -X"
             )
         )
@@ -74,12 +74,12 @@ def run_window(paths: list[Path]) -> int:
     settings = Settings()
     application = make_application(settings.theme, settings.language, is_themed=False)
     CycleCollector(application)
-    # Ctrl-C in the terminal ends the window at once: Qt's loop would never look at Python's own handler.
+    # Ctrl-C in the terminal ends the window at once: Qt's event loop would not run Python's handler.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     window = main_window.MainWindow(settings)
     appearance().choose(settings.theme)
     tell_failures()
-    # Before the window is shown: it would draw how to begin first, with a picture of each recent capture.
+    # Before the window is shown: otherwise it would first draw the start page with its pictures.
     files = paths or (settings.open_files if settings.restore_session else [])
     window.workspace.open_files([path for path in files if paths or is_there(path)])
     window.show()

@@ -1,4 +1,4 @@
-"""The line at the bottom: time under the pointer, length of the view, keys that help now, what is not recorded."""
+"""The status line: time under the pointer, length of the view, useful keys, sources that were not recorded."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from warpline_app.state.timeline_state import TimelineState
 
 SAID_FOR_MS = 6_000
-"""What is said in passing stays this long, where the keys worth knowing stand otherwise."""
+"""How long a message hides the key hints."""
 HINTS = (english("W/S zoom"), english("A/D pan"), english("drag select"), english("? help"))
 HINTS_OF_EVENT = (
-    english(". , next and previous"),
+    english(". , next/previous event"),
     english("[ ] follow links"),
-    english("F frame"),
-    english("Esc let go"),
+    english("F frame selection"),
+    english("Esc clear"),
 )
-HINTS_OF_RANGE = (english("Z zoom to it"), english("Ctrl+E export it"), english("Esc let go"))
+HINTS_OF_RANGE = (english("Z zoom to range"), english("Ctrl+E export"), english("Esc clear"))
 
 
 def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
-    """What is not recorded or was lost, in a few words, and as lines with the reasons for a tooltip."""
+    """What was not recorded or was lost: a short text, and lines with reasons for a tooltip."""
     missing = [source for source in sources if not source.enabled]
     lost = sum(source.lost for source in sources)
     lines = [
@@ -49,24 +49,24 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
         parts.append(tr("{name} not recorded", name=translated(missing[0].name)) + text)
     elif missing:
         count = len(missing)
-        parts.append(tr_n("{count} thing not recorded", "{count} things not recorded", count))
+        parts.append(tr_n("{count} source not recorded", "{count} sources not recorded", count))
     if lost:
         parts.append(tr_n("{count:,} record lost", "{count:,} records lost", lost))
     return " · ".join(parts), "\n".join(lines)
 
 
 def hints_for(state: TimelineState) -> tuple[str, ...]:
-    """The keys that help now: for what is selected, else for getting about."""
+    """Keys for the selection, else for navigation."""
     if state.range_selection is not None:
         return HINTS_OF_RANGE
     return HINTS if state.selection is None else HINTS_OF_EVENT
 
 
 class StatusLine(QWidget):
-    """Follows the document in front."""
+    """Shows the document in front."""
 
     reasons_wanted = Signal()
-    """What is not recorded was clicked."""
+    """the text about unrecorded sources was clicked"""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -94,26 +94,26 @@ class StatusLine(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said at the left."""
+        """The text at the left."""
         return self._time.text()
 
     @property
     def missing_text(self) -> str:
-        """What is said about what is not recorded."""
+        """The text about unrecorded sources."""
         return self._missing.text()
 
     @property
     def hints(self) -> str:
-        """The keys that help now."""
+        """The key hints."""
         return self._hints.text()
 
     @property
     def said(self) -> str:
-        """What was said in passing and is still to be read."""
+        """The current message."""
         return self._said.text()
 
     def say(self, text: str) -> None:
-        """Show a sentence for a while; an empty one takes away what was said."""
+        """Show a message for a while; an empty text clears it."""
         self._said.setText(text)
         self._said.setVisible(bool(text))
         self._hints.setVisible(self._document is not None and not text)
@@ -122,7 +122,7 @@ class StatusLine(QWidget):
             self._silence.start()
 
     def set_document(self, document: Document | None) -> None:
-        """Follow this document."""
+        """Show this document."""
         if self._document is not None:
             state = self._document.state
             state.cursor_changed.disconnect(self._refresh)
@@ -158,7 +158,7 @@ class StatusLine(QWidget):
             parts.append(format_time(state.cursor_ns - state.origin_ns, resolution_ns))
         parts.append(tr("view {length}", length=format_duration(stop - start)))
         if state.is_origin_moved:
-            parts.append(tr("times count from {time}", time=format_time(state.origin_ns - state.home_ns)))
+            parts.append(tr("origin {time}", time=format_time(state.origin_ns - state.home_ns)))
         if state.range_selection is not None:
             low, high = state.range_selection
             parts.append(tr("selected {length}", length=format_duration(high - low)))
@@ -166,7 +166,7 @@ class StatusLine(QWidget):
         self._hints.setText("   ".join(translated(hint) for hint in hints_for(state)))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A click on what is not recorded asks for the reasons."""
+        """A click on the text about unrecorded sources asks for the reasons."""
         if (
             watched is self._missing
             and event.type() == QEvent.Type.MouseButtonRelease

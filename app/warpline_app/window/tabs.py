@@ -1,4 +1,4 @@
-"""The tabs of a window: one for each thing that is open in its workspace."""
+"""The tabs of a window, one for each item of its workspace."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 _COLLECTED_AFTER_MS = 250
-"""Long enough for Qt to delete what is deleted later, and for several that are closed one after the other."""
+"""Delay until Qt has deleted the widgets of several tabs closed in a row."""
 
 
 class CaptureTabs(QTabWidget):
-    """Follows the workspace: makes a page for what was opened, raises what is in front, takes away what is closed.
+    """Follows the workspace: adds, raises and removes pages.
 
-    What a person does to the tabs (choose, close, move) is handed to the workspace, which tells what becomes of it.
+    What the user does to tabs (choose, close, move) goes to the workspace, which decides what happens.
     """
 
     page_opened = Signal(object)
@@ -61,8 +61,9 @@ class CaptureTabs(QTabWidget):
         workspace.item_replaced.connect(self._replace)
         workspace.item_removed.connect(self._remove)
         workspace.front_changed.connect(self._raise)
-        # Widgets, their callbacks and what they show hold each other in circles. Python collects those that lived for a
-        # while only when there are a quarter more objects than before, and columns and pictures are few objects.
+        # Widgets, callbacks and documents form reference cycles. Python would collect old ones only after many new
+        # objects,
+        # and large columns and pictures count as few objects.
         self._collect_soon = QTimer(self)
         self._collect_soon.setSingleShot(True)
         self._collect_soon.setInterval(_COLLECTED_AFTER_MS)
@@ -73,54 +74,54 @@ class CaptureTabs(QTabWidget):
 
     @property
     def pages(self) -> list[CapturePage]:
-        """The pages of open captures in the order of their tabs."""
+        """The pages of open captures, in tab order."""
         return [page for item in self._workspace.items if isinstance(page := self._pages[item], CapturePage)]
 
     @property
     def current_page(self) -> CapturePage | None:
-        """The page of the capture in front, None while another kind of tab or nothing is."""
+        """The page of the capture in front, or None."""
         page = self.currentWidget()
         return page if isinstance(page, CapturePage) else None
 
     @property
     def timeline_page(self) -> CapturePage | ComparisonPage | None:
-        """The page in front that shows a timeline, or two; None while none does."""
+        """The page in front if it shows one or two timelines, else None."""
         front = self._workspace.front
         return self._timelines.get(front) if isinstance(front, Document | ComparedPair) else None
 
     def page_of(self, item: Item) -> QWidget:
-        """What shows this. Raises KeyError for what has no tab."""
+        """The page of an item. Raises KeyError for an item without a tab."""
         return self._pages[item]
 
     def forget_document(self, document: Document) -> None:
-        """Let go of the timeline of a document, before its file is closed."""
+        """Release a document's timeline before its file is closed."""
         page = self._pages.pop(document)
         self._timelines.pop(document, None)
         if isinstance(page, CapturePage):
             page.take_timeline_away()
         page.deleteLater()
 
-    # -- what the workspace says ----------------------------------------------------------------------------
+    # -- updates from the workspace -------------------------------------------------------------------------
 
     def _add(self, item: Item) -> None:
         self._insert(self.count(), item)
 
     def _insert(self, index: int, item: Item) -> None:
         page = self._pages[item] = self._page_for(item)
-        # Which tab is in front is said by the workspace.
+        # The workspace decides which tab is in front.
         self.blockSignals(True)
         self.insertTab(index, page, item.title)
         self.blockSignals(False)
         if isinstance(item, Document):
-            hint = tr("Pull the tab off and let it go on another one to compare them")
+            hint = tr("Drag this tab onto another one to compare them")
             self.setTabToolTip(index, f"{item.source}\n{hint}")
         elif isinstance(item, JobBoard):
             self.setTabToolTip(index, "\n".join(map(str, item.paths[:20])))
 
     def _page_for(self, item: Item) -> QWidget:
-        """Raises TypeError for what no page shows."""
+        """Raises TypeError for an item without a page."""
         if isinstance(item, Document):
-            # Imports the timeline, which is heavy and there by now.
+            # Imports the timeline, which the opening thread has loaded.
             from warpline_app.verbs.timeline_input import TimelineInput
 
             shown = CapturePage(item, self._workspace)
@@ -135,7 +136,7 @@ class CaptureTabs(QTabWidget):
             page = OpeningPage(item)
             page.cancel_requested.connect(lambda: self._workspace.close(item))
             return page
-        # Without a recording these modules are never imported.
+        # Imported only for recordings.
         from warpline_app.recording.recording import Recording
         from warpline_app.window.recording_page import RecordingPage
 
@@ -144,7 +145,7 @@ class CaptureTabs(QTabWidget):
         raise TypeError(f"no page shows a {type(item).__name__}")
 
     def _job_page(self, item: JobBoard | JobOpening) -> QWidget:
-        # Without a job these modules are never imported.
+        # Imported only for jobs.
         from warpline_app.job.opening_page import JobOpeningPage
         from warpline_app.job.page import JobPage
 
@@ -155,7 +156,7 @@ class CaptureTabs(QTabWidget):
         return page
 
     def _comparison_page(self, pair: ComparedPair) -> QWidget:
-        # Without a comparison these modules are never imported.
+        # Imported only for comparisons.
         from warpline_app.comparison.page import ComparisonPage
         from warpline_app.verbs.timeline_input import TimelineInput
 
@@ -198,7 +199,7 @@ class CaptureTabs(QTabWidget):
         self.blockSignals(False)
 
     def _source_of(self, index: int) -> Path | None:
-        """The file a tab shows, None for one that shows no capture."""
+        """The file a tab shows, None for a tab without a capture."""
         items = self._workspace.items
         item = items[index] if 0 <= index < len(items) else None
         return item.source if isinstance(item, Document) else None
@@ -206,12 +207,12 @@ class CaptureTabs(QTabWidget):
     def _tell_drop(self, index: int, path: Path) -> None:
         before = self._source_of(index)
         if before is not None:
-            self._workspace.tell(tr("Let go to compare {a} (A) with {b} (B)", a=before.name, b=path.name))
+            self._workspace.tell(tr("Drop to compare {a} (A) with {b} (B)", a=before.name, b=path.name))
 
     def _compare_dropped(self, index: int, path: Path) -> None:
         before = self._source_of(index)
         if before is not None:
-            # What is dragged may end in its own mouse handler: the tabs change when that is over.
+            # A drag may still run in its own mouse handler: change the tabs afterwards.
             QTimer.singleShot(0, self, lambda: self._workspace.compare(before, path))
 
     # -- what a person does ---------------------------------------------------------------------------------

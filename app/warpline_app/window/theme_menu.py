@@ -12,7 +12,7 @@ from warpline_app.commands.runner import CommandRunner
 
 
 def theme_menu(runner: CommandRunner, parent: QWidget) -> QMenu:
-    """The themes, with the one in use marked."""
+    """The themes, with the current one checked."""
     menu = QMenu(tr("Theme"), parent)
     menu.menuAction().setProperty(ENGLISH, "Theme")
     entries: list[tuple[QAction, str]] = []

@@ -1,4 +1,4 @@
-"""The timeline's keys wherever the keyboard is: in a table, a tab, a button; not where text is typed."""
+"""Timeline keys that work wherever the keyboard focus is, except in text fields."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def takes_text(widget: QWidget) -> bool:
-    """Whether letters that are typed there are text."""
-    # Qt is asked: a class that is named here is made in Python, at the start of every window.
+    """Whether typed letters are text in this widget."""
+    # Asks Qt by name: naming the classes here would create them in Python at every window start.
     if any(widget.inherits(name) for name in ("QLineEdit", "QPlainTextEdit", "QTextEdit")):
         return not widget.property("readOnly")
     if widget.inherits("QComboBox"):
@@ -27,10 +27,10 @@ def takes_text(widget: QWidget) -> bool:
 
 
 class TimelineKeys(QObject):
-    """Hands the keys that are held to move a timeline (W A S D) to the timeline in front, from any widget of a window.
+    """Passes held keys (W A S D) from any widget of a window to the timeline in front.
 
-    Arrows stay with the widget that has the keyboard, if it lists anything. Only that widget is watched: nothing else
-    pays for it.
+    Arrows stay with the focused widget if it lists anything. Only the focused widget is watched, to cost others
+    nothing.
     """
 
     def __init__(self, window: QWidget, view: Callable[[], TimelineView | None]) -> None:
@@ -46,7 +46,7 @@ class TimelineKeys(QObject):
 
     def _follow(self, _old: QWidget | None, new: QWidget | None) -> None:
         self._stop()
-        # The keyboard leaves a widget that is being destroyed before it says that it is.
+        # A widget being destroyed loses the focus before it announces its destruction.
         if self._watched is not None and isValid(self._watched):
             self._watched.removeEventFilter(self)
             self._watched.destroyed.disconnect(self._forget)
@@ -64,7 +64,7 @@ class TimelineKeys(QObject):
         return top is self._window or (isinstance(top, FloatingPanel) and top.parentWidget() is self._window)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Takes presses and releases of the keys that move."""
+        """Take presses and releases of motion keys."""
         kind = event.type()
         if kind not in {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress, QEvent.Type.KeyRelease}:
             return False
@@ -82,7 +82,7 @@ class TimelineKeys(QObject):
         return True
 
     def _stop(self) -> None:
-        """Keys that are down are released elsewhere."""
+        """Stop the motion: the keys will be released elsewhere."""
         if self._moves is not None:
             self._moves.held.stop()
             self._moves = None
@@ -91,5 +91,5 @@ class TimelineKeys(QObject):
 def _is_motion(event: QKeyEvent, widget: QObject) -> bool:
     from warpline_app.timeline.widgets.held_keys import is_arrow, verb_of
 
-    # Buttons only go to their neighbours with arrows, which Tab does too.
+    # On buttons, arrows only move to neighbours, which Tab does too.
     return verb_of(event) is not None and (not is_arrow(event) or isinstance(widget, QAbstractButton))

@@ -1,4 +1,4 @@
-"""Between the search box of the tool row and the search of the timeline in front."""
+"""Connects the search box to the search of the timeline in front."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TYPING_MS = 120
 
 
 class TimelineSearch(QObject):
-    """Searches while a person types, steps with Return, and says how many were found.
+    """Searches while the user types, steps with Return, and shows the number of results.
 
-    Each timeline keeps its own search: the box shows that of the tab in front.
+    Each timeline has its own search; the box shows that of the tab in front.
     """
 
     def __init__(self, box: SearchBox, label: QLabel, parent: QObject | None = None) -> None:
@@ -61,7 +61,7 @@ class TimelineSearch(QObject):
             self.search_now()
 
     def search_now(self) -> None:
-        """Look for what is in the box without waiting for the next letter."""
+        """Search now, without waiting for more typing."""
         self._typing.stop()
         if self._view is not None:
             self._label.clear()
@@ -72,7 +72,7 @@ class TimelineSearch(QObject):
                 self._show()
 
     def step(self, direction: int) -> None:
-        """Go to the next (1) or previous (-1) event that was found."""
+        """Go to the next (1) or previous (-1) result."""
         if self._view is None:
             return
         if self._typing.isActive():

@@ -1,4 +1,4 @@
-"""The row under the menus: buttons, search, chips of what is filtered, a summary of the capture."""
+"""The tool row: buttons, search, filter chips, a summary of the capture."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from warpline_app.state.timeline_state import Filter, TimelineState
 
 
 def chip_texts(value: Filter) -> list[tuple[str, Filter]]:
-    """The parts of a filter as text, each with the filter that is left without it."""
+    """The parts of a filter as text, each with the filter that remains without it."""
     chips: list[tuple[str, Filter]] = []
     if value.names:
         shown = f"/{value.names}/" if value.regex else value.names
@@ -38,7 +38,7 @@ def chip_texts(value: Filter) -> list[tuple[str, Filter]]:
         chips.append((tr("name: {text}", text=name), replace(value, kept_names=kept)))
     for name in value.hidden_names:
         still = tuple(other for other in value.hidden_names if other != name)
-        chips.append((tr("without {text}", text=name), replace(value, hidden_names=still)))
+        chips.append((tr("not {text}", text=name), replace(value, hidden_names=still)))
     for key in value.only:
         rest = tuple(other for other in value.only if other != key)
         chips.append((tr("only {row}", row=key), replace(value, only=rest)))
@@ -50,10 +50,10 @@ def chip_texts(value: Filter) -> list[tuple[str, Filter]]:
 
 
 class SearchBox(QLineEdit):
-    """Takes the text to look for; ``/…/`` is a regular expression. Escape clears it, then gives the focus back."""
+    """A search text; ``/…/`` is a regular expression. Escape clears it, then returns the focus."""
 
     left = Signal()
-    """Escape in an empty box: the keyboard belongs to the timeline again."""
+    """Escape in an empty box: the timeline gets the focus back."""
     next_requested = Signal()
     previous_requested = Signal()
 
@@ -65,7 +65,7 @@ class SearchBox(QLineEdit):
         self.setFixedWidth(250)
 
     def event(self, event: QEvent) -> bool:
-        """Keep Escape and Return for the box: they are shortcuts of the window otherwise."""
+        """Keep Escape and Return for the box: elsewhere they are shortcuts of the window."""
         own = {Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter}
         is_override = event.type() == QEvent.Type.ShortcutOverride
         if is_override and isinstance(event, QKeyEvent) and event.key() in own:
@@ -74,7 +74,7 @@ class SearchBox(QLineEdit):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape, Return and Shift+Return; the rest is typing."""
+        """Handle Escape, Return and Shift+Return."""
         if event.key() == Qt.Key.Key_Escape:
             if self.text():
                 self.clear()
@@ -88,7 +88,7 @@ class SearchBox(QLineEdit):
 
 
 def summary_text(document: Document) -> str:
-    """What a capture is, in a line: title, devices, length, number of events."""
+    """A one-line summary of a capture: title, devices, length, number of events."""
     capture = document.capture
     names = list(dict.fromkeys(device.name for device in capture.devices if device.name))
     devices = (
@@ -153,12 +153,12 @@ class ToolRow(QWidget):
 
     @property
     def chips(self) -> list[Chip]:
-        """The chips that are shown."""
+        """The visible chips."""
         items = (self._chips.itemAt(index) for index in range(self._chips.count()))
         return [widget for item in items if item is not None and isinstance(widget := item.widget(), Chip)]
 
     def set_document(self, document: Document | None) -> None:
-        """Follow this document."""
+        """Show this document."""
         if self._document is not None:
             state = self._document.state
             state.filter_changed.disconnect(self._show_chips)
@@ -178,7 +178,7 @@ class ToolRow(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Grey out what cannot be used now, with the reason."""
+        """Disable buttons that cannot be used now, with the reason."""
         for command_id, button in self.buttons.items():
             command, refusal = self._runner.commands[command_id], self._runner.refusal(command_id)
             keys = f" ({key_text(command.keys[0])})" if command.keys else ""

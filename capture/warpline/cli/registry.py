@@ -41,7 +41,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
     _own("check", english("what the hardware waited for, and why")),
     _own("compare", english("where the difference between two captures lies")),
     _own("job", english("many captures as one: the ranks of a training job")),
-    CommandEntry("render", english("draw the timeline into a picture, without a display")),
+    CommandEntry("render", english("render the timeline as a picture, without a display")),
     _own("doctor", english("what this machine can record, and how to enable the rest")),
     _own("demo", english("record the bundled example")),
 )

@@ -169,7 +169,7 @@ def test_differences_are_lit_and_search_is_in_both(
     page.views[0].setFocus()
     window.tool_row.search.setText("collate")
     window.search.search_now()
-    qtbot.waitUntil(lambda: all(len(view.search.found.rows) == 6 for view in page.views), timeout=_WAIT_MS)
+    qtbot.waitUntil(lambda: all(len(view.search.result.rows) == 6 for view in page.views), timeout=_WAIT_MS)
 
 
 def test_the_dialog_compares_with_another_tab_in_either_order(
@@ -217,7 +217,7 @@ def test_a_file_that_was_replaced_is_opened_again_in_its_pair(
     Path(shutil.copy(before, tmp_path / "new.h5")).replace(before)
     window.file_watch.look()
     (bar,) = window.message_bars.bars
-    assert bar.text == "before.h5: another file is in its place now; shown is the one before"
+    assert bar.text == "before.h5: the file was replaced; the view shows the old one"
     next(found for found in bar.findChildren(QPushButton) if found.text()).click()
     qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
     (pair,) = window.workspace.items
@@ -241,7 +241,7 @@ def test_the_comparison_is_written_as_a_page_and_as_a_picture(
     picture = QImage(str(tmp_path / "page.png"))
     assert picture.size() == page.size() * page.devicePixelRatioF()
     write_comparison(window.workspace, page, tmp_path / "nowhere" / "page.html")
-    assert any("could not be written" in message.text for message in window.workspace.messages.all)
+    assert any("Cannot write the comparison" in message.text for message in window.workspace.messages.all)
 
 
 def test_the_command_line_draws_the_same(qtbot: QtBot, files: tuple[Path, Path], tmp_path: Path) -> None:

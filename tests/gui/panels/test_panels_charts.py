@@ -301,5 +301,5 @@ def test_a_chart_that_was_saved_is_told_with_the_way_to_it(
         assert words in messages.all[0].text
         assert str(path) in messages.all[0].text
         qtbot.waitUntil(lambda: chart.findChild(QFileDialog) is None)
-    assert [title for title, _act in messages.all[1].actions] == ["Open", "Show in Folder"]
+    assert [title for title, _act in messages.all[1].actions] == ["Open", "Show in folder"]
     assert QImage(str(tmp_path / "a.png")).width() == 2 * chart.width()

@@ -145,7 +145,7 @@ def test_a_theme_can_be_changed_while_it_is_shown(view: TimelineView, qtbot: QtB
 @pytest.mark.skipif(os.environ.get("QT_SCALE_FACTOR") == "2", reason="this is the second run")
 def test_pixels_are_the_same_at_twice_the_scale() -> None:
     """The tests of pixels once more in a process whose screen has two device pixels per logical one."""
-    chosen = "painted or distinct_names or density or ring or arrows_join or tab_that_goes or labels or pause"
+    chosen = "painted or told_apart or density or ring or arrows_join or tab_that_goes or labels or pause"
     here = str(Path(__file__).parent)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", here, "-q", "-x", "-k", chosen, "-p", "no:cacheprovider"],

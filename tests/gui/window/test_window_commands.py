@@ -246,7 +246,7 @@ def test_converted_files_have_a_limit_and_can_be_cleared(
     cache = ConversionCache()
     assert cache.size_bytes() > 0
     dialog = show_preferences(window.workspace.settings, window)
-    assert "are taken now" in dialog.cache_note.text()
+    assert "in use" in dialog.cache_note.text()
     dialog.limit.setCurrentIndex(dialog.limit.findText("at most 5 GiB"))
     assert ConversionCache().max_bytes == 5 << 30
     qtbot.mouseClick(dialog.clear_button, Qt.MouseButton.LeftButton)

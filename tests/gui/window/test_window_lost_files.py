@@ -74,7 +74,7 @@ def test_a_file_that_is_cut_off_costs_what_was_in_it(
     os.truncate(copy, size)
     assert capture.fate().value == "lost"
     (text,) = told(window)
-    assert text.startswith("copy.h5: the file was cut off")
+    assert text.startswith("copy.h5: the file was truncated")
     assert told(window) == [text]
     use(qtbot, window, page)
     window.workspace.close(page.document)
@@ -100,7 +100,7 @@ def test_a_file_in_the_place_of_another_can_be_opened(
     copy.with_suffix(".new").replace(copy)
     use(qtbot, window, page)
     (text,) = told(window)
-    assert text == "copy.h5: another file is in its place now; shown is the one before"
+    assert text == "copy.h5: the file was replaced; the view shows the old one"
     button = next(found for found in window.message_bars.bars[0].findChildren(QPushButton) if found.text())
     with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000):
         button.click()
@@ -118,7 +118,7 @@ def test_a_file_that_is_written_over_is_told(
         file.write(noise)
     os.utime(copy, ns=(1, 1))
     use(qtbot, window, page)
-    assert told(window)[-1].startswith("copy.h5: the file was written into")
+    assert told(window)[-1].startswith("copy.h5: the file changed after")
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_disk_that_is_unmounted_is_told(
     subprocess.run(["umount", "-l", str(disk)], check=True)
     use(qtbot, window, page)
     (text,) = told(window)
-    assert "or its disk is no longer there" in text
+    assert "or its disk is gone" in text
 
 
 def test_no_paint_event_is_outside_the_guard() -> None:

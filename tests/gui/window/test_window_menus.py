@@ -50,7 +50,7 @@ def test_every_menu_and_every_entry_has_a_letter_of_its_own(spoken: MainWindow) 
 
 
 def test_letters_are_first_letters_where_they_can_be() -> None:
-    assert letters_of(["Open…", "Open Recent", "Export…"]) == ["O", "R", "E"]
+    assert letters_of(["Open…", "Open recent", "Export…"]) == ["O", "R", "E"]
     assert letters_of(["A", "AA", "AAA"]) == ["A", "B", "C"]
     assert with_mnemonic("Open…\tCtrl+O", "O") == "&Open…\tCtrl+O"
     assert with_mnemonic("打开…\tCtrl+O", "O") == "打开(&O)…\tCtrl+O"

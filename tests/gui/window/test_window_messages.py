@@ -134,7 +134,7 @@ def test_what_was_written_can_be_opened_or_found(
         panel.table.export(tmp_path / "events.csv")
     (bar,) = seen(window)
     assert bar.text == f"Wrote {tmp_path / 'events.csv'}"
-    qtbot.mouseClick(button(bar, "Show in Folder"), LEFT)
+    qtbot.mouseClick(button(bar, "Show in folder"), LEFT)
     assert opened == [QUrl.fromLocalFile(str(tmp_path))]
     assert not window.message_bars.isVisible(), "it has done what it was there for"
     chosen: list[Path] = []

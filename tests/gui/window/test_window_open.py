@@ -51,7 +51,7 @@ def test_the_status_line_tells_the_keys_that_help_now_and_leads_to_what_is_missi
     assert "follow links" in window.status_line.hints
     assert "W/S zoom" not in window.status_line.hints
     state.select_range(0, 1_000_000)
-    assert "Z zoom to it" in window.status_line.hints
+    assert "Z zoom to range" in window.status_line.hints
     state.select_range(None)
     state.select(None)
     assert "W/S zoom" in window.status_line.hints

@@ -47,7 +47,7 @@ def test_a_program_that_raised_is_told_with_its_last_words_and_output(
     page = open_page(failed(tmp_path / "run.h5", 1, None, ["Traceback (most recent call last):", LAST]))
     bar = only_bar(window)
     assert bar.text == f"run.h5: the program ended with status 1: {LAST}"
-    show = button(bar, "Show Output")
+    show = button(bar, "Show output")
     assert show is not None
     show.click()
     assert window.panels.is_in_front("console")
@@ -69,7 +69,7 @@ def test_a_program_that_was_killed_is_told_with_its_signal(
 ) -> None:
     open_page(failed(tmp_path / "run.h5", status, signal, None))
     assert only_bar(window).text == f"run.h5: the program {words}"
-    assert button(only_bar(window), "Show Output") is None
+    assert button(only_bar(window), "Show output") is None
 
 
 def test_a_program_that_went_well_needs_no_words(

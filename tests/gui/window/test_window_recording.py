@@ -152,9 +152,9 @@ def test_cancelling_ends_the_program_and_leaves_nothing(
     pid = int(page.figures["pid"].text())
     qtbot.mouseClick(page.cancel_button, Qt.MouseButton.LeftButton)
     question = question_of(page)
-    assert question.throw_away is not None
+    assert question.discard is not None
     with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
-        qtbot.mouseClick(question.throw_away, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(question.discard, Qt.MouseButton.LeftButton)
     assert window.tabs.count() == 0
     assert window.welcome.isVisible()
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".ini") == ["program.py"]
@@ -238,7 +238,7 @@ def test_a_program_that_outlives_its_recording_keeps_its_tab(
         page = start(WAITS, duration="300ms")
     assert window.tabs.count() == 2
     assert page.recording.is_running
-    qtbot.waitUntil(lambda: "runs on" in page.headline.text(), timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: "still running" in page.headline.text(), timeout=TIMEOUT_MS)
     with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
         qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
     assert window.tabs.count() == 1

@@ -76,7 +76,7 @@ def test_a_file_that_was_written_anew_has_no_picture(
     later = path.stat().st_mtime + 3600
     os.utime(path, (later, later))
     assert pictures.of(path) is None
-    assert "not opened since it was written" in texts(RecentCard(path, None))
+    assert "no preview yet" in texts(RecentCard(path, None))
 
 
 def test_pictures_that_cannot_be_kept_are_no_error(tmp_path: Path, sample: Path) -> None:

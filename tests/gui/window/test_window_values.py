@@ -112,16 +112,16 @@ def test_settings_of_another_version_are_no_reason_to_fail() -> None:
     ("changes", "said"),
     [
         ({"script": ""}, "Choose the script"),
-        ({"mode": "command", "command": " "}, "Write the command"),
-        ({"script": "/no/such.py"}, "no script /no/such.py"),
-        ({"arguments": "'open"}, "quotation mark"),
+        ({"mode": "command", "command": " "}, "Enter the command"),
+        ({"script": "/no/such.py"}, "Script not found: /no/such.py"),
+        ({"arguments": "'open"}, "Unclosed quotation mark"),
         ({"environment": "A B=1"}, "Not an assignment"),
         ({"duration": "soon"}, "Not a time: soon"),
-        ({"delay": "0s"}, "longer than nothing"),
-        ({"trace": ()}, "at least one thing to record"),
-        ({"output": ""}, "where the capture"),
-        ({"output": "/no/such/folder/x.h5"}, "no folder /no/such/folder"),
-        ({"working_directory": "/no/such"}, "no folder /no/such"),
+        ({"delay": "0s"}, "greater than zero"),
+        ({"trace": ()}, "at least one source to record"),
+        ({"output": ""}, "Enter the file"),
+        ({"output": "/no/such/folder/x.h5"}, "Folder not found: /no/such/folder"),
+        ({"working_directory": "/no/such"}, "Folder not found: /no/such"),
     ],
 )
 def test_a_request_that_cannot_work_says_why(tmp_path: Path, changes: dict[str, object], said: str) -> None:
@@ -170,7 +170,7 @@ def test_pythons_are_found_without_running_them(tmp_path: Path) -> None:
     )
     assert [entry.path for entry in found] == [venv, Path(sys.executable), on_path, conda]
     assert found[0].version == "3.12.4"
-    assert found[0].text == f"Python 3.12.4 · environment of the project · {venv}"
+    assert found[0].text == f"Python 3.12.4 · project environment · {venv}"
 
 
 def test_palette_prefers_beginnings_of_words() -> None:

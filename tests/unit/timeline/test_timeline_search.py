@@ -19,7 +19,7 @@ COPIES_MS = (80, 82, 84, 90)
 def search(capture: Capture, state: TimelineState) -> Search:
     made = Search(capture, state)
     made.find_text("memcpy")
-    assert [time // MS for time in made.found.times.tolist()] == list(COPIES_MS)
+    assert [time // MS for time in made.result.times.tolist()] == list(COPIES_MS)
     return made
 
 
@@ -73,7 +73,7 @@ def test_from_an_event_that_was_not_found_steps_go_to_those_around_it(
 def test_from_one_that_was_found_steps_go_to_its_neighbours(
     capture: Capture, state: TimelineState, search: Search
 ) -> None:
-    for place, row in enumerate(search.found.rows.tolist()):
+    for place, row in enumerate(search.result.rows.tolist()):
         state.select(row)
         assert search.position() == place
         assert start_ms(capture, search.step(1)) == COPIES_MS[(place + 1) % 4]
@@ -94,7 +94,7 @@ def test_nothing_found_is_no_step(state: TimelineState, search: Search) -> None:
 def test_events_of_a_name_are_stepped_through_from_a_moment(
     capture: Capture, search: Search, time_ms: int, previous: int, following: int
 ) -> None:
-    names = frozenset(search.found.names.tolist())
+    names = frozenset(search.result.names.tolist())
     for selected in (None, no_copy(capture, 72)):
         assert start_ms(capture, neighbour(capture, names, selected, -1, time_ms * MS)) == previous
         assert start_ms(capture, neighbour(capture, names, selected, 1, time_ms * MS)) == following

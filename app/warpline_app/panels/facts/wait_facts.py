@@ -10,7 +10,7 @@ from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline.model.waits import WAIT_KINDS
 from warpline_app.panels.facts.fact import Fact
-from warpline_app.timeline.model.wait_text import RANGES, again_text
+from warpline_app.timeline.model.wait_text import RANGES, repeat_text
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -50,9 +50,9 @@ def wait_facts(capture: Capture, row: int) -> tuple[Fact, ...]:
         name = capture.strings[int(capture.events.name[story.call])]
         length = format_duration(int(capture.events.duration[story.call]))
         facts.append(Fact(tr("During the call"), f"{name}   {length}", story.call))
-    facts.append(Fact(tr("On this thread"), again_text(story.on_thread)))
+    facts.append(Fact(tr("On this thread"), repeat_text(story.on_thread)))
     if story.in_capture is not None:
-        facts.append(Fact(tr("In the capture"), again_text(story.in_capture)))
+        facts.append(Fact(tr("In the capture"), repeat_text(story.in_capture)))
     return tuple(facts)
 
 

@@ -1,7 +1,7 @@
-"""Two numbers of a core that must not be taken for one another: the recorded program's share, and the whole system's.
+"""Two measures of a core's load: the recorded program's share, and the whole system's.
 
-The program's share is the time of its slices (`cpu_slice`). The system's load, of every program and the kernel, is a
-counter on the core's own track.
+The program's share is the time of its slices (`cpu_slice`). The system's load covers every program and the kernel; it
+is a counter on the core's track.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from warpline_app.timeline.model.row import TimelineRow
 
 MAX_CORES = 512
-"""So many are summed for a figure."""
+"""Maximum number of cores summed for a figure."""
 
 
 def is_system_load(capture: Capture, counter: Counter) -> bool:
-    """Whether a counter is the load that the whole system puts on one core."""
+    """Whether a counter is the whole system's load on one core."""
     return (
         capture.tracks[counter.track].role == "core"
         and counter.name == CORE_LOAD
@@ -33,21 +33,21 @@ def is_system_load(capture: Capture, counter: Counter) -> bool:
 
 
 def counter_title(capture: Capture, counter: Counter) -> str:
-    """What a counter is called where its row or list already says whose it is."""
+    """A counter's title without its owner, which its row or list shows already."""
     if is_system_load(capture, counter):
         return tr("System load", "timeline")
     return translated(counter.name or capture.tracks[counter.track].title)
 
 
 class CoreShares(NamedTuple):
-    """Busy shares 0–1 of one core or of several; None where not recorded."""
+    """Busy shares 0–1 of one or more cores; None where not recorded."""
 
     program: float | None
     system: float | None
 
 
 def shares_of_cores(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int) -> CoreShares:
-    """How much of a row of cores the recorded program took in a range, and how much the whole system."""
+    """The shares of a row of cores that the recorded program and the whole system used in a range."""
     program = None
     if "cpu_slice" in capture.kinds:
         busy = sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes[:MAX_CORES])

@@ -1,4 +1,4 @@
-"""How busy groups of lanes are over time, and the figures of the header. Computed piece by piece when idle."""
+"""Utilization curves of groups of lanes, and the figures in the header; computed in pieces when idle."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Float64Array = npt.NDArray[np.float64]
 OVERVIEW_BINS = 1600
 LANES_AT_ONCE = 16
 GROUP_LANES = 48
-"""Groups of more lanes are not queried in one go when the view is closer than the curve in the file."""
+"""Larger groups are computed in pieces when the view is closer than the capture's own curve."""
 UNION_LIMIT = 100_000
 _PROCESS_LANES = 512
-"""Lanes of a process that are added up at most."""
+"""Maximum number of lanes summed for a process."""
 
 
 @dataclass(frozen=True)
 class RowCurve:
-    """Busy time over time: the mean number of busy lanes in each of equal parts of ``[start_ns, stop_ns)``."""
+    """Mean number of busy lanes in each of equal parts of ``[start_ns, stop_ns)``."""
 
     start_ns: int
     stop_ns: int
@@ -50,14 +50,14 @@ class RowCurve:
         return np.where(inside, self.values[np.clip(index, 0, n - 1)], np.nan)
 
     def covers(self, scale: TimeScale) -> bool:
-        """Whether it spans the view with bins of at most two pixels."""
+        """Whether it spans the view with at most two pixels per bin."""
         if self.start_ns > scale.start_ns or self.stop_ns < scale.stop_ns or not len(self.values):
             return False
         return (self.stop_ns - self.start_ns) / len(self.values) <= 2.01 * scale.ns_per_px
 
 
 def coverage(strip: Strip) -> Float64Array:
-    """The number of lanes of a strip that are busy, mean over each column."""
+    """The mean number of busy lanes of a strip, per column."""
     total = strip.busy.sum(axis=0, dtype=np.float64)
     counted = np.flatnonzero((strip.rect_flags & int(NOT_BUSY)) == 0)
     width = strip.width_px
@@ -73,7 +73,7 @@ def coverage(strip: Strip) -> Float64Array:
 
 
 class CurveTask:
-    """Computes one curve, some lanes at a time. ``step`` returns True when done."""
+    """Computes a curve, some lanes per step. ``step`` returns True when done."""
 
     def __init__(
         self, capture: Capture, lanes: tuple[int, ...], start_ns: int, stop_ns: int, bins: int
@@ -86,7 +86,7 @@ class CurveTask:
         self._values = np.zeros(bins)
 
     def step(self) -> bool:
-        """Adds some more lanes."""
+        """Add some more lanes."""
         part = np.array(self._lanes[self._done : self._done + LANES_AT_ONCE], np.int64)
         if len(part):
             self._values += coverage(self._capture.query(part, *self._range, self._bins))
@@ -95,12 +95,12 @@ class CurveTask:
 
     @property
     def curve(self) -> RowCurve:
-        """The result."""
+        """The finished curve."""
         return RowCurve(*self._range, self._values)
 
 
 class GroupTask:
-    """The curve of a group track, which the capture itself knows; one step."""
+    """The curve of a group track, stored in the capture; takes one step."""
 
     def __init__(self, capture: Capture, track: int, start_ns: int, stop_ns: int, bins: int) -> None:
         self._capture = capture
@@ -110,19 +110,19 @@ class GroupTask:
         self._values = np.zeros(bins)
 
     def step(self) -> bool:
-        """Asks for it."""
+        """Read the curve."""
         values = self._capture.utilization(self._track, *self._range, self._bins)
         self._values = values.astype(np.float64) * self._capture.groups[self._track].capacity
         return True
 
     @property
     def curve(self) -> RowCurve:
-        """The result."""
+        """The finished curve."""
         return RowCurve(*self._range, self._values)
 
 
 class CurveStore:
-    """Curves of rows: one of the whole capture each, and one of the range looked at last."""
+    """Two curves per row: of the whole capture, and of the last view."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -132,11 +132,11 @@ class CurveStore:
         self.version = 0
 
     def get(self, row: TimelineRow, scale: TimeScale) -> tuple[RowCurve | None, bool]:
-        """The best curve there is for a view, and whether it is good enough."""
+        """The best curve available for a view, and whether it is good enough."""
         for store in (self._near, self._whole):
-            found = store.get(row.key)
-            if found is not None and found.covers(scale):
-                return found, True
+            curve = store.get(row.key)
+            if curve is not None and curve.covers(scale):
+                return curve, True
         return self._near_or_whole(row, scale), False
 
     def _near_or_whole(self, row: TimelineRow, scale: TimeScale) -> RowCurve | None:
@@ -146,7 +146,7 @@ class CurveStore:
         return self._whole.get(row.key)
 
     def task(self, row: TimelineRow, scale: TimeScale, *, whole: bool) -> CurveTask | GroupTask:
-        """What computes the curve of the whole capture, or of a view with half a view on both sides."""
+        """A task for the curve of the whole capture, or of a view with half a view on each side."""
         group = self._capture.groups.get(row.track) if row.key in self._group_keys else None
         if whole:
             if group is not None:
@@ -161,16 +161,16 @@ class CurveStore:
         return CurveTask(self._capture, row.lanes if group is None else tuple(group.lanes), start, stop, bins)
 
     def put(self, row: TimelineRow, curve: RowCurve, *, whole: bool) -> None:
-        """Keeps a finished curve."""
+        """Store a finished curve."""
         self.version += 1
         (self._whole if whole else self._near)[row.key] = curve
 
     def has_whole(self, row: TimelineRow) -> bool:
-        """Whether the curve of the whole capture is known."""
+        """Whether the curve of the whole capture is available."""
         return row.key in self._whole
 
     def scaled(self, row: TimelineRow, curve: RowCurve, scale: TimeScale) -> Float64Array:
-        """Values 0–1 per column: the share of the cores, of the GPU, or of the busiest moment of a process."""
+        """Values 0–1 per column: share of the cores, of the GPU, or of a process's busiest moment."""
         values = curve.sample(scale)
         if row.role == "cores":
             return values / max(1, row.cores)
@@ -182,7 +182,7 @@ class CurveStore:
 
 
 def share_text(ratio: float) -> str:
-    """A share as people read it: ``91 %``, ``2.1 %``, ``0 %``."""
+    """A share as text: ``91 %``, ``2.1 %``, ``0 %``."""
     percent = ratio * 100
     if percent >= 99.95 or percent == 0:
         return f"{percent:.0f} %"
@@ -192,7 +192,7 @@ def share_text(ratio: float) -> str:
 def row_figure(
     capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, curve: RowCurve | None
 ) -> str:
-    """The figure of a row for the visible range: share, utilization, a counter's mean; empty when there is none."""
+    """A row's figure for the visible range: share, utilization or a counter's mean; empty for none."""
     length = max(1, stop_ns - start_ns)
     if row.role in {"core", "cores"}:
         return _figure_of_cores(capture, row, start_ns, stop_ns)
@@ -233,9 +233,9 @@ def row_figure(
 
 
 def process_busy_ns(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, done: int) -> int | None:
-    """Busy time of the next lane of a process, of which ``done`` are known; None behind the last one that counts.
+    """Busy time of a process's next lane after ``done`` lanes; None after the last.
 
-    One at a time: where pages of a large file have to come in, a lane alone takes milliseconds.
+    One lane at a time: loading pages of a large file can take milliseconds per lane.
     """
     if done >= min(len(row.lanes), _PROCESS_LANES):
         return None
@@ -243,7 +243,7 @@ def process_busy_ns(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: 
 
 
 def sum_help(row: TimelineRow, figure: str) -> list[str]:
-    """What a figure means that may exceed 100 %, as a sentence: whose times it adds up."""
+    """Explains a figure that may exceed 100 %: which times it adds up."""
     if row.role == "process":
         return [tr("its threads' times added up: 100 % is one thread all the time, 200 % two", "timeline")]
     if row.content is Content.SUBSET and percent_of(figure) > 100:
@@ -252,7 +252,7 @@ def sum_help(row: TimelineRow, figure: str) -> list[str]:
 
 
 def percent_of(figure: str) -> float:
-    """The number of `share_text`, 0 where there is none."""
+    """The number in a `share_text`, 0 for none."""
     number = figure.removesuffix("%").strip(" <≈≥")
     try:
         return float(number)
@@ -261,7 +261,7 @@ def percent_of(figure: str) -> float:
 
 
 def _figure_of_cores(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int) -> str:
-    """The program's share of cores, and beside it the system's where that was recorded."""
+    """The program's share of cores, and the system's if recorded."""
     shares = shares_of_cores(capture, row, start_ns, stop_ns)
     parts = [] if shares.program is None else [share_text(shares.program)]
     if shares.system is not None:
@@ -270,22 +270,22 @@ def _figure_of_cores(capture: Capture, row: TimelineRow, start_ns: int, stop_ns:
 
 
 def core_help(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int) -> list[str]:
-    """The same as sentences."""
+    """The shares as sentences."""
     shares = shares_of_cores(capture, row, start_ns, stop_ns)
-    told: list[str] = []
+    lines: list[str] = []
     if shares.program is not None:
         text = tr(
             "{share} of the visible range: what was recorded", "timeline", share=share_text(shares.program)
         )
-        told.append(text)
+        lines.append(text)
     if shares.system is not None:
         text = tr(
             "{share} of it: the whole system, all programs and the kernel",
             "timeline",
             share=share_text(shares.system),
         )
-        told.append(text)
-    return told
+        lines.append(text)
+    return lines
 
 
 def counter_text(value: float, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""What a tooltip says about an event: when, how long, where, its shape, and the sentence that matters."""
+"""Tooltip text of an event: time, duration, place, shape, and what matters most about it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EventText:
-    """``title`` is the name; ``lines`` follow in order, the first one told in full colour."""
+    """``title`` is the name; ``lines`` follow in order, the first in full colour."""
 
     title: str
     lines: tuple[str, ...]
 
     def plain(self) -> str:
-        """Everything as text, for the clipboard and assistive technology."""
+        """The whole text, for the clipboard and assistive technology."""
         return "\n".join((self.title, *self.lines))
 
 
 def describe_event(capture: Capture, row: int, origin_ns: int) -> EventText:
-    """The text for one event; times count from ``origin_ns``."""
+    """The text of an event; times count from ``origin_ns``."""
     start, stop = capture.event_span(row)
     code = int(capture.events.kind[row])
     kind = capture.kind_of_code.get(code, "other")
@@ -61,7 +61,7 @@ def describe_event(capture: Capture, row: int, origin_ns: int) -> EventText:
 
 
 def place_of(capture: Capture, row: int) -> str:
-    """Where an event is: the title of its track, with its thread or device where that says too little."""
+    """An event's place: its track's title, plus its thread or device if needed."""
     track = capture.tracks[capture.track_of_row(row)]
     if track.thread is not None:
         thread = capture.threads[track.thread]
@@ -106,7 +106,7 @@ def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:
     elif kind in {"phase", "osrt", "other"}:
         parts += _strings(capture, values, ("category", "arguments"))
     elif kind == "thread_state":
-        # What a wait was for is told below, with all that is known of it.
+        # The reason for a wait is in its own lines.
         parts += () if values.get("wait") else map(translated, _strings(capture, values, ("reason",)))
         if values.get("cpu") is not None and values["cpu"] >= 0:
             parts.append(tr("core {number}", "timeline", number=values["cpu"]))
@@ -115,24 +115,24 @@ def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:
 
 def _enumerated(capture: Capture, kind: str, values: dict[str, Any], names: tuple[str, ...]) -> list[str]:
     specs = {spec.name: spec for spec in capture.kinds[kind].spec.attributes}
-    found = []
+    texts = []
     for name in names:
         value = values.get(name)
         if value is not None and name in specs:
             text = specs[name].enum.get(int(value), str(value))
             if text != "unknown":
-                found.append(translated(text))
-    return found
+                texts.append(translated(text))
+    return texts
 
 
 def _strings(capture: Capture, values: dict[str, Any], names: tuple[str, ...]) -> list[str]:
-    found = []
+    texts = []
     for name in names:
         value = values.get(name)
         text = capture.strings[value] if isinstance(value, int) else ""
         if text:
-            found.append(text if len(text) <= 120 else text[:119] + "…")
-    return found
+            texts.append(text if len(text) <= 120 else text[:119] + "…")
+    return texts
 
 
 def _sentence(capture: Capture, row: int, kind: str, values: dict[str, Any]) -> list[str]:
@@ -179,10 +179,10 @@ def _work_of_call(capture: Capture, call: int, work: int) -> str:
 
 
 def _flags(flags: int) -> list[str]:
-    said = (
+    descriptions = (
         (Flag.CUT_START, tr("began before the recording", "timeline")),
         (Flag.CUT_END, tr("had not ended when the recording did", "timeline")),
         (Flag.TRUNCATED, tr("its end or beginning was lost and is inferred", "timeline")),
         (Flag.ESTIMATED, tr("estimated from samples", "timeline")),
     )
-    return [text for flag, text in said if flags & flag]
+    return [text for flag, text in descriptions if flags & flag]

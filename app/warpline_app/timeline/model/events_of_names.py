@@ -1,4 +1,4 @@
-"""All events of some names in the order of time: what a highlighted row of a table stands for."""
+"""All events with certain names in time order, such as those of a highlighted table row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LATEST: WeakKeyDictionary[Capture, tuple[frozenset[int], Int64Array, Int64Array
 
 
 def instances(capture: Capture, names: frozenset[int]) -> tuple[Int64Array, Int64Array]:
-    """(rows, starts in capture ns) of the events with these name ids, by start. The latest answer is remembered."""
+    """(rows, starts in capture ns) of the events with these name ids, by start. The last result is cached."""
     latest = _LATEST.get(capture)
     if latest is not None and latest[0] == names:
         return latest[1], latest[2]
@@ -37,9 +37,7 @@ def instances(capture: Capture, names: frozenset[int]) -> tuple[Int64Array, Int6
 def neighbour(
     capture: Capture, names: frozenset[int], selected: int | None, direction: int, time_ns: int
 ) -> int | None:
-    """The next (1) or previous (−1) event of these names from the selected one on, else from a moment;
-    round the end.
-    """
+    """The next (1) or previous (−1) event of these names, from the selected one or else from a time; wraps around."""
     rows, starts = instances(capture, names)
     if not len(rows):
         return None
@@ -51,7 +49,7 @@ def neighbour(
 
 
 def place_among(capture: Capture, names: frozenset[int], row: int) -> tuple[int, int]:
-    """The how manyeth event of these names an event is, from 1, and how many there are."""
+    """The position of an event among those of these names, from 1, and their number."""
     rows, _starts = instances(capture, names)
     return int(np.flatnonzero(rows == row)[0]) + 1, len(rows)
 
@@ -59,9 +57,7 @@ def place_among(capture: Capture, names: frozenset[int], row: int) -> tuple[int,
 def longest(
     capture: Capture, names: frozenset[int] | None, kind: int, within: tuple[int, int] | None
 ) -> int | None:
-    """The longest event of these names (None for any) and of the kind with this code (−1 for any) that lies in a
-    range of time.
-    """
+    """The longest event in a time range, of these names (None: any) and of the kind with this code (−1: any)."""
     if names is not None:
         rows, starts = instances(capture, names)
         if kind >= 0 and len(rows):

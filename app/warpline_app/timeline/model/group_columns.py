@@ -1,4 +1,4 @@
-"""Some events of a track as columns, ready to be counted and drawn."""
+"""Some events of a track as columns for statistics and drawing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy.typing as npt
 Int64Array = npt.NDArray[np.int64]
 
 BLOCK = 256
-"""Events whose longest is known together. As in lines.c."""
+"""Events per entry of ``longest_of``. Same value as in lines.c."""
 
 
 @dataclass(frozen=True)
 class GroupColumns:
-    """Some events of a track, by start; int64, times in ns of the capture.
+    """Some events of a track, by start; int64, times in capture ns.
 
-    ``before`` is the busy time before each event (one longer), ``longest_of`` the longest duration of each `BLOCK`
-    events, ``longest`` that of all.
+    ``before`` is the busy time before each event (one entry more), ``longest_of`` the longest duration in each `BLOCK`
+    events, ``longest`` the overall maximum.
     """
 
     row: Int64Array
@@ -30,7 +30,7 @@ class GroupColumns:
 
     @classmethod
     def of(cls, row: Int64Array, start: Int64Array, duration: Int64Array) -> GroupColumns:
-        """What follows from rows, starts and durations; they may be empty."""
+        """Columns made from rows, starts and durations, which may be empty."""
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
         if not len(duration):
             return cls(row, start, duration, before, duration, 0)

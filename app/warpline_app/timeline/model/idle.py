@@ -1,4 +1,4 @@
-"""Work that waits until the hand rests, in slices shorter than a frame."""
+"""Background work on the GUI thread, in slices shorter than a frame, while the user is idle."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SLICE_S = 0.007
 class IdleWork(QObject):
     """A queue of small pieces of work on the GUI thread.
 
-    A piece is submitted under a key; the newest submission of a key replaces the older one. ``finished`` tells that
-    nothing is left to do. A piece must take a few milliseconds at most.
+    A piece has a key; a newer piece with the same key replaces it. A piece must take a few milliseconds at most.
+    ``finished`` is emitted when the queue is empty.
     """
 
     finished = Signal()
@@ -28,23 +28,23 @@ class IdleWork(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is waiting."""
+        """Whether pieces are waiting."""
         return bool(self._pieces)
 
     def submit(self, key: str, piece: Callable[[], None]) -> None:
-        """Do this when there is time."""
+        """Queue a piece of work."""
         self._pieces.pop(key, None)
         self._pieces[key] = piece
         if not self._timer.isActive():
             self._timer.start(0)
 
     def cancel(self, prefix: str) -> None:
-        """Forget pieces whose key begins with ``prefix``."""
+        """Remove pieces whose key starts with ``prefix``."""
         for key in [key for key in self._pieces if key.startswith(prefix)]:
             del self._pieces[key]
 
     def later(self, delay_ms: int) -> None:
-        """Rest this long before going on: the hand is moving."""
+        """Pause for this long, because the user is active."""
         self._timer.start(delay_ms)
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""Where each visible row lies: from the tree and the state to tops and heights. Logical pixels, no window."""
+"""Positions of the visible rows, from the row tree and the state. Logical pixels, no window."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 PINNED_KEY = "#pinned"
-"""Key of the row that stands above the pinned ones and closes them."""
+"""Key of the heading above pinned rows, which collapses them."""
 MIN_LANE_PX = 6
 MAX_LANE_PX = 60
 LOOKED_BELOW = 64
-"""Lanes below the shown ones that are searched while the view moves: of nested ones none lies deeper without those."""
+"""Number of hidden lanes checked while the view moves: nested lanes are not deeper without these."""
 _PADDING = 3
 _ROW = 22
 _GROUP = 22
@@ -34,7 +34,7 @@ _MORE = 18
 
 @dataclass(frozen=True)
 class Line:
-    """One line of codes: a lane or a group of events, and where its bar lies below the row's top."""
+    """A line of event codes: a lane or a group of events, and the top and height of its bar in the row."""
 
     lane: int
     group: NameGroup | None
@@ -43,15 +43,15 @@ class Line:
 
 
 def shows_levels(row: TimelineRow, is_open: bool) -> bool:
-    """Whether a row shows more than the outermost of its lanes: closed it does where it has other rows to fold."""
+    """Whether a row shows more than its outermost lane: a row with child rows does so even when collapsed."""
     return row.content is Content.LANES and len(row.lanes) > 1 and (is_open or row.has_children)
 
 
 @dataclass(frozen=True)
 class PlacedRow:
-    """A visible row: indentation, top and height in content pixels, and the lines of codes it shows.
+    """A visible row: indentation, top and height in content pixels, and its lines of event codes.
 
-    ``pinned`` rows stand in the pinned area, with tops counted from the top of that area.
+    ``pinned`` rows are in the pinned area, with tops counted from the top of that area.
     """
 
     row: TimelineRow
@@ -64,37 +64,37 @@ class PlacedRow:
 
     @property
     def has_levels(self) -> bool:
-        """Whether it shows more than the outermost of its lanes."""
+        """Whether it shows more than its outermost lane."""
         return shows_levels(self.row, self.is_open)
 
     @property
     def bottom(self) -> int:
-        """First pixel below."""
+        """The first pixel below the row."""
         return self.top + self.height
 
 
 @dataclass(frozen=True)
 class Layout:
-    """All visible rows, those of the pinned area apart, and the heights of both areas."""
+    """All visible rows, scrolled and pinned, and the heights of both areas."""
 
     pinned: tuple[PlacedRow, ...]
     rows: tuple[PlacedRow, ...]
     pinned_height: int
     height: int
     lane_place: Mapping[int, tuple[PlacedRow, Line]]
-    """for each visible lane of the scrolled area where it is"""
+    """The row and line of each visible lane of the scrolled area"""
     pinned_place: Mapping[int, tuple[PlacedRow, Line]]
     by_key: Mapping[str, PlacedRow]
 
     def between(self, top: int, bottom: int) -> tuple[PlacedRow, ...]:
-        """Rows of the scrolled area that reach into ``[top, bottom)`` of the content."""
+        """Rows of the scrolled area that overlap ``[top, bottom)`` of the content."""
         tops = [placed.top for placed in self.rows]
         first = max(0, int(np.searchsorted(tops, top, "right")) - 1)
         last = int(np.searchsorted(tops, bottom, "left"))
         return self.rows[first:last]
 
     def at(self, y: int, *, pinned: bool) -> PlacedRow | None:
-        """The row at a height."""
+        """The row at a height, or None."""
         rows = self.pinned if pinned else self.rows
         index = int(np.searchsorted([placed.top for placed in rows], y, "right")) - 1
         if index < 0 or y >= rows[index].bottom:
@@ -103,7 +103,7 @@ class Layout:
 
 
 def line_height(row: TimelineRow, heights: Mapping[str, int]) -> int:
-    """Pixels from one lane of a row to the next."""
+    """Pixels per lane of a row."""
     chosen = heights.get(row.key)
     if chosen is not None:
         return min(max(chosen, MIN_LANE_PX), MAX_LANE_PX)
@@ -119,16 +119,16 @@ def line_height(row: TimelineRow, heights: Mapping[str, int]) -> int:
 
 
 LevelsOf = Callable[[TimelineRow], int]
-"""How many lanes of a row to lay out."""
+"""Returns the number of lanes of a row to lay out."""
 
 
 def all_levels(row: TimelineRow) -> int:
-    """Every lane."""
+    """The number of all lanes of a row."""
     return len(row.lanes)
 
 
 def row_is_open(row: TimelineRow, state: TimelineState) -> bool:
-    """Whether a row is open: as a person left it, else as the tree was made."""
+    """Whether a row is expanded: as the user left it, else the tree's default."""
     return state.expanded.get(row.key, row.is_open)
 
 
@@ -142,7 +142,7 @@ def place(
     is_open: bool,
     levels_of: LevelsOf = all_levels,
 ) -> PlacedRow:
-    """Where the lines of one row lie."""
+    """Lay out the lines of one row."""
     pitch = line_height(row, state.heights)
     lines: list[Line] = []
     if row.content is Content.LANES:
@@ -167,7 +167,7 @@ def place(
 
 
 def make_layout(tree: RowTree, state: TimelineState, levels_of: LevelsOf = all_levels) -> Layout:
-    """The layout that a state asks for; ``levels_of`` an open row says how many of its lanes are laid out."""
+    """The layout for a state; ``levels_of`` gives the number of lanes of an expanded row."""
     wanted = state.filter
     keep = None
     if wanted.rows or wanted.only:
@@ -214,7 +214,7 @@ def make_layout(tree: RowTree, state: TimelineState, levels_of: LevelsOf = all_l
 
 
 def _pinned_rows(pins: list[TimelineRow], state: TimelineState, levels_of: LevelsOf) -> list[PlacedRow]:
-    """The pinned rows below a title that closes them; nothing without pins."""
+    """The pinned rows below a collapsible heading; empty without pins."""
     if not pins:
         return []
     title = TimelineRow(
@@ -234,10 +234,10 @@ def _lane_places(rows: list[PlacedRow]) -> dict[int, tuple[PlacedRow, Line]]:
 
 
 class Levels:
-    """How deep rows of levels are drawn: to the deepest event in view, so that no blank lines take the place of others.
+    """Depth of nested rows: down to the deepest event in view, so that no blank lines are drawn.
 
-    A row grows as soon as deeper events come into view, and shrinks only when the hand rests: nothing jumps to and fro
-    while the view moves.
+    A row grows as soon as deeper events come into view and shrinks only when the view rests, so that nothing jumps
+    while it moves.
     """
 
     def __init__(self, capture: Capture, state: TimelineState) -> None:
@@ -246,13 +246,13 @@ class Levels:
         self._shown: dict[str, int] = {}
 
     def depth_of(self, row: TimelineRow) -> int:
-        """How many lanes of a row to lay out: those it had, and more where the view has deeper events."""
+        """The number of lanes to lay out: those so far, and more if the view has deeper events."""
         depth = max(self._shown.get(row.key, 1), self._needed(row))
         self._shown[row.key] = depth
         return depth
 
     def is_outgrown(self, rows: Iterable[PlacedRow]) -> bool:
-        """Whether a row has events in view below the lanes that are laid out."""
+        """Whether a row has events in view below its laid-out lanes."""
         return any(
             self._has_event(placed.row.lanes[len(placed.lines) : len(placed.lines) + LOOKED_BELOW])
             for placed in rows
@@ -260,7 +260,7 @@ class Levels:
         )
 
     def forget_idle(self, rows: Iterable[PlacedRow]) -> bool:
-        """Give up lanes at the bottom of rows in which nothing is in view; whether there were any."""
+        """Remove bottom lanes without events in view; returns whether there were any."""
         idle = [
             placed.row.key
             for placed in rows
@@ -271,7 +271,7 @@ class Levels:
         return bool(idle)
 
     def _needed(self, row: TimelineRow) -> int:
-        """Lanes down to the deepest that has an event in view; 1 where nothing is."""
+        """Lanes down to the deepest one with an event in view; at least 1."""
         for depth in range(len(row.lanes), 1, -1):
             if self._has_event(row.lanes[depth - 1 : depth]):
                 return depth

@@ -1,4 +1,4 @@
-"""Which links are drawn, and what belongs to an event. Rows of events only, no pixels."""
+"""Links to draw, and events related to an event. Rows of events, no pixels."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 EVENT_LIMIT = 50
-"""Arrows drawn for one event."""
+"""Maximum number of arrows of one event."""
 VIEW_LIMIT = 200
-"""Arrows drawn for everything in view."""
+"""Maximum number of arrows in view."""
 SCAN_LIMIT = 60_000
-"""Events in view up to which their links are looked up."""
+"""Maximum number of events in view whose links are looked up."""
 NESTED_LIMIT = 20_000
 
 
 @dataclass(frozen=True)
 class Link:
-    """From one event to another (rows; −1 lies outside the capture)."""
+    """A link between two events (rows; −1 is outside the capture)."""
 
     from_row: int
     to_row: int
@@ -36,14 +36,14 @@ class Link:
 
 @dataclass(frozen=True)
 class LinkSet:
-    """Links to draw, and how many there are in all."""
+    """Links to draw, and their total number."""
 
     links: tuple[Link, ...]
     total: int
 
     @property
     def is_cut(self) -> bool:
-        """Whether there are more than are drawn."""
+        """Whether some links are left out."""
         return self.total > len(self.links)
 
 
@@ -51,7 +51,7 @@ NO_LINKS = LinkSet((), 0)
 
 
 def links_of_event(capture: Capture, row: int, limit: int = EVENT_LIMIT) -> LinkSet:
-    """Links of one event in both directions, at most ``limit``."""
+    """Links of an event in both directions, at most ``limit``."""
     to_rows, to_kinds = capture.links_from(row)
     from_rows, from_kinds = capture.links_to(row)
     name = capture.links.kind_name
@@ -70,9 +70,9 @@ def links_of_event(capture: Capture, row: int, limit: int = EVENT_LIMIT) -> Link
 def links_in_view(
     capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, limit: int = VIEW_LIMIT
 ) -> LinkSet | None:
-    """Links that leave the events of some lanes in a range, evenly thinned out to ``limit``.
+    """Links from the events of some lanes in a range, thinned out evenly to ``limit``.
 
-    None when there are too many events to look at: zoom in first.
+    None when there are too many events: zoom in first.
     """
     if capture.count_in(lanes, start_ns, stop_ns, SCAN_LIMIT) > SCAN_LIMIT:
         return None
@@ -97,16 +97,16 @@ def links_in_view(
 
 
 def launched_rows(capture: Capture, rows: Int64Array) -> Int64Array:
-    """Rows that the given events lead to, without ends outside the capture, ascending."""
+    """Rows that the given events lead to, inside the capture, ascending."""
     index = capture.links.leaving_many(np.sort(rows))
     to_row = np.asarray(capture.links.to_row[index])
     return np.unique(to_row[(to_row >= 0) & (to_row < len(capture.events))])
 
 
 def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
-    """What is nested in an event, and what was launched in it: on its own track and by API calls of its thread.
+    """The events nested in an event, and those launched in it: on its track and by API calls of its thread.
 
-    Both bounded to `NESTED_LIMIT` rows.
+    Each is limited to `NESTED_LIMIT` rows.
     """
     nested = capture.nested_rows(row)[:NESTED_LIMIT]
     start, stop = capture.event_span(row)
@@ -124,7 +124,7 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
 
 
 def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Array:
-    """What API calls that began in a range launched, up to `NESTED_LIMIT` rows; of more calls than that nothing."""
+    """Work launched by API calls that began in a range, up to `NESTED_LIMIT` rows; empty when there are more calls."""
     lanes = np.array(
         [
             lane
@@ -142,7 +142,7 @@ def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Arra
 
 
 def launching_call(capture: Capture, row: int) -> int | None:
-    """Row of the call that launched an event, None when none is known to have."""
+    """Row of the call that launched an event, or None."""
     from_rows, kinds = capture.links_to(row)
     for other, kind in zip(from_rows.tolist(), kinds.tolist(), strict=True):
         if other >= 0 and capture.links.kind_name(kind) == LAUNCH:
@@ -151,6 +151,6 @@ def launching_call(capture: Capture, row: int) -> int | None:
 
 
 def delay_of_launch(capture: Capture, call: int, work: int) -> int | None:
-    """`launch_delay_ns` of two rows; None where the work began before the call returned."""
+    """`launch_delay_ns` of two rows; None if the work began before the call returned."""
     call_stop, work_start = capture.event_span(call)[1], capture.event_span(work)[0]
     return launch_delay_ns(call_stop, work_start) if work_start >= call_stop else None

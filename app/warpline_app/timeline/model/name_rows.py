@@ -1,4 +1,4 @@
-"""Events of a track by name: a row per kernel name, the copies of each direction. Built when first wanted."""
+"""Events of a track grouped by name: a row per kernel name, and per copy direction. Built on demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 OWN_INDEX_UP_TO = 5_000_000
-"""Tracks of at most this many events are indexed alone, in memory; others by the index that the user's cache keeps."""
+"""Tracks up to this size are indexed in memory; larger ones use the index in the user's cache."""
 
 _NOT_SHOWN = {"sync", "overhead"}
 _TO_DEVICE = {1, 3, 11}
@@ -30,7 +30,7 @@ _TO_HOST = {2, 4, 12}
 
 
 def copy_family(copy_kind: int) -> str:
-    """Colour family of a copy by its direction (`warpline.model.COPY_KINDS`)."""
+    """Colour family of a copy by direction (`warpline.model.COPY_KINDS`)."""
     if copy_kind in _TO_DEVICE:
         return "copy_to_device"
     return "copy_to_host" if copy_kind in _TO_HOST else "copy_on_device"
@@ -38,9 +38,9 @@ def copy_family(copy_kind: int) -> str:
 
 @dataclass(eq=False)
 class NameGroup:
-    """Some events of one track. Its columns are read when they are first asked for: a row that nobody sees costs none.
+    """Some events of a track. Columns are read on first use, so that invisible rows cost nothing.
 
-    ``count`` events take ``total_ns`` together; ``name`` is their string id where they share one, else -1.
+    ``count`` events take ``total_ns`` in total; ``name`` is their common string id, else -1.
     """
 
     key: str
@@ -54,18 +54,18 @@ class NameGroup:
 
     @cached_property
     def rows(self) -> Int64Array:
-        """Rows of the events (int64), ascending by start."""
+        """Rows of the events (int64), by start."""
         return self.load()
 
     def columns(self, capture: Capture) -> GroupColumns:
-        """Their columns, in times of the capture."""
+        """Their columns, in capture times."""
         if self._columns is None:
             start, stop = capture.event_times(self.rows)
             self._columns = GroupColumns.of(self.rows, start, stop - start)
         return self._columns
 
     def busy_ns(self, capture: Capture, start_ns: int, stop_ns: int) -> int:
-        """Time of these events inside ``[start_ns, stop_ns)``; concurrent ones count each."""
+        """Busy time in ``[start_ns, stop_ns)``; concurrent events count each."""
         columns = self.columns(capture)
         start, duration, prefix, longest = columns.start, columns.duration, columns.before, columns.longest
         low = int(np.searchsorted(start, start_ns - longest, "left"))
@@ -80,7 +80,7 @@ class NameGroup:
 
 
 class NameGroups:
-    """Groups of the events of tracks, cached by track."""
+    """Event groups of tracks, cached by track."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -88,42 +88,44 @@ class NameGroups:
         self._projected: dict[int, list[NameGroup]] = {}
 
     def has(self, track: int) -> bool:
-        """Whether a track was indexed."""
+        """Whether a track is indexed."""
         return track in self._cache
 
     def groups(
         self, track: int, is_cancelled: Callable[[], bool] | None = None, ready: int = 0
     ) -> tuple[list[NameGroup], list[NameGroup]]:
-        """Kernels (and graphs) by name, longest total first; copies and sets by direction.
+        """Kernels (and graphs) by name, largest total first; copies and sets by direction.
 
-        Indexes the names of the track, or takes the capture's index where the track is most of it: for large tracks
-        work for a thread, which also reads the columns of the first ``ready`` groups of both. Raises Cancelled.
+        Indexes the track, or uses the capture's index if the track is most of it. Call it in a thread for large tracks;
+        it also reads the columns of the first ``ready`` groups of both lists. Raises Cancelled.
         """
         if track not in self._cache:
-            found = _TrackNames(self._capture, track, is_cancelled).groups()
-            for group in (*found[0][:ready], *found[1][:ready]):
+            kernels, copies = groups = _TrackNames(self._capture, track, is_cancelled).groups()
+            for group in (*kernels[:ready], *copies[:ready]):
                 group.columns(self._capture)
-            self._cache[track] = found
+            self._cache[track] = groups
         return self._cache[track]
 
     def has_projected(self, stream: int) -> bool:
-        """Whether it is known what ranges of the host a stream feels."""
+        """Whether the projection of host ranges onto a stream is computed."""
         return stream in self._projected
 
     def projected(self, stream: int, is_cancelled: Callable[[], bool] | None = None) -> list[NameGroup]:
-        """Ranges of the host as a stream feels them, a group for each depth: work for a thread. Raises Cancelled."""
+        """Host ranges projected onto a stream, a group per depth. Call it in a thread. Raises Cancelled."""
         if stream not in self._projected:
             from warpline.analysis.framework.selection import View
             from warpline.analysis.structure.projection import ranges_on_stream
 
             view = View(self._capture) if is_cancelled is None else View(self._capture, None, is_cancelled)
             lanes = ranges_on_stream(view, stream)
-            self._projected[stream] = [_as_felt(stream, depth, lane) for depth, lane in enumerate(lanes)]
+            self._projected[stream] = [
+                _projected_group(stream, depth, lane) for depth, lane in enumerate(lanes)
+            ]
         return self._projected[stream]
 
 
-def _as_felt(stream: int, depth: int, lane: LaneEvents) -> NameGroup:
-    """A group whose times are those of the work, not of the ranges themselves."""
+def _projected_group(stream: int, depth: int, lane: LaneEvents) -> NameGroup:
+    """A group with the times of the launched work instead of the ranges' own."""
     length = lane.stop - lane.start
     columns = GroupColumns.of(lane.row, lane.start, length)
     key = f"nvtx={stream}.{depth}"
@@ -131,7 +133,7 @@ def _as_felt(stream: int, depth: int, lane: LaneEvents) -> NameGroup:
 
 
 class _TrackNames:
-    """The events of one track by kind and name."""
+    """The events of a track by kind and name."""
 
     def __init__(self, capture: Capture, track: int, is_cancelled: Callable[[], bool] | None) -> None:
         self._capture = capture
@@ -141,7 +143,7 @@ class _TrackNames:
         self._is_cancelled = is_cancelled
 
     def groups(self) -> tuple[list[NameGroup], list[NameGroup]]:
-        """Kernels by name, copies and sets by direction."""
+        """Kernels by name; copies and sets by direction."""
         counts = np.bincount(self._kind, minlength=1)
         kernels: dict[str, KindTable] = {}
         moves: list[NameGroup] = []
@@ -174,10 +176,10 @@ class _TrackNames:
         return NameGroup(key, title, family, len(rows), total, lambda: self._in_time_order(rows))
 
     def _by_name(self, kinds: Mapping[str, KindTable]) -> list[NameGroup]:
-        """A group for each name of each of these kinds.
+        """A group for each name of these kinds.
 
-        The index tells of all kinds together; what the smaller ones have of a name is counted and taken away, so that
-        the events of the largest kind, mostly all kernels of a stream, are never looked at one by one.
+        The index counts all kinds together. Counting the smaller kinds separately and subtracting them avoids visiting
+        the events of the largest kind, usually all kernels of a stream.
         """
         if not kinds:
             return []

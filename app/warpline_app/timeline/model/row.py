@@ -1,4 +1,4 @@
-"""What a row of the tree is. No window, no pixels."""
+"""A row of the tree. No window, no pixels."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from warpline_app.timeline.model.name_rows import NameGroup
 
 
 class Content(StrEnum):
-    """What is drawn in a row."""
+    """What a row draws."""
 
     LANES = "lanes"
     """the events of ``TimelineRow.lanes``, one line per lane"""
     CURVE = "curve"
-    """how busy ``TimelineRow.lanes`` are"""
+    """the utilization of ``TimelineRow.lanes``"""
     COUNTER = "counter"
     """a value over time"""
     SUBSET = "subset"
-    """some events of a track: those of one kernel name, the copies of one direction"""
+    """some events of a track: of one kernel name, or the copies in one direction"""
     MORE = "more"
-    """nothing: a click unfolds what was left out"""
+    """nothing: a click expands the rows left out"""
 
 
 @dataclass(eq=False)
 class TimelineRow:
-    """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it.
+    """A row of the tree. ``key`` is its track's URI, or the URI, ``#`` and the part shown.
 
-    ``title`` is in the user's language. ``is_utilization``: a counter of how busy something is. ``cores``: how many a
-    row of cores stands for, those where nothing of the program ran among them. ``streams``: tracks it is made from.
+    ``title`` is in the user's language. ``is_utilization`` marks a counter of utilization. ``cores`` is the number of
+    cores in a row of cores, idle ones included. ``streams`` are the tracks a row is made from.
     """
 
     key: str
@@ -53,23 +53,23 @@ class TimelineRow:
 
     @property
     def has_children(self) -> bool:
-        """Whether it can be opened (or its lanes folded to the first)."""
+        """Whether it can be expanded (or its lanes collapsed to the first)."""
         return bool(self.children) or self.make_children is not None
 
     @property
     def is_foldable(self) -> bool:
-        """Whether opening and closing changes anything."""
+        """Whether expanding or collapsing changes anything."""
         return self.has_children or (self.content is Content.LANES and len(self.lanes) > 1)
 
     def ancestors(self) -> Iterator[TimelineRow]:
-        """What is above, nearest first, without the root."""
+        """Its ancestors, nearest first, without the root."""
         row = self.parent
         while row is not None and row.key:
             yield row
             row = row.parent
 
     def walk(self) -> Iterator[TimelineRow]:
-        """This row and everything below that has been made so far."""
+        """This row and all descendants made so far."""
         yield self
         for child in self.children:
             yield from child.walk()

@@ -1,4 +1,4 @@
-"""Which row of one capture is that of another: by what it is, not by the numbers a run gave it."""
+"""Matches rows of two captures by what they are, not by process or thread ids."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _NUMBERS = re.compile(r"\d+")
 
 
 class RowMatch:
-    """Counterparts of rows, found level by level and remembered.
+    """Counterparts of rows, matched level by level and cached.
 
-    Below rows that belong together those of the same kind belong together: of equal title first, then of titles that
-    differ in numbers alone (threads, processes, streams), then in the order in which they stand, so a main thread
-    stands against a main thread and the first stream against the first.
+    Among the children of matching rows, rows of the same kind match: by equal title first, then by titles that differ
+    in numbers only (threads, processes, streams), then by order. So main threads match each other, and first streams.
     """
 
     def __init__(self, a: RowTree, b: RowTree) -> None:
@@ -24,14 +23,14 @@ class RowMatch:
         self._known: dict[tuple[str, str], tuple[int, dict[str, str], dict[str, str]]] = {}
 
     def counterpart(self, side: int, key: str) -> str | None:
-        """The key of the row of the other side that belongs to a row of this one (0: a, 1: b); None for none."""
+        """The key of the other side's row that matches a row of this side (0: a, 1: b), or None."""
         row = self._trees[side].get(key)
         if row is None:
             return None
         if not key:
             return ""
         above = row.parent
-        # What is folded into "n more" belongs to the row above that.
+        # Rows collapsed into "n more" match through their parent.
         while above is not None and above.content is Content.MORE:
             above = above.parent
         parent_key = "" if above is None else above.key
@@ -42,7 +41,7 @@ class RowMatch:
         return self._children(*keys)[side].get(key)
 
     def _children(self, key_a: str, key_b: str) -> tuple[dict[str, str], dict[str, str]]:
-        """Matches among the children of two rows that belong together: from a to b, and back."""
+        """Matches among the children of two matching rows: from a to b, and back."""
         rows = [self._children_of(side, key) for side, key in ((0, key_a), (1, key_b))]
         count = len(rows[0]) * 65_536 + len(rows[1])
         known = self._known.get((key_a, key_b))
@@ -64,8 +63,8 @@ class RowMatch:
 
 
 def _pairs(a: list[TimelineRow], b: list[TimelineRow]) -> list[tuple[str, str]]:
-    """Rows that belong together, as keys, the surest first."""
-    found: list[tuple[str, str]] = []
+    """Keys of matching rows, most certain first."""
+    pairs: list[tuple[str, str]] = []
     left_a, left_b = list(a), list(b)
     for alike in (_same_title, _same_but_for_numbers, _same_kind):
         waiting: dict[tuple[str, ...], list[TimelineRow]] = {}
@@ -75,12 +74,12 @@ def _pairs(a: list[TimelineRow], b: list[TimelineRow]) -> list[tuple[str, str]]:
         for row in left_a:
             others = waiting.get(alike(row))
             if others:
-                found.append((row.key, others.pop(0).key))
+                pairs.append((row.key, others.pop(0).key))
             else:
                 unmatched.append(row)
         left_a = unmatched
         left_b = [row for rows in waiting.values() for row in rows]
-    return found
+    return pairs
 
 
 def _same_title(row: TimelineRow) -> tuple[str, ...]:
@@ -92,7 +91,7 @@ def _same_but_for_numbers(row: TimelineRow) -> tuple[str, ...]:
 
 
 def _same_kind(row: TimelineRow) -> tuple[str, ...]:
-    # Names and counters of another title are other things; a thread or a stream is one whatever it is called.
+    # Names and counters with another title differ; threads and streams are alike whatever their title.
     if row.content in (Content.SUBSET, Content.COUNTER) or row.role in ("names", "more"):
         return row.role, row.content.value, row.title
     return (row.role,)

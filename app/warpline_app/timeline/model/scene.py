@@ -32,7 +32,7 @@ FRAME_SHARE = 0.6
 
 @dataclass(frozen=True)
 class EventPlace:
-    """Where an event is drawn, in canvas pixels. ``row`` is the row it is drawn in, or the visible one above it."""
+    """An event's place in canvas pixels. ``row`` is the row that shows it, or its visible ancestor."""
 
     rect: QRectF
     row: PlacedRow
@@ -66,9 +66,9 @@ class Scene(QObject):
         self._zoom = AnchoredZoom()
         self._ticks: tuple[tuple[int, int, int, int], Ticks] | None = None
         self.pixel_ratio: float | None = None
-        """device pixels of a logical one, where another than the screen's is wanted"""
+        """device pixel ratio to use instead of the screen's, or None"""
         self.leader: Scene | None = None
-        """the scene whose ruler stands for this one too, while both move as one"""
+        """the scene whose ruler this one shares while both move together"""
         state = self.state
         for signal in (
             state.pins_changed,
@@ -84,24 +84,24 @@ class Scene(QObject):
     # layout
 
     def refresh_layout(self) -> None:
-        """Lay the rows out anew. What stood at the top stays there."""
+        """Lay out the rows again; the topmost row stays in place."""
         before = self.layout
         top = before.at(self.scroll_px, pinned=False)
         self.layout = make_layout(self.tree, self.state, self._levels.depth_of)
-        kept = self.layout.by_key.get(top.row.key) if top is not None else None
-        if top is not None and kept is not None and self.scroll_px:
+        same = self.layout.by_key.get(top.row.key) if top is not None else None
+        if top is not None and same is not None and self.scroll_px:
             grown = self.layout.pinned_height - before.pinned_height
-            self.scroll_px = kept.top + self.scroll_px - top.top + grown
+            self.scroll_px = same.top + self.scroll_px - top.top + grown
         self.scroll_px = min(max(0, self.scroll_px), self.max_scroll_px)
         self.layout_changed.emit()
 
     def _view_changed(self, *_view: object) -> None:
-        """Deeper events that come into view have a line at once."""
+        """Add lines at once for deeper events that come into view."""
         if self._levels.is_outgrown((*self.layout.rows, *self.layout.pinned)):
             self.refresh_layout()
 
     def fit_levels(self) -> None:
-        """The hand rests: rows give up the lines below their deepest event in view."""
+        """Remove lines below the deepest events in view, once the view rests."""
         if self._levels.forget_idle((*self.layout.rows, *self.layout.pinned)):
             self.refresh_layout()
 
@@ -109,7 +109,7 @@ class Scene(QObject):
         self.refresh_layout()
 
     def _index_late(self, row: TimelineRow) -> None:
-        """Indexes the names of a large stream in a worker; its rows appear when they are known."""
+        """Index the names of a large stream in a worker; its rows appear when done."""
         tree = self.tree
         job = Job(lambda _progress, is_cancelled: tree.index_names(row, is_cancelled))
         self._jobs.append(job)
@@ -134,30 +134,30 @@ class Scene(QObject):
             job.launch()
 
     def begin_work(self) -> None:
-        """The first frame was painted: what would have held it up may begin."""
+        """Start the work postponed until the first frame was painted."""
         if not self._is_shown:
             self._is_shown = True
             for job in self._jobs:
                 job.launch()
 
     def shut_down(self) -> None:
-        """Want no results any more. A worker that is in the middle of something ends by itself."""
+        """Ignore further results; a running worker ends by itself."""
         for job in self._jobs:
             job.cancel()
 
     def resize(self, width_px: int, height_px: int) -> None:
-        """The canvas has this size now."""
+        """Set the size of the canvas."""
         self.width_px, self.height_px = max(1, width_px), max(1, height_px)
         self.scroll_px = min(self.scroll_px, self.max_scroll_px)
         self.resized.emit()
 
     @property
     def max_scroll_px(self) -> int:
-        """How far down the rows can be scrolled."""
+        """The maximum scroll position."""
         return max(0, self.layout.height - max(1, self.height_px - self.layout.pinned_height))
 
     def scroll_to(self, top_px: int) -> None:
-        """Scroll the rows to this height."""
+        """Scroll the rows to this position."""
         value = min(max(0, int(top_px)), self.max_scroll_px)
         if value != self.scroll_px:
             self.scroll_px = value
@@ -172,13 +172,13 @@ class Scene(QObject):
         return self.layout.at(int(y) - self.layout.pinned_height + self.scroll_px, pinned=False)
 
     def top_of(self, placed: PlacedRow) -> int:
-        """Where a row begins on the canvas; may lie outside."""
+        """A row's top on the canvas; may lie outside."""
         if placed.pinned:
             return placed.top
         return placed.top + self.layout.pinned_height - self.scroll_px
 
     def toggle(self, row: TimelineRow) -> None:
-        """Open or close a row."""
+        """Expand or collapse a row."""
         if row.is_foldable:
             self.state.set_expanded(row.key, not row_is_open(row, self.state))
 
@@ -186,19 +186,19 @@ class Scene(QObject):
 
     @property
     def scale(self) -> TimeScale:
-        """How the view lies on the canvas, in logical pixels."""
+        """The scale of the view in logical pixels."""
         return TimeScale(*self.state.view, self.width_px)
 
     def ratio_of(self, screen: QPaintDevice) -> float:
-        """Device pixels of a logical one in what is drawn for a screen."""
+        """The device pixel ratio of what is drawn for a screen."""
         return self.pixel_ratio or screen.devicePixelRatioF()
 
     def device_scale(self, ratio: float) -> TimeScale:
-        """The same in device pixels."""
+        """The scale of the view in device pixels."""
         return TimeScale(*self.state.view, max(1, round(self.width_px * ratio)))
 
     def ticks(self) -> Ticks:
-        """The ruler's ticks; made once for each view. Those of the leader stand at the same places."""
+        """The ruler's ticks, computed once per view; those of the leader are at the same places."""
         if self.leader is not None:
             ticks = self.leader.ticks()
             return replace(ticks, times=ticks.times + (self.state.view[0] - self.leader.state.view[0]))
@@ -208,7 +208,7 @@ class Scene(QObject):
         return self._ticks[1]
 
     def zoom(self, factor: float, x_px: float | None = None, gesture: str | None = None) -> None:
-        """Make the view ``factor`` times as long around a pixel of the canvas (the middle without one)."""
+        """Scale the view's length by ``factor`` around a pixel of the canvas (default: the middle)."""
         fraction = 0.5 if x_px is None else min(max(x_px / self.width_px, 0.0), 1.0)
         view = self._zoom.zoom(self.state.view, self.state.span, fraction, factor)
         self.state.set_view(*view, gesture=gesture)
@@ -219,28 +219,28 @@ class Scene(QObject):
         self.state.set_view(moved.start_ns, moved.stop_ns, gesture=gesture)
 
     def show_range(self, start_ns: int, stop_ns: int, margin: float = 0.04) -> None:
-        """Show a range with a little air on both sides."""
+        """Show a range with a margin."""
         air = int((stop_ns - start_ns) * margin)
         self.state.set_view(start_ns - air, max(stop_ns, start_ns + 1) + air)
 
     def center_on(self, time_ns: int) -> None:
-        """Bring a moment to the middle without zooming."""
+        """Centre a time without zooming."""
         length = self.state.view[1] - self.state.view[0]
         self.state.set_view(time_ns - length // 2, time_ns - length // 2 + length)
 
     # events
 
     def place_of_event(self, event: int) -> EventPlace | None:
-        """Where an event is, or would be: unscrolled and unclipped. None when no row stands for it."""
+        """An event's unscrolled, unclipped place; None when no row shows it."""
         lane = self.capture.lane_of_row(event)
         start, stop = self.capture.event_span(event)
         scale = self.scale
         left = scale.to_px(start)
         width = max(scale.to_px(stop) - left, 1.0)
         for places in (self.layout.lane_place, self.layout.pinned_place):
-            found = places.get(lane)
-            if found is not None:
-                placed, line = found
+            position = places.get(lane)
+            if position is not None:
+                placed, line = position
                 return EventPlace(
                     QRectF(left, self.top_of(placed) + line.top, width, line.height), placed, True
                 )
@@ -254,7 +254,7 @@ class Scene(QObject):
         return None
 
     def event_at(self, x_px: float, y_px: float, reach_px: float = 3.0) -> int | None:
-        """Row of the event under a point of the canvas; short ones within ``reach_px`` count too."""
+        """Row of the event at a point of the canvas; short events within ``reach_px`` count too."""
         placed = self.placed_at(y_px)
         if placed is None:
             return None
@@ -266,15 +266,15 @@ class Scene(QObject):
             if not line.top - 1 <= inside <= line.top + line.height:
                 continue
             if line.group is None:
-                found = self.capture.event_at(line.lane, time_ns, reach_ns)
-                return None if found is None else int(found)
+                hit = self.capture.event_at(line.lane, time_ns, reach_ns)
+                return None if hit is None else int(hit)
             columns = line.group.columns(self.capture)
             start, duration = columns.start, columns.duration
             index = int(np.searchsorted(start, time_ns, "right")) - 1
             best, distance = None, reach_ns + 1
             for candidate in (index, index + 1):
                 if 0 <= candidate < len(start):
-                    # Numbers of Python: times of a damaged file may end beyond 64 bits.
+                    # Python integers: times of a damaged file may exceed 64 bits.
                     begin = int(start[candidate])
                     end = begin + int(duration[candidate])
                     away = max(begin - time_ns, time_ns - end, 0)
@@ -284,7 +284,7 @@ class Scene(QObject):
         return None
 
     def reveal_row(self, key: str) -> None:
-        """Open what is above a row, unhide it and scroll to it."""
+        """Expand a row's ancestors, unhide it and scroll to it."""
         row = self.tree.get(key)
         if row is None:
             return
@@ -303,7 +303,7 @@ class Scene(QObject):
             self.scroll_to(placed.bottom - area + 8)
 
     def reveal_lit(self, lit: Lit) -> None:
-        """Bring a row of a finding's evidence into sight, and one of its stretches where none is in view."""
+        """Scroll to a row of a finding's evidence, and to an instance if none is in view."""
         rows = [row for row in map(self.tree.row_of_track, lit.tracks) if row is not None]
         placed = [self.layout.by_key[row.key] for row in rows if row.key in self.layout.by_key]
         low, high = self.scroll_px, self.scroll_px + self.height_px - self.layout.pinned_height
@@ -315,7 +315,7 @@ class Scene(QObject):
             self.center_on(int(longest.sum()) // 2)
 
     def reveal_event(self, event: int) -> None:
-        """Make an event visible: its row opened and scrolled to, its time moved into the view if it is not there."""
+        """Make an event visible: expand its row, scroll to it, and move the view if needed."""
         lane = self.capture.lane_of_row(event)
         row = self.tree.row_of_track(int(self.capture.lanes.track[lane]))
         if row is not None:
@@ -330,7 +330,7 @@ class Scene(QObject):
         length = view[1] - view[0]
         if stop <= view[0] or start >= view[1] or (start < view[0] and stop - start < length):
             self.center_on(start + min(stop - start, length) // 2)
-            if lane in self.layout.lane_place:  # which may be a line that came with the view
+            if lane in self.layout.lane_place:  # the line may have appeared with the view
                 self._scroll_to_lane(lane)
 
     def _scroll_to_lane(self, lane: int) -> None:

@@ -1,4 +1,4 @@
-"""Search over event names: found in a worker for large captures, the newest request wins."""
+"""Search for event names; in a worker for large captures. The newest request wins."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 AT_ONCE = 300_000
-"""Captures of at most this many events are searched on the spot."""
+"""Captures up to this size are searched at once."""
 _PIECE = 1 << 21
 
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """What is looked for."""
+    """A search: text, regular expression or not, case."""
 
     text: str
     regex: bool = False
@@ -37,19 +37,19 @@ class SearchQuery:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found: ids of names, rows of events ordered by time, and their start times (int64 ns)."""
+class SearchResult:
+    """Name ids, event rows in time order, and their start times (int64 ns)."""
 
     names: npt.NDArray[np.uint32]
     rows: Int64Array
     times: Int64Array
 
 
-NOTHING = Found(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.int64))
+NOTHING = SearchResult(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def parse_query(text: str) -> SearchQuery:
-    """What a person typed: ``/…/`` is a regular expression, ``/…/c`` one that minds case; capitals mind case."""
+    """Parse typed text: ``/…/`` is a regular expression, ``/…/c`` a case-sensitive one; capitals make text so, too."""
     match = re.fullmatch(r"/(.+)/(c?)", text)
     if match:
         return SearchQuery(match.group(1), True, bool(match.group(2)))
@@ -58,13 +58,13 @@ def parse_query(text: str) -> SearchQuery:
 
 def find_events(
     capture: Capture, query: SearchQuery, is_cancelled: Callable[[], bool] = lambda: False
-) -> Found:
+) -> SearchResult:
     """All events whose name matches, in time order.
 
     Raises re.error for a broken expression and Cancelled when it is no longer wanted.
     """
-    found = capture.strings.find(query.text, regex=query.regex, case=query.case)
-    names = np.union1d(found, _states_called(capture, query)).astype(np.uint32)
+    matches = capture.strings.find(query.text, regex=query.regex, case=query.case)
+    names = np.union1d(matches, _matching_states(capture, query)).astype(np.uint32)
     if not len(names):
         return NOTHING
     wanted = np.zeros(max(1, len(capture.strings)), bool)
@@ -82,13 +82,13 @@ def find_events(
     times = capture.event_times(rows)[0]
     order = np.argsort(times, kind="stable")
     present = np.unique(capture.events.name[rows]).astype(np.uint32) if len(rows) else names[:0]
-    return Found(present, rows[order], times[order])
+    return SearchResult(present, rows[order], times[order])
 
 
-def _states_called(capture: Capture, query: SearchQuery) -> list[int]:
-    """Ids of the states of threads that match in the language in which they are shown."""
+def _matching_states(capture: Capture, query: SearchQuery) -> list[int]:
+    """Name ids of thread states whose displayed (translated) name matches."""
     from warpline.analysis.structure.thread_states import (
-        STATES,  # analysis: only when something is looked for
+        STATES,  # imported on demand
     )
 
     matches = title_matcher(query.text, regex=query.regex, case=query.case)
@@ -97,7 +97,7 @@ def _states_called(capture: Capture, query: SearchQuery) -> list[int]:
 
 
 class Search(QObject):
-    """The search of one timeline. ``changed`` tells that there is another result, ``failed`` that it cannot be done."""
+    """The search of one timeline. ``changed`` reports a new result, ``failed`` an invalid query."""
 
     changed = Signal()
     failed = Signal(str)
@@ -108,30 +108,30 @@ class Search(QObject):
         self._capture = capture
         self._state = state
         self._query = SearchQuery("")
-        self._found = NOTHING
+        self._result = NOTHING
         self._job: Job | None = None
 
     @property
     def query(self) -> SearchQuery:
-        """What is looked for."""
+        """The current search."""
         return self._query
 
     @property
-    def found(self) -> Found:
-        """What was found last; stays while the next search runs."""
-        return self._found
+    def result(self) -> SearchResult:
+        """The last result; kept while the next search runs."""
+        return self._result
 
     @property
     def is_running(self) -> bool:
-        """Whether a worker is looking."""
+        """Whether a worker is searching."""
         return self._job is not None
 
     def find_text(self, text: str) -> None:
-        """Look for what a person typed (see `parse_query`)."""
+        """Search for typed text (see `parse_query`)."""
         self.find(parse_query(text))
 
     def find(self, query: SearchQuery) -> None:
-        """Look for this; an empty text ends the search."""
+        """Start a search; an empty text ends the search."""
         if query == self._query:
             return
         self._query = query
@@ -157,17 +157,17 @@ class Search(QObject):
         job.launch()
 
     def cancel(self) -> None:
-        """Stop looking."""
+        """Stop searching."""
         if self._job is not None:
             self._job.cancel()
             self._job = None
 
-    def _deliver(self, found: Found) -> None:
+    def _deliver(self, result: SearchResult) -> None:
         if self._job is not None and self.sender() not in {None, self._job}:
             return
         self._job = None
-        self._found = found
-        self._state.set_highlight(found.names.tolist())
+        self._result = result
+        self._state.set_highlight(result.names.tolist())
         self.changed.emit()
 
     def _fail(self, error: Exception) -> None:
@@ -175,18 +175,18 @@ class Search(QObject):
         self.failed.emit(str(error))
 
     def position(self) -> int | None:
-        """Which of the found events is selected, counted from 0."""
+        """The index of the selected event among the results, from 0; None if it is not one."""
         row = self._state.selection
-        if row is None or not len(self._found.rows):
+        if row is None or not len(self._result.rows):
             return None
         start = self._capture.event_span(row)[0]
-        first, stop = (int(np.searchsorted(self._found.times, start, side)) for side in ("left", "right"))
-        hits = np.flatnonzero(self._found.rows[first:stop] == row)
+        first, stop = (int(np.searchsorted(self._result.times, start, side)) for side in ("left", "right"))
+        hits = np.flatnonzero(self._result.rows[first:stop] == row)
         return first + int(hits[0]) if len(hits) else None
 
     def step(self, direction: int) -> int | None:
-        """Row of the next (1) or previous (−1) found event after the selection, or else in the view; round the end."""
-        rows, times = self._found.rows, self._found.times
+        """Row of the next (1) or previous (−1) result after the selection, else in the view; wraps around."""
+        rows, times = self._result.rows, self._result.times
         if not len(rows):
             return None
         at = self.position()
@@ -203,13 +203,13 @@ class Search(QObject):
         return int(rows[index % len(rows)])
 
     def text(self) -> str:
-        """How many were found, and which of them is selected."""
+        """The number of results, and the position of the selected one."""
         if not self._query.text:
             return ""
-        if not len(self._found.rows):
+        if not len(self._result.rows):
             return tr("not found", "timeline")
         at = self.position()
-        total = len(self._found.rows)
+        total = len(self._result.rows)
         if at is None:
             return tr_n("{count:,} found", "{count:,} found", total, "timeline")
         return tr("{place:,} of {count:,}", "timeline", place=at + 1, count=total)

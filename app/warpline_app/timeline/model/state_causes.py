@@ -1,4 +1,4 @@
-"""What stands in the bar of a blocked thread: what it waits for and on which line, in a few words."""
+"""Labels of blocked thread states: what the thread waits for, and on which line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _REMEMBERED = 8_192
 
 
 def is_cause(reason: str) -> bool:
-    """Whether a state's reason tells this state apart: a word or two, not a sentence on how all were recorded."""
+    """Whether a reason distinguishes this state: a word or two, not a sentence about all states."""
     return bool(reason) and ";" not in reason and len(reason) <= LONGEST_CAUSE
 
 
 class StateCauses:
-    """Texts of thread states that have a cause. Stretches of the same wait share theirs."""
+    """Labels of thread states that have a cause. Equal waits share a label."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -33,34 +33,38 @@ class StateCauses:
         }
         self._table = table
         self.code = table.code if table is not None and self._columns else -1
-        """The kind whose events have causes; −1 where none do."""
-        self._told = lru_cache(_REMEMBERED)(self._tell)
+        """The kind whose events have causes; −1 for none."""
+        self._cached_label = lru_cache(_REMEMBERED)(self._label)
 
     def text(self, row: int) -> str:
-        """``lock · worker.py:42``, or the state's name with a reason that is told; empty when none is."""
+        """``lock · worker.py:42``, or the state with a short reason; empty when neither is known."""
         index = -1 if self._table is None else self._table.place_of(row)
         if index < 0:
             return ""
         wait, place, stack, reason = (
             self._value(name, index) for name in ("wait", "place", "stack", "reason")
         )
-        return self._told(int(self._capture.events.name[row]), wait, place, stack, reason)
+        return self._cached_label(int(self._capture.events.name[row]), wait, place, stack, reason)
 
     def _value(self, name: str, index: int) -> int | None:
         values, valid = self._columns.get(name, (None, None))
         return int(values[index]) if values is not None and valid is not None and valid[index] else None
 
-    def _tell(
+    def _label(
         self, name: int, wait: int | None, place: int | None, stack: int | None, reason: int | None
     ) -> str:
         capture = self._capture
-        said = capture.strings[reason] if reason is not None else ""
+        reason_text = capture.strings[reason] if reason is not None else ""
         if not wait:
-            return f"{translated(capture.strings[name])} · {translated(said)}" if is_cause(said) else ""
+            return (
+                f"{translated(capture.strings[name])} · {translated(reason_text)}"
+                if is_cause(reason_text)
+                else ""
+            )
         frame = telling_frame(capture.stack_frames(stack)) if stack is not None else None
         if frame is None and place is not None:
             frame = parse_frame(capture.strings[place])
         kind = translated(WAIT_KINDS.get(wait, str(wait)))
         if frame is not None:
             return f"{kind} · {frame.place}"
-        return translated(said) if is_cause(said) else kind
+        return translated(reason_text) if is_cause(reason_text) else kind

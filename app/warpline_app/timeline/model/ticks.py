@@ -1,4 +1,4 @@
-"""Where the ruler has ticks and what they say: a fixed base and short offsets."""
+"""Ruler ticks: a base time and short offsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MANTISSAS = (1, 2, 5)
 
 @dataclass(frozen=True)
 class Ticks:
-    """``times`` int64 ns (capture time) of the labelled ticks, their ``texts``, and the ``base`` they add to."""
+    """``times`` int64 ns (capture time) of labelled ticks, their ``texts``, and the ``base`` they are relative to."""
 
     step_ns: int
     times: npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ class Ticks:
 
 
 def tick_step_ns(length_ns: int, width_px: float, min_px: float = 90.0) -> int:
-    """The smallest step of the series 1, 2, 5, 10 … ns that leaves ``min_px`` pixels between ticks."""
+    """The smallest step from 1, 2, 5, 10 … ns with at least ``min_px`` pixels between ticks."""
     wanted = length_ns * min_px / max(1.0, width_px)
     scale = 1
     while True:
@@ -49,7 +49,7 @@ def make_ticks(start_ns: int, stop_ns: int, width_px: float, origin_ns: int, min
     before, after = max(0, origin_ns - stop_ns), max(0, start_ns - origin_ns)
     base = (after // base_step - before // base_step) * base_step if base_step else 0
     scale, unit = next((s, u) for s, u in _UNITS if step >= s)
-    # A step is a multiple of the unit it is told in, so an offset is a whole number of them.
+    # A step is a multiple of its unit, so an offset is a whole number of units.
     texts = [f"{value // scale} {unit}" for value in (relative - base).tolist()]
     return Ticks(
         step, relative + origin_ns, tuple(texts), format_time(base, base_step or step) if base else ""
@@ -57,7 +57,7 @@ def make_ticks(start_ns: int, stop_ns: int, width_px: float, origin_ns: int, min
 
 
 def base_step_ns(step_ns: int) -> int:
-    """What the base is a multiple of: hundreds or a thousand of the ticks' unit; 0 when the ticks count seconds."""
+    """The step of the base: hundreds or a thousand of the ticks' unit; 0 when ticks count seconds."""
     for unit_ns in (1, 1_000, 1_000_000):
         if step_ns < unit_ns * 1000:
             return unit_ns * (100 if step_ns <= 5 * unit_ns else 1000)

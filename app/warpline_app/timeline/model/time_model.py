@@ -17,7 +17,7 @@ SNAP_NS = 1
 
 @dataclass(frozen=True)
 class TimeScale:
-    """How the range ``[start_ns, stop_ns)`` lies on ``width_px`` pixels (logical or device, as the caller counts)."""
+    """Maps ``[start_ns, stop_ns)`` to ``width_px`` pixels (logical or device, as the caller decides)."""
 
     start_ns: int
     stop_ns: int
@@ -25,30 +25,30 @@ class TimeScale:
 
     @property
     def length_ns(self) -> int:
-        """Length of the visible range, at least 1 ns."""
+        """Length of the range, at least 1 ns."""
         return max(1, self.stop_ns - self.start_ns)
 
     @property
     def ns_per_px(self) -> float:
-        """Nanoseconds per pixel; below one when zoomed in far."""
+        """Nanoseconds per pixel; less than one when zoomed in far."""
         return self.length_ns / max(1, self.width_px)
 
     def to_px(self, time_ns: int) -> float:
-        """Where a moment lies, in pixels from the left edge; exact subtraction before any float."""
+        """Pixels from the left edge; subtracts integers before using floats."""
         return (int(time_ns) - self.start_ns) * self.width_px / self.length_ns
 
     def to_px_array(self, times_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Where moments lie, in pixels."""
+        """Pixels from the left edge, for an array of times."""
         return np.asarray((times_ns - self.start_ns) * (self.width_px / self.length_ns), np.float64)
 
     def to_ns(self, x_px: float) -> int:
-        """The moment under a pixel position, rounded down; integer arithmetic, so late times lose nothing."""
+        """The time at a pixel position, rounded down; uses integers, so late times stay exact."""
         return self.start_ns + math.floor(x_px * _SUBPIXELS) * self.length_ns // (
             _SUBPIXELS * max(1, self.width_px)
         )
 
     def moved(self, pixels: int) -> TimeScale:
-        """The scale after the view went ``pixels`` to the right: whole pixels, or 1 ns where a pixel is less."""
+        """The scale moved ``pixels`` to the right: by whole pixels, or 1 ns each where a pixel is less."""
         step = round(pixels * self.length_ns / max(1, self.width_px))
         if step == 0 and pixels:
             step = SNAP_NS if pixels > 0 else -SNAP_NS
@@ -119,7 +119,7 @@ class HeldMotion:
     held_s: float = 0.0
 
     def advance(self, elapsed_s: float) -> float:
-        """Way covered in the next ``elapsed_s`` seconds at unit speed, faster the longer the key is down."""
+        """Distance covered in the next ``elapsed_s`` seconds at unit speed; grows the longer the key is held."""
         elapsed_s = min(max(elapsed_s, 0.0), 0.1)
         speed = 1.0 + (self.top_speed - 1.0) * min(1.0, self.held_s / self.ramp_s)
         self.held_s += elapsed_s

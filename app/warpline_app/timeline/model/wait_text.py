@@ -1,4 +1,4 @@
-"""What a card beside the pointer says of a wait: what for, on which line, who held it, who ended it, how often."""
+"""Tooltip lines about a wait: reason, source line, holder, who ended it, how often it occurred."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 RANGES = frozenset(("range", "phase", "operator"))
-"""Kinds of events that tell what threads did meanwhile."""
+"""Kinds of events whose tooltip shows the states of their thread."""
 STATES_TOLD = 4
 COUNTED_AT_ONCE = 4_000_000
-"""Events among which equal waits are counted while the pointer rests on one."""
+"""Number of events searched for equal waits while the pointer rests on one."""
 
 
 def wait_lines(capture: Capture, row: int) -> list[str]:
-    """Lines about the wait in a row; for a blocked stretch without a reason why there is none; else nothing."""
-    # The analysis is loaded when somebody asks for the first time.
+    """Lines about a wait; for a blocked state without a reason, why there is none; else empty."""
+    # The analysis is imported on first use.
     from warpline.analysis.structure.wait_story import is_blocked, wait_story, why_unknown
 
     story = wait_story(capture, row, counted_up_to=COUNTED_AT_ONCE)
@@ -33,16 +33,16 @@ def wait_lines(capture: Capture, row: int) -> list[str]:
             tr("why is not known: {reason}", "timeline", reason=translated(why.reason)),
             translated(why.remedy),
         ]
-    lines = [what_text(story)]
+    lines = [reason_text(story)]
     if story.holder is not None:
-        lines.append(tr("held by {thread}", "timeline", thread=someone_text(story.holder)))
+        lines.append(tr("held by {thread}", "timeline", thread=thread_text(story.holder)))
     if story.ended_by is not None:
-        lines.append(tr("ended by {thread}", "timeline", thread=someone_text(story.ended_by)))
-    here = again_text(story.on_thread)
+        lines.append(tr("ended by {thread}", "timeline", thread=thread_text(story.ended_by)))
+    here = repeat_text(story.on_thread)
     if story.in_capture is None:
         lines.append(tr("this wait: {here} on this thread", "timeline", here=here))
     else:
-        everywhere = again_text(story.in_capture)
+        everywhere = repeat_text(story.in_capture)
         lines.append(
             tr(
                 "this wait: {here} on this thread; {all} in the capture",
@@ -55,21 +55,21 @@ def wait_lines(capture: Capture, row: int) -> list[str]:
 
 
 def state_line(capture: Capture, row: int) -> list[str]:
-    """What the thread of a range, a phase or an operator did meanwhile, in one line; nothing for other events."""
+    """The thread states during a range, phase or operator, in one line; empty for other events."""
     from warpline.analysis.structure.thread_states import states_of_event
 
     kind = capture.kind_of_code.get(int(capture.events.kind[row]), "")
     parts = states_of_event(capture, row) if kind in RANGES else None
-    told = [f"{translated(title)} {format_duration(time, 3)}" for title, time in (parts or ())[:STATES_TOLD]]
-    return [" · ".join(told)] if told else []
+    texts = [f"{translated(title)} {format_duration(time, 3)}" for title, time in (parts or ())[:STATES_TOLD]]
+    return [" · ".join(texts)] if texts else []
 
 
-def what_text(story: WaitStory) -> str:
+def reason_text(story: WaitStory) -> str:
     """``lock · demo.py:56 in fight``."""
     kind = translated(WAIT_KINDS.get(story.kind, str(story.kind)))
-    said = translated(story.what)
-    # Who held a lock has a line of its own.
-    parts = [said if said and story.holder is None else kind]
+    object_text = translated(story.what)
+    # The holder of a lock has its own line.
+    parts = [object_text if object_text and story.holder is None else kind]
     if story.place is not None:
         parts.append(
             tr("{line} in {function}", "timeline", line=story.place.place, function=story.place.function)
@@ -77,13 +77,13 @@ def what_text(story: WaitStory) -> str:
     return " · ".join(parts)
 
 
-def someone_text(someone: Someone) -> str:
+def thread_text(someone: Someone) -> str:
     """``fighter-3 (25068) · demo.py:82``."""
     name = f"{someone.name} ({someone.tid})" if someone.name else str(someone.tid)
     return name if someone.place is None else f"{name} · {someone.place.place}"
 
 
-def again_text(again: Again) -> str:
+def repeat_text(again: Again) -> str:
     """``12 times, 141.9 ms``."""
     count = tr_n("{count:,} time", "{count:,} times", again.count, "timeline")
     return f"{count}, {format_duration(again.total_ns)}"

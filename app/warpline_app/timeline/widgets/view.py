@@ -285,7 +285,7 @@ class TimelineView(QWidget):
 
     def _mark_in_overview(self, *_: object) -> None:
         """Ticks where a finding is lit up, something was found, or else events of highlighted names are."""
-        names, found, lit = self.state.highlight, self.search.found, self.state.lit
+        names, found, lit = self.state.highlight, self.search.result, self.state.lit
         if lit is not None:
             self.overview.set_found(np.sort(lit.ranges[:, 0]))
             return

@@ -1,4 +1,4 @@
-"""A recent capture on the start page: what it looked like, when it was made, how long and how large it is."""
+"""A recent capture on the start page: preview, age, length, size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLOCKS_DIFFER_MINUTES = 5
 
 
 class RecentCard(QPushButton):
-    """A button of several lines; the tooltip is the file's whole path."""
+    """A button of several lines; the tooltip is the full path."""
 
     def __init__(self, path: Path, remembered: Remembered | None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,7 +38,7 @@ class RecentCard(QPushButton):
         if remembered is not None:
             picture.setPixmap(QPixmap.fromImage(remembered.picture))
         else:
-            picture.setText(tr("a folder") if path.is_dir() else tr("not opened since it was written"))
+            picture.setText(tr("folder") if path.is_dir() else tr("no preview yet"))
         name = ElidedLabel(path.name, mode=Qt.TextElideMode.ElideMiddle)
         name.setObjectName("subhead")
         folder = ElidedLabel(short_folder(path), mode=Qt.TextElideMode.ElideMiddle)
@@ -49,7 +49,7 @@ class RecentCard(QPushButton):
         column.setContentsMargins(_MARGIN, _MARGIN, _MARGIN, 8)
         column.setSpacing(3)
         for widget in (picture, name, figures, folder):
-            # The button is what is clicked.
+            # Only the button itself handles clicks.
             widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             column.addWidget(widget)
         self.setFixedHeight(column.sizeHint().height())
@@ -59,7 +59,7 @@ def figures_of(path: Path, remembered: Remembered | None, now: datetime) -> str:
     """``3 hours ago · 1.17 s · 57,506 events · 1.1 MiB``."""
     try:
         stat = path.stat()
-    except OSError as error:  # it was there a moment ago
+    except OSError as error:  # deleted since it was listed
         return error.strerror or str(error)
     parts = [age_text(local_time(stat.st_mtime), now)]
     if remembered is not None:
@@ -71,7 +71,7 @@ def figures_of(path: Path, remembered: Remembered | None, now: datetime) -> str:
 
 
 def age_text(made: datetime, now: datetime) -> str:
-    """How long ago, in one unit; a date when that is more than a month, or to come by a clock that was put back."""
+    """How long ago, in one unit; a date beyond a month, or for a time in the future."""
     minutes = int((now - made).total_seconds() // 60)
     if -_CLOCKS_DIFFER_MINUTES <= minutes < 1:
         return tr("just now")
@@ -85,7 +85,7 @@ def age_text(made: datetime, now: datetime) -> str:
 
 
 def short_folder(path: Path) -> str:
-    """The folder of a file, with ``~`` for the home folder."""
+    """The file's folder, with ``~`` for the home folder."""
     folder = path.parent
     try:
         return str(Path("~") / folder.relative_to(Path.home()))

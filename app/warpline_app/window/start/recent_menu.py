@@ -1,4 +1,4 @@
-"""Open Recent: files that were open lately, to choose or to drag onto a tab."""
+"""The Open recent menu: files to choose, or to drag onto a tab."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from warpline_app.remembered.settings import Settings
 
 
 class RecentMenu(QMenu):
-    """Files that were open lately; those that are gone cannot be chosen."""
+    """Recent files; missing ones are disabled."""
 
     chosen = Signal(Path)
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(tr("Open Recent"), parent)
-        self.menuAction().setProperty(ENGLISH, "Open Recent")
+        super().__init__(tr("Open recent"), parent)
+        self.menuAction().setProperty(ENGLISH, "Open recent")
         self._settings = settings
         self._pressed: QPoint | None = None
 
     def fill(self) -> None:
-        """List what the settings know now; called before the menu is seen."""
+        """Fill the menu from the settings; called before it is shown."""
         self.clear()
         paths = self._settings.recent_files
         for path in paths:
@@ -40,16 +40,16 @@ class RecentMenu(QMenu):
             self.addSeparator()
             self.addAction(tr("Clear list"), self._settings.clear_recent_files)
 
-    # -- a file of the list is dragged onto a tab
+    # -- dragging a file onto a tab
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose an entry, which may be the beginning of a drag."""
+        """Choose an entry; may start a drag."""
         is_left = event.button() == Qt.MouseButton.LeftButton
         self._pressed = event.position().toPoint() if is_left else None
         super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Take the file along that the button was pressed on."""
+        """Drag the entry's file."""
         begun, at = self._pressed, event.position().toPoint()
         action = self.actionAt(begun) if begun is not None else None
         path = action.data() if action is not None and action.isEnabled() else None
@@ -59,7 +59,7 @@ class RecentMenu(QMenu):
             return
         self._pressed = None
         drag = file_drag(path, self, self.grab(self.actionGeometry(action)))
-        # Menus hold the pointer, and cover what the file is to be let go on.
+        # Menus grab the pointer and cover the drop target.
         while (popup := QApplication.activePopupWidget()) is not None and popup.close():
             pass
         drag.exec(Qt.DropAction.CopyAction)

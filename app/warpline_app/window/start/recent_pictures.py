@@ -1,4 +1,4 @@
-"""What captures looked like when they were open: a small picture of each recent one, beside the settings."""
+"""Preview pictures of recent captures, saved beside the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DURATION, _EVENTS = "duration_ns", "events"
 
 @dataclass(frozen=True)
 class Remembered:
-    """A capture as it was when it was open."""
+    """The preview, length and event count of a capture."""
 
     picture: QImage
     duration_ns: int
@@ -26,16 +26,16 @@ class Remembered:
 
 
 class RecentPictures:
-    """One PNG for each of the recent files, its length and its number of events in the file's texts.
+    """A PNG for each recent file, with its length and number of events as PNG texts.
 
-    Whatever cannot be written or read is left out: nothing here is worth a message.
+    Read and write errors are ignored.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._folder = settings.folder / "recent"
 
     def keep(self, document: Document, picture: QImage) -> None:
-        """Keep what the timeline of an open capture looks like."""
+        """Save a preview of an open capture."""
         image = picture.scaled(
             PICTURE_SIZE * _SCALE,
             Qt.AspectRatioMode.KeepAspectRatioByExpanding,
@@ -51,14 +51,14 @@ class RecentPictures:
             return
 
     def of(self, path: Path) -> Remembered | None:
-        """What a file looked like; None when nothing is known of it, or it is another one by now."""
-        kept = self._path(path)
+        """The preview of a file; None if unknown, or if the file has changed since."""
+        saved = self._path(path)
         try:
-            if kept.stat().st_mtime < path.stat().st_mtime:
+            if saved.stat().st_mtime < path.stat().st_mtime:
                 return None
         except OSError:
             return None
-        image = QImage(str(kept))
+        image = QImage(str(saved))
         if image.isNull():
             return None
         image.setDevicePixelRatio(_SCALE)
@@ -68,12 +68,12 @@ class RecentPictures:
             return None
 
     def _path(self, source: Path) -> Path:
-        import hashlib  # OpenSSL: the first frame needs none of it
+        import hashlib  # loads OpenSSL, which the first frame does not need
 
         return self._folder / f"{hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:24]}.png"
 
     def _tidy(self) -> None:
-        """Those of files that are no longer among the recent ones go."""
-        kept = sorted(self._folder.glob("*.png"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in kept[2 * RECENT_LIMIT :]:
+        """Delete previews of files that are no longer recent."""
+        previews = sorted(self._folder.glob("*.png"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in previews[2 * RECENT_LIMIT :]:
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the window shows while nothing is open."""
+"""The start page, shown while nothing is open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ASIDE = 40
 
 
 class WelcomePage(QWidget):
-    """Explains how to begin: record, open, drop; and offers what was open lately, as many as there is room for."""
+    """Ways to begin (record, open, drop), and as many recent captures as fit."""
 
     recent_chosen = Signal(object)
     """a Path"""
@@ -36,12 +36,10 @@ class WelcomePage(QWidget):
         self._pictures = pictures
         headline = QLabel(tr("What was the hardware waiting for?"))
         headline.setObjectName("headline")
-        text = QLabel(
-            tr("Record a program, or open what was recorded. Files can be dropped anywhere on this window.")
-        )
+        text = QLabel(tr("Record a program, open a capture, or drop a file on this window."))
         opens = QLabel(
             tr(
-                "Opens Warpline's captures and traces of PyTorch, Paddle, Nsight Systems, Chrome, Perfetto and others."
+                "Opens Warpline captures and traces from PyTorch, Paddle, Nsight Systems, Chrome, Perfetto and others."
             )
         )
         for label in (text, opens):
@@ -77,7 +75,7 @@ class WelcomePage(QWidget):
         centered.addStretch(1)
         self.recent_cards: list[RecentCard] = []
         self._paths: list[Path] | None = None
-        """What cards are to be made of when the page is seen."""
+        """The files to make cards for when the page is shown."""
 
     @staticmethod
     def _add_button(
@@ -97,13 +95,13 @@ class WelcomePage(QWidget):
         row.addSpacing(10)
 
     def set_recent(self, paths: list[Path]) -> None:
-        """Offer these files; those that are gone are left out. Cards are made when the page is seen."""
+        """Offer these files; missing ones are left out. Cards are made when the page is shown."""
         self._paths = paths
         if self.isVisible():
             self._make_cards()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Make the cards that the page was told of while something else was in front of it."""
+        """Make the cards of files set while the page was hidden."""
         self._make_cards()
         super().showEvent(event)
 
@@ -122,7 +120,7 @@ class WelcomePage(QWidget):
         self._place()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """One to three columns of cards, and as many rows as are seen."""
+        """Arrange cards in one to three columns, in as many rows as are visible."""
         super().resizeEvent(event)
         self._place()
 

@@ -24,17 +24,17 @@ Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 CALLS_LIMIT = 100_000
-"""Calls in the selected event up to which what each of them launched is looked up."""
+"""Maximum number of calls in the selected event whose launched work is looked up."""
 _HOST_ROLES = frozenset(
     ("phases", "ranges", "modules", "operators", "api", "python", "osrt", "memory", "overhead")
 )
 _CAUSES = frozenset((LAUNCH, WAKEUP, RELEASE, DATA, EXIT, ANNOTATION))
-"""Links whose beginning is explained by what was around it."""
+"""Links whose start is explained by the surrounding events."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Whatever begins on some lanes in [start_ns, stop_ns); ``lanes`` ascending."""
+    """All events that start on some lanes in [start_ns, stop_ns); ``lanes`` ascending."""
 
     lanes: Int64Array
     start_ns: int
@@ -43,7 +43,7 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class EventChain:
-    """Events that belong together: single ones (``rows``, ascending) and everything in some stretches."""
+    """Related events: single ones (``rows``, ascending) and all events in some stretches."""
 
     capture: Capture
     rows: Int64Array
@@ -56,11 +56,11 @@ class EventChain:
 
     @cached_property
     def starts(self) -> Int64Array:
-        """When each of ``rows`` begins, int64 ns."""
+        """Start of each of ``rows``, int64 ns."""
         return self.capture.event_times(self.rows)[0]
 
     def holds(self, rows: Int64Array, lanes: Int64Array, start_ns: Int64Array) -> BoolArray:
-        """Which events belong to it, given by row, lane and start; arrays of equal length."""
+        """Which events belong to the chain, given by row, lane and start; arrays of equal length."""
         result = among(rows, self.rows)
         for stretch in self.stretches:
             inside = np.flatnonzero((start_ns >= stretch.start_ns) & (start_ns < stretch.stop_ns))
@@ -68,9 +68,9 @@ class EventChain:
         return result
 
     def starts_in(self, group: NameGroup) -> Int64Array:
-        """When the events of a group that belong to it begin, ascending; looked up once."""
-        found = self._in_groups.get(id(group))
-        if found is None:
+        """Starts of a group's events that belong to the chain, ascending; cached."""
+        starts = self._in_groups.get(id(group))
+        if starts is None:
             columns = group.columns(self.capture)
             place = np.minimum(np.searchsorted(columns.start, self.starts), len(columns.start) - 1)
             parts = [columns.start[place][among(columns.row[place], self.rows)]]
@@ -79,8 +79,8 @@ class EventChain:
                 if lane in stretch.lanes:
                     first, stop = np.searchsorted(columns.start, (stretch.start_ns, stretch.stop_ns))
                     parts.append(columns.start[first:stop])
-            found = self._in_groups[id(group)] = np.unique(np.concatenate(parts))
-        return found
+            starts = self._in_groups[id(group)] = np.unique(np.concatenate(parts))
+        return starts
 
     @cached_property
     def _in_groups(self) -> dict[int, Int64Array]:
@@ -88,7 +88,7 @@ class EventChain:
 
 
 def among(values: Int64Array, chosen: Int64Array) -> BoolArray:
-    """Which of some values are in ``chosen``, ascending."""
+    """Which of ``values`` are in ``chosen`` (ascending)."""
     if not len(chosen):
         return np.zeros(len(values), bool)
     place = np.minimum(np.searchsorted(chosen, values), len(chosen) - 1)
@@ -96,13 +96,13 @@ def among(values: Int64Array, chosen: Int64Array) -> BoolArray:
 
 
 class EventChains:
-    """Finds chains in one capture; costs logarithms, and the calls inside the event that one begins at."""
+    """Finds chains in a capture; takes logarithmic time, plus the calls inside the selected event."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
 
     def of(self, row: int) -> EventChain | None:
-        """What belongs to an event, None where nothing does."""
+        """The events related to an event, or None."""
         capture = self._capture
         causes, annotated = self._causes(row)
         rows = {row, *causes, *self._effects(row), *self._around(row, capture.event_span(row)[0])}
@@ -111,15 +111,15 @@ class EventChains:
         stretches: list[Stretch] = []
         launched = []
         for inside in (row, *annotated):
-            found, more = self._inside(inside)
-            launched.append(found)
+            work, more = self._inside(inside)
+            launched.append(work)
             stretches += more
         every = np.unique(np.concatenate([np.fromiter(rows, np.int64), *launched]))
         held = sum(capture.count_in(part.lanes, part.start_ns, part.stop_ns) for part in stretches)
         return EventChain(capture, every, tuple(stretches)) if len(every) > 1 or held > 1 else None
 
     def _causes(self, row: int) -> tuple[list[int], list[int]]:
-        """What led to an event, and which of those are the host's range of an annotation on a GPU."""
+        """The causes of an event, and which of them are host ranges of a GPU annotation."""
         capture = self._capture
         sources, kinds = (column[:EVENT_LIMIT].tolist() for column in capture.links_to(row))
         named = [(source, capture.links.kind_name(kind)) for source, kind in zip(sources, kinds, strict=True)]
@@ -134,17 +134,17 @@ class EventChains:
         return [target for target in targets if 0 <= target < len(self._capture.events)]
 
     def _moment(self, cause: int, row: int) -> int:
-        """When a cause had its effect: as the wait ended, where it had begun long before."""
+        """When a cause took effect: at the end of a wait that had begun long before."""
         start, stop = self._capture.event_span(cause)
         return min(max(self._capture.event_span(row)[1] - 1, start), max(start, stop - 1))
 
     def _around(self, row: int, moment: int) -> Iterable[int]:
-        """Everything that an event is in: on the tracks of its thread, or on those of its GPU that name stretches."""
+        """All events that enclose an event: on its thread's tracks, or on its GPU's tracks that hold ranges."""
         capture = self._capture
         for lane in self._lanes_beside(row).tolist():
-            found = capture.event_at(lane, moment)
-            if found is not None and found != row:
-                yield found
+            enclosing = capture.event_at(lane, moment)
+            if enclosing is not None and enclosing != row:
+                yield enclosing
 
     def _lanes_beside(self, row: int) -> Int64Array:
         track = self._capture.tracks[self._capture.track_of_row(row)]
@@ -156,19 +156,23 @@ class EventChains:
 
     @cached_property
     def _lanes_of(self) -> dict[tuple[str, int], Int64Array]:
-        """Lanes that nest in time, of each thread and of each device."""
-        found: dict[tuple[str, int], list[int]] = {}
+        """Lanes with nested events, of each thread and device."""
+        by_owner: dict[tuple[str, int], list[int]] = {}
         for track in self._capture.tracks:
             if track.role not in _HOST_ROLES:
                 continue
             if track.thread is not None:
-                found.setdefault(("thread", track.thread), []).extend(self._capture.track_lanes(track.index))
+                by_owner.setdefault(("thread", track.thread), []).extend(
+                    self._capture.track_lanes(track.index)
+                )
             elif track.device is not None:
-                found.setdefault(("device", track.device), []).extend(self._capture.track_lanes(track.index))
-        return {owner: np.array(sorted(lanes), np.int64) for owner, lanes in found.items()}
+                by_owner.setdefault(("device", track.device), []).extend(
+                    self._capture.track_lanes(track.index)
+                )
+        return {owner: np.array(sorted(lanes), np.int64) for owner, lanes in by_owner.items()}
 
     def _inside(self, row: int) -> tuple[Int64Array, list[Stretch]]:
-        """What an event of a thread holds: everything begun in it there, and the GPU work that its calls launched."""
+        """Events that start in a thread's event, and the GPU work that its calls launched."""
         capture = self._capture
         track = capture.tracks[capture.track_of_row(row)]
         start, stop = capture.event_span(row)
@@ -188,7 +192,7 @@ class EventChains:
     def _launched_by_many(
         self, process: int | None, calls: Int64Array, start_ns: int, stop_ns: int
     ) -> Stretch:
-        """All work of a process's streams from the first call on to the end of what the last one launched."""
+        """All work on a process's streams from the first call to the end of the last call's work."""
         capture = self._capture
         for lane in calls.tolist():
             last = capture.event_at(lane, stop_ns - 1, stop_ns - start_ns)

@@ -1,4 +1,4 @@
-"""Idle stretches of rows: where between two events nothing happened."""
+"""Idle gaps of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 ROLES = frozenset(("stream", "thread", "state", "core", "cpu", "gpu", "context"))
-"""Rows whose emptiness is a question."""
+"""Roles of rows with gaps worth explaining."""
 
 
 def gap_at(capture: Capture, row: TimelineRow, time_ns: int) -> Gap | None:

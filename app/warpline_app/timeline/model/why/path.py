@@ -1,4 +1,4 @@
-"""The critical path as columns that a lane is drawn from."""
+"""The critical path as columns for drawing a lane."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class PathSegments:
         return len(self.start)
 
     def at(self, time_ns: int) -> int:
-        """The segment at a moment, −1 for none."""
-        found = int(np.searchsorted(self.start, time_ns, "right")) - 1
-        return found if found >= 0 and time_ns < int(self.stop[found]) else -1
+        """The segment at a time, −1 for none."""
+        index = int(np.searchsorted(self.start, time_ns, "right")) - 1
+        return index if index >= 0 and time_ns < int(self.stop[index]) else -1
 
     def runs(self, scale: TimeScale) -> Int64Array:
         """What is drawn: [first column, last column), segment; int64 of shape [n, 3]. What is shorter than a pixel is
@@ -55,15 +55,15 @@ class PathSegments:
             return np.empty((0, 3), np.int64)
         width = scale.width_px
         middle = scale.start_ns + ((np.arange(width) + 0.5) * (scale.length_ns / width)).astype(np.int64)
-        found = np.searchsorted(self.start, middle, "right") - 1
-        found[(found >= 0) & (self.stop[np.maximum(found, 0)] <= middle)] = -1
-        edges = np.flatnonzero(np.diff(found)) + 1
+        segments = np.searchsorted(self.start, middle, "right") - 1
+        segments[(segments >= 0) & (self.stop[np.maximum(segments, 0)] <= middle)] = -1
+        edges = np.flatnonzero(np.diff(segments)) + 1
         first, last = np.r_[0, edges], np.r_[edges, width]
-        drawn = np.column_stack((first, last, found[first]))
+        drawn = np.column_stack((first, last, segments[first]))
         return drawn[drawn[:, 2] >= 0]
 
     def text(self, segment: int) -> str:
-        """A segment in few words: where or whose it is, and its cause."""
+        """A short label: where or whose the segment is, and its cause."""
         place = self.place[segment] or self.track[segment]
         cause = translated(self.cause[segment] or "")
         return f"{place} · {cause}" if place else cause
@@ -81,25 +81,25 @@ def path_of(capture: Capture, of: str | None, is_cancelled: IsCancelled) -> Path
     from warpline.analysis.framework.selection import View
 
     view = View(capture, cancelled=is_cancelled)
-    found: list[tuple[int, Case]] | Diagnosis
+    cases: list[tuple[int, Case]] | Diagnosis
     try:
         case = None if of is None else open_case(view, of=of)
     except UsageError:
-        # A counter, a core: nobody's time. The path of the whole is better than none.
+        # A counter or core belongs to nobody: show the path of the whole capture instead.
         case = None
     if case is None:
-        found = cases_of(view, Options())
+        cases = cases_of(view, Options())
     else:
-        found = case if isinstance(case, Diagnosis) else [(-1, case)]
-    if isinstance(found, Diagnosis):
-        return " · ".join(translated(text) for text in (found.reason, found.remedy) if text)
+        cases = case if isinstance(case, Diagnosis) else [(-1, case)]
+    if isinstance(cases, Diagnosis):
+        return " · ".join(translated(text) for text in (cases.reason, cases.remedy) if text)
     names = {int(cause): cause.name.lower() for cause in Cause}
-    table = path_table(view, found[:1])
-    return segments_of(table, found[0][1].target.title, lambda code: names.get(code, "other"))
+    table = path_table(view, cases[:1])
+    return segments_of(table, cases[0][1].target.title, lambda code: names.get(code, "other"))
 
 
 def segments_of(table: Table, title: str, key_of_code: Callable[[int], str]) -> PathSegments:
-    """The segments of the report, of one whose time it is, who is called ``title``."""
+    """The segments of the report's rows about ``title``, whose time they account for."""
     targets, data = table.targets, table.data
     name, place, track = data["name"], data["place"], data["track"]
     if targets.starts is None or targets.stops is None or targets.rows is None or not isinstance(name, Texts):

@@ -1,4 +1,4 @@
-"""Layouts of the records of waits and stacks: ``native/records.h`` in numpy's words; docs/spool.md lists them."""
+"""Layouts of the records of waits and stacks (docs/spool.md). The agent's ``records.h`` is written from them."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-/* Layouts of what the agent writes. docs/spool.md is their specification; the readers are
- * the sources' translate.py. Little-endian, no padding the compiler may choose. */
+/* Layouts of what the agent writes; docs/spool.md explains the fields. Written from Python's tables by
+ * `python scripts/write_native_headers.py`; a test compares it. */
 #ifndef WARPLINE_RECORDS_H
 #define WARPLINE_RECORDS_H
 
 #include <stdint.h>
 
+/* clang-format off */
 enum {
     RECORD_STRING = 1,
     RECORD_CLOCK_PAIR = 2,
     RECORD_SOURCE_STATE = 3,
     RECORD_RECORDING_STATE = 4,
-
     RECORD_NVTX_DOMAIN = 200,
     RECORD_NVTX_CATEGORY = 201,
     RECORD_NVTX_RANGE = 202,
@@ -19,7 +19,6 @@ enum {
     RECORD_NVTX_END = 205,
     RECORD_NVTX_MARK = 206,
     RECORD_NVTX_THREAD_NAME = 207,
-
     RECORD_CUPTI_KERNEL = 300,
     RECORD_CUPTI_MEMCPY = 301,
     RECORD_CUPTI_MEMSET = 302,
@@ -37,17 +36,14 @@ enum {
     RECORD_CUPTI_SESSION = 314,
     RECORD_CUPTI_DROPPED = 315,
     RECORD_CUPTI_NAME = 316,
-
     RECORD_OSRT_CALL = 400,
     RECORD_OSRT_RELEASE = 401,
     RECORD_OSRT_WAITING = 402,
-
     RECORD_PYTHON_CODE = 500,
     RECORD_PYTHON_STACK = 501,
     RECORD_PYTHON_SAMPLE = 502,
     RECORD_PYTHON_THREAD_NAME = 503,
     RECORD_PYTHON_TASK = 504,
-
     RECORD_FRAMEWORK_RANGE = 700,
     RECORD_FRAMEWORK_MODULE = 701,
     RECORD_FRAMEWORK_OPERATOR = 702,
@@ -55,6 +51,83 @@ enum {
     RECORD_FRAMEWORK_EVENT = 704,
 };
 
+/* Every type of fixed size: SLOT(NAME) for RECORD_NAME. */
+#define SLOTS(SLOT) \
+    SLOT(CLOCK_PAIR) \
+    SLOT(SOURCE_STATE) \
+    SLOT(RECORDING_STATE) \
+    SLOT(NVTX_DOMAIN) \
+    SLOT(NVTX_CATEGORY) \
+    SLOT(NVTX_RANGE) \
+    SLOT(NVTX_RANGE_ATTRIBUTES) \
+    SLOT(NVTX_START) \
+    SLOT(NVTX_END) \
+    SLOT(NVTX_MARK) \
+    SLOT(NVTX_THREAD_NAME) \
+    SLOT(CUPTI_KERNEL) \
+    SLOT(CUPTI_MEMCPY) \
+    SLOT(CUPTI_MEMSET) \
+    SLOT(CUPTI_RUNTIME) \
+    SLOT(CUPTI_DRIVER) \
+    SLOT(CUPTI_SYNC) \
+    SLOT(CUPTI_OVERHEAD) \
+    SLOT(CUPTI_EXTERNAL) \
+    SLOT(CUPTI_STREAM) \
+    SLOT(CUPTI_CONTEXT) \
+    SLOT(CUPTI_DEVICE) \
+    SLOT(CUPTI_GRAPH) \
+    SLOT(CUPTI_MEMORY) \
+    SLOT(CUPTI_FUNCTION) \
+    SLOT(CUPTI_SESSION) \
+    SLOT(CUPTI_DROPPED) \
+    SLOT(CUPTI_NAME) \
+    SLOT(OSRT_CALL) \
+    SLOT(OSRT_RELEASE) \
+    SLOT(OSRT_WAITING) \
+    SLOT(PYTHON_CODE) \
+    SLOT(PYTHON_STACK) \
+    SLOT(PYTHON_SAMPLE) \
+    SLOT(PYTHON_THREAD_NAME) \
+    SLOT(PYTHON_TASK) \
+    SLOT(FRAMEWORK_RANGE) \
+    SLOT(FRAMEWORK_MODULE) \
+    SLOT(FRAMEWORK_OPERATOR) \
+    SLOT(FRAMEWORK_SHAPED) \
+    SLOT(FRAMEWORK_EVENT)
+
+/* Bits of the control page: what is asked for. */
+enum {
+    SOURCE_CPU = 1,
+    SOURCE_NVTX = 2,
+    SOURCE_CUDA = 4,
+    SOURCE_OSRT = 8,
+    SOURCE_PYTHON = 16,
+    SOURCE_TORCH = 32,
+    SOURCE_NVML = 64,
+    SOURCE_STEPS = 128,
+    SOURCE_NATIVE = 256,
+    SOURCE_PADDLE = 512,
+};
+
+#define NVTX_POP 0xffffffffu
+#define NVTX_POPPED_UNSEEN 0xfffffffeu
+#define NVTX_LEVEL_UNBALANCED 0xffffu
+#define NVTX_HAS_COLOR 0x1u
+#define NVTX_HAS_CATEGORY 0x2u
+#define CUPTI_NAMED_DEVICE 0x0u
+#define CUPTI_NAMED_CONTEXT 0x1u
+#define CUPTI_NAMED_STREAM 0x2u
+#define CUPTI_CLOCK_MONOTONIC 0x0u
+#define CUPTI_CLOCK_PAIRS 0x1u
+#define RELEASED_BY_CALLER 0x80000000u
+
+struct nvtx_attributes {
+    uint32_t category, color_argb;
+    uint64_t payload;
+    uint32_t payload_type, flags;
+};
+
+/* No source's own */
 struct record_clock_pair {
     uint64_t monotonic_ns, realtime_ns, third_ns;
 };
@@ -64,9 +137,8 @@ struct record_source_state {
 };
 struct record_recording_state {
     uint64_t time_ns;
-    uint32_t state, reason; /* state as in the control page; reason is a string */
+    uint32_t state, reason;
 };
-
 /* NVTX */
 struct record_nvtx_domain {
     uint32_t domain, name;
@@ -76,21 +148,10 @@ struct record_nvtx_category {
 };
 struct record_nvtx_range {
     uint64_t time_ns;
-    uint32_t name; /* or NVTX_POP, NVTX_POPPED_UNSEEN */
+    uint32_t name;
     uint16_t domain, level;
 };
-#define NVTX_POP UINT32_MAX
-/* Ranges from this level on were popped while nothing was recorded; the time is when the lowest of them was. */
-#define NVTX_POPPED_UNSEEN (UINT32_MAX - 1)
-#define NVTX_LEVEL_UNBALANCED UINT16_MAX
-
-enum { NVTX_HAS_COLOR = 1, NVTX_HAS_CATEGORY = 2 };
-struct nvtx_attributes {
-    uint32_t category, color_argb;
-    uint64_t payload;
-    uint32_t payload_type, flags;
-};
-struct record_nvtx_range_attributes { /* a push, and a mark */
+struct record_nvtx_range_attributes {
     uint64_t time_ns;
     uint32_t name;
     uint16_t domain, level;
@@ -108,20 +169,18 @@ struct record_nvtx_end {
 struct record_nvtx_thread_name {
     uint32_t tid, name;
 };
-
 /* CUPTI */
 struct record_cupti_kernel {
     uint64_t start_ns, end_ns, queued_ns, submitted_ns, graph_node;
-    uint32_t name, correlation, device, context, stream, graph;
-    uint32_t grid[3], block[3];
-    uint32_t static_shared_bytes, dynamic_shared_bytes, local_per_thread_bytes;
+    uint32_t name, correlation, device, context, stream, graph, grid[3], block[3], static_shared_bytes;
+    uint32_t dynamic_shared_bytes, local_per_thread_bytes;
     uint16_t registers, launch_type;
 };
 struct record_cupti_memcpy {
     uint64_t start_ns, end_ns, bytes, graph_node;
     uint32_t correlation, device, context, stream, graph;
     uint8_t copy_kind, source_kind, destination_kind, flags;
-    uint32_t source_device, destination_device; /* UINT32_MAX when the copy is not between devices */
+    uint32_t source_device, destination_device;
 };
 struct record_cupti_memset {
     uint64_t start_ns, end_ns, bytes, graph_node;
@@ -147,17 +206,18 @@ struct record_cupti_external {
     uint32_t correlation, kind;
 };
 struct record_cupti_stream {
-    uint32_t context, stream, priority, flag;
+    uint32_t context, stream;
+    int32_t priority;
+    uint32_t flag;
 };
 struct record_cupti_context {
     uint32_t context, device, api, null_stream;
 };
 struct record_cupti_device {
-    uint64_t memory_bytes, memory_bandwidth;
-    uint32_t device, name, compute_major, compute_minor;
-    uint32_t multiprocessors, clock_khz, threads_per_warp, max_warps_per_sm;
-    uint32_t max_blocks_per_sm, max_shared_per_sm_bytes, max_registers_per_sm, max_registers_per_block;
-    uint32_t max_shared_per_block_bytes, max_threads_per_block, l2_bytes, copy_engines;
+    uint64_t memory_bytes, memory_bandwidth_kbps;
+    uint32_t device, name, compute_major, compute_minor, multiprocessors, clock_khz, threads_per_warp;
+    uint32_t max_warps_per_sm, max_blocks_per_sm, max_shared_per_sm_bytes, max_registers_per_sm;
+    uint32_t max_registers_per_block, max_shared_per_block_bytes, max_threads_per_block, l2_bytes, copy_engines;
     uint8_t uuid[16];
 };
 struct record_cupti_graph {
@@ -171,7 +231,6 @@ struct record_cupti_memory {
 struct record_cupti_function {
     uint32_t is_driver, function, name, reserved;
 };
-enum { CUPTI_CLOCK_MONOTONIC = 0, CUPTI_CLOCK_PAIRS = 1 };
 struct record_cupti_session {
     uint64_t time_ns;
     uint32_t clock, cupti_version, driver_version, per_graph;
@@ -179,31 +238,23 @@ struct record_cupti_session {
 struct record_cupti_dropped {
     uint64_t time_ns, count;
 };
-/* What the program called a device, a context or a stream through NVTX; the context of a stream may be unknown. */
-enum { CUPTI_NAMED_DEVICE = 0, CUPTI_NAMED_CONTEXT = 1, CUPTI_NAMED_STREAM = 2 };
 struct record_cupti_name {
     uint32_t what, context, id, name;
 };
-
-/* The OS runtime */
+/* The OS runtime, and Python */
 struct record_osrt_call {
-    uint64_t start_ns, end_ns;
-    uint64_t object; /* address of a lock, descriptor, child's id */
-    int64_t result;  /* or -errno */
+    uint64_t start_ns, end_ns, object;
+    int64_t result;
     uint32_t function, stack, text, holder, caller, task;
 };
-struct record_osrt_release { /* the waits for `object` of others end here */
+struct record_osrt_release {
     uint64_t time_ns, object;
     uint32_t function, stack;
 };
-#define RELEASED_BY_CALLER 0x80000000u /* in `function`: there is no Python stack, `stack` is the caller's text */
-struct record_osrt_waiting {           /* what a thread is in just now; it writes here again and again */
-    uint64_t start_ns;                 /* 0: in nothing */
-    uint64_t object;
+struct record_osrt_waiting {
+    uint64_t start_ns, object;
     uint32_t tid, function, text, holder, caller, reserved[5];
 };
-
-/* Python */
 struct record_python_code {
     uint32_t code, name, file;
     int32_t first_line;
@@ -220,12 +271,11 @@ struct record_python_thread_name {
     uint64_t time_ns;
     uint32_t tid, name;
 };
-struct record_python_task { /* the asyncio task that the thread is in at the sample of this time */
+struct record_python_task {
     uint64_t time_ns;
     uint32_t tid, name;
 };
-
-/* Frameworks, by hooks inside them; kinds and values are those of hooks/inside */
+/* Frameworks, by hooks inside them */
 struct record_framework_range {
     uint64_t start_ns, end_ns;
     int64_t value;
@@ -235,22 +285,24 @@ struct record_framework_module {
     uint64_t start_ns, end_ns;
     uint32_t path, class_name;
 };
+/* PyTorch's operators */
 struct record_framework_operator {
     uint64_t start_ns, end_ns;
-    int64_t sequence; /* of autograd: the number of the next node to be made; of a node -2 less its own; -1 unknown */
-    uint32_t name, thread; /* PyTorch's id of the thread that makes, or made, nodes */
+    int64_t sequence;
+    uint32_t name, thread;
 };
-struct record_framework_shaped { /* an operator of any thread, and what it was called with */
+struct record_framework_shaped {
     uint64_t start_ns, end_ns;
-    int64_t sequence, flops; /* flops: 0 unknown */
+    int64_t sequence, flops;
     uint32_t name, thread, tid, shapes, types, reserved;
 };
-struct record_framework_event { /* one that Paddle tells; `type` as Paddle numbers them */
+/* Paddle's events */
+struct record_framework_event {
     uint64_t start_ns, end_ns;
     uint32_t name, type;
 };
 
-#define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
+#define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this")
 RECORD_SIZE(record_clock_pair, 24);
 RECORD_SIZE(record_source_state, 24);
 RECORD_SIZE(record_recording_state, 16);
@@ -290,5 +342,6 @@ RECORD_SIZE(record_framework_module, 24);
 RECORD_SIZE(record_framework_operator, 32);
 RECORD_SIZE(record_framework_shaped, 56);
 RECORD_SIZE(record_framework_event, 24);
+/* clang-format on */
 
 #endif

@@ -1,4 +1,4 @@
-"""Layouts of the records of CUPTI: ``agent/native/records.h`` in numpy's words; docs/spool.md lists them."""
+"""Layouts of the records of CUPTI (docs/spool.md). The agent's ``records.h`` is written from them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ CUPTI_SESSION = 314
 CUPTI_DROPPED = 315
 CUPTI_NAME = 316
 NAMED_DEVICE, NAMED_CONTEXT, NAMED_STREAM = 0, 1, 2
+CLOCK_MONOTONIC, CLOCK_PAIRS = 0, 1
+"""What the times of a session are: CLOCK_MONOTONIC, or CUPTI's own clock, which the clock pairs convert."""
 NOBODY = 0xFFFFFFFF
 """No device, stream or event."""
 

@@ -1,4 +1,4 @@
-"""Layouts of the records of NVTX: ``agent/native/records.h`` in numpy's words; docs/spool.md lists them."""
+"""Layouts of the records of NVTX (docs/spool.md). The agent's ``records.h`` is written from them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ POPPED_UNSEEN = 0xFFFFFFFE
 LEVEL_UNBALANCED = 0xFFFF
 """Level of a pop that had no push."""
 HAS_COLOR, HAS_CATEGORY = 1, 2
-_ATTRIBUTES = [
+ATTRIBUTES = [
     ("category", "<u4"),
     ("color_argb", "<u4"),
     ("payload", "<u8"),
     ("payload_type", "<u4"),
     ("flags", "<u4"),
 ]
+"""What a push, a start or a mark may say of itself besides its name."""
 
 nvtx_domain = np.dtype([("domain", "<u4"), ("name", "<u4")])
 nvtx_category = np.dtype([("domain", "<u4"), ("category", "<u4"), ("name", "<u4"), ("reserved", "<u4")])
 nvtx_range = np.dtype([("time_ns", "<u8"), ("name", "<u4"), ("domain", "<u2"), ("level", "<u2")])
-nvtx_range_attributes = np.dtype([*nvtx_range.descr, *_ATTRIBUTES])
+nvtx_range_attributes = np.dtype([*nvtx_range.descr, *ATTRIBUTES])
 nvtx_start = np.dtype(
     [
         ("time_ns", "<u8"),
@@ -37,7 +38,7 @@ nvtx_start = np.dtype(
         ("name", "<u4"),
         ("domain", "<u2"),
         ("reserved", "<u2"),
-        *_ATTRIBUTES,
+        *ATTRIBUTES,
     ]
 )
 nvtx_end = np.dtype([("time_ns", "<u8"), ("range", "<u8")])

@@ -1,4 +1,4 @@
-"""Layout of the records of Paddle's events: ``agent/native/records.h`` in numpy's words; docs/spool.md lists them."""
+"""Layouts of the records of Paddle's events (docs/spool.md). The agent's ``records.h`` is written from them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Where things lie inside a CPython of another process: 3.11 and 3.12 by table, 3.13 and 3.14 as it publishes them.
 
-The numbers are those of ``agent/native/python/python_layout.c``: offsets of CPython's internal headers on 64-bit
-systems, and places of groups in ``_Py_DebugOffsets`` at the beginning of ``_PyRuntime``.
+The numbers are in `interpreter_offsets`.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import re
 import struct
 from dataclasses import dataclass
 
+from warpline.recording.sources.python.interpreter_offsets import FIELDS, GROUPS, OFFSETS, PUBLISHED
 from warpline.recording.sources.python.remote_memory import RemoteMemory
 
 _SYMBOLS = (b"_PyRuntime", b"Py_Version")
@@ -19,7 +19,7 @@ _SYMBOL_TABLES = (11, 2)  # SHT_DYNSYM, SHT_SYMTAB
 _PYTHON = re.compile(r"(lib)?python3[^/]*$")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RemoteLayout:
     """Offsets in bytes; `thread_frame` is 0 where the way to the frames is through the C frame."""
 
@@ -29,9 +29,10 @@ class RemoteLayout:
     threads_head: int
     thread_next: int
     thread_native_id: int
+    thread_chunk: int
     thread_frame: int
-    thread_cframe: int
-    cframe_frame: int
+    thread_cframe: int = 0
+    cframe_frame: int = 0
     frame_code: int
     frame_instruction: int
     frame_previous: int
@@ -43,20 +44,12 @@ class RemoteLayout:
     code_instructions: int
     text_ascii: int
     text_compact: int
-    bytes_size: int = 16
-    bytes_data: int = 32
-    text_length: int = 16
-    text_state: int = 32
+    bytes_size: int
+    bytes_data: int
+    text_length: int
+    text_state: int
 
 
-_TABLES = {
-    11: (40, 0, 16, 8, 160, 0, 56, 8, 32, 56, 48, 69, 112, 128, 136, 72, 184, 48, 72),
-    12: (40, 0, 72, 8, 144, 0, 56, 0, 0, 56, 8, 70, 112, 128, 136, 68, 192, 40, 56),
-}
-_PUBLISHED = {
-    13: ((6, 19, 28, 34, 64, 67),),
-    14: ((6, 22, 31, 39, 74, 77), (6, 20, 29, 36, 70, 73)),
-}
 _FIELDS = struct.Struct("<96Q")
 _COOKIE = int.from_bytes(b"xdebugpy", "little")
 
@@ -82,24 +75,24 @@ def find_layouts(memory: RemoteMemory) -> list[RemoteLayout]:
 
 
 def _layouts(memory: RemoteMemory, runtime: int, minor: int) -> list[RemoteLayout]:
-    if minor in _TABLES:
-        return [RemoteLayout(runtime, *_TABLES[minor])]
+    if minor in OFFSETS:
+        return [RemoteLayout(runtime=runtime, **OFFSETS[minor])]
     raw = memory.read(runtime, _FIELDS.size)
-    if raw is None or minor not in _PUBLISHED:
+    if raw is None:
         return []
-    field = _FIELDS.unpack(raw)
-    if field[0] != _COOKIE or field[2]:  # the second: free-threaded
+    published = _FIELDS.unpack(raw)
+    if published[0] != _COOKIE or published[2]:  # the second: free-threaded
         return []
-    found = []
-    for interpreter, thread, frame, code, data, text in _PUBLISHED[minor]:
-        layout = RemoteLayout(
-            runtime, field[5], field[interpreter + 2], field[interpreter + 3], field[thread + 2],
-            field[thread + 6], field[thread + 4], 0, 0, field[frame + 2], field[frame + 3], field[frame + 1],
-            field[frame + 5], field[code + 1], field[code + 3], field[code + 4], field[code + 5], field[code + 9],
-            field[text + 3], field[text + 3] + 16, field[data + 1], field[data + 2], field[text + 2], field[text + 1],
-        )  # fmt: skip
-        found.append(layout)
-    return found
+    layouts = []
+    for version, begins in PUBLISHED:
+        if version == minor:
+            group_begin = dict(zip(GROUPS, begins, strict=True))
+            offsets = {
+                name: published[group_begin[group] + place] + added
+                for name, (group, place, added) in FIELDS.items()
+            }
+            layouts.append(RemoteLayout(runtime=runtime, **offsets))
+    return layouts
 
 
 def _python_files(pid: int) -> list[tuple[str, int]]:

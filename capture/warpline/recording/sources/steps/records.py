@@ -1,4 +1,4 @@
-"""Layouts of the records of frameworks: ``agent/native/records.h`` in numpy's words; docs/spool.md lists them."""
+"""Layouts of the records of frameworks (docs/spool.md). The agent's ``records.h`` is written from them."""
 
 from __future__ import annotations
 

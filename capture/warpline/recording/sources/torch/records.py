@@ -1,4 +1,4 @@
-"""Layout of the records of operators: ``agent/native/records.h`` in numpy's words; docs/spool.md lists them."""
+"""Layouts of the records of operators (docs/spool.md). The agent's ``records.h`` is written from them."""
 
 from __future__ import annotations
 

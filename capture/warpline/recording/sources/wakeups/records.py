@@ -1,4 +1,4 @@
-"""Layout of the records of wake-ups in spool files; docs/spool.md lists them."""
+"""Layouts of the records of wake-ups in spool files; docs/spool.md lists them."""
 
 from __future__ import annotations
 

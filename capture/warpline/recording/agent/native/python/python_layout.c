@@ -1,9 +1,10 @@
-/* The two tables are offsets of CPython's internal headers (pycore_frame.h, cpython/code.h …) on 64-bit systems; from
- * 3.13 on they are read from `_Py_DebugOffsets` at the beginning of `_PyRuntime` (pycore_debug_offsets.h). */
+/* Offsets of 3.11 and 3.12 come from a table; later versions publish them in `_Py_DebugOffsets`, at the beginning of
+ * `_PyRuntime` (pycore_debug_offsets.h). */
 #define _GNU_SOURCE
 #include "python_layout.h"
 #include "python_code.h"
 #include "python_memory.h"
+#include "python_offsets.h"
 #include "spool.h"
 
 #include <dlfcn.h>
@@ -22,66 +23,6 @@ static char refusal[160];
 enum python_state python_state(void) { return (enum python_state)atomic_load_explicit(&state, memory_order_acquire); }
 
 const char *python_refusal(void) { return refusal; }
-
-#define SHARED_BYTES .bytes_size = 16, .bytes_data = 32, .text_length = 16, .text_state = 32
-
-static const struct python_layout layout_311 = {
-    .minor = 11,
-    .interpreters_head = 40,
-    .interpreter_next = 0,
-    .threads_head = 16,
-    .thread_next = 8,
-    .thread_native_id = 160,
-    .thread_chunk = 296,
-    .thread_cframe = 56,
-    .cframe_frame = 8,
-    .frame_code = 32,
-    .frame_instruction = 56,
-    .frame_previous = 48,
-    .frame_owner = 69,
-    .code_filename = 112,
-    .code_qualname = 128,
-    .code_linetable = 136,
-    .code_first_line = 72,
-    .code_instructions = 184,
-    .text_ascii = 48,
-    .text_compact = 72,
-    SHARED_BYTES,
-};
-static const struct python_layout layout_312 = {
-    .minor = 12,
-    .interpreters_head = 40,
-    .interpreter_next = 0,
-    .threads_head = 72,
-    .thread_next = 8,
-    .thread_native_id = 144,
-    .thread_chunk = 232,
-    .thread_cframe = 56,
-    .cframe_frame = 0,
-    .frame_code = 0,
-    .frame_instruction = 56,
-    .frame_previous = 8,
-    .frame_owner = 70,
-    .code_filename = 112,
-    .code_qualname = 128,
-    .code_linetable = 136,
-    .code_first_line = 68,
-    .code_instructions = 192,
-    .text_ascii = 40,
-    .text_compact = 56,
-    SHARED_BYTES,
-};
-
-/* Position, in 8-byte fields, of the groups of `_Py_DebugOffsets`. */
-struct published {
-    int minor;
-    uint8_t interpreter, thread, frame, code, bytes, text;
-};
-static const struct published published[] = {
-    {13, 6, 19, 28, 34, 64, 67},
-    {14, 6, 22, 31, 39, 74, 77}, /* 3.14.0: fields for thread-local bytecode in three groups */
-    {14, 6, 20, 29, 36, 70, 73}, /* its betas */
-};
 
 static void *symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
@@ -125,35 +66,13 @@ bool python_find(void)
     return true;
 }
 
-static struct python_layout from_published(const struct published *at, const uint64_t *field)
+static struct python_layout from_published(const struct published *groups, const uint64_t *fields)
 {
-    const uint64_t *interpreter = field + at->interpreter, *thread = field + at->thread, *frame = field + at->frame;
-    const uint64_t *code = field + at->code, *bytes = field + at->bytes, *text = field + at->text;
-    return (struct python_layout){
-        .minor = at->minor,
-        .interpreters_head = field[5],
-        .interpreter_next = interpreter[2],
-        .threads_head = interpreter[3],
-        .thread_next = thread[2],
-        .thread_frame = thread[4],
-        .thread_native_id = thread[6],
-        .thread_chunk = thread[7],
-        .frame_previous = frame[1],
-        .frame_code = frame[2],
-        .frame_instruction = frame[3],
-        .frame_owner = frame[5],
-        .code_filename = code[1],
-        .code_qualname = code[3],
-        .code_linetable = code[4],
-        .code_first_line = code[5],
-        .code_instructions = code[9],
-        .bytes_size = bytes[1],
-        .bytes_data = bytes[2],
-        .text_state = text[1],
-        .text_length = text[2],
-        .text_ascii = text[3],
-        .text_compact = text[3] + 16,
-    };
+    struct python_layout layout = {.minor = groups->minor};
+#define SET(name, group, place, added) layout.name = fields[groups->group + place] + added;
+    PUBLISHED_FIELDS(SET)
+#undef SET
+    return layout;
 }
 
 static uintptr_t read_pointer(uintptr_t from)
@@ -205,10 +124,9 @@ static bool agrees(const struct python_layout *layout, void *code, const char *n
 
 static bool choose(void *code, const char *name, int line, int minor)
 {
-    const struct python_layout *tables[] = {&layout_311, &layout_312};
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        if (tables[i]->minor == minor && agrees(tables[i], code, name, line)) {
-            python_layout = *tables[i];
+    for (size_t i = 0; i < sizeof offset_tables / sizeof offset_tables[0]; i++)
+        if (offset_tables[i].minor == minor && agrees(&offset_tables[i], code, name, line)) {
+            python_layout = offset_tables[i];
             return true;
         }
     uint64_t fields[96];

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from warpline.cli.arguments import add_range_option, add_track_option, size_px
 from warpline.i18n import english, tr
 from warpline.model.errors import UsageError
+from warpline_app.look.theme import THEMES
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
@@ -64,7 +65,7 @@ class RenderCommand:
         )
         parser.add_argument(
             "--theme",
-            choices=("dark", "light", "contrast", "contrast-light"),
+            choices=tuple(THEMES),
             default="dark",
             help=tr("colour theme"),
         )

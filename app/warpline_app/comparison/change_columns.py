@@ -35,7 +35,7 @@ def change_content(table: TableComparison) -> TableContent:
         TableColumn(
             tr("Name"),
             lambda item: names[item],
-            lambda: text_ranks([row.text for row in rows]),
+            sort_values=lambda: text_ranks([row.text for row in rows]),
             raw=lambda item: rows[item].text,
             tooltip=lambda item: _about(rows[item]),
             width=_NAME_PX,
@@ -45,7 +45,7 @@ def change_content(table: TableComparison) -> TableContent:
         TableColumn(
             "A",
             lambda item: value_text(role, rows[item].a),
-            lambda: _numbers([row.a for row in rows]),
+            sort_values=lambda: _numbers([row.a for row in rows]),
             is_number=True,
             width=_VALUE_PX,
             description=unit,
@@ -54,7 +54,7 @@ def change_content(table: TableComparison) -> TableContent:
         TableColumn(
             "B",
             lambda item: value_text(role, rows[item].b),
-            lambda: _numbers([row.b for row in rows]),
+            sort_values=lambda: _numbers([row.b for row in rows]),
             is_number=True,
             width=_VALUE_PX,
             description=unit,
@@ -63,7 +63,7 @@ def change_content(table: TableComparison) -> TableContent:
         TableColumn(
             "Δ",
             lambda item: difference_text(role, rows[item].difference),
-            lambda: _numbers([row.difference for row in rows]),
+            sort_values=lambda: _numbers([row.difference for row in rows]),
             is_number=True,
             width=_VALUE_PX,
             key="difference",
@@ -71,7 +71,7 @@ def change_content(table: TableComparison) -> TableContent:
         TableColumn(
             "B / A",
             lambda item: _ratio_text(rows[item].ratio),
-            lambda: _numbers([row.ratio for row in rows]),
+            sort_values=lambda: _numbers([row.ratio for row in rows]),
             is_number=True,
             width=70,
             key="ratio",
@@ -79,7 +79,7 @@ def change_content(table: TableComparison) -> TableContent:
         TableColumn(
             tr("Share of Δ"),
             lambda item: ("" if rows[item].is_noise else share_text(rows[item].share)) or "–",
-            lambda: _numbers([row.share for row in rows]),
+            sort_values=lambda: _numbers([row.share for row in rows]),
             is_number=True,
             width=90,
             key="share",
@@ -98,7 +98,7 @@ def change_content(table: TableComparison) -> TableContent:
         TableColumn(
             tr("Matched"),
             lambda item: row_state(rows[item]) or ", ".join(map(translated, rule_titles(rows[item].rules))),
-            lambda: text_ranks([row_state(row) or " ".join(row.rules) for row in rows]),
+            sort_values=lambda: text_ranks([row_state(row) or " ".join(row.rules) for row in rows]),
             width=110,
             key="matched",
         )
@@ -124,7 +124,7 @@ def _variation_column(rows: tuple[RowChange, ...]) -> TableColumn:
     return TableColumn(
         tr("95 %"),
         text,
-        lambda: text_ranks([text(item) for item in range(len(rows))]),
+        sort_values=lambda: text_ranks([text(item) for item in range(len(rows))]),
         tooltip=about,
         width=176,
         description=tr("95 % confidence interval of the difference; “noise” if it contains 0"),
@@ -141,7 +141,7 @@ def _count_column(title: str, key: str, counts: list[float | None]) -> TableColu
         value = counts[item]
         return "–" if value is None else f"{value:,.0f}"
 
-    return TableColumn(title, text, lambda: _numbers(counts), is_number=True, width=76, key=key)
+    return TableColumn(title, text, sort_values=lambda: _numbers(counts), is_number=True, width=76, key=key)
 
 
 def _about(row: RowChange) -> str:

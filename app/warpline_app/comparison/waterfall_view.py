@@ -47,7 +47,7 @@ _OF_KERNELS = ("computation", "communication", "launch", "other")
 """Causes whose contributors are kernels."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Row:
     """A row of the picture; its bar spans ``start_ns`` to ``stop_ns`` on the time axis."""
 
@@ -112,14 +112,22 @@ class WaterfallView(QWidget):
 
     def _make_rows(self) -> list[_Row]:
         a_ns, b_ns = self.comparison.a.total_ns, self.comparison.b.total_ns
-        rows = [_Row("A", 0, a_ns, format_duration(a_ns), is_end=True)]
+        rows = [_Row(name="A", start_ns=0, stop_ns=a_ns, values=format_duration(a_ns), is_end=True)]
         at = a_ns
         for part in self.comparison.parts:
             start, at = at, at + part.difference_ns
             if not part.difference_ns and part is not self._chosen:
                 continue
             values = f"{signed_duration(part.difference_ns)}  {signed_percent(part.a_ns, part.b_ns)}"
-            rows.append(_Row(marked(translated(part.title), part), start, at, values.strip(), part))
+            rows.append(
+                _Row(
+                    name=marked(translated(part.title), part),
+                    start_ns=start,
+                    stop_ns=at,
+                    values=values.strip(),
+                    part=part,
+                )
+            )
             if part is self._chosen:
                 inner = start
                 for contributor in largest(part, self.comparison.difference_ns, _MOST_INNER):
@@ -129,10 +137,17 @@ class WaterfallView(QWidget):
                     name = marked(short, contributor)
                     stop = inner + contributor.difference_ns
                     rows.append(
-                        _Row(name, inner, stop, signed_duration(contributor.difference_ns), part, contributor)
+                        _Row(
+                            name=name,
+                            start_ns=inner,
+                            stop_ns=stop,
+                            values=signed_duration(contributor.difference_ns),
+                            part=part,
+                            contributor=contributor,
+                        )
                     )
                     inner = stop
-        rows.append(_Row("B", 0, b_ns, format_duration(b_ns), is_end=True))
+        rows.append(_Row(name="B", start_ns=0, stop_ns=b_ns, values=format_duration(b_ns), is_end=True))
         return rows
 
     def row_rect(self, place: int) -> QRect:

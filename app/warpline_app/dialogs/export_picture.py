@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QLabel, QSpin
 
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.sizes import format_bytes
+from warpline_app.look.theme import THEMES
 from warpline_app.pictures.export import drawing_size, picture_of
-from warpline_app.remembered.settings import THEMES
 
 if TYPE_CHECKING:
     from warpline.interchange.export.selection import ExportSelection
@@ -44,9 +44,8 @@ class PictureOptions(QWidget):
         self.scale.setCurrentIndex(min(max(1, round(view.devicePixelRatioF())), len(SCALES)) - 1)
         self.scale.setAccessibleName(tr("Scale"))
         self.theme = QComboBox()
-        for name, title in THEMES:
-            if name != "system":
-                self.theme.addItem(translated(title), name)
+        for theme in THEMES.values():
+            self.theme.addItem(translated(theme.title), theme.name)
         self.theme.setCurrentIndex(max(0, self.theme.findData(view.theme.name)))
         size = QHBoxLayout()
         size.setSpacing(8)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -22,7 +20,8 @@ from warpline.model.errors import StorageError
 from warpline.model.sizes import format_bytes
 from warpline_app.dialogs.dialog_form import lay_out, make_form
 from warpline_app.look.appearance import appearance
-from warpline_app.remembered.settings import THEMES, Settings, ThemeChoice
+from warpline_app.look.theme import THEME_TITLES
+from warpline_app.remembered.settings import Settings
 
 CACHE_GIGABYTES = (1, 5, 20, 50, 100)
 
@@ -36,7 +35,7 @@ class PreferencesDialog(QDialog):
         self.setWindowTitle(tr("Preferences"))
         self._settings = settings
         self.theme = QComboBox()
-        for name, title in THEMES:
+        for name, title in THEME_TITLES.items():
             self.theme.addItem(translated(title), name)
         self.theme.setCurrentIndex(self.theme.findData(settings.theme))
         self.theme.currentIndexChanged.connect(self._choose_theme)
@@ -122,7 +121,7 @@ class PreferencesDialog(QDialog):
         self._show_cache()
 
     def _choose_theme(self) -> None:
-        choice = cast("ThemeChoice", self.theme.currentData())
+        choice: str = self.theme.currentData()
         self._settings.theme = choice
         appearance().choose(choice)
 

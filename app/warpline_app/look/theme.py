@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from warpline.i18n import english
+
+if TYPE_CHECKING:  # the command line lists themes without loading Qt
+    from PySide6.QtGui import QColor, QFont, QPalette
 
 _FAMILIES = {
     "kernel": "#4292f1",
@@ -50,7 +53,7 @@ _HUES = ("#3252b6", "#d58647", "#248d81", "#b477ae", "#83b924", "#28c7e7", "#f9b
 # eyes. No name hue equals a category's colour: both appear in the same picture.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Theme:
     """The colours of one appearance as ``#rrggbb``.
 
@@ -59,6 +62,7 @@ class Theme:
     """
 
     name: str
+    title: str
     is_dark: bool
     canvas: str
     alternate: str
@@ -79,6 +83,8 @@ class Theme:
 
     def color(self, token: str, alpha: int = 255) -> QColor:
         """Colour of a token (``canvas``) or colour family (``kernel``). Raises KeyError for an unknown name."""
+        from PySide6.QtGui import QColor
+
         return QColor(_color(self.hex(token), alpha))
 
     def hex(self, token: str) -> str:
@@ -101,6 +107,8 @@ class Theme:
 
 @cache
 def _color(text: str, alpha: int) -> QColor:
+    from PySide6.QtGui import QColor
+
     color = QColor(text)
     color.setAlpha(alpha)
     return color
@@ -108,6 +116,7 @@ def _color(text: str, alpha: int) -> QColor:
 
 DARK = Theme(
     name="dark",
+    title=english("Dark"),
     is_dark=True,
     canvas="#181b21",
     alternate="#1c2027",
@@ -124,6 +133,7 @@ DARK = Theme(
 )
 LIGHT = Theme(
     name="light",
+    title=english("Light"),
     is_dark=False,
     canvas="#ffffff",
     alternate="#f7f8fa",
@@ -142,6 +152,7 @@ LIGHT = Theme(
 CONTRAST = replace(
     DARK,
     name="contrast",
+    title=english("High contrast, dark"),
     canvas="#000000",
     alternate="#0a0a0a",
     header="#000000",
@@ -172,6 +183,7 @@ CONTRAST = replace(
 CONTRAST_LIGHT = replace(
     LIGHT,
     name="contrast-light",
+    title=english("High contrast, light"),
     alternate="#ffffff",
     header="#ffffff",
     group="#e4e4e4",
@@ -202,17 +214,24 @@ CONTRAST_LIGHT = replace(
     hues=("#2a6ea8", "#a8552a", "#2f7a2a", "#8a3f8a", "#7a6a10", "#177a78", "#a83547", "#5055b0"),
 )
 
-_BY_NAME = {theme.name: theme for theme in (LIGHT, DARK, CONTRAST, CONTRAST_LIGHT)}
+SYSTEM = "system"
+THEMES = {theme.name: theme for theme in (LIGHT, DARK, CONTRAST, CONTRAST_LIGHT)}
+"""The registry of themes by name: menus, preferences and the command line list these."""
+THEME_TITLES = {SYSTEM: english("Follow the system"), **{name: theme.title for name, theme in THEMES.items()}}
+"""Titles (English) of what can be chosen as a theme."""
 
 
 def theme_by_name(name: str) -> Theme:
     """The theme of this name; ``system`` follows the desktop. Raises KeyError for an unknown name."""
-    if name == "system":
+    if name == SYSTEM:
+        from PySide6.QtCore import Qt
+        from PySide6.QtGui import QGuiApplication
+
         app = QGuiApplication.instance()
         if isinstance(app, QGuiApplication) and app.styleHints().colorScheme() == Qt.ColorScheme.Light:
             return LIGHT
         return DARK
-    return _BY_NAME[name]
+    return THEMES[name]
 
 
 def to_rgb(text: str) -> int:
@@ -246,6 +265,8 @@ def mix(a: int, b: int, share: float) -> int:
 @cache
 def ui_font(pixel_size: int = 12, *, bold: bool = False) -> QFont:
     """The interface font at a size in pixels. It is shared: copy it before changing it."""
+    from PySide6.QtGui import QFont, QFontDatabase
+
     font = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont))
     font.setPixelSize(pixel_size)
     font.setBold(bold)
@@ -254,6 +275,8 @@ def ui_font(pixel_size: int = 12, *, bold: bool = False) -> QFont:
 
 def palette(theme: Theme) -> QPalette:
     """The palette for Qt's own widgets."""
+    from PySide6.QtGui import QColor, QPalette
+
     result = QPalette()
     role = QPalette.ColorRole
     for where, token in (

@@ -6,24 +6,17 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 from uuid import uuid4
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from warpline.i18n import english, languages
+from warpline.i18n import languages
 from warpline.i18n.languages import SYSTEM
 from warpline.untrusted import bounded, read_json
+from warpline_app.look.theme import SYSTEM as SYSTEM_THEME
+from warpline_app.look.theme import THEME_TITLES
 
-ThemeChoice = Literal["system", "light", "dark", "contrast", "contrast-light"]
-THEMES: tuple[tuple[ThemeChoice, str], ...] = (
-    ("system", english("Follow the system")),
-    ("light", english("Light")),
-    ("dark", english("Dark")),
-    ("contrast", english("High contrast, dark")),
-    ("contrast-light", english("High contrast, light")),
-)
-"""Themes with their titles."""
 RECENT_LIMIT = 12
 _OBJECTS = (b"@Variant(", b"@DateTime(")
 _ESCAPE = re.compile(rb'\\(?:[0abfnrtv"\\]|x([0-9a-f]{1,4})(?![0-9A-Fa-f]))')
@@ -110,13 +103,13 @@ class Settings:
     # appearance
 
     @property
-    def theme(self) -> ThemeChoice:
+    def theme(self) -> str:
         """The name of a theme, or ``system`` to follow the desktop."""
-        value = self._value("appearance/theme", "system")
-        return next((name for name in get_args(ThemeChoice) if name == value), "system")
+        value = self._value("appearance/theme", SYSTEM_THEME)
+        return value if isinstance(value, str) and value in THEME_TITLES else SYSTEM_THEME
 
     @theme.setter
-    def theme(self, choice: ThemeChoice) -> None:
+    def theme(self, choice: str) -> None:
         self._store.setValue("appearance/theme", choice)
 
     @property

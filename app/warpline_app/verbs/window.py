@@ -5,8 +5,8 @@ from __future__ import annotations
 from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 from warpline_app.look.appearance import appearance
+from warpline_app.look.theme import THEME_TITLES
 from warpline_app.open.alignment import movable_clocks
-from warpline_app.remembered.settings import THEMES, ThemeChoice
 
 _TABS = Need(lambda context: len(context.workspace.items) > 1, "No other tab is open")
 
@@ -59,7 +59,7 @@ def _critical_path(context: CommandContext) -> None:
         context.navigator.view.path.set_wanted(settings.shows_critical_path)
 
 
-def _theme_command(name: ThemeChoice, title: str) -> WindowCommand:
+def _theme_command(name: str, title: str) -> WindowCommand:
     def choose(context: CommandContext) -> None:
         appearance().choose(name)
         context.workspace.settings.theme = name
@@ -123,7 +123,7 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         group="appearance",
         hint="A strip that explains the colours of thread states; click a state to list its events",
     ),
-    *(_theme_command(name, title) for name, title in THEMES),
+    *(_theme_command(name, title) for name, title in THEME_TITLES.items()),
     WindowCommand("view.preferences", "Preferences…", "View", _preferences, ("Ctrl+,",), group="preferences"),
     WindowCommand(
         "navigate.search",

@@ -171,7 +171,8 @@ def test_ten_million_rows_are_shown_at_once(qtbot: QtBot) -> None:
     table.resize(400, 300)
     table.set_content(
         TableContent(
-            [TableColumn("N", lambda item: f"{values[item]:,}", lambda: values, is_number=True)], len(values)
+            [TableColumn("N", lambda item: f"{values[item]:,}", sort_values=lambda: values, is_number=True)],
+            len(values),
         )
     )
     table.show()

@@ -34,7 +34,7 @@ NAMES = ["add", "addmm", "copy_", "Memcpy HtoD"]
 
 def number_column(values: list[float], origin: int = 0) -> TableColumn:
     array = np.array(values)
-    return TableColumn("n", lambda i: str(array[i]), lambda: array, is_number=True, origin=origin)
+    return TableColumn("n", lambda i: str(array[i]), sort_values=lambda: array, is_number=True, origin=origin)
 
 
 def text_column(texts: list[str], codes: list[int]) -> TableColumn:

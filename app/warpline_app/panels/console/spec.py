@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from warpline_app.open.document import Document
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.console.panel import ConsolePanel
-
-    return ConsolePanel
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 
 def has_data(document: Document) -> bool:
@@ -19,4 +11,11 @@ def has_data(document: Document) -> bool:
     return bool(document.console_text)
 
 
-spec = PanelSpec("console", "Console", load, position=90, keys=("Ctrl+9",), has_data=has_data)
+spec = PanelSpec(
+    "console",
+    "Console",
+    panel_class("warpline_app.panels.console.panel:ConsolePanel"),
+    position=90,
+    keys=("Ctrl+9",),
+    has_data=has_data,
+)

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from warpline_app.open.document import Document
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.counters.panel import CountersPanel
-
-    return CountersPanel
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 
 def has_data(document: Document) -> bool:
@@ -20,4 +12,11 @@ def has_data(document: Document) -> bool:
     return bool(capture.counters) or any(track.role == "gpu" for track in capture.tracks)
 
 
-spec = PanelSpec("counters", "Counters", load, position=70, keys=("Ctrl+7",), has_data=has_data)
+spec = PanelSpec(
+    "counters",
+    "Counters",
+    panel_class("warpline_app.panels.counters.panel:CountersPanel"),
+    position=70,
+    keys=("Ctrl+7",),
+    has_data=has_data,
+)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.details.panel import DetailsPanel
-
-    return DetailsPanel
-
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 spec = PanelSpec(
     "details",
     "Details",
-    load,
+    panel_class("warpline_app.panels.details.panel:DetailsPanel"),
     position=100,
     area="right",
     keys=("Ctrl+D",),

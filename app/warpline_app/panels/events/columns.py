@@ -74,7 +74,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
         TableColumn(
             tr("Start"),
             lambda row: format_time(start(row) - origin_ns),
-            lambda: capture_starts(capture),
+            sort_values=lambda: capture_starts(capture),
             raw=lambda row: str(start(row) - capture.span[0]),
             is_number=True,
             width=130,
@@ -85,7 +85,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
         TableColumn(
             tr("Duration"),
             lambda row: format_duration(int(events.duration[row])),
-            lambda: events.duration,
+            sort_values=lambda: events.duration,
             raw=lambda row: str(int(events.duration[row])),
             is_number=True,
             width=100,
@@ -95,7 +95,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
         TableColumn(
             tr("Name"),
             short_name,
-            name_values,
+            sort_values=name_values,
             raw=lambda row: capture.strings[int(events.name[row])],
             color=colors.of_event,
             width=380,
@@ -110,7 +110,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
             TableColumn(
                 tr("Kind"),
                 lambda row: titles.get(int(events.kind[row]), ""),
-                lambda: events.kind,
+                sort_values=lambda: events.kind,
                 width=130,
                 key="kind",
                 choices=kinds,
@@ -120,7 +120,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
         TableColumn(
             tr("Track"),
             track_text,
-            track_values,
+            sort_values=track_values,
             raw=lambda row: capture.tracks[capture.track_of_row(row)].uri,
             width=210,
             tooltip=lambda row: capture.tracks[capture.track_of_row(row)].uri,
@@ -185,7 +185,7 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
             TableColumn(
                 translated(spec.title) + unit,
                 text,
-                sort_values,
+                sort_values=sort_values,
                 raw=raw,
                 is_number=is_number,
                 width=120,

@@ -140,13 +140,13 @@ class EventsPanel(ComputedPanel):
         # The timeline's row filter does not affect events; without it, equal queries compare equal.
         name_filter = replace(state.filter, rows="", only=())
         return EventQuery(
-            self.kind.currentData() or "",
-            state.range_selection or visible,
-            self.search.text().strip(),
-            name_filter,
-            selected_tracks(self.document.capture, state),
-            selected_name(self.document.capture, state),
-            self._filters,
+            kind=self.kind.currentData() or "",
+            range_ns=state.range_selection or visible,
+            text=self.search.text().strip(),
+            filter=name_filter,
+            tracks=selected_tracks(self.document.capture, state),
+            name=selected_name(self.document.capture, state),
+            columns=self._filters,
         )
 
     def compute(self, request: EventQuery, is_cancelled: IsCancelled) -> _Answer:

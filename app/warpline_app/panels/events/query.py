@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EventQuery:
     """The events to list.
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.events.panel import EventsPanel
-
-    return EventsPanel
-
-
-spec = PanelSpec("events", "Events", load, position=20, keys=("Ctrl+2",), lists_events=True)
+spec = PanelSpec(
+    "events",
+    "Events",
+    panel_class("warpline_app.panels.events.panel:EventsPanel"),
+    position=20,
+    keys=("Ctrl+2",),
+    lists_events=True,
+)

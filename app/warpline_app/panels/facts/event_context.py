@@ -175,7 +175,7 @@ def context_columns(capture: Capture, kind: str) -> list[TableColumn]:
         TableColumn(
             translated(title),
             text,
-            None if find is None else partial(_ranks, capture, whole, find),
+            sort_values=None if find is None else partial(_ranks, capture, whole, find),
             raw=raw(text),
             width=width,
             tooltip=text,
@@ -208,7 +208,7 @@ def _depth_column(capture: Capture) -> TableColumn:
     return TableColumn(
         tr("Depth"),
         lambda row: str(int(capture.lanes.depth[capture.lane_of_row(row)])),
-        depths,
+        sort_values=depths,
         is_number=True,
         width=70,
     )

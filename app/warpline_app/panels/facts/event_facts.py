@@ -156,7 +156,7 @@ def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
 def _event_fact(capture: Capture, title: str, row: int, note: str = "") -> Fact:
     name = capture.strings[int(capture.events.name[row])]
     duration = format_duration(int(capture.events.duration[row]))
-    return Fact(title, f"{name}   {duration}", row, note)
+    return Fact(title, f"{name}   {duration}", row=row, note=note)
 
 
 def _track(capture: Capture, row: int) -> Fact:
@@ -209,7 +209,7 @@ def _python(capture: Capture, row: int) -> tuple[Section, ...]:
         name = capture.strings[int(capture.events.name[inner])]
         if name.startswith(IN_TRACES):
             length = format_duration(int(capture.events.duration[inner]))
-            modules.append(Fact("", f"{name.removeprefix(IN_TRACES)}   {length}", inner))
+            modules.append(Fact("", f"{name.removeprefix(IN_TRACES)}   {length}", row=inner))
         elif capture.kind_of_code.get(int(capture.events.kind[inner])) == "python":
             calls.append(_event_fact(capture, "", inner))
         inner = capture.parent_of_row(inner)

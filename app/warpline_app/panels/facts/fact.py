@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from warpline.model.frames import StackFrame, parse_frame
 
@@ -15,6 +15,7 @@ class Fact:
 
     title: str
     value: str
+    _: KW_ONLY
     row: int | None = None
     note: str = ""
     frame: StackFrame | None = None

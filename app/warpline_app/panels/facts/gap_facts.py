@@ -29,7 +29,7 @@ def gap_facts(capture: Capture, gap: Gap, origin_ns: int, why: tuple[Fact, ...] 
     ]
     for title, row in ((tr("After"), gap.before), (tr("Before"), gap.after)):
         if row >= 0:
-            borders.append(Fact(title, capture.strings[int(capture.events.name[row])], row))
+            borders.append(Fact(title, capture.strings[int(capture.events.name[row])], row=row))
     reasons = (Fact("", tr("Analyzing waits…")),) if why is None else why
     return EventFacts(
         -1,
@@ -69,7 +69,7 @@ def gap_reasons(capture: Capture, gap: Gap, is_cancelled: IsCancelled) -> tuple[
         for number, hop in enumerate(first.chain, 1):
             where = str(hop.where)
             text = translated(hop.action) + (f" · {where}" if where else "")
-            facts.append(Fact(str(number), text, hop.row if hop.row >= 0 else None))
+            facts.append(Fact(str(number), text, row=hop.row if hop.row >= 0 else None))
         often = None if is_core else _how_often(capture, track.uri, first, is_cancelled)
         if often is not None:
             facts.append(often)

@@ -49,7 +49,7 @@ def wait_facts(capture: Capture, row: int) -> tuple[Fact, ...]:
     if story.call is not None and story.call != row:
         name = capture.strings[int(capture.events.name[story.call])]
         length = format_duration(int(capture.events.duration[story.call]))
-        facts.append(Fact(tr("During the call"), f"{name}   {length}", story.call))
+        facts.append(Fact(tr("During the call"), f"{name}   {length}", row=story.call))
     facts.append(Fact(tr("On this thread"), repeat_text(story.on_thread)))
     if story.in_capture is not None:
         facts.append(Fact(tr("In the capture"), repeat_text(story.in_capture)))
@@ -68,7 +68,7 @@ def _thread_fact(capture: Capture, title: str, other: Someone) -> Fact:
     kind = capture.kind_of_code.get(int(capture.events.kind[other.row]), "")
     doing = capture.strings[int(capture.events.name[other.row])]
     note = tr("in {range}", range=doing) if kind not in {"release", "thread_state"} else ""
-    return Fact(title, name, other.row, note)
+    return Fact(title, name, row=other.row, note=note)
 
 
 def state_facts(capture: Capture, row: int) -> tuple[Fact, ...]:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.findings.panel import FindingsPanel
-
-    return FindingsPanel
-
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 spec = PanelSpec(
     "findings",
     "Findings",
-    load,
+    panel_class("warpline_app.panels.findings.panel:FindingsPanel"),
     position=5,
     keys=("Ctrl+I",),
     greets=True,

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from warpline_app.open.document import Document
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.flame.panel import FlamePanel
-
-    return FlamePanel
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 
 def has_data(document: Document) -> bool:
@@ -21,4 +13,11 @@ def has_data(document: Document) -> bool:
     )
 
 
-spec = PanelSpec("flame", "Flame graph", load, position=30, keys=("Ctrl+3",), has_data=has_data)
+spec = PanelSpec(
+    "flame",
+    "Flame graph",
+    panel_class("warpline_app.panels.flame.panel:FlamePanel"),
+    position=30,
+    keys=("Ctrl+3",),
+    has_data=has_data,
+)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from importlib import import_module
 from typing import Literal
 
 from PySide6.QtWidgets import QWidget
@@ -19,6 +20,17 @@ LAST = 1000
 
 def _always(_document: Document) -> bool:
     return True
+
+
+def panel_class(path: str) -> Callable[[], type[Panel]]:
+    """A function that imports a panel's class from ``module:Class``."""
+    module, _, name = path.partition(":")
+
+    def load() -> type[Panel]:
+        panel: type[Panel] = getattr(import_module(module), name)
+        return panel
+
+    return load
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,7 @@ class PanelSpec:
     id: str
     title: str
     load: Callable[[], type[Panel]]
+    _: KW_ONLY
     position: int = LAST
     area: Area = "bottom"
     keys: tuple[str, ...] = ()

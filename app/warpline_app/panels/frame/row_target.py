@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowTarget:
     """Events of a name (string id) and kind (code, −1 for any), one event, a track, or a time range.
 

@@ -43,7 +43,7 @@ class HistogramRequest:
     tracks: frozenset[int] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Spread:
     """A histogram and its statistics: ``edges`` float64 ns, one more than ``counts``."""
 
@@ -68,7 +68,17 @@ def spread_of(rows: Int64Array, durations: Int64Array, is_log: bool, bins: int =
     """The histogram of durations (int64 ns). Every duration is in exactly one bin."""
     if not len(durations):
         empty = np.empty(0, np.int64)
-        return Spread(np.zeros(1), empty, 0, 0.0, 0.0, 0, 0, empty, empty)
+        return Spread(
+            edges=np.zeros(1),
+            counts=empty,
+            count=0,
+            median=0.0,
+            p90=0.0,
+            low=0,
+            high=0,
+            rows=empty,
+            durations=empty,
+        )
     low, high = int(durations.min()), int(durations.max())
     is_log = is_log and high > low
     if is_log:
@@ -79,16 +89,16 @@ def spread_of(rows: Int64Array, durations: Int64Array, is_log: bool, bins: int =
     edges[-1] = max(edges[-1], high)
     counts, _ = np.histogram(durations, edges)
     return Spread(
-        edges,
-        counts.astype(np.int64),
-        len(durations),
-        float(np.median(durations)),
-        float(np.quantile(durations, 0.9)),
-        low,
-        high,
-        rows,
-        durations,
-        is_log,
+        edges=edges,
+        counts=counts.astype(np.int64),
+        count=len(durations),
+        median=float(np.median(durations)),
+        p90=float(np.quantile(durations, 0.9)),
+        low=low,
+        high=high,
+        rows=rows,
+        durations=durations,
+        is_log=is_log,
     )
 
 

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from warpline_app.open.document import Document
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """The panel's class."""
-    from warpline_app.panels.model.panel import ModelPanel
-
-    return ModelPanel
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 
 def has_data(document: Document) -> bool:
@@ -19,4 +11,10 @@ def has_data(document: Document) -> bool:
     return not document.capture.kinds.keys().isdisjoint(("module", "python"))
 
 
-spec = PanelSpec("model", "Model", load, position=38, has_data=has_data)
+spec = PanelSpec(
+    "model",
+    "Model",
+    panel_class("warpline_app.panels.model.panel:ModelPanel"),
+    position=38,
+    has_data=has_data,
+)

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from warpline_app.open.document import Document
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.source.panel import SourcePanel
-
-    return SourcePanel
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 
 def has_data(document: Document) -> bool:
@@ -20,4 +12,11 @@ def has_data(document: Document) -> bool:
     return any(attribute.dtype == "stack" for table in kinds for attribute in table.spec.attributes)
 
 
-spec = PanelSpec("source", "Source", load, position=35, shows_source=True, has_data=has_data)
+spec = PanelSpec(
+    "source",
+    "Source",
+    panel_class("warpline_app.panels.source.panel:SourcePanel"),
+    position=35,
+    shows_source=True,
+    has_data=has_data,
+)

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from warpline_app.open.document import Document
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
-
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.steps.panel import StepsPanel
-
-    return StepsPanel
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 
 def has_data(document: Document) -> bool:
@@ -19,4 +11,11 @@ def has_data(document: Document) -> bool:
     return not document.capture.kinds.keys().isdisjoint(("phase", "range", "operator", "other"))
 
 
-spec = PanelSpec("steps", "Steps", load, position=40, keys=("Ctrl+4",), has_data=has_data)
+spec = PanelSpec(
+    "steps",
+    "Steps",
+    panel_class("warpline_app.panels.steps.panel:StepsPanel"),
+    position=40,
+    keys=("Ctrl+4",),
+    has_data=has_data,
+)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from warpline_app.panels.frame.base import Panel
-from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
-
-def load() -> type[Panel]:
-    """Import the panel's class."""
-    from warpline_app.panels.summary.panel import SummaryPanel
-
-    return SummaryPanel
-
-
-spec = PanelSpec("summary", "Summary", load, position=10, keys=("Ctrl+1",))
+spec = PanelSpec(
+    "summary",
+    "Summary",
+    panel_class("warpline_app.panels.summary.panel:SummaryPanel"),
+    position=10,
+    keys=("Ctrl+1",),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class TableColumn:
 
     title: str
     text: Callable[[int], str]
+    _: KW_ONLY
     sort_values: Callable[[], npt.NDArray[Any]] | None = None
     raw: Callable[[int], str] | None = None
     bar: Callable[[int], float] | None = None

@@ -161,7 +161,7 @@ def make_column(
     return TableColumn(
         title,
         text,
-        lambda: sortable(values),
+        sort_values=lambda: sortable(values),
         raw=raw_of(values),
         bar=bar,
         color=color if bar is not None else None,
@@ -187,7 +187,7 @@ def name_column(
     return TableColumn(
         translated(column.title),
         text,
-        lambda: sortable(values),
+        sort_values=lambda: sortable(values),
         raw=raw_of(values),
         color=color,
         width=90 if is_number else _NAME_WIDTH,

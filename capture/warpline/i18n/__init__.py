@@ -1,13 +1,16 @@
 """Text a person reads, in their language, without depending on Qt."""
 
 from warpline.i18n.languages import install, languages, system_language
+from warpline.i18n.message import Message, joined
 from warpline.i18n.texts import english, english_n, forms, tr, tr_n, translated, use
 
 __all__ = [
+    "Message",
     "english",
     "english_n",
     "forms",
     "install",
+    "joined",
     "languages",
     "system_language",
     "tr",

@@ -6,8 +6,9 @@ import gettext
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
+from warpline.i18n.message import Message, is_joined
 from warpline.i18n.po import Entry, header_fields
-from warpline.i18n.templates import Message, Messages
+from warpline.i18n.templates import Messages, Template
 
 DATA = "data"
 """The context of the texts that captures and reports hold in English."""
@@ -43,12 +44,35 @@ class Catalogue:
 
     def data(self, text: str) -> str:
         """A text of a capture or of a report, translated as far as it is made of messages."""
+        if isinstance(text, Message) and (translation := self._message(text)) is not None:
+            return translation
         return self._messages.translated(text)
+
+    def _message(self, message: Message) -> str | None:
+        """The translation of a message; None when the catalogue lacks its template or its fields do not fit."""
+        entry = self._texts.get((DATA, message.template))
+        if entry is None and not is_joined(message.template):
+            return None
+        try:
+            fields = {
+                name: self.data(value) if isinstance(value, str) else value
+                for name, value in message.fields.items()
+            }
+            if entry is None:
+                return message.template.format(*fields.values())
+            if not message.fields and message.template == message:
+                return entry.translations[0]
+            form = self._form(int(message.fields["count"])) if entry.plural else 0
+            return entry.translations[min(form, len(entry.translations) - 1)].format(**fields)
+        except (LookupError, ValueError, TypeError, AttributeError, RecursionError):
+            return None
 
     @cached_property
     def _messages(self) -> Messages:
         data = (entry for (context, _text), entry in self._texts.items() if context == DATA)
-        return Messages((Message(entry.text, entry.plural, entry.translations) for entry in data), self._form)
+        return Messages(
+            (Template(entry.text, entry.plural, entry.translations) for entry in data), self._form
+        )
 
 
 def plural_rule(field: str) -> Callable[[int], int]:

@@ -1,7 +1,7 @@
-"""Finds the message an English text was made from, and makes the same text in another language.
+"""Translates English texts that do not know their message, by guessing it: captures before format 1.1 store such texts.
 
-A capture holds ``GPU 3``; its message is ``GPU {number}``. What no message fits (a name the program gave) stays as it
-is, and so does a part of a text that no message fits.
+A capture holds ``GPU 3``; its message is ``GPU {number}``. A text or a part of a text that fits no message, such as a
+name of the program, stays as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REMEMBERED = 8192
 _KEY = 2
 
 
-class Message(NamedTuple):
+class Template(NamedTuple):
     """An English text with ``{fields}``, and its translations: one, or one for each form of ``{count}``."""
 
     text: str
@@ -29,7 +29,7 @@ class Message(NamedTuple):
     translations: tuple[str, ...]
 
 
-class _Template(NamedTuple):
+class _Pattern(NamedTuple):
     """One English form of a message: what a text begins and ends with when it fits, and the rest as a pattern.
 
     ``length`` counts the characters that are no field's.
@@ -39,16 +39,16 @@ class _Template(NamedTuple):
     stop: str
     length: int
     pattern: re.Pattern[str]
-    message: Message
+    message: Template
 
 
 class Messages:
     """The messages of one language; ``form`` says which translation goes with a number."""
 
-    def __init__(self, messages: Iterable[Message], form: Callable[[int], int]) -> None:
+    def __init__(self, messages: Iterable[Template], form: Callable[[int], int]) -> None:
         self._form = form
         self._whole: dict[str, str] = {}
-        self._templates: dict[str, list[_Template]] = {}
+        self._patterns: dict[str, list[_Pattern]] = {}
         """By how a text begins, or ends where it begins with a field; captures have thousands of titles."""
         for message in messages:
             if "{" not in message.text + message.plural:
@@ -58,7 +58,7 @@ class Messages:
             if any(map(str.isalpha, _literals(message.text))):
                 for template in (_template(text, message) for text in message[:2] if text):
                     key = template.start[:_KEY] or template.stop[-_KEY:]
-                    self._templates.setdefault(key, []).append(template)
+                    self._patterns.setdefault(key, []).append(template)
         self._known: dict[str, str] = {}
 
     def translated(self, text: str) -> str:
@@ -92,9 +92,9 @@ class Messages:
         whole = self._whole.get(text)
         if whole is not None:
             return whole
-        best: tuple[int, Message, dict[str, str]] | None = None
+        best: tuple[int, Template, dict[str, str]] | None = None
         for key in dict.fromkeys((text[:2], text[:1], text[-2:], text[-1:], "")):
-            for start, stop, length, pattern, message in self._templates.get(key, ()):
+            for start, stop, length, pattern, message in self._patterns.get(key, ()):
                 if text.startswith(start) and text.endswith(stop) and (best is None or length > best[0]):
                     match = pattern.fullmatch(text)
                     if match is not None:
@@ -102,7 +102,7 @@ class Messages:
         # The one that says most fits best: "Stream {number} · NVTX" before "Stream {number}".
         return None if best is None else self._filled(best[1], best[2])
 
-    def _filled(self, message: Message, values: dict[str, str]) -> str:
+    def _filled(self, message: Template, values: dict[str, str]) -> str:
         form = 0
         if message.plural:
             values = {
@@ -117,7 +117,7 @@ class Messages:
         )
 
 
-def _template(text: str, message: Message) -> _Template:
+def _template(text: str, message: Template) -> _Pattern:
     parts: list[str] = []
     known: set[str] = set()
     pieces = list(Formatter().parse(text))
@@ -129,7 +129,7 @@ def _template(text: str, message: Message) -> _Template:
             known.add(name)
             parts.append(f"(?P<{name}>{_DIGITS if name in _NUMBERS else _ANYTHING})")
     last_literal, last_name, _, _ = pieces[-1]
-    return _Template(
+    return _Pattern(
         pieces[0][0],
         "" if last_name else last_literal,
         len(_literals(text)),

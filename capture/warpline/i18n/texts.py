@@ -1,7 +1,7 @@
 """The texts of the interface, English in the code and translated where they are shown.
 
-`tr` and `tr_n` translate what is shown now. `english` and `english_n` mark a text that is data, of a capture or of a
-report: it is kept in English, whoever made it, and `translated` translates it where it is shown.
+`tr` and `tr_n` translate what is shown now. `english` and `english_n` make a text that is data of a capture or a
+report: a `Message`, which stays English and which `translated` translates where it is shown.
 
 Keys of JSON, names of reports and track URIs are not text and are never translated.
 """
@@ -9,6 +9,8 @@ Keys of JSON, names of reports and track URIs are not text and are never transla
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from warpline.i18n.message import Message
 
 if TYPE_CHECKING:
     from warpline.i18n.catalogue import Catalogue
@@ -43,12 +45,14 @@ def tr_n(singular: str, plural: str, count: int, context: str = "", /, **fields:
 
 def english(text: str, /, **fields: object) -> str:
     """A text that is data, in English, with its fields filled in; translators see it like one of `tr`."""
-    return text.format(**fields) if fields else text
+    message = Message(text)
+    return message.format(**fields) if fields else message
 
 
 def english_n(singular: str, plural: str, count: int, /, **fields: object) -> str:
     """As `english`, for a text with a number ``{count}``."""
-    return (singular if count == 1 else plural).format(count=count, **fields)
+    text = (singular if count == 1 else plural).format(count=count, **fields)
+    return Message(text, str(singular), {"count": count, **fields})
 
 
 def forms(singular: str, plural: str, /) -> tuple[str, str]:
@@ -57,10 +61,9 @@ def forms(singular: str, plural: str, /) -> tuple[str, str]:
 
 
 def translated(text: str) -> str:
-    """A text that is data (a title, a reason, a warning), as it is to be shown.
+    """A text that is data (a title, a reason, a warning), in the language in use.
 
-    What was not made by `english` stays as it is: names are the program's. A name that reads like one of our texts is
-    translated with them; nothing but how it is shown depends on that.
+    A text that is not made of messages, such as a name of the program, stays as it is.
     """
     return _in_use.data(text) if _in_use is not None and text else text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warpline import i18n
 from warpline.model import track_titles as titles
 from warpline.model.track_style import RECORDED, UNNUMBERED, TrackStyle
 from warpline.model.tracks import Packing
@@ -28,7 +29,7 @@ class TrackSpec:
 
 def joined(*parts: str) -> str:
     """A title of several parts; empty ones are left out."""
-    return titles.JOINT.join(filter(None, parts))
+    return i18n.joined(titles.JOINT, filter(None, parts))
 
 
 def process_title(name: str, pid: int | None) -> str:
@@ -182,7 +183,11 @@ class TrackFactory:
 
     def process_async(self, process: str, category: str) -> TrackSpec:
         """Asynchronous ranges of a process."""
-        title = titles.ASYNC.format(category=category).rstrip()
+        title = (
+            titles.ASYNC.format(category=category)
+            if category
+            else str(titles.ASYNC.format(category="")).rstrip()
+        )
         return TrackSpec(
             f"{process}/async/{category or 'events'}", title, "ranges", self.style.place("process/async")
         )

@@ -56,7 +56,7 @@ def test_importing_without_a_place_uses_the_cache(tmp_path: Path, cache: Path) -
         (lambda folder: warpline.open(folder / "no.h5"), warpline.CaptureFormatError, "No such file"),
         (warpline.open, warpline.ImportFormatError, "no trace in it"),
         (lambda folder: warpline.open(folder / "empty"), warpline.CaptureFormatError, "the file is empty"),
-        (lambda folder: warpline.open(folder / "text"), warpline.ImportFormatError, "not in a format"),
+        (lambda folder: warpline.open(folder / "text"), warpline.ImportFormatError, "unknown format"),
         (lambda _folder: warpline.import_trace([]), warpline.UsageError, "no file"),
         (
             lambda folder: warpline.import_trace(folder / "text", format="nothing"),

@@ -8,7 +8,7 @@ FORMAT = "warpline-capture"
 VERSION = 1
 """Major version: a reader of another one refuses the file, or adapts it (`read/version_0.py`)."""
 
-MINOR_VERSION = 0
+MINOR_VERSION = 1
 """A file of a higher minor version holds more than this reader knows, and what it knows means the same."""
 
 READABLE_VERSIONS = (0, VERSION)

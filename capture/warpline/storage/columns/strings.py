@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,16 @@ MAX_TEXT = 1 << 20
 class Strings:
     """Texts by id. Ids beyond the table and damaged offsets give an empty text instead of an error."""
 
-    def __init__(self, offsets: npt.NDArray[np.uint64], data: npt.NDArray[np.uint8]) -> None:
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.uint64],
+        data: npt.NDArray[np.uint8],
+        messages: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """``messages`` are texts that know the message they were made from (`warpline.i18n.Message`)."""
         self._offsets = offsets
         self._data = data
+        self._messages = messages
         self._cache: dict[int, str] = {}
         self._ids: dict[str, int] | None = None
 
@@ -35,7 +43,7 @@ class Strings:
                 return ""
             first, stop = int(self._offsets[string_id]), int(self._offsets[string_id + 1])
             text = self._data[first : min(stop, first + MAX_TEXT)].tobytes().decode("utf-8", "replace")
-            self._cache[string_id] = text
+            text = self._cache[string_id] = self._messages.get(text, text)
         return text
 
     def get(self, ids: Iterable[int]) -> list[str]:

@@ -129,7 +129,9 @@ class Capture(ExactQueries):
         self.threads: tuple[Thread, ...] = description.threads
         self.devices: tuple[Device, ...] = description.devices
         self._unknown_meta = description.unknown
-        self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
+        self.strings = Strings(
+            file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"), description.messages
+        )
         self.clocks = self.recorded_clocks = read_clocks(file, self.strings)
         self.tracks = read_tracks(
             file, self.strings, len(self.clocks), len(self.processes), len(self.threads)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from warpline.i18n.message import Message, read_messages, restored
 from warpline.model import Device, Process, ProgramEnd, Skipped, Source, Thread
 from warpline.untrusted import INT64, bounded
 
@@ -39,20 +40,28 @@ class Description:
     devices: tuple[Device, ...]
     unknown: tuple[str, ...]
     """Keys with a fixed place that are not known, such as ``sources.colour``."""
+    messages: Mapping[str, Message]
+    """English texts by themselves, with the messages they were made from."""
 
 
 def read_description(data: bytes) -> Description:
     """The description in a JSON document. Raises ValueError that says which part has the wrong type."""
-    document = _dict("the whole", orjson.loads(data))
+    document = dict(_dict("the whole", orjson.loads(data)))
+    messages = read_messages(document.get("messages"))
+    for key in ("sources", "skipped", "warnings"):
+        document[key] = restored(_list(document, key), messages)
     start, stop = _pair("span_ns", document.get("span_ns"))
     processes = tuple(_process(entry) for entry in _dicts(document, "processes"))
     threads = tuple(_thread(entry) for entry in _dicts(document, "threads"))
     if any(not 0 <= thread.process < len(processes) for thread in threads):
         raise ValueError("a thread names a process that is not there")
     pauses = [_pair("pauses_ns", entry) for entry in _list(document, "pauses_ns")]
+    meta = _known(_dict("meta", document.get("meta", {})))
+    if "incomplete" in meta:
+        meta["incomplete"] = restored(meta["incomplete"], messages)
     return Description(
         (start, max(start, stop)),
-        _known(_dict("meta", document.get("meta", {}))),
+        meta,
         tuple(
             Source(
                 _text(entry, "name"),
@@ -67,12 +76,13 @@ def read_description(data: bytes) -> Description:
             Skipped(_text(entry, "what"), _count(entry, "count"), _text(entry, "reason"))
             for entry in _dicts(document, "skipped")
         ),
-        tuple(str(text) for text in _list(document, "warnings")),
+        tuple(text if isinstance(text, str) else str(text) for text in document["warnings"]),
         np.array(pauses, np.int64).reshape(-1, 2),
         processes,
         threads,
         tuple(_device(entry) for entry in _dicts(document, "devices")),
         tuple(_unknown(document)),
+        messages,
     )
 
 
@@ -87,7 +97,7 @@ def read_program_end(meta: Mapping[str, Any]) -> ProgramEnd:
 
 
 def _unknown(document: Mapping[str, Any]) -> Iterator[str]:
-    known = {"span_ns", "warnings", "pauses_ns", "meta", *_ENTRIES}
+    known = {"span_ns", "messages", "warnings", "pauses_ns", "meta", *_ENTRIES}
     yield from (key for key in document if key not in known)
     for name, value in _ENTRIES.items():
         fields_of_entry = {field.name for field in fields(value)}
@@ -134,7 +144,7 @@ def _device(entry: Mapping[str, Any]) -> Device:
     )
 
 
-def _known(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+def _known(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Free metadata; what has a fixed meaning is dropped when it has the wrong type."""
     expected: dict[str, type | tuple[type, ...]] = {
         "command_line": list,

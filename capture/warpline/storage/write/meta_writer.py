@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from warpline.i18n.message import message_table, messages_in
 from warpline.storage.columns.stored_text import utf8
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.datasets import Datasets
@@ -15,7 +16,7 @@ from warpline.storage.write.datasets import Datasets
 
 def write_meta(out: Datasets, contents: BuilderContents, span: tuple[int, int]) -> None:
     """Writes the description of a capture that spans ``span``, capture time in ns."""
-    document = {
+    document: dict[str, Any] = {
         "span_ns": list(span),
         "sources": [vars(source) for source in contents.sources],
         "skipped": [vars(entry) for entry in contents.skipped],
@@ -26,6 +27,10 @@ def write_meta(out: Datasets, contents: BuilderContents, span: tuple[int, int]) 
         "devices": [vars(device) for device in contents.devices],
         "meta": contents.meta,
     }
+    titles = [track.title for track in contents.tracks]
+    messages = dict.fromkeys(messages_in([document, titles, contents.strings.messages]))
+    if messages:
+        document["messages"] = message_table(messages)
     data = orjson.dumps(_plain(document))
     out.put(out.file, "meta", np.frombuffer(data, np.uint8), "|u1")
 

@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.model import AttributeSpec, Flag, KindSpec, Packing
 from warpline.storage import CaptureBuilder
 
@@ -118,7 +119,7 @@ def _describe(builder: CaptureBuilder) -> None:
     builder.add_source("perf", True, lost=3)
     builder.add_source("cupti", False, "no GPU", remedy="use a machine with a GPU")
     builder.add_skipped("events", 7, "without an end")
-    builder.add_warning("the clock of rank 1 is an estimate")
+    builder.add_warning(english("the clock of rank {rank} is an estimate", rank=1))
     builder.add_pause(50_000, 60_000)
     builder.meta.update(
         command_line=["python", "läuft.py", "--steps=3"],
@@ -205,10 +206,12 @@ def _gpu(builder: CaptureBuilder, calls: int, process: int, version: int) -> Non
     builder.add_device(0, "GPU 0", properties={"sms": 132, "memory_bytes": 80 << 30, "name": "Ω"})
     clock = builder.add_clock("gpu", 1_000, "cupti", 12)
     new = told(version, model="Ω")
-    gpu = builder.track("gpu/0", title="GPU 0", role="gpu", device=0, clock=clock, **new)
+    gpu = builder.track(
+        "gpu/0", title=english("GPU {number}", number=0), role="gpu", device=0, clock=clock, **new
+    )
     stream = builder.track(
         "gpu/0/process/71.1/context/1/stream/7",
-        title="Stream 7",
+        title=english("Stream {number}", number=7),
         role="stream",
         parent=gpu,
         process=process,

@@ -158,7 +158,7 @@ def test_a_higher_minor_version_opens_and_says_so(tmp_path: Path, capsys: pytest
     # What is written from it is of our own version and holds what we know.
     assert main(["export", str(target), str(tmp_path / "again.h5")]) == 0
     with open_capture(tmp_path / "again.h5") as capture:
-        assert capture.format_version == (1, 0)
+        assert capture.format_version == (1, 1)
         assert (capture.notices, capture.unknown) == ((), ())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpline.i18n import english_n
+from warpline.i18n import english_n, joined
 from warpline.model import Flag
 from warpline.recording.sources.native_stacks.chains import Chains, NativeFrame, NativeSample
 from warpline.recording.sources.native_stacks.splicing import (
@@ -86,7 +86,7 @@ def _tell(spools: Sequence[SpoolFile], builder: CaptureBuilder, columns: _Column
         all=len(columns.is_cut),
     )
     reasons = [text for text in (reason, share if cut else "") if text]
-    builder.add_source("native", True, "; ".join(reasons), lost)
+    builder.add_source("native", True, joined("; ", reasons), lost)
 
 
 def _add(

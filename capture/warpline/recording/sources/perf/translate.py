@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english, english_n
+from warpline.i18n import english, english_n, joined
 from warpline.recording.perf_events.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.perf import records as perf_records
@@ -244,4 +244,4 @@ def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
         )
     if not all(spool.header.finished for spool in perf):
         reasons.append(english("the recorder was killed before the end"))
-    builder.add_source("perf", True, "; ".join(reasons), dropped + unwritten)
+    builder.add_source("perf", True, joined("; ", reasons), dropped + unwritten)

@@ -48,7 +48,7 @@ def measure(folder: Path, events: int) -> tuple[float, float, float, float, int]
         a, b = [CaptureRun(first, "a")], [CaptureRun(second, "b")]
         plain_s = best_of(2, lambda: compare(a, b))
         full_s = best_of(1, lambda: compare(a, b, Choices(reports=_REPORTS)))
-        whole_s = best_of(2, lambda: compare(a, b, Choices(Align.START)))
+        whole_s = best_of(2, lambda: compare(a, b, Choices(align=Align.START)))
         found = compare(a, b)
         assert found.aligned_by is Align.STEP
         assert sum(part.difference_ns for part in found.parts) == found.difference_ns

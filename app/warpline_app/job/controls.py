@@ -73,7 +73,7 @@ def reasons_text(board: JobBoard, most: int = 12) -> str:
     lines = [*lines[:most], "…"] if len(lines) > most else lines
     if len(formats := _formats(board)) > 1:
         each = [
-            f"{translated(name) or tr('captures of Warpline')} ({number})" for name, number in formats.items()
+            f"{translated(name) or tr('Warpline captures')} ({number})" for name, number in formats.items()
         ]
         lines.append(tr("mixed formats: {formats}", formats=", ".join(each)))
     return "\n".join(lines)

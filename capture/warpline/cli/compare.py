@@ -1,4 +1,4 @@
-"""``warpline compare``: where the difference between two captures lies."""
+"""``warpline compare``: where two captures differ, and by how much."""
 
 from __future__ import annotations
 
@@ -23,34 +23,37 @@ if TYPE_CHECKING:
     from warpline.analysis.compare.gate import Condition, Judgement
 
 PICTURES = "warpline.comparison_pictures"
-"""Entry points that draw a comparison: a function of the comparison and the path, named like the suffix."""
+"""Entry points that draw a comparison, named like the suffix: functions of the comparison and the path."""
 FAILED = 3
-"""Exit status when ``--fail-if`` holds."""
+"""Exit status when a ``--fail-if`` condition fails."""
 _NOT_GIVEN: TimeRange = (None, None)
 
 
 class CompareCommand:
-    """Two captures, or two sets of runs: what the time went to, part by part, and any report, row by row."""
+    """Compare two captures, or two sets of runs: the time, part by part, and reports, row by row."""
 
     name = "compare"
-    help = english("where the difference between two captures lies")
+    help = english("where two captures differ, and by how much")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument(
-            "captures", metavar="A", nargs="+", help=tr("the capture before, then the one after (or --vs)")
+            "captures",
+            metavar="A",
+            nargs="+",
+            help=tr("the capture before, then the one after; with --vs, all captures before"),
         )
         parser.add_argument(
             "--vs",
             metavar="B",
             nargs="+",
-            help=tr("the capture after; several on each side are repeated runs"),
+            help=tr("the captures after; several on each side are repeated runs"),
         )
         parser.add_argument(
             "--align",
             choices=("auto", "step", "range", "start"),
             default="auto",
-            help=tr("what stands against what; by itself steps where both sides have some, else the whole"),
+            help=tr("what to compare (default: steps if both sides have them, else the whole captures)"),
         )
         add_range_option(parser)
         for side in ("a", "b"):
@@ -59,29 +62,31 @@ class CompareCommand:
                 type=time_range,
                 default=_NOT_GIVEN,
                 metavar="A:B",
-                help=tr("only this part of {side}", side=side.upper()),
+                help=tr("compare only this part of {side}", side=side.upper()),
             )
-        parser.add_argument("--range-name", metavar="NAME", help=tr("compare the ranges called so, as steps"))
+        parser.add_argument("--range-name", metavar="NAME", help=tr("use the ranges of this name as steps"))
         steps = parser.add_mutually_exclusive_group()
         steps.add_argument(
-            "--each-step", action="store_true", help=tr("step k to step k, instead of the median ones")
+            "--each-step",
+            action="store_true",
+            help=tr("compare step k with step k instead of the median steps"),
         )
-        steps.add_argument("--step", type=int, metavar="K", help=tr("step K of both"))
+        steps.add_argument("--step", type=int, metavar="K", help=tr("compare step K of both sides"))
         parser.add_argument(
             "--exact-names",
             action="store_true",
-            help=tr("match names as they are only, not by what stays from build to build"),
+            help=tr("match names exactly; do not ignore what changes between builds"),
         )
         parser.add_argument(
             "--report",
             action="append",
             default=[],
             metavar="NAME",
-            help=tr("also compare this report's rows"),
+            help=tr("also compare this report row by row"),
         )
         form = parser.add_mutually_exclusive_group()
-        form.add_argument("--json", action="store_true", help=tr("for programs"))
-        form.add_argument("--md", action="store_true", help=tr("as Markdown"))
+        form.add_argument("--json", action="store_true", help=tr("print JSON"))
+        form.add_argument("--md", action="store_true", help=tr("print Markdown"))
         parser.add_argument(
             "-o",
             "--output",
@@ -96,8 +101,8 @@ class CompareCommand:
             default=[],
             metavar="'step>P%'",
             help=tr(
-                "exit with {status} when B takes that much longer than A, beyond how steps or runs vary;"
-                " also total>…, a cause, or a time (step>2ms)",
+                "exit with status {status} if B takes that much longer than A, beyond noise; also total>…, a cause, "
+                "or a time (step>2ms)",
                 status=FAILED,
             ),
         )
@@ -111,28 +116,28 @@ class CompareCommand:
         before, after = _sides(args)
         write = _writer(args.output)
         choices = Choices(
-            Align(args.align),
-            args.range_name,
-            args.each_step,
-            args.step,
-            args.exact_names,
-            tuple(args.report),
+            align=Align(args.align),
+            range_name=args.range_name,
+            is_each=args.each_step,
+            step=args.step,
+            is_exact=args.exact_names,
+            reports=tuple(args.report),
         )
         with ExitStack() as stack:
             a = [_open(path, _first_given(args.range_a, args.range), stack) for path in before]
             b = [_open(path, _first_given(args.range_b, args.range), stack) for path in after]
-            found = compare(a, b, choices)
-            judged = [judge(condition, found) for condition in args.fail_if]
+            comparison = compare(a, b, choices)
+            judgements = [judge(condition, comparison) for condition in args.fail_if]
             if write is None or args.json or args.md:
-                _print(found, args, judged)
+                _print(comparison, args, judgements)
             if write is not None:
-                write(found, args.output)
-        _tell(judged)
-        return FAILED if any(one.is_failed for one in judged) else 0
+                write(comparison, args.output)
+        _print_judgements(judgements)
+        return FAILED if any(judgement.is_failed for judgement in judgements) else 0
 
 
 def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
-    """What writes a file that ends so; told before anything is read."""
+    """The function that writes this kind of file. Called before anything is read, so that errors come early."""
     if output is None:
         return None
     if not output.absolute().parent.is_dir():
@@ -151,12 +156,12 @@ def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
     raise UsageError(tr("{path}: write a page (.html) or a picture (.png)", path=output))
 
 
-def _write_page(found: Comparison, path: Path) -> None:
+def _write_page(comparison: Comparison, path: Path) -> None:
     from warpline.analysis.compare.comparison_page import comparison_page
     from warpline.interchange.export.output_files import writing
     from warpline.model import ExportError
 
-    page = comparison_page(found).encode()
+    page = comparison_page(comparison).encode()
     try:
         with writing(path) as file:
             file.write(page)
@@ -168,12 +173,12 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     if args.vs:
         return args.captures, args.vs
     if len(args.captures) != 2:
-        raise UsageError(tr("two captures, or several before --vs and several after it"))
+        raise UsageError(tr("give two captures, or several on each side of --vs"))
     return args.captures[:1], args.captures[1:]
 
 
 def _first_given(*ranges: TimeRange) -> TimeRange:
-    return next((one for one in ranges if one != _NOT_GIVEN), _NOT_GIVEN)
+    return next((given for given in ranges if given != _NOT_GIVEN), _NOT_GIVEN)
 
 
 def _open(path: str, range_ns: TimeRange, stack: ExitStack) -> CaptureRun:
@@ -187,24 +192,24 @@ def _open(path: str, range_ns: TimeRange, stack: ExitStack) -> CaptureRun:
     return CaptureRun(capture, path, range_ns)
 
 
-def _tell(judged: Sequence[Judgement]) -> None:
-    """What gates say, for people who read the log of a job."""
+def _print_judgements(judgements: Sequence[Judgement]) -> None:
+    """Print the results of conditions to standard error, for the log of a CI job."""
     from warpline.analysis.compare.comparison_text import judgement_text
 
-    for one in judged:
-        print(f"warpline: {judgement_text(one)}", file=sys.stderr)
+    for judgement in judgements:
+        print(f"warpline: {judgement_text(judgement)}", file=sys.stderr)
 
 
-def _print(found: Comparison, args: argparse.Namespace, judged: Sequence[Judgement]) -> None:
+def _print(comparison: Comparison, args: argparse.Namespace, judgements: Sequence[Judgement]) -> None:
     if args.json:
         from warpline.analysis.compare.comparison_json import comparison_json
 
-        json.dump(comparison_json(found, judged), sys.stdout, indent=1, ensure_ascii=False)
+        json.dump(comparison_json(comparison, judgements), sys.stdout, indent=1, ensure_ascii=False)
         print()
         return
     from warpline.analysis.compare.comparison_text import comparison_lines
 
-    print("\n".join(comparison_lines(found, is_markdown=args.md, judged=judged)))
+    print("\n".join(comparison_lines(comparison, is_markdown=args.md, judged=judgements)))
 
 
 def _condition(text: str) -> Condition:

@@ -1,4 +1,4 @@
-"""``warpline job``: the ranks of a training job, each computed where its file lies, put side by side."""
+"""``warpline job``: reports over the ranks of a training job."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ROWS = 20
 
 
 class JobCommand:
-    """Reports over the ranks of a job."""
+    """Print findings and reports over the ranks of a job."""
 
     name = "job"
-    help = english("many captures as one: the ranks of a training job")
+    help = english("findings and reports over the ranks of a training job")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
@@ -32,45 +32,49 @@ class JobCommand:
             "paths",
             nargs="+",
             metavar="DIR|FILE|URL",
-            help=tr("captures and traces, one of each rank"),
+            help=tr("captures or traces, one for each rank"),
         )
         parser.add_argument(
             "--report",
             action="append",
             default=[],
             metavar="NAME",
-            help=tr("also this report as its values are spread over the ranks; may be given several times"),
+            help=tr("also spread the values of this report over the ranks; may be repeated"),
         )
         parser.add_argument(
             "--scheduler",
             metavar="ADDRESS",
             help=tr(
-                "compute on the workers of this Dask scheduler (tcp://HOST:PORT), which see the same files"
+                "compute on the workers of this Dask scheduler (tcp://HOST:PORT), which must see the same files"
             ),
         )
         parser.add_argument(
             "--workers",
             type=int,
             metavar="N",
-            help=tr("how many processes of this machine compute (default: its cores, at most four)"),
+            help=tr("number of local processes (default: the number of cores, at most four)"),
         )
         parser.add_argument(
             "--rank-pattern",
             metavar="REGEX",
-            help=tr("where a file's name has its rank: the first group (default: rank and a number)"),
+            help=tr(
+                "regular expression whose first group is the rank in a file's name (default: rank and a number)"
+            ),
         )
         parser.add_argument(
             "--step",
             metavar="NAME",
-            help=tr("the range that is a step; a regular expression between slashes (/iter_\\d+/)"),
+            help=tr(
+                "name of the ranges that are steps, or a regular expression between slashes (/iter_\\d+/)"
+            ),
         )
         parser.add_argument(
             "--rows", type=int, default=_ROWS, metavar="N", help=tr("show at most N rows of each table")
         )
-        parser.add_argument("--json", action="store_true", help=tr("for programs: all rows and all columns"))
+        parser.add_argument("--json", action="store_true", help=tr("print JSON with all rows and columns"))
 
     def run(self, args: argparse.Namespace) -> int:
-        """Print the job; 1 where no rank could be read."""
+        """Print the job. Returns 1 when no rank could be read."""
         from warpline.analysis.framework.registry import find_report
         from warpline.library.jobs import open_job
 
@@ -78,31 +82,31 @@ class JobCommand:
             raise UsageError(tr("--rows cannot be negative"))
         if args.workers is not None and args.workers < 1:
             raise UsageError(tr("--workers must be at least 1"))
-        asked = list(dict.fromkeys(args.report))
-        for name in asked:
+        reports = list(dict.fromkeys(args.report))
+        for name in reports:
             find_report(name)
         job = open_job(
             [text if "://" in text else Path(text) for text in args.paths],
-            reports=asked,
+            reports=reports,
             pattern=args.rank_pattern,
             step=args.step,
             scheduler=args.scheduler,
             workers=args.workers,
             every=args.json,
-            progress=_tell,
+            progress=_print_progress,
         )
         if args.json:
             _print_json(job)
         else:
             _print_text(job, args)
-        return 0 if _of_state(job, "computed") else 1
+        return 0 if _ranks_in(job, "computed") else 1
 
 
-def _of_state(job: TrainingJob, state: str) -> list[JobRank]:
-    return [one for one in job.ranks if one.state == state]
+def _ranks_in(job: TrainingJob, state: str) -> list[JobRank]:
+    return [rank for rank in job.ranks if rank.state == state]
 
 
-def _tell(_fraction: float, text: str) -> None:
+def _print_progress(_fraction: float, text: str) -> None:
     print(f"warpline: {text}", file=sys.stderr, flush=True)
 
 
@@ -114,17 +118,17 @@ def _print_json(job: TrainingJob) -> None:
     head = {
         "ranks": [
             {
-                "rank": one.rank,
-                "path": one.where,
-                "told_by": one.told_by,
-                "host": one.host or None,
-                "format": one.format or None,
+                "rank": rank.rank,
+                "path": rank.where,
+                "told_by": rank.told_by,
+                "host": rank.host or None,
+                "format": rank.format or None,
             }
-            for one in _of_state(job, "computed")
+            for rank in _ranks_in(job, "computed")
         ],
-        "failed": [_left_out(one) for one in _of_state(job, "failed")],
-        "left_out": [_left_out(one) for one in job.left_out],
-        "missing": [one.rank for one in _of_state(job, "missing")],
+        "failed": [_file_json(rank) for rank in _ranks_in(job, "failed")],
+        "left_out": [_file_json(file) for file in job.left_out],
+        "missing": [rank.rank for rank in _ranks_in(job, "missing")],
     }
     sys.stdout.flush()
     out = sys.stdout.buffer
@@ -137,8 +141,8 @@ def _print_json(job: TrainingJob) -> None:
     out.write(b"]}\n")
 
 
-def _left_out(one: LeftOut | JobRank) -> dict[str, Any]:
-    return {"rank": one.rank, "path": one.where, "reason": one.reason}
+def _file_json(file: LeftOut | JobRank) -> dict[str, Any]:
+    return {"rank": file.rank, "path": file.where, "reason": file.reason}
 
 
 def _print_text(job: TrainingJob, args: argparse.Namespace) -> None:
@@ -159,19 +163,19 @@ def _print_text(job: TrainingJob, args: argparse.Namespace) -> None:
 
 
 def _findings(job: TrainingJob, width: int) -> Iterator[str]:
-    """What stands out, each with its remedy."""
+    """The findings, each with its remedy."""
     from warpline.analysis.framework.text_tables import wrapped
 
-    for one in job.findings:
+    for finding in job.findings:
         yield ""
-        yield from wrapped(f"[{one.severity}] {translated(one.title)}", width)
-        yield from wrapped(translated(one.text), width, "  ")
-        if one.remedy:
-            yield from wrapped(translated(one.remedy), width, "  → ")
+        yield from wrapped(f"[{finding.severity}] {translated(finding.title)}", width)
+        yield from wrapped(translated(finding.text), width, "  ")
+        if finding.remedy:
+            yield from wrapped(translated(finding.remedy), width, "  → ")
 
 
 def _not_recorded(job: TrainingJob, width: int) -> Iterator[str]:
-    """Why tables are missing, each reason once."""
+    """The reasons why tables are missing, each once."""
     from warpline.analysis.framework.text_tables import wrapped
 
     missing: dict[str, list[str]] = {}
@@ -185,41 +189,45 @@ def _not_recorded(job: TrainingJob, width: int) -> Iterator[str]:
 
 
 def _head(job: TrainingJob) -> list[str]:
-    """How many ranks there are and what told them, and whatever is missing."""
+    """The number of ranks, how they were recognised, and what is missing."""
     from warpline.library.jobs.finding import BY_ORDER
 
-    told = dict.fromkeys(one.told_by for one in job.ranks if one.told_by)
-    if BY_ORDER in told:
-        how = tr("no file tells its rank; they are counted through in the order of their names")
+    sources = dict.fromkeys(rank.told_by for rank in job.ranks if rank.told_by)
+    if BY_ORDER in sources:
+        how = tr("no file names its rank, so files are numbered in order of their names")
     else:
-        named = ", ".join(list(told)[:3]) + (", …" if len(told) > 3 else "")
-        how = tr("ranks told by {how}", how=named)
-    count = len(_of_state(job, "computed"))
+        named = ", ".join(list(sources)[:3]) + (", …" if len(sources) > 3 else "")
+        how = tr("rank numbers from {sources}", sources=named)
+    count = len(_ranks_in(job, "computed"))
     lines = [tr_n("{count} rank; {how}", "{count} ranks; {how}", count, how=how)]
-    formats = Counter(one.format for one in _of_state(job, "computed"))
+    formats = Counter(rank.format for rank in _ranks_in(job, "computed"))
     if len(formats) > 1:
         each = [
-            f"{translated(name) or tr('captures of Warpline')} ({number})" for name, number in formats.items()
+            f"{translated(name) or tr('Warpline captures')} ({number})" for name, number in formats.items()
         ]
-        lines.append(tr("of several formats: {formats}", formats=", ".join(each)))
-    if missing := [one.rank for one in _of_state(job, "missing")]:
+        lines.append(tr("several formats: {formats}", formats=", ".join(each)))
+    if missing := [rank.rank for rank in _ranks_in(job, "missing")]:
         count = len(missing)
-        lines.append(tr_n("no file of rank {ranks}", "no file of ranks {ranks}", count, ranks=_runs(missing)))
+        lines.append(
+            tr_n("no file for rank {ranks}", "no file for ranks {ranks}", count, ranks=_runs(missing))
+        )
     lines += [
-        tr("rank {rank} failed: {path}: {reason}", rank=one.rank, path=one.where, reason=one.reason)
-        for one in _of_state(job, "failed")
+        tr("rank {rank} failed: {path}: {reason}", rank=rank.rank, path=rank.where, reason=rank.reason)
+        for rank in _ranks_in(job, "failed")
     ]
     lines += [
-        tr("left out: {path}: {reason}", path=one.where, reason=one.reason)
-        if one.rank is None
-        else tr("left out, rank {rank}: {path}: {reason}", rank=one.rank, path=one.where, reason=one.reason)
-        for one in job.left_out
+        tr("left out: {path}: {reason}", path=file.where, reason=file.reason)
+        if file.rank is None
+        else tr(
+            "left out, rank {rank}: {path}: {reason}", rank=file.rank, path=file.where, reason=file.reason
+        )
+        for file in job.left_out
     ]
     return lines
 
 
 def _runs(numbers: Sequence[int]) -> str:
-    """Ascending numbers with neighbours put together: 2, 4–7."""
+    """Ascending numbers with consecutive ones joined: 2, 4–7."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

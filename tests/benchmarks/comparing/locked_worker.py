@@ -146,7 +146,7 @@ def pair(paths: tuple[Path, Path], lines: int, width_px: int) -> tuple[Hand, Cal
     """The tab of two captures, and what ends it."""
     captures = [open_capture(path) for path in paths]
     runs = [CaptureRun(c, str(path), COMPARED) for c, path in zip(captures, paths, strict=True)]
-    found = compare([runs[0]], [runs[1]], Choices(Align.RANGE))
+    found = compare([runs[0]], [runs[1]], Choices(align=Align.RANGE))
     a, b = (Opened(capture, path) for capture, path in zip(captures, paths, strict=True))
     shown = ComparedPair(ComparedFiles(a, b, found))
     page = ComparisonPage(shown, Workspace(Settings.kept_nowhere()))

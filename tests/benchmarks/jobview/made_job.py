@@ -50,11 +50,11 @@ def made_job(ranks: int, steps: int, *, per_host: int = 8) -> TrainingJob:
         {name: values[:, kept].astype(np.int64) for name, values in cells.items()},
     )
     return TrainingJob(
-        tuple(_rank(rank, per_host, is_gone=rank in gone) for rank in range(ranks)),
-        (),
-        matrix,
-        MappingProxyType({}),
-        MappingProxyType({}),
+        ranks=tuple(_rank(rank, per_host, is_gone=rank in gone) for rank in range(ranks)),
+        left_out=(),
+        steps=matrix,
+        clocks=MappingProxyType({}),
+        reports=MappingProxyType({}),
     )
 
 
@@ -62,7 +62,9 @@ def _rank(rank: int, per_host: int, *, is_gone: bool) -> JobRank:
     path = Path(f"rank_{rank}.h5")
     host = f"node-{rank // per_host:03d}"
     if not is_gone:
-        return JobRank(rank, path, "name", host)
+        return JobRank(rank=rank, path=path, told_by="name", host=host)
     if rank % 1_000 == 500:
-        return JobRank(rank, path, "name", state=RankState.FAILED, reason="the file is empty")
-    return JobRank(rank, None, state=RankState.MISSING, reason="there is no file of it")
+        return JobRank(
+            rank=rank, path=path, told_by="name", state=RankState.FAILED, reason="the file is empty"
+        )
+    return JobRank(rank=rank, path=None, state=RankState.MISSING, reason="it has no file")

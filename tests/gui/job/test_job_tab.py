@@ -336,7 +336,7 @@ def test_sorting_by_host_keeps_machines_together_and_those_without_one_last(
     # A second file of a rank is named, and no row of its own.
     assert "2 hosts" in page.controls.summary.text()
     assert "1 file left out" in page.controls.summary.text()
-    assert "rank_1.h5 is that rank, too" in page.controls.summary.toolTip()
+    assert "rank_1.h5 is the same rank" in page.controls.summary.toolTip()
 
 
 def test_the_map_goes_elsewhere_as_values_and_as_a_picture(page: JobPage, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Which part of one capture stands against which of another: steps, ranges, or all from the start."""
+"""Chooses the parts of captures to compare: steps, ranges, or everything."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -21,24 +21,23 @@ Int64Array = npt.NDArray[np.int64]
 
 
 class Align(StrEnum):
-    """What stands against what."""
+    """How captures are aligned."""
 
     AUTO = "auto"
-    """Steps where both sides have steps, otherwise from the start."""
+    """Steps if both sides have them, else the whole captures."""
     STEP = "step"
     RANGE = "range"
-    """A range of time of each, or the ranges of one name."""
+    """A time range of each capture, or the ranges of one name."""
     START = "start"
     """The whole captures."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Windows:
-    """Stretches of one capture that are compared, in the order of time: ``start``/``stop`` capture ns, ``number`` what
-    a person calls each (int64 [n]).
+    """Stretches of one capture to compare, in time order: ``start``/``stop`` capture ns and step ``number``, int64 [n].
 
-    ``left_out`` steps at the beginning were warming up. ``process`` and ``rank`` are those of the steps (−1: all),
-    ``thread`` the one they stand on (None: not told).
+    ``left_out`` counts the warm-up steps before them. ``process`` and ``rank`` are those of the steps (−1: all),
+    ``thread`` is their thread (None: unknown).
     """
 
     start: Int64Array
@@ -54,52 +53,54 @@ class Windows:
 
     @property
     def length(self) -> Int64Array:
-        """ns of each."""
+        """The length of each, ns."""
         return self.stop - self.start
 
     def take(self, index: Sequence[int] | Int64Array) -> Windows:
-        """Some of them."""
+        """A subset."""
         at = np.asarray(index, np.int64)
-        return Windows(
-            self.start[at],
-            self.stop[at],
-            self.number[at],
-            self.left_out,
-            self.process,
-            self.rank,
-            self.thread,
-        )
+        return replace(self, start=self.start[at], stop=self.stop[at], number=self.number[at])
 
     def median(self) -> int:
-        """The place of the one of median length: of an even number the shorter of the two in the middle."""
+        """The index of the window of median length; with an even number, the shorter of the middle two."""
         return int(np.argsort(self.length, kind="stable")[(len(self) - 1) // 2])
 
 
 def whole(view: View) -> Windows:
     """All of a view as one window."""
     return Windows(
-        np.array([view.start_ns], np.int64), np.array([view.stop_ns], np.int64), np.zeros(1, np.int64)
+        start=np.array([view.start_ns], np.int64),
+        stop=np.array([view.stop_ns], np.int64),
+        number=np.zeros(1, np.int64),
     )
 
 
 def step_windows(view: View, name: str | None = None) -> Windows | None:
-    """The steps of a view, or the ranges of a name; None where there are none.
+    """The steps of a view, or its ranges of a name, without warm-up; None without any.
 
-    Of several processes or ranks the first of those with the most steps. Steps that warm up are left out.
+    With several processes or ranks, the steps of the one with the most.
     """
     steps = find_steps(view, Options(step=name))
     if not len(steps):
         return None
     process, rank, places = max(step_groups(steps), key=lambda group: (len(group[2]), -group[1], -group[0]))
     skip = 0 if name else warm_up(steps.stop[places] - steps.start[places])
-    kept = places[skip:]
-    order = kept[np.argsort(steps.start[kept], kind="stable")]
+    steady = places[skip:]
+    order = steady[np.argsort(steps.start[steady], kind="stable")]
     start, stop = _disjoint(steps.start[order], steps.stop[order])
-    return Windows(start, stop, steps.number[order], skip, process, rank, _thread_of(view, steps, order))
+    return Windows(
+        start=start,
+        stop=stop,
+        number=steps.number[order],
+        left_out=skip,
+        process=process,
+        rank=rank,
+        thread=_thread_of(view, steps, order),
+    )
 
 
 def _disjoint(start: Int64Array, stop: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Ranges that reach into each other begin where the one before ends: no time counts twice."""
+    """Overlapping ranges begin where the previous one ends, so that no time counts twice."""
     reach = np.maximum.accumulate(stop)
     begin = start.copy()
     begin[1:] = np.maximum(start[1:], reach[:-1])
@@ -112,7 +113,7 @@ def _thread_of(view: View, steps: Steps, places: Int64Array) -> int | None:
 
 
 def pair_steps(a: Windows, b: Windows) -> tuple[Windows, Windows]:
-    """The steps both have: of equal number where they share numbers, else one after the other."""
+    """Pair the steps of both sides by number where most numbers are shared, else in order."""
     common, in_a, in_b = np.intersect1d(a.number, b.number, return_indices=True)
     is_unique = len(np.unique(a.number)) == len(a) and len(np.unique(b.number)) == len(b)
     if is_unique and 2 * len(common) >= min(len(a), len(b)):
@@ -122,13 +123,13 @@ def pair_steps(a: Windows, b: Windows) -> tuple[Windows, Windows]:
 
 
 def numbered(windows: Windows, number: int, path: str) -> Windows:
-    """The step of a number alone. Raises UsageError when there is none; ``path`` is what the user calls the capture."""
+    """The step with a number. Raises UsageError without one; ``path`` names the capture in the message."""
     places = np.flatnonzero(windows.number == number)
     if not len(places):
         first, last = int(windows.number.min()), int(windows.number.max())
         raise UsageError(
             tr(
-                "{path}: no step {step} among those compared, {first} to {last}",
+                "{path}: there is no step {step}; the compared steps are {first} to {last}",
                 path=path,
                 step=number,
                 first=first,
@@ -139,7 +140,7 @@ def numbered(windows: Windows, number: int, path: str) -> Windows:
 
 
 def windows_of(view: View, align: Align, name: str | None) -> Windows | None:
-    """What of a view is compared when it is aligned so; None where it has no such steps or ranges."""
+    """The windows of a view for an alignment; None without such steps or ranges."""
     if align is Align.STEP:
         return step_windows(view)
     return step_windows(view, name) if name else whole(view)
@@ -148,24 +149,24 @@ def windows_of(view: View, align: Align, name: str | None) -> Windows | None:
 def align_views(
     views: Sequence[View], wanted: Align, *, name: str | None = None, has_range: bool = False
 ) -> tuple[Align, list[Windows]]:
-    """How captures are aligned, and the windows of each.
+    """The alignment of some captures, and the windows of each.
 
-    ``has_range``: somebody chose the part of time, which then stands as it is unless steps are asked for.
+    ``has_range``: the user chose a time range, which is compared as a whole unless steps are asked for.
 
-    Raises UsageError when a capture does not have what was asked for.
+    Raises UsageError when a capture lacks the steps or ranges asked for.
     """
     if wanted is Align.AUTO:
         wanted = Align.RANGE if name or has_range else Align.STEP
-        found = [windows_of(view, wanted, name) for view in views]
-        if wanted is Align.STEP and any(windows is None for windows in found):
+        candidates = [windows_of(view, wanted, name) for view in views]
+        if wanted is Align.STEP and any(windows is None for windows in candidates):
             wanted = Align.START
     if wanted is Align.RANGE and not (name or has_range):
-        raise UsageError(tr("which range? give --range, --range-a and --range-b, or --range-name"))
+        raise UsageError(tr("no range given: use --range, --range-a and --range-b, or --range-name"))
     result = []
     for view in views:
         windows = windows_of(view, wanted, name)
         if windows is None:
-            what = tr("no range is called {name!r}", name=name) if name else tr("no steps were recorded")
-            raise UsageError(tr("{path}: {what}", path=view.capture.path, what=what))
+            reason = tr("no range is called {name!r}", name=name) if name else tr("no steps were recorded")
+            raise UsageError(tr("{path}: {reason}", path=view.capture.path, reason=reason))
         result.append(windows)
     return wanted, result

@@ -1,14 +1,22 @@
-"""What the time of a range went to: every nanosecond has one cause, and each cause names who had it."""
+"""Where the time of a range went: every nanosecond has one cause, and each cause has named contributors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.compare.host_work import HOST_PHASES, HostWork, LabelTexts
-from warpline.analysis.compare.stretches import Stretches, first_come, layered, name_all, nobodys, unlabelled
+from warpline.analysis.compare.stretches import (
+    Stretches,
+    first_come,
+    layered,
+    name_all,
+    no_stretches,
+    unlabelled,
+)
 from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.scope import main_thread
 from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, RUNNING
@@ -28,37 +36,35 @@ TITLES = {
     "communication": english("exposed communication"),
     "copies": english("exposed copies"),
     "loader": english("waiting for the data loader"),
-    "synchronization": english("the host waits for the GPU"),
-    "launch": english("launch: from call to start"),
-    "host_forward": english("host: forward"),
-    "host_backward": english("host: backward"),
-    "host_optimization": english("host: optimizer"),
-    "host": english("host"),
+    "synchronization": english("CPU waits for the GPU"),
+    "launch": english("launch latency"),
+    "host_forward": english("CPU: forward"),
+    "host_backward": english("CPU: backward"),
+    "host_optimization": english("CPU: optimizer"),
+    "host": english("CPU"),
     "runnable": english("waiting for a core"),
-    "blocked": english("blocked, not known why"),
+    "blocked": english("blocked for an unknown reason"),
     "other": english("other"),
 }
-"""What people call the causes that are not kinds of waits."""
-_OF_BUDGETS = ("lock", "gil")
-"""Kinds of waits that a budget tells as such, and are called as there."""
+"""Titles of the causes that are not kinds of waits."""
 
 
 def cause_title(cause: str) -> str:
-    """What people call a cause."""
+    """The title of a cause; kinds of waits are called as in the budget of findings."""
     if cause in TITLES:
         return TITLES[cause]
-    if cause in _OF_BUDGETS:
+    if cause in NUMBER:
         return CATEGORIES[NUMBER[cause]].title
     return english("waiting: {kind}", kind=WAIT_KINDS[WaitKind[cause.upper()]])
 
 
 def is_wait(cause: str) -> bool:
-    """Whether it is a state of a thread that did not run."""
+    """Whether a cause is a state of a thread that does not run."""
     return cause in ("runnable", "blocked") or (is_cause(cause) and cause not in TITLES)
 
 
 def causes() -> list[str]:
-    """How parts can be called."""
+    """The names of all causes."""
     return [
         *TITLES,
         *(name for name in map(str.lower, WaitKind.__members__) if is_cause(name) and name not in TITLES),
@@ -66,15 +72,15 @@ def causes() -> list[str]:
 
 
 def is_cause(name: str) -> bool:
-    """Whether parts can be called so."""
+    """Whether a cause has this name."""
     return name in TITLES or (name.upper() in WaitKind.__members__ and name not in ("unknown", "gpu"))
 
 
 @dataclass(frozen=True, eq=False)
 class TimeUse:
-    """The causes of a range: disjoint stretches that, with what is ``other``, fill it. ``labels`` name stretches.
+    """The causes of a range as disjoint stretches, which fill it together with ``other``; ``labels`` name them.
 
-    ``subject`` is what is looked at: a GPU's time (``is_gpu``), or that of ``thread``.
+    ``subject`` is the title of the GPU (``is_gpu``) or the thread whose time it is.
     """
 
     subject: str
@@ -84,18 +90,16 @@ class TimeUse:
     thread: int | None = None
 
     def parts(self, starts: Int64Array, stops: Int64Array) -> dict[str, Int64Array]:
-        """The time of each cause in each of some windows (int64 ns [windows]); they add up to a window's length."""
-        found = {cause: its.in_windows(starts, stops) for cause, its in self.causes.items()}
-        used = sum(found.values(), np.zeros(len(starts), np.int64))
-        found["other"] = found.get("other", np.zeros(len(starts), np.int64)) + (stops - starts - used)
-        return found
+        """The time of each cause in each window (int64 ns [windows]); the causes add up to the window's length."""
+        times = {cause: stretches.in_windows(starts, stops) for cause, stretches in self.causes.items()}
+        used = sum(times.values(), np.zeros(len(starts), np.int64))
+        times["other"] = times.get("other", np.zeros(len(starts), np.int64)) + (stops - starts - used)
+        return times
 
     def largest_stretch(
         self, cause: str, starts: Int64Array, stops: Int64Array, name: str | None = None
     ) -> tuple[int, int] | None:
-        """The longest time without a break that a cause (or ``name`` of it) had in disjoint sorted windows; None where
-        it had none.
-        """
+        """The longest stretch of a cause (or of its contributor ``name``) in disjoint sorted windows, if any."""
         first, last = self.stretches(cause, starts, stops, name)
         if not len(first):
             return None
@@ -105,39 +109,41 @@ class TimeUse:
     def stretches(
         self, cause: str, starts: Int64Array, stops: Int64Array, name: str | None = None
     ) -> tuple[Int64Array, Int64Array]:
-        """When a cause had time in disjoint sorted windows (of ``name`` alone, None: of all), as merged intervals."""
-        its = self.causes.get(cause, nobodys())
+        """The merged intervals of a cause (or of its contributor ``name``) in disjoint sorted windows."""
+        stretches = self.causes.get(cause, no_stretches())
         if name is not None:
-            its = its.of_label({text: code for code, text in enumerate(self.labels.texts)}.get(name, -1))
-        return intersect_intervals(*its.intervals, starts, stops)[:2]
+            codes = {text: code for code, text in enumerate(self.labels.texts)}
+            stretches = stretches.of_label(codes.get(name, -1))
+        return intersect_intervals(*stretches.intervals, starts, stops)[:2]
 
     def contributors(self, cause: str, starts: Int64Array, stops: Int64Array) -> dict[str, int]:
-        """Who had the time of a cause in disjoint sorted windows, by name, ns; what nobody is named for is left out."""
-        found = self.causes.get(cause, nobodys()).by_label(starts, stops)
-        return {self.labels.texts[label]: time for label, time in found.items() if label >= 0 and time}
+        """The time of each named contributor to a cause in disjoint sorted windows, ns."""
+        times = self.causes.get(cause, no_stretches()).by_label(starts, stops)
+        return {self.labels.texts[label]: time for label, time in times.items() if label >= 0 and time}
 
 
 def has_gpu_work(view: View) -> bool:
-    """Whether time can be told as a GPU's."""
+    """Whether the capture has GPU work."""
     return view.has(*GPU_KINDS)
 
 
 def gpu_time_use(view: View, process: int, rank: int) -> TimeUse | None:
-    """The time of the busiest GPU (of a rank, −1: of all); None where none has work in the range."""
-    found = [gpu for gpu in gpus(view) if rank < 0 or gpu.rank in (rank, None)]
-    if not found:
+    """The time of the busiest GPU (of a rank, −1: of all); None without GPU work in the range."""
+    active = [gpu for gpu in gpus(view) if rank < 0 or gpu.rank in (rank, None)]
+    if not active:
         return None
-    busy = {gpu.title: _busy_ns(view, gpu) for gpu in found}
-    gpu = max(found, key=lambda one: busy[one.title])
+    gpu = max(active, key=lambda gpu: _busy_ns(view, gpu))
     labels = LabelTexts()
     host = HostWork(view, labels)
     causes = _gpu_work(view, gpu, labels)
     parts = gap_parts(view, gpu)
-    causes["loader"] = _loader(host, parts)
-    causes["synchronization"] = _named_calls(view, labels, parts)
-    causes["launch"] = _followed(view, labels, parts, "launch_latency")
-    causes |= _host_gaps(host, parts, process)
-    causes["other"] = _followed(view, labels, parts, "other")
+    causes["loader"] = _labelled_gaps(parts, "data_loading", host.loading)
+    causes["synchronization"] = _labelled_gaps(
+        parts, "synchronization", lambda thread: sync_calls(view, labels, thread)
+    )
+    causes["launch"] = _ending_gaps(view, labels, parts, "launch_latency")
+    causes |= by_phase(host, _labelled_gaps(parts, "host", host.activity), process)
+    causes["other"] = _ending_gaps(view, labels, parts, "other")
     return TimeUse(gpu.title, causes, labels, is_gpu=True)
 
 
@@ -152,7 +158,7 @@ def _gpu_work(view: View, gpu: Gpu, labels: LabelTexts) -> dict[str, Stretches]:
         return join_events([view.events(kind, gpu.tracks) for kind in kinds if kind in view.capture.kinds])
 
     def stretches(chosen: SelectedEvents) -> Stretches:
-        return first_come(chosen.start, chosen.stop, labels.of_names(view, chosen.name))
+        return first_come(chosen.start, chosen.stop, labels.codes(view, chosen.name))
 
     kernels = events("kernel", "graph", "gpu_event")
     is_communication = communication_ids(view)[kernels.name]
@@ -167,65 +173,45 @@ def _gap(parts: GapParts, cause: str) -> npt.NDArray[np.bool_]:
     return np.equal(parts.cause, GAP_CAUSES.index(cause))
 
 
-def _followed(view: View, labels: LabelTexts, parts: GapParts, cause: str) -> Stretches:
-    """Gaps of a cause, named by the operation that ended them."""
+def _ending_gaps(view: View, labels: LabelTexts, parts: GapParts, cause: str) -> Stretches:
+    """The gaps of a cause, labelled by the operation that ended them."""
     here = _gap(parts, cause)
-    return Stretches(parts.start[here], parts.stop[here], labels.of_names(view, parts.name[here]))
+    return Stretches(parts.start[here], parts.stop[here], labels.codes(view, parts.name[here]))
 
 
-def _loader(host: HostWork, parts: GapParts) -> Stretches:
-    here = _gap(parts, "data_loading")
-    found = []
+def _labelled_gaps(parts: GapParts, cause: str, activity: Callable[[int], Stretches]) -> Stretches:
+    """The gaps of a cause, labelled by the activity of the thread that the GPU waited for."""
+    here = _gap(parts, cause)
+    labelled = []
     for thread in np.unique(parts.thread[here]).tolist():
         mine = here & (parts.thread == thread)
         gaps = unlabelled((parts.start[mine], parts.stop[mine]))
-        found.append(name_all(gaps, [host.loading(thread)]))
-    return layered(found)
-
-
-def _named_calls(view: View, labels: LabelTexts, parts: GapParts) -> Stretches:
-    here = _gap(parts, "synchronization")
-    found = []
-    for thread in np.unique(parts.thread[here]).tolist():
-        mine = here & (parts.thread == thread)
-        gaps = unlabelled((parts.start[mine], parts.stop[mine]))
-        found.append(name_all(gaps, [sync_calls(view, labels, thread)]))
-    return layered(found)
+        labelled.append(name_all(gaps, [activity(thread)]))
+    return layered(labelled)
 
 
 def sync_calls(view: View, labels: LabelTexts, thread: int) -> Stretches:
     """When a thread was in calls that wait for the GPU."""
     if "cuda_api" not in view.capture.kinds:
-        return nobodys()
+        return no_stretches()
     tracks = frozenset(track.index for track in view.capture.tracks if track.thread == thread)
     calls = view.events("cuda_api", tracks)
     calls = calls.take(matching_names(view.capture, SYNCHRONIZATION)[calls.name])
-    return first_come(calls.start, calls.stop, labels.of_names(view, calls.name))
+    return first_come(calls.start, calls.stop, labels.codes(view, calls.name))
 
 
-def _host_gaps(host: HostWork, parts: GapParts, process: int) -> dict[str, Stretches]:
-    """Time in which the GPU had nothing because the host was late, by phase, named by what the launching thread did."""
-    here = _gap(parts, "host")
-    found = []
-    for thread in np.unique(parts.thread[here]).tolist():
-        mine = here & (parts.thread == thread)
-        gaps = unlabelled((parts.start[mine], parts.stop[mine]))
-        found.append(name_all(gaps, [host.did(thread)]))
-    return by_phase(host, layered(found), process)
-
-
-def by_phase(host: HostWork, left: Stretches, process: int) -> dict[str, Stretches]:
-    """Time of the host cut by the phases of its process; ``host`` is what lies in none."""
-    found: dict[str, Stretches] = {}
+def by_phase(host: HostWork, cpu_time: Stretches, process: int) -> dict[str, Stretches]:
+    """CPU time split by the phases of its process; ``host`` is the rest."""
+    parts: dict[str, Stretches] = {}
     for phase in HOST_PHASES:
         when = host.phase(phase, process)
-        found[f"host_{phase.lower()}"] = left.within(when)
-        left = left.without(when)
-    return {**found, "host": left}
+        parts[f"host_{phase.lower()}"] = cpu_time.within(when)
+        cpu_time = cpu_time.without(when)
+    return {**parts, "host": cpu_time}
 
 
 def host_time_use(view: View, thread: int | None, process: int) -> TimeUse | None:
-    """The time of a thread (None: the program's main one, or the one that did most); None where none did anything."""
+    """The time of a thread (None: the main or busiest one); None without any activity."""
     labels = LabelTexts()
     host = HostWork(view, labels)
     if thread is None:
@@ -236,21 +222,15 @@ def host_time_use(view: View, thread: int | None, process: int) -> TimeUse | Non
     causes["synchronization"] = sync_calls(view, labels, thread).without(causes["loader"].intervals)
     taken = layered(causes.values()).intervals
     states = _states(host, thread)
-    if not states:
-        did = host.did(thread).without(taken)
-        return TimeUse(
-            host.threads.name(thread),
-            causes | by_phase(host, did, process),
-            labels,
-            is_gpu=False,
-            thread=thread,
-        )
-    running = states.pop("running").without(taken)
-    causes |= {cause: its.without(taken) for cause, its in states.items()}
-    running = name_all(running, [host.did(thread)])
+    activity = host.activity(thread)
+    if states:
+        activity = name_all(states.pop("running").without(taken), [activity])
+        causes |= {cause: stretches.without(taken) for cause, stretches in states.items()}
+    else:
+        activity = activity.without(taken)
     return TimeUse(
         host.threads.name(thread),
-        causes | by_phase(host, running, process),
+        causes | by_phase(host, activity, process),
         labels,
         is_gpu=False,
         thread=thread,
@@ -258,7 +238,7 @@ def host_time_use(view: View, thread: int | None, process: int) -> TimeUse | Non
 
 
 def _states(host: HostWork, thread: int) -> dict[str, Stretches]:
-    """The states of a thread: running, waiting for a core, and what it was blocked by, named by where it waited."""
+    """The states of a thread: running, waiting for a core, and each kind of wait, labelled by its place."""
     view = host.view
     if not view.has("thread_state"):
         return {}
@@ -271,22 +251,18 @@ def _states(host: HostWork, thread: int) -> dict[str, Stretches]:
         if not is_named:
             return unlabelled(merge_intervals(part.start, part.stop))
         stacks, place = np.unique(part.stack, return_inverse=True)
-        codes = []
-        for stack in stacks.tolist():
-            where = host.threads.where(stack, thread)
-            text = f"{where.function} ({where.file}:{where.line})" if where.file else where.function
-            codes.append(host.labels.code(text))
+        codes = [host.stack_label(stack, thread) for stack in stacks.tolist()]
         return first_come(part.start, part.stop, np.array(codes or [-1], np.int64)[place.reshape(-1)])
 
     blocked = activity.state >= BLOCKED
-    found = {
+    states = {
         "running": stretches(activity.state == RUNNING),
         "runnable": stretches(activity.state == RUNNABLE),
     }
     for code in np.unique(activity.wait[blocked]).tolist():
         name = WaitKind(code).name.lower() if code in WAIT_KINDS and code else "blocked"
-        # The one kind of wait that is called like what is left over.
+        # The kind of wait whose name is taken by the rest.
         name = "blocked" if name == "other" else name
-        its = stretches(blocked & (activity.wait == code), is_named=True)
-        found[name] = layered([found[name], its]) if name in found else its
-    return found
+        waits = stretches(blocked & (activity.wait == code), is_named=True)
+        states[name] = layered([states[name], waits]) if name in states else waits
+    return states

@@ -1,4 +1,4 @@
-"""Two captures, or two sets of runs, compared: how they are aligned, where the difference lies, whether it is noise."""
+"""Compares two captures, or two sets of runs: alignment, parts of the difference, noise."""
 
 from __future__ import annotations
 
@@ -35,18 +35,19 @@ WHOLE: TimeRange = (None, None)
 
 @dataclass(frozen=True, eq=False)
 class CaptureRun:
-    """One capture of a side: ``path`` is what a person calls it, ``range_ns`` the part of it (since its start)."""
+    """One capture of a side: ``path`` as the user gave it, ``range_ns`` the part to compare (since its start)."""
 
     capture: Capture
     path: str
     range_ns: TimeRange = WHOLE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Choices:
-    """How to compare. ``range_name``: ranges of that name stand against each other. ``is_each``: step k to step k
-    instead of median to median; ``step``: only the step of that number. ``is_exact``: names match as they are only.
-    ``reports`` to be compared row by row.
+    """How to compare.
+
+    ``range_name``: use the ranges of this name as steps. ``is_each``: step k with step k instead of the median steps;
+    ``step``: only the step of this number. ``is_exact``: match names exactly. ``reports``: compare these row by row.
     """
 
     align: Align = Align.AUTO
@@ -57,11 +58,11 @@ class Choices:
     reports: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Side:
-    """One side: its runs, and of the one that stands for them the windows compared and what their time went to.
+    """One side: all its runs, the median ``run``, its compared ``windows``, and the ``use`` of their time.
 
-    ``run_windows`` are those of each run before one or some were chosen, ``all_windows`` those of this one.
+    ``run_windows`` are all windows of each run, ``all_windows`` those of the median run.
     """
 
     runs: tuple[CaptureRun, ...]
@@ -73,13 +74,11 @@ class Side:
 
     @property
     def runs_ns(self) -> tuple[int, ...]:
-        """The value of each run: its median step, or its length."""
+        """The value of each run, ns: its median step, or its length."""
         return tuple(map(_value_ns, self.run_windows))
 
     def largest_stretch(self, cause: str, name: str | None = None) -> tuple[int, int] | None:
-        """Where in the windows a cause, or one that contributed to it, had the most time at once (capture ns); None
-        where it had none.
-        """
+        """The longest stretch of a cause (or of its contributor ``name``) in the windows (capture ns), if any."""
         return self.use.largest_stretch(cause, self.windows.start, self.windows.stop, name)
 
     @property
@@ -88,11 +87,11 @@ class Side:
         return int(self.windows.length.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
-    """What `compare` finds; every list is sorted by what explains most.
+    """The result of `compare`; lists are sorted by largest change.
 
-    ``steps`` are the pairs of step k to step k, where they were asked for: (number in A, number in B, ns, ns).
+    ``steps`` are the compared pairs, if asked for: (number in A, number in B, ns, ns).
     """
 
     a: Side
@@ -107,18 +106,18 @@ class Comparison:
 
     @property
     def difference_ns(self) -> int:
-        """What B takes more than A."""
+        """B − A."""
         return self.b.total_ns - self.a.total_ns
 
     @property
     def is_noise(self) -> bool:
-        """Whether nothing differs beyond how runs, or steps, vary."""
+        """Whether the difference is within the variation of runs or steps."""
         return self.variation is not None and self.variation.is_noise
 
     @property
     def rules(self) -> list[str]:
-        """What people call the rules by which names were matched, of those that were used."""
-        used = [rule for part in self.parts for one in part.contributors for rule in one.rules]
+        """The titles of the rules that matched names."""
+        used = [rule for part in self.parts for item in part.contributors for rule in item.rules]
         used += [rule for table in self.tables for row in table.rows for rule in row.rules]
         return rule_titles(used)
 
@@ -129,9 +128,9 @@ def compare(
     choices: Choices | None = None,
     cancelled: IsCancelled | None = None,
 ) -> Comparison:
-    """Compare two captures, or two sets of runs of which the median one stands for its side.
+    """Compare two captures, or two sets of runs, each represented by its median run.
 
-    Raises UsageError when they cannot be aligned as asked, hold nothing to compare, or lack a report; Cancelled.
+    Raises UsageError when they cannot be aligned as asked, have nothing to compare, or lack a report; Cancelled.
     """
     choices = choices or Choices()
     for name in choices.reports:
@@ -141,7 +140,7 @@ def compare(
     has_range = any(run.range_ns != WHOLE for run in runs)
     aligned, windows = align_views(views, choices.align, name=choices.range_name, has_range=has_range)
     if choices.step is not None:
-        windows = [numbered(one, choices.step, run.path) for one, run in zip(windows, runs, strict=True)]
+        windows = [numbered(own, choices.step, run.path) for own, run in zip(windows, runs, strict=True)]
     is_gpu = all(map(has_gpu_work, views))
     all_a, all_b = windows[: len(a)], windows[len(a) :]
     at_a, at_b = _median_run(all_a), _median_run(all_b)
@@ -149,33 +148,43 @@ def compare(
     if choices.is_each:
         chosen_a, chosen_b = pair_steps(chosen_a, chosen_b)
     else:
-        chosen_a, chosen_b = (one.take([one.median()]) for one in (chosen_a, chosen_b))
+        chosen_a, chosen_b = (windows.take([windows.median()]) for windows in (chosen_a, chosen_b))
     sides = []
-    for side, at, chosen, its, its_views in (
+    for side, at, chosen, side_windows, side_views in (
         (a, at_a, chosen_a, all_a, views[: len(a)]),
         (b, at_b, chosen_b, all_b, views[len(a) :]),
     ):
-        use = _time_use(its_views[at], chosen, is_gpu=is_gpu)
+        use = _time_use(side_views[at], chosen, is_gpu=is_gpu)
         if use is None:
-            raise UsageError(
-                tr("{path}: holds nothing in this part that could be compared", path=side[at].path)
+            raise UsageError(tr("{path}: there is nothing to compare in this range", path=side[at].path))
+        sides.append(
+            Side(
+                runs=tuple(side),
+                run=side[at],
+                windows=chosen,
+                all_windows=side_windows[at],
+                use=use,
+                run_windows=tuple(side_windows),
             )
-        sides.append(Side(tuple(side), side[at], chosen, its[at], use, tuple(its)))
-    one, other = sides
-    parts = waterfall(one.use, one.windows, other.use, other.windows, is_exact=choices.is_exact)
+        )
+    side_a, side_b = sides
+    parts = waterfall(side_a.use, side_a.windows, side_b.use, side_b.windows, is_exact=choices.is_exact)
     if not choices.is_each:
-        values_a, values_b = _repeated_parts(one, views[: len(a)]), _repeated_parts(other, views[len(a) :])
+        values_a, values_b = (
+            _repeated_parts(side_a, views[: len(a)]),
+            _repeated_parts(side_b, views[len(a) :]),
+        )
         parts = varied_parts(parts, "runs" if len(runs) > 2 else "steps", values_a, values_b)
     return Comparison(
-        one,
-        other,
-        aligned,
-        choices,
-        parts,
-        _variation(one, other),
-        compare_metadata(one.run.capture, other.run.capture),
-        tuple(compare_report(one, other, name, choices, cancelled) for name in choices.reports),
-        _step_pairs(one, other) if choices.is_each else (),
+        a=side_a,
+        b=side_b,
+        aligned_by=aligned,
+        choices=choices,
+        parts=parts,
+        variation=_variation(side_a, side_b),
+        facts=compare_metadata(side_a.run.capture, side_b.run.capture),
+        tables=tuple(compare_report(side_a, side_b, name, choices, cancelled) for name in choices.reports),
+        steps=_step_pairs(side_a, side_b) if choices.is_each else (),
     )
 
 
@@ -189,14 +198,14 @@ def _value_ns(windows: Windows) -> int:
     return int(windows.length[windows.median()])
 
 
-def _median_run(found: Sequence[Windows]) -> int:
-    """The place of the run whose value is the median: of an even number the shorter of the two in the middle."""
-    values = np.array([_value_ns(windows) for windows in found])
+def _median_run(runs: Sequence[Windows]) -> int:
+    """The index of the run with the median value; with an even number, the shorter of the middle two."""
+    values = np.array([_value_ns(windows) for windows in runs])
     return int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])
 
 
 def _time_use(view: View, windows: Windows, *, is_gpu: bool) -> TimeUse | None:
-    """What the time around some windows went to, seen a little further: gaps at the end have their cause behind it."""
+    """The use of the time around some windows. It reads past their end, where the causes of the last gaps lie."""
     start, stop = int(windows.start[0]), int(windows.stop.max())
     reach = stop + int(windows.length.max()) if len(windows) else stop
     ranks = frozenset({windows.rank}) if windows.rank >= 0 else None
@@ -213,25 +222,25 @@ def _time_use(view: View, windows: Windows, *, is_gpu: bool) -> TimeUse | None:
 
 
 def _repeated_parts(side: Side, views: Sequence[View]) -> dict[str, Int64Array]:
-    """The time of each cause in the median window of each run, or of one run in each step around it (int64 ns)."""
+    """The time of each cause, int64 ns: in the median window of each run, or in steps around that of a single run."""
     if len(side.runs) == 1:
         steps = around(side.all_windows)
         if len(steps) < FEWEST:
             return {}
         use = _time_use(views[0], steps, is_gpu=side.use.is_gpu)
         return {} if use is None else use.parts(steps.start, steps.stop)
-    found = []
+    parts_of_runs = []
     for view, windows in zip(views, side.run_windows, strict=True):
         median = windows.take([windows.median()])
         use = _time_use(view, median, is_gpu=side.use.is_gpu)
-        found.append({} if use is None else use.parts(median.start, median.stop))
-    causes = {cause for parts in found for cause in parts}
+        parts_of_runs.append({} if use is None else use.parts(median.start, median.stop))
+    causes = {cause for parts in parts_of_runs for cause in parts}
     nothing = np.zeros(1, np.int64)
-    return {cause: np.concatenate([parts.get(cause, nothing) for parts in found]) for cause in causes}
+    return {cause: np.concatenate([parts.get(cause, nothing) for parts in parts_of_runs]) for cause in causes}
 
 
 def _variation(a: Side, b: Side) -> Variation | None:
-    """How runs vary where there are several, else how steps do."""
+    """The variation over runs if there are several, else over steps."""
     if len(a.runs_ns) > 1 or len(b.runs_ns) > 1:
         return variation("runs", np.array(a.runs_ns), np.array(b.runs_ns))
     if len(a.all_windows) > 1 or len(b.all_windows) > 1:
@@ -254,9 +263,9 @@ def _step_pairs(a: Side, b: Side) -> tuple[tuple[int, int, int, int], ...]:
 def compare_report(
     a: Side, b: Side, name: str, choices: Choices, cancelled: IsCancelled | None = None
 ) -> TableComparison:
-    """A report of both sides, row by row, over the windows that are compared.
+    """Compare a report row by row over the compared windows.
 
-    Raises UsageError when a side does not have it, or it has no rows that are known by a key; Cancelled.
+    Raises UsageError when a side lacks the report or its rows have no key; Cancelled.
     """
     sides: list[list[Table]] = []
     for side in (a, b):

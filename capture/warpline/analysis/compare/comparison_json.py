@@ -1,4 +1,4 @@
-"""A comparison as plain values: what ``warpline compare --json`` prints (times in ns, ratios 0–1)."""
+"""A comparison as the plain values of ``warpline compare --json`` (times in ns, ratios 0–1)."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
 
 
-def comparison_json(found: Comparison, judged: Sequence[Judgement] = ()) -> dict[str, Any]:
-    """Everything that was found; differences of ``parts`` add up to that of ``total``, contributors to their part."""
-    a_ns, b_ns = found.a.total_ns, found.b.total_ns
+def comparison_json(comparison: Comparison, judged: Sequence[Judgement] = ()) -> dict[str, Any]:
+    """The whole comparison. Differences of ``parts`` add up to that of ``total``, contributors to their part."""
+    a_ns, b_ns = comparison.a.total_ns, comparison.b.total_ns
     return {
-        "a": _side(found.a),
-        "b": _side(found.b),
-        "aligned_by": found.aligned_by.value,
+        "a": _side(comparison.a),
+        "b": _side(comparison.b),
+        "aligned_by": comparison.aligned_by.value,
         "metadata": [
-            {"group": fact.group, "name": fact.name, "a": fact.a, "b": fact.b} for fact in found.facts
+            {"group": fact.group, "name": fact.name, "a": fact.a, "b": fact.b} for fact in comparison.facts
         ],
         "total": {"a_ns": a_ns, "b_ns": b_ns, "difference_ns": b_ns - a_ns},
         "ratio": b_ns / a_ns if a_ns else None,
-        "variation": None if found.variation is None else _variation(found.variation),
-        "is_noise": found.is_noise,
-        "parts": [_part(part) for part in found.parts],
+        "variation": None if comparison.variation is None else _variation(comparison.variation),
+        "is_noise": comparison.is_noise,
+        "parts": [_part(part) for part in comparison.parts],
         "steps": [
-            {"a": a, "b": b, "a_ns": one, "b_ns": other, "difference_ns": other - one}
-            for a, b, one, other in found.steps
+            {"a": a, "b": b, "a_ns": step_a_ns, "b_ns": step_b_ns, "difference_ns": step_b_ns - step_a_ns}
+            for a, b, step_a_ns, step_b_ns in comparison.steps
         ],
-        "names_matched_by": found.rules,
-        "reports": [_table(table) for table in found.tables],
+        "names_matched_by": comparison.rules,
+        "reports": [_table(table) for table in comparison.tables],
         "gates": [
             {
-                "condition": one.condition.text,
-                "failed": one.is_failed,
-                "is_noise": one.is_noise,
-                "a_ns": one.a_ns,
-                "b_ns": one.b_ns,
+                "condition": judgement.condition.text,
+                "failed": judgement.is_failed,
+                "is_noise": judgement.is_noise,
+                "a_ns": judgement.a_ns,
+                "b_ns": judgement.b_ns,
             }
-            for one in judged
+            for judgement in judged
         ],
     }
 
@@ -74,28 +74,28 @@ def _variation(varied: Variation) -> dict[str, Any]:
 
 
 def _part(part: TimePart) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "cause": part.cause,
         "title": part.title,
         "a_ns": part.a_ns,
         "b_ns": part.b_ns,
         "difference_ns": part.difference_ns,
-        "contributors": [_contributor(one) for one in part.contributors],
+        "contributors": [_contributor(item) for item in part.contributors],
     }
     if part.variation is not None:
-        found |= {"variation": _variation(part.variation), "is_noise": part.is_noise}
-    return found
+        result |= {"variation": _variation(part.variation), "is_noise": part.is_noise}
+    return result
 
 
-def _contributor(one: Contributor) -> dict[str, Any]:
+def _contributor(item: Contributor) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "a_ns": one.a_ns,
-        "b_ns": one.b_ns,
-        "difference_ns": one.difference_ns,
-        "is_new": one.is_new,
-        "is_gone": one.is_gone,
-        "matched_by": list(one.rules),
+        "name": item.name,
+        "a_ns": item.a_ns,
+        "b_ns": item.b_ns,
+        "difference_ns": item.difference_ns,
+        "is_new": item.is_new,
+        "is_gone": item.is_gone,
+        "matched_by": list(item.rules),
     }
 
 
@@ -108,16 +108,16 @@ def _table(table: TableComparison) -> dict[str, Any]:
 
 
 def _row(table: TableComparison, row: RowChange) -> dict[str, Any]:
-    found: dict[str, Any] = dict(zip(table.keys, row.key, strict=True))
-    found |= {"a": row.a, "b": row.b, "difference": row.difference, "ratio": row.ratio, "share": row.share}
+    result: dict[str, Any] = dict(zip(table.keys, row.key, strict=True))
+    result |= {"a": row.a, "b": row.b, "difference": row.difference, "ratio": row.ratio, "share": row.share}
     if row.count_a is not None or row.count_b is not None:
-        found |= {"count_a": row.count_a, "count_b": row.count_b}
+        result |= {"count_a": row.count_a, "count_b": row.count_b}
     if row.rules:
-        found |= {
+        result |= {
             "matched_by": list(row.rules),
             "names_a": [list(key) for key in row.names_a],
             "names_b": [list(key) for key in row.names_b],
         }
     if row.variation is not None:
-        found |= {"variation": _variation(row.variation), "is_noise": row.is_noise}
-    return found
+        result |= {"variation": _variation(row.variation), "is_noise": row.is_noise}
+    return result

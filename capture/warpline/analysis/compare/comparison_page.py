@@ -1,4 +1,4 @@
-"""A comparison as one page for somebody who has no Warpline: a drawing and tables; no script, no other file."""
+"""A comparison as one HTML page with a drawing and tables; no scripts, no other files."""
 
 from __future__ import annotations
 
@@ -52,31 +52,29 @@ p.muted { color: var(--muted); }
 """
 
 
-def comparison_page(found: Comparison, title: str = "") -> str:
+def comparison_page(comparison: Comparison, title: str = "") -> str:
     """The page as text."""
-    a, b = found.a, found.b
+    a, b = comparison.a, comparison.b
     heading = html.escape(title or tr("Before and after"))
     sides = "<br>".join(
         f"<b>{letter}</b> {html.escape(side.run.path)} · {format_duration(side.total_ns)}"
         for letter, side in (("A", a), ("B", b))
     )
-    result = (
-        f"B − A: {signed_duration(found.difference_ns)} · {signed_percent(a.total_ns, b.total_ns)}".strip(
-            " ·"
-        )
+    result = f"B − A: {signed_duration(comparison.difference_ns)} · {signed_percent(a.total_ns, b.total_ns)}".strip(
+        " ·"
     )
-    said = " ".join(filter(None, [verdict(found), alignment_text(found)]))
+    summary = " ".join(filter(None, [verdict(comparison), alignment_text(comparison)]))
     parts = [
         f"<h1>{heading}</h1><p class='sides'>{sides}</p>",
-        f"<p><b>{html.escape(result)}</b> {html.escape(said)}</p>",
-        *_facts(found),
-        f"<h2>{html.escape(tr('Where the difference lies'))}</h2>{waterfall_svg(found)}",
-        _parts_table(found),
-        *_steps(found),
-        *(_report(table) for table in found.tables),
+        f"<p><b>{html.escape(result)}</b> {html.escape(summary)}</p>",
+        *_facts(comparison),
+        f"<h2>{html.escape(tr('Where the difference lies'))}</h2>{waterfall_svg(comparison)}",
+        _parts_table(comparison),
+        *_steps(comparison),
+        *(_report(table) for table in comparison.tables),
     ]
-    if found.rules:
-        parts.append(f"<p class='muted'>{html.escape(rules_text(found))}</p>")
+    if comparison.rules:
+        parts.append(f"<p class='muted'>{html.escape(rules_text(comparison))}</p>")
     return (
         f"<!DOCTYPE html>\n<html><head><meta charset='utf-8'><title>{heading}</title>"
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head>"
@@ -93,41 +91,41 @@ def _row(cells: Sequence[str], kind: str = "") -> str:
     return f"<tr class='{kind}'>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
 
 
-def _facts(found: Comparison) -> list[str]:
-    if not found.facts:
+def _facts(comparison: Comparison) -> list[str]:
+    if not comparison.facts:
         return []
-    rows = [_row(cells) for cells in fact_rows(found.facts)]
+    rows = [_row(cells) for cells in fact_rows(comparison.facts)]
     return [
-        f"<h2>{html.escape(tr('What differs in the metadata'))}</h2>{_table(['', 'A', 'B'], rows, 'facts')}"
+        f"<h2>{html.escape(tr('Differences in the metadata'))}</h2>{_table(['', 'A', 'B'], rows, 'facts')}"
     ]
 
 
-def _parts_table(found: Comparison) -> str:
+def _parts_table(comparison: Comparison) -> str:
     def times(a_ns: int, b_ns: int) -> list[str]:
         return [
             format_duration(a_ns), format_duration(b_ns), signed_duration(b_ns - a_ns), signed_percent(a_ns, b_ns)
         ]  # fmt: skip
 
-    rows = [_row([tr("total"), *times(found.a.total_ns, found.b.total_ns)])]
-    for part in found.parts:
+    rows = [_row([tr("total"), *times(comparison.a.total_ns, comparison.b.total_ns)])]
+    for part in comparison.parts:
         rows.append(_row([marked(translated(part.title), part), *times(part.a_ns, part.b_ns)]))
         rows += [
-            _row([marked(one.name, one), *times(one.a_ns, one.b_ns)], "inner")
-            for one in largest(part, found.difference_ns, _INNER)
+            _row([marked(item.name, item), *times(item.a_ns, item.b_ns)], "inner")
+            for item in largest(part, comparison.difference_ns, _INNER)
         ]
-    return _table([tr("cause"), "A", "B", "B − A", ""], rows) + _noise(found)
+    return _table([tr("cause"), "A", "B", "B − A", ""], rows) + _noise(comparison)
 
 
-def _noise(found: Comparison | TableComparison) -> str:
-    return _muted(noise_text(found))
+def _noise(comparison: Comparison | TableComparison) -> str:
+    return _muted(noise_text(comparison))
 
 
 def _muted(text: str) -> str:
     return f"<p class='muted'>{html.escape(text)}</p>" if text else ""
 
 
-def _steps(found: Comparison) -> list[str]:
-    if not found.steps:
+def _steps(comparison: Comparison) -> list[str]:
+    if not comparison.steps:
         return []
     rows = [
         _row(
@@ -138,7 +136,7 @@ def _steps(found: Comparison) -> list[str]:
                 signed_duration(y - x),
             ]
         )
-        for a, b, x, y in found.steps
+        for a, b, x, y in comparison.steps
     ]
     return [f"<h2>{html.escape(tr('Steps'))}</h2>{_table([tr('step'), 'A', 'B', 'B − A'], rows)}"]
 
@@ -159,10 +157,10 @@ def _report(table: TableComparison) -> str:
         for row in table.rows[:_ROWS]
     ]
     head = [" / ".join(table.keys), "A", "B", "B − A", "B / A", tr("share")]
-    left = len(table.rows) - _ROWS
+    hidden = len(table.rows) - _ROWS
     more = (
-        f"<p class='muted'>{tr_n('and {count:,} more row', 'and {count:,} more rows', left)}</p>"
-        if left > 0
+        f"<p class='muted'>{tr_n('and {count:,} more row', 'and {count:,} more rows', hidden)}</p>"
+        if hidden > 0
         else ""
     )
     notes = "".join(_muted(translated(note)) for note in table.notes)
@@ -172,7 +170,7 @@ def _report(table: TableComparison) -> str:
 
 @dataclass(frozen=True)
 class _Bar:
-    """A line of the drawing: a bar from one moment to another on the axis of time, ns."""
+    """A line of the drawing: a bar from one time to another, ns."""
 
     name: str
     start_ns: int
@@ -181,11 +179,11 @@ class _Bar:
     kind: str
 
 
-def _bars(found: Comparison) -> list[_Bar]:
-    a_ns, b_ns = found.a.total_ns, found.b.total_ns
+def _bars(comparison: Comparison) -> list[_Bar]:
+    a_ns, b_ns = comparison.a.total_ns, comparison.b.total_ns
     bars = [_Bar("A", 0, a_ns, format_duration(a_ns), "end")]
     at = a_ns
-    for part in found.parts:
+    for part in comparison.parts:
         if part.difference_ns:
             bars.append(_part_bar(part, at))
             at += part.difference_ns
@@ -199,11 +197,11 @@ def _part_bar(part: TimePart, at: int) -> _Bar:
     return _Bar(marked(translated(part.title), part), at, at + part.difference_ns, value, kind)
 
 
-def waterfall_svg(found: Comparison) -> str:
-    """The parts as bars from A to B. The axis begins above 0 where they are small beside the whole."""
-    bars = _bars(found)
+def waterfall_svg(comparison: Comparison) -> str:
+    """The parts as bars from A to B. The axis does not start at 0 when the parts are small beside the whole."""
+    bars = _bars(comparison)
     ends = [end for bar in bars if bar.kind != "end" for end in (bar.start_ns, bar.stop_ns)]
-    ends += [found.a.total_ns, found.b.total_ns]
+    ends += [comparison.a.total_ns, comparison.b.total_ns]
     low, high = min(ends), max(ends)
     room = max(high - low, 1)
     low = 0 if low < 2 * room else low - room // 3

@@ -24,10 +24,10 @@ CONTRIBUTORS = 3
 _TWICE, _TIMES = 2, 10
 _NAME_WIDTH = 120
 _NAMED = 8
-"""Facts that only one side tells are named up to so many; JSON holds all."""
+"""How many facts that only one side has are named; JSON has all."""
 NOTHING = "–"
 _WORTH_A_LINE = 0.01
-"""A contributor that explains less of the whole difference is left out of the text."""
+"""Contributors with a smaller share of the difference are left out of the text."""
 
 
 def signed_duration(value_ns: float) -> str:
@@ -36,7 +36,7 @@ def signed_duration(value_ns: float) -> str:
 
 
 def signed_percent(a: float, b: float) -> str:
-    """How much more B is than A, in percent, from twice as much on as a factor; empty where A is nothing."""
+    """The change from A to B in percent, or as a factor from 2 on; empty when A is 0."""
     if not a or a == b:
         return ""
     if b < _TWICE * a:
@@ -45,9 +45,9 @@ def signed_percent(a: float, b: float) -> str:
 
 
 def value_text(role: Role, value: float | None) -> str:
-    """A value of a compared column; a dash for what was not recorded."""
+    """A value of a compared column; a dash when not recorded."""
     if value is None:
-        return tr("not there")
+        return tr("absent")
     if math.isnan(value):
         return NOTHING
     if role is Role.DURATION:
@@ -56,7 +56,7 @@ def value_text(role: Role, value: float | None) -> str:
 
 
 def difference_text(role: Role, value: float) -> str:
-    """A difference of a compared column; a dash where a side was not recorded."""
+    """A difference of a compared column; a dash when a side was not recorded."""
     if math.isnan(value):
         return NOTHING
     if role is Role.DURATION:
@@ -67,85 +67,92 @@ def difference_text(role: Role, value: float) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """A share of the whole difference, from ten times it on as a factor; empty where nothing differs."""
+    """A share of the whole difference, as a factor from 10 on; empty when nothing differs."""
     if share is None or math.isnan(share):
         return ""
     return f"{100 * share:.1f} %" if abs(share) < _TIMES else f"× {share:,.0f}"
 
 
 def row_state(row: RowChange | Contributor) -> str:
-    """``new``, ``gone``, or by what names were matched; else empty."""
+    """``new``, ``gone``, or empty."""
     is_new = row.is_new if isinstance(row, Contributor) else row.a is None
     is_gone = row.is_gone if isinstance(row, Contributor) else row.b is None
     return tr("new") if is_new else tr("gone") if is_gone else ""
 
 
-def marked(name: str, one: RowChange | Contributor | TimePart) -> str:
-    """A name with what is to be known of its difference: that it is new, gone, or noise."""
-    state = "" if isinstance(one, TimePart) else row_state(one)
-    if not state and not isinstance(one, Contributor) and one.is_noise:
+def marked(name: str, item: RowChange | Contributor | TimePart) -> str:
+    """A name, marked as new, gone or noise."""
+    state = "" if isinstance(item, TimePart) else row_state(item)
+    if not state and not isinstance(item, Contributor) and item.is_noise:
         state = tr("noise")
     return f"{name} ({state})" if state else name
 
 
-def alignment_text(found: Comparison) -> str:
-    """What stands against what, in a sentence."""
-    if found.aligned_by is Align.START:
-        return tr("The whole captures are compared.")
-    if found.aligned_by is Align.RANGE and not found.choices.range_name:
-        return tr("The chosen ranges are compared.")
-    count_a, count_b = len(found.a.all_windows), len(found.b.all_windows)
-    if found.choices.is_each:
+def alignment_text(comparison: Comparison) -> str:
+    """A sentence about what is compared."""
+    if comparison.aligned_by is Align.START:
+        return tr("Compared: the whole captures.")
+    if comparison.aligned_by is Align.RANGE and not comparison.choices.range_name:
+        return tr("Compared: the chosen ranges.")
+    count_a, count_b = len(comparison.a.all_windows), len(comparison.b.all_windows)
+    if comparison.choices.is_each:
         text = tr_n(
-            "{count:,} step stands against its counterpart.",
-            "{count:,} steps stand each against its counterpart.",
-            len(found.a.windows),
+            "Compared: {count:,} step with its counterpart.",
+            "Compared: {count:,} steps, each with its counterpart.",
+            len(comparison.a.windows),
         )
-    elif found.choices.step is not None:
-        text = tr("Step {number} of both is compared.", number=found.choices.step)
+    elif comparison.choices.step is not None:
+        text = tr("Compared: step {number} of each side.", number=comparison.choices.step)
     elif count_a == count_b == 1:
         text = tr(
-            "The only step of each side is compared: step {a} and step {b}.",
-            a=int(found.a.windows.number[0]),
-            b=int(found.b.windows.number[0]),
+            "Compared: the only step of each side, step {a} and step {b}.",
+            a=int(comparison.a.windows.number[0]),
+            b=int(comparison.b.windows.number[0]),
         )
     else:
         text = tr(
-            "The median step of each side is compared: step {a} and step {b}, chosen among "
-            "{count_a:,} and {count_b:,}.",
-            a=int(found.a.windows.number[0]),
-            b=int(found.b.windows.number[0]),
+            "Compared: the median step of each side, step {a} of {count_a:,} and step {b} of {count_b:,}.",
+            a=int(comparison.a.windows.number[0]),
+            b=int(comparison.b.windows.number[0]),
             count_a=count_a,
             count_b=count_b,
         )
-    skipped = found.a.all_windows.left_out, found.b.all_windows.left_out
+    skipped = comparison.a.all_windows.left_out, comparison.b.all_windows.left_out
     if any(skipped):
-        warm_up = tr("Warm-up is left out: {a:,} and {b:,} steps.", a=skipped[0], b=skipped[1])
+        warm_up = tr("Left out as warm-up: {a:,} and {b:,} steps.", a=skipped[0], b=skipped[1])
         text = f"{text} {warm_up}"
     return text
 
 
-def verdict(found: Comparison) -> str:
-    """Whether the difference is more than noise, in a sentence, and what that rests on."""
-    varied = found.variation
+def verdict(comparison: Comparison) -> str:
+    """A sentence about whether the difference is more than noise, and how that was measured."""
+    varied = comparison.variation
     if varied is None:
-        return tr("Nothing was repeated, so it is not known how the whole varies.")
+        return tr(
+            "Noise is unknown: each side has one run with at most one step. Compare several runs to measure it."
+        )
     if varied.interval is None:
         if varied.of == "runs":
-            return tr("Too few runs to tell how they vary: three on each side would.")
-        return tr("Too few steps to tell how they vary.")
+            return tr("Noise is unknown: that takes at least three runs on each side.")
+        return tr("Noise is unknown: that takes at least three steps on each side.")
     low, high = map(signed_duration, varied.interval)
     if not varied.is_noise:
-        text = tr("The difference of medians is {low} to {high} with 95 % confidence", low=low, high=high)
+        text = tr("The medians differ by {low} to {high} (95 % confidence)", low=low, high=high)
     elif varied.of == "runs":
-        text = tr("No difference beyond run-to-run variation (95 %: {low} to {high})", low=low, high=high)
+        text = tr(
+            "No difference beyond run-to-run variation (95 % confidence: {low} to {high})", low=low, high=high
+        )
     else:
-        text = tr("No difference beyond how steps vary (95 %: {low} to {high})", low=low, high=high)
+        text = tr(
+            "No difference beyond step-to-step variation (95 % confidence: {low} to {high})",
+            low=low,
+            high=high,
+        )
     return f"{text} · {basis_text(varied)}."
 
 
 def basis_text(varied: Variation) -> str:
-    """What was repeated, and how often on either side."""
+    """What was repeated, and how often on each side."""
     if varied.of == "runs":
         return tr("{a:,} and {b:,} runs", a=varied.count_a, b=varied.count_b)
     if varied.of == "steps":
@@ -154,9 +161,9 @@ def basis_text(varied: Variation) -> str:
 
 
 def variation_text(varied: Variation) -> str:
-    """How one thing varies, in a sentence: medians of both sides, and how far they are apart."""
+    """A sentence about one variation: the medians of both sides and their difference."""
     medians = tr(
-        "Medians {a} and {b} of {basis}",
+        "Medians {a} and {b} ({basis})",
         a=format_duration(round(varied.median_a)),
         b=format_duration(round(varied.median_b)),
         basis=basis_text(varied),
@@ -164,24 +171,24 @@ def variation_text(varied: Variation) -> str:
     if varied.interval is None:
         return f"{medians}."
     low, high = map(signed_duration, varied.interval)
-    return tr("{medians}: {low} to {high} with 95 % confidence.", medians=medians, low=low, high=high)
+    return tr(
+        "{medians}. Difference: {low} to {high} (95 % confidence).", medians=medians, low=low, high=high
+    )
 
 
-def noise_text(found: Comparison | TableComparison) -> str:
-    """What calls parts, or rows of a report, noise; empty where none is."""
-    several = found.rows if isinstance(found, TableComparison) else found.parts
-    noise = next((one.variation for one in several if one.is_noise and one.variation is not None), None)
+def noise_text(comparison: Comparison | TableComparison) -> str:
+    """What parts or rows marked as noise mean; empty without any."""
+    items = comparison.rows if isinstance(comparison, TableComparison) else comparison.parts
+    noise = next((item.variation for item in items if item.is_noise and item.variation is not None), None)
     if noise is None:
         return ""
     if noise.of == "events":
-        return tr(
-            "Noise: events of a name, one against the other in their order, differ no more than they vary."
-        )
-    return tr("Noise: differs no more than it varies · {basis}.", basis=basis_text(noise))
+        return tr("Noise: compared pair by pair in order, the events of a row differ no more than they vary.")
+    return tr("Noise: the difference is within the variation of {basis}.", basis=basis_text(noise))
 
 
 def judgement_text(judged: Judgement) -> str:
-    """Whether a comparison passes a gate, and by what values."""
+    """Whether a comparison passes a condition, with the values."""
     values = f"{format_duration(judged.a_ns)} → {format_duration(judged.b_ns)}"
     percent = signed_percent(judged.a_ns, judged.b_ns)
     values = f"{values} ({percent})" if percent else values
@@ -189,95 +196,99 @@ def judgement_text(judged: Judgement) -> str:
         return tr("FAILED {condition}: {values}", condition=judged.condition.text, values=values)
     if judged.is_noise and judged.a_ns != judged.b_ns:
         return tr(
-            "passed {condition}: {values}, which is noise", condition=judged.condition.text, values=values
+            "passed {condition}: {values}, within noise", condition=judged.condition.text, values=values
         )
     return tr("passed {condition}: {values}", condition=judged.condition.text, values=values)
 
 
-def comparison_lines(found: Comparison, *, is_markdown: bool, judged: Sequence[Judgement] = ()) -> list[str]:
-    """What gates say, facts that differ, the total, its parts with who contributed, then reports row by row."""
+def comparison_lines(
+    comparison: Comparison, *, is_markdown: bool, judged: Sequence[Judgement] = ()
+) -> list[str]:
+    """Conditions, facts that differ, the total, its parts with contributors, then reports row by row."""
     writer = _Markdown() if is_markdown else _Plain()
-    lines = [f"{'❌' if one.is_failed else '✅'} {markdown_text(judgement_text(one))}\n" for one in judged]
-    # In a terminal they stand last, on the error output.
-    lines = [*(lines if is_markdown else ()), *writer.facts(found)]
-    lines += [alignment_text(found), *filter(None, [verdict(found)]), ""]
-    rows = [_total_row(found.a, found.b)]
-    for part in found.parts:
+    lines = [
+        f"{'❌' if judgement.is_failed else '✅'} {markdown_text(judgement_text(judgement))}\n"
+        for judgement in judged
+    ]
+    # In a terminal the conditions are printed last, on standard error.
+    lines = [*(lines if is_markdown else ()), *writer.facts(comparison)]
+    lines += [alignment_text(comparison), *filter(None, [verdict(comparison)]), ""]
+    rows = [_total_row(comparison.a, comparison.b)]
+    for part in comparison.parts:
         rows.append(_part_row(part))
-        rows += [_contributor_row(one) for one in largest(part, found.difference_ns)]
+        rows += [_contributor_row(item) for item in largest(part, comparison.difference_ns)]
     lines += writer.table(tr("cause"), rows)
-    lines += [writer.note(text) for text in [noise_text(found)] if text]
-    if found.steps:
+    lines += [writer.note(text) for text in [noise_text(comparison)] if text]
+    if comparison.steps:
         steps = [
-            (f"{a}" if a == b else f"{a} / {b}", *_times(one, other), 0) for a, b, one, other in found.steps
+            (f"{a}" if a == b else f"{a} / {b}", *_times(a_ns, b_ns), 0)
+            for a, b, a_ns, b_ns in comparison.steps
         ]
         lines += ["", *writer.table(tr("step"), steps)]
-    is_noise = found.variation is not None and found.variation.is_noise
-    for table in found.tables:
+    is_noise = comparison.variation is not None and comparison.variation.is_noise
+    for table in comparison.tables:
         lines += [
             "",
             writer.title(f"{table.report}: {table.column.name}"),
             *_table(writer, table, is_noise=is_noise),
         ]
-    if found.rules:
-        lines += ["", rules_text(found)]
+    if comparison.rules:
+        lines += ["", rules_text(comparison)]
     return lines
 
 
-def rules_text(found: Comparison) -> str:
-    """By which rules names were matched."""
+def rules_text(comparison: Comparison) -> str:
+    """A sentence with the rules that matched names."""
     return tr(
-        "Names that differ only in {rules} were matched (--exact-names matches them as they are).",
-        rules=", ".join(map(translated, found.rules)),
+        "Names that differ only in {rules} were matched (--exact-names turns this off).",
+        rules=", ".join(map(translated, comparison.rules)),
     )
 
 
 def largest(part: TimePart, difference_ns: int, count: int = CONTRIBUTORS) -> list[Contributor]:
-    """The contributors of a part that are worth a line."""
+    """The contributors of a part that are large enough for a line."""
     least = _WORTH_A_LINE * max(abs(difference_ns), abs(part.difference_ns))
-    named = [one for one in part.contributors if one.name and abs(one.difference_ns) > least]
+    named = [item for item in part.contributors if item.name and abs(item.difference_ns) > least]
     return named[:count]
 
 
 def fact_rows(facts: Sequence[FactChange]) -> list[tuple[str, str, str]]:
-    """What differs in the metadata as (name, A, B); what only one side tells says nothing of a change and is named
-    in one row for each side, at the end.
-    """
+    """Facts that differ as (name, A, B). Facts that only one side has are named in one last row per side."""
     rows = [
-        (_fact_name(one), fact_value(one.a), fact_value(one.b))
-        for one in facts
-        if one.a is not None and one.b is not None
+        (_fact_name(fact), fact_value(fact.a), fact_value(fact.b))
+        for fact in facts
+        if fact.a is not None and fact.b is not None
     ]
-    only_a = [fact_name(one) for one in facts if one.b is None]
-    only_b = [fact_name(one) for one in facts if one.a is None]
+    only_a = [fact_name(fact) for fact in facts if fact.b is None]
+    only_b = [fact_name(fact) for fact in facts if fact.a is None]
     if only_a:
-        rows.append((tr("told by A only"), _some_of(only_a), NOTHING))
+        rows.append((tr("only in A"), _some_of(only_a), NOTHING))
     if only_b:
-        rows.append((tr("told by B only"), NOTHING, _some_of(only_b)))
+        rows.append((tr("only in B"), NOTHING, _some_of(only_b)))
     return rows
 
 
-def fact_name(one: FactChange) -> str:
-    """What a fact is called: those that no file names are ours."""
+def fact_name(fact: FactChange) -> str:
+    """The name of a fact, translated when it is one of ours."""
     own = {"format": tr("format"), "devices": tr("devices"), "kinds of events": tr("kinds of events")}
-    return own.get(one.name, one.name)
+    return own.get(fact.name, fact.name)
 
 
 def fact_value(text: str | None) -> str:
-    """The value of a fact as it is shown."""
-    return tr("not told") if text is None else {"yes": tr("yes"), "no": tr("no")}.get(text, text)
+    """The value of a fact as shown."""
+    return tr("not recorded") if text is None else {"yes": tr("yes"), "no": tr("no")}.get(text, text)
 
 
-def _fact_name(one: FactChange) -> str:
-    """What differs: its group, then its name with spaces; once where one begins with the other."""
-    group, name = translated(GROUPS[one.group]), fact_name(one).replace("_", " ")
-    return name if one.name.startswith(one.group) else f"{group}: {name}"
+def _fact_name(fact: FactChange) -> str:
+    """The group and name of a fact; only the name when it begins with the group."""
+    group, name = translated(GROUPS[fact.group]), fact_name(fact).replace("_", " ")
+    return name if fact.name.startswith(fact.group) else f"{group}: {name}"
 
 
 def _some_of(names: Sequence[str]) -> str:
     text = ", ".join(names[:_NAMED])
-    left = len(names) - _NAMED
-    return tr("{names} and {count:,} more", names=text, count=left) if left > 0 else text
+    more = len(names) - _NAMED
+    return tr("{names} and {count:,} more", names=text, count=more) if more > 0 else text
 
 
 Row = tuple[str, str, str, str, str, int]
@@ -301,12 +312,12 @@ def _part_row(part: TimePart) -> Row:
     return (marked(translated(part.title), part), *_times(part.a_ns, part.b_ns), 0)
 
 
-def _contributor_row(one: Contributor) -> Row:
-    return (marked(fit_names([one.name], _NAME_WIDTH)[0], one), *_times(one.a_ns, one.b_ns), 1)
+def _contributor_row(item: Contributor) -> Row:
+    return (marked(fit_names([item.name], _NAME_WIDTH)[0], item), *_times(item.a_ns, item.b_ns), 1)
 
 
 def _table(writer: _Plain | _Markdown, table: TableComparison, *, is_noise: bool) -> list[str]:
-    """Rows with their share of the difference, which noise has none of."""
+    """Rows with their share of the difference, which noise does not have."""
     role, shown = table.column.role, table.rows[:ROWS]
     rows: list[Row] = [
         (
@@ -320,21 +331,21 @@ def _table(writer: _Plain | _Markdown, table: TableComparison, *, is_noise: bool
         for text, row in zip(fit_names([row.text for row in shown], _NAME_WIDTH), shown, strict=True)
     ]
     lines = writer.table(" / ".join(table.keys), rows, last=tr("share"))
-    left = len(table.rows) - ROWS
-    if left > 0:
-        lines.append(writer.note(tr_n("and {count:,} more row", "and {count:,} more rows", left)))
+    more = len(table.rows) - ROWS
+    if more > 0:
+        lines.append(writer.note(tr_n("and {count:,} more row", "and {count:,} more rows", more)))
     texts = [noise_text(table), *map(translated, table.notes)]
     return [*lines, *(writer.note(text) for text in texts if text)]
 
 
 class _Plain:
-    """Columns under each other."""
+    """Aligned columns for a terminal."""
 
-    def facts(self, found: Comparison) -> list[str]:
-        """What differs in the metadata."""
+    def facts(self, comparison: Comparison) -> list[str]:
+        """Facts that differ."""
         lines = [
             f"{name}: {b if a == NOTHING else a if b == NOTHING else f'{a} → {b}'}"
-            for name, a, b in fact_rows(found.facts)
+            for name, a, b in fact_rows(comparison.facts)
         ]
         return [*lines, ""] if lines else []
 
@@ -347,7 +358,7 @@ class _Plain:
         return f"  {text}"
 
     def table(self, name: str, rows: Sequence[Row], last: str = "") -> list[str]:
-        """Numbers first, so that long names do no harm."""
+        """A table with the numbers first, so that long names fit."""
         head = (name, "A", "B", "B - A", last, 0)
         return [
             f"  {a:>12} {b:>12} {difference:>13} {percent:>9}  {'  ' * depth}{text}"
@@ -358,16 +369,16 @@ class _Plain:
 class _Markdown:
     """Tables as GitHub shows them."""
 
-    def facts(self, found: Comparison) -> list[str]:
-        """What differs in the metadata."""
-        if not found.facts:
+    def facts(self, comparison: Comparison) -> list[str]:
+        """Facts that differ."""
+        if not comparison.facts:
             return []
         head = [f"| {tr('what differs')} | A | B |", "|---|---|---|"]
-        rows = [f"| {' | '.join(map(markdown_text, cells))} |" for cells in fact_rows(found.facts)]
+        rows = [f"| {' | '.join(map(markdown_text, cells))} |" for cells in fact_rows(comparison.facts)]
         return [*head, *rows, ""]
 
     def title(self, text: str) -> str:
-        """A line above a table, which needs an empty one between."""
+        """A line above a table, followed by an empty one."""
         return f"**{text}**\n"
 
     def note(self, text: str) -> str:
@@ -375,7 +386,7 @@ class _Markdown:
         return f"\n{text}"
 
     def table(self, name: str, rows: Sequence[Row], last: str = "") -> list[str]:
-        """Contributors are indented below their part."""
+        """A table with contributors indented below their part."""
         lines = [f"| {markdown_text(name)} | A | B | B - A | {last} |", "|---|---:|---:|---:|---:|"]
         for text, a, b, difference, percent, depth in rows:
             indent = "&nbsp;&nbsp;" * depth

@@ -1,4 +1,4 @@
-"""Conditions that make a comparison a gate for regressions: ``step>5%``, ``total>20ms``, ``copies>10%``."""
+"""Conditions that fail on a regression: ``step>5%``, ``total>20ms``, ``copies>10%``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from warpline.i18n import tr
 from warpline.model import UsageError
 from warpline.model.times import parse_time
 
-_CONDITION = re.compile(r"(?P<what>[a-z_]+)>(?:(?P<percent>\d+(?:\.\d+)?)%|(?P<time>\d.*))")
+_CONDITION = re.compile(r"(?P<subject>[a-z_]+)>(?:(?P<percent>\d+(?:\.\d+)?)%|(?P<time>\d.*))")
 _WHOLE = ("total", "step")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """``what`` (``total``, ``step``, or a cause) takes more by ``ratio`` of what it took, or by ``time_ns``."""
+    """Fails when ``subject`` (``total``, ``step`` or a cause) grows by more than ``ratio`` or ``time_ns``."""
 
     text: str
-    what: str
+    subject: str
     ratio: float | None = None
     time_ns: int | None = None
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a comparison came to under a condition: times it looked at, ns, and whether they differ by noise."""
+    """The result of a condition: the compared times, ns, and whether their difference is noise."""
 
     condition: Condition
     a_ns: int
@@ -37,7 +37,7 @@ class Judgement:
 
     @property
     def is_failed(self) -> bool:
-        """Whether B takes that much more than A, beyond how steps or runs vary."""
+        """Whether B takes that much more than A, beyond noise."""
         more = self.b_ns - self.a_ns
         if self.condition.time_ns is not None:
             return not self.is_noise and more > self.condition.time_ns
@@ -45,37 +45,34 @@ class Judgement:
 
 
 def parse_condition(text: str) -> Condition:
-    """``step>5%`` or ``step>2ms``. Raises ValueError with a sentence for what is none."""
+    """Parse ``step>5%`` or ``step>2ms``. Raises ValueError with a sentence about the error."""
     match = _CONDITION.fullmatch(text.replace(" ", ""))
     if match is None:
         raise ValueError(
             tr("{text!r} is not a condition; write 'step>5%', 'total>20ms' or 'copies>10%'", text=text)
         )
-    if not (match["what"] in _WHOLE or is_cause(match["what"])):
+    if not (match["subject"] in _WHOLE or is_cause(match["subject"])):
         raise ValueError(
             tr(
-                "{text!r}: nothing is called {what!r}; there are {known}",
+                "{text!r}: unknown name {subject!r}; known are {known}",
                 text=text,
-                what=match["what"],
+                subject=match["subject"],
                 known=", ".join([*_WHOLE, *causes()]),
             )
         )
     if match["percent"]:
-        return Condition(text, match["what"], ratio=float(match["percent"]) / 100)
-    return Condition(text, match["what"], time_ns=parse_time(match["time"]))
+        return Condition(text, match["subject"], ratio=float(match["percent"]) / 100)
+    return Condition(text, match["subject"], time_ns=parse_time(match["time"]))
 
 
-def judge(condition: Condition, found: Comparison) -> Judgement:
-    """What a comparison came to under a condition.
-
-    Raises UsageError for a condition on steps where none were compared.
-    """
-    if condition.what == "step" and found.aligned_by is not Align.STEP:
+def judge(condition: Condition, comparison: Comparison) -> Judgement:
+    """Apply a condition to a comparison. Raises UsageError for a condition on steps when none were compared."""
+    if condition.subject == "step" and comparison.aligned_by is not Align.STEP:
         raise UsageError(tr("{text!r}: steps were not compared", text=condition.text))
-    if condition.what in _WHOLE:
-        return Judgement(condition, found.a.total_ns, found.b.total_ns, found.is_noise)
-    part = next((part for part in found.parts if part.cause == condition.what), None)
+    if condition.subject in _WHOLE:
+        return Judgement(condition, comparison.a.total_ns, comparison.b.total_ns, comparison.is_noise)
+    part = next((part for part in comparison.parts if part.cause == condition.subject), None)
     if part is None:
         return Judgement(condition, 0, 0, is_noise=False)
-    is_noise = found.is_noise if part.variation is None else part.is_noise
+    is_noise = comparison.is_noise if part.variation is None else part.is_noise
     return Judgement(condition, part.a_ns, part.b_ns, is_noise)

@@ -1,4 +1,4 @@
-"""What the threads of a program did, as stretches that can be asked about any time: phases, operators, functions."""
+"""What the threads of a program did, as stretches: phases, operators, functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.compare.stretches import Stretches, first_come, layered, nobodys
+from warpline.analysis.compare.stretches import Stretches, first_come, layered, no_stretches
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import SelectedEvents, View, join_events
@@ -22,36 +22,35 @@ _OPERATORS = ("Operator", "OperatorInner", "Communication")
 
 
 class LabelTexts:
-    """Texts that stretches are labelled with, as numbers; the same text has one number."""
+    """Numbers the texts of labels; equal texts share a number."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self._code: dict[str, int] = {}
 
     def code(self, text: str) -> int:
-        """The number of a text, −1 of an empty one."""
+        """The number of a text; −1 for an empty one."""
         if not text:
             return -1
-        found = self._code.get(text)
-        if found is None:
-            found = self._code[text] = len(self.texts)
+        code = self._code.setdefault(text, len(self.texts))
+        if code == len(self.texts):
             self.texts.append(text)
-        return found
+        return code
 
-    def of_names(self, view: View, names: npt.NDArray[np.generic]) -> Int64Array:
-        """The numbers of string ids of a capture (below 0: none), each distinct one looked up once."""
+    def codes(self, view: View, names: npt.NDArray[np.generic]) -> Int64Array:
+        """The numbers of string ids of a capture; −1 for ids below 0."""
         distinct, place = np.unique(names.astype(np.int64), return_inverse=True)
         texts = view.capture.strings.get(np.maximum(distinct, 0).tolist())
-        codes = [
+        numbers = [
             self.code(text) if number >= 0 else -1
             for number, text in zip(distinct.tolist(), texts, strict=True)
         ]
-        return np.array(codes or [-1], np.int64)[place.reshape(-1)]
+        return np.array(numbers or [-1], np.int64)[place.reshape(-1)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Typed:
-    """Host events of several kinds: their type (code into `HOST_TYPES`), thread and process by track."""
+    """CPU events of several kinds, with their type (code into `HOST_TYPES`), thread and process."""
 
     events: SelectedEvents
     code: Int64Array
@@ -60,7 +59,7 @@ class _Typed:
 
 
 class HostWork:
-    """The host's side of a range of a capture, read once."""
+    """The CPU side of a range of a capture, read once."""
 
     def __init__(self, view: View, labels: LabelTexts) -> None:
         self.view, self.labels = view, labels
@@ -79,14 +78,14 @@ class HostWork:
                     events.append(batch)
                     codes.append(event_types(view, kind, batch))
         joined = join_events(events)
-        of = view.track_of(joined.row) if len(joined) else np.empty(0, np.int64)
+        track = view.track_of(joined.row) if len(joined) else np.empty(0, np.int64)
         thread = np.array(
             [-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64
         )
         process = np.array(
             [-1 if t.process is None else t.process for t in view.capture.tracks] or [-1], np.int64
         )
-        return _Typed(joined, np.concatenate(codes), thread[of], process[of])
+        return _Typed(joined, np.concatenate(codes), thread[track], process[track])
 
     def _of_type(self, *names: str) -> npt.NDArray[np.bool_]:
         return np.isin(self._typed.code, [HOST_TYPES.index(name) for name in names])
@@ -100,24 +99,22 @@ class HostWork:
         return merge_intervals(events.start, events.stop)
 
     def loading(self, thread: int) -> Stretches:
-        """When a thread waited for its data loader, or loaded itself."""
+        """When a thread waited for its data loader, or loaded data itself."""
         return self._named(self._of_type("Dataloader") & (self._typed.thread == thread))
 
     def busiest_thread(self) -> int | None:
-        """The thread with the most host events; None without any."""
+        """The thread with the most CPU events; None without any."""
         threads = self._typed.thread[self._typed.thread >= 0]
         return int(np.bincount(threads).argmax()) if len(threads) else None
 
-    def did(self, thread: int) -> Stretches:
-        """What a thread did, by name: operators (the outermost), else ranges (the one that began last), else
-        functions it was seen in.
-        """
-        found = self._names.get(thread)
-        if found is None:
-            found = self._names[thread] = layered(
+    def activity(self, thread: int) -> Stretches:
+        """What a thread did, by name: its outermost operator, else its innermost range, else its sampled function."""
+        stretches = self._names.get(thread)
+        if stretches is None:
+            stretches = self._names[thread] = layered(
                 [self.operators(thread), self._ranges(thread), self._functions(thread)]
             )
-        return found
+        return stretches
 
     def operators(self, thread: int) -> Stretches:
         """The outermost operators of a thread."""
@@ -125,37 +122,36 @@ class HostWork:
 
     def _named(self, wanted: npt.NDArray[np.bool_]) -> Stretches:
         events = self._typed.events.take(wanted)
-        return first_come(events.start, events.stop, self.labels.of_names(self.view, events.name))
+        return first_come(events.start, events.stop, self.labels.codes(self.view, events.name))
 
     def _ranges(self, thread: int) -> Stretches:
-        """Ranges and phases of a thread, the innermost first; steps say nothing about what was done in them."""
+        """Ranges and phases of a thread, innermost first; without steps, whose names say nothing."""
         view = self.view
         tracks = [track.index for track in view.capture.tracks if track.thread == thread]
         layers = []
         for lane in reversed(view.lane_events(tracks, ("phase", "range", "other"))):
             names = view.names(lane.row)
             keep = ~matching_names(view.capture, STEP)[names]
-            labels = self.labels.of_names(view, names[keep])
+            labels = self.labels.codes(view, names[keep])
             layers.append(Stretches(lane.start[keep], lane.stop[keep], labels))
         return layered(layers)
 
+    def stack_label(self, stack: int, thread: int) -> int:
+        """The label of a stack: ``load (dataset.py:41)``, or the function alone."""
+        where = self.threads.where(stack, thread)
+        place = f"{where.function} ({where.file}:{where.line})" if where.file else where.function
+        return self.labels.code(place)
+
     def _functions(self, thread: int) -> Stretches:
-        """The functions a thread was seen in: each sample stands for the time nearer to it than to another."""
+        """The sampled functions of a thread; each sample covers the time nearest to it."""
         times, stacks = self.threads.samples_of(thread)
         if not len(times):
-            return nobodys()
+            return no_stretches()
         middle = (times[:-1] + times[1:]) // 2
         start = np.concatenate([[self.view.start_ns], middle])
         stop = np.concatenate([middle, [self.view.stop_ns]])
         distinct, place = np.unique(stacks, return_inverse=True)
-        codes = []
-        for stack in distinct.tolist():
-            where = self.threads.where(stack, thread)
-            codes.append(
-                self.labels.code(
-                    f"{where.function} ({where.file}:{where.line})" if where.file else where.function
-                )
-            )
+        codes = [self.stack_label(stack, thread) for stack in distinct.tolist()]
         label = np.array(codes, np.int64)[place.reshape(-1)]
         keep = stop > start
         return Stretches(start[keep], stop[keep], label[keep])

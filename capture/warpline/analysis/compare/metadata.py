@@ -1,4 +1,4 @@
-"""What two captures say of themselves and differ in: versions, command, GPUs, clocks, machine, what was recorded."""
+"""Compares the metadata of two captures: command, versions, GPUs, clocks, machine, recorded sources."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ GROUPS = {
     "gpu": english("GPUs"),
     "clocks": english("clocks"),
     "machine": english("machine"),
-    "sources": english("what was recorded"),
+    "sources": english("recording"),
     "other": english("other"),
 }
-"""In the order in which they are told: what most often is the answer comes first."""
-_OF_ONE_RUN = re.compile(
+"""In display order; the most likely explanation comes first."""
+_RUN_SPECIFIC = re.compile(
     r"(^|\.)(start_\w*|\w*nanoseconds|\w*time_ns|uuid|trace_?(id|name)|thread_accounting|imported_from|series|distributedInfo"
     r"|displayTimeUnit|alignment|page_fault_ns|recording\.(trace|attached)|stderr_tail|pauses?|pid|tid|deviceProperties|id|file)(\.|$)",
     re.IGNORECASE,
 )
-"""What is another in every run, and what is told better elsewhere."""
+"""Values that differ in every run, or that are shown elsewhere."""
 _GROUP_OF = (
     ("command", re.compile(r"command|argv|working_directory|exit_status|exit_signal", re.IGNORECASE)),
     ("versions", re.compile(r"version|^tool$|driver|schema|(^|\.)cuda$", re.IGNORECASE)),
@@ -39,12 +39,12 @@ _GROUP_OF = (
 )
 _CLOCK = re.compile(r"clock|frequency", re.IGNORECASE)
 _SAME_CLOCK = 0.02
-"""Mean clocks that differ by less are the same."""
+"""Mean clocks within this share of each other count as equal."""
 
 
 @dataclass(frozen=True)
 class FactChange:
-    """A fact that differs; None where a capture does not tell it. ``group`` is one of `GROUPS`."""
+    """A fact that differs; None when a capture does not have it. ``group`` is one of `GROUPS`."""
 
     group: str
     name: str
@@ -53,51 +53,51 @@ class FactChange:
 
 
 def compare_metadata(a: Capture, b: Capture) -> tuple[FactChange, ...]:
-    """The facts in which two captures differ, the most telling groups first."""
+    """The facts in which two captures differ, in the order of `GROUPS`."""
     in_a, in_b = facts(a), facts(b)
-    found = []
+    changes = []
     for key in dict.fromkeys([*in_a, *in_b]):
-        one, other = in_a.get(key), in_b.get(key)
-        if one != other and not (key[0] == "clocks" and _is_same_clock(one, other)):
-            found.append(FactChange(*key, _text(one), _text(other)))
+        value_a, value_b = in_a.get(key), in_b.get(key)
+        if value_a != value_b and not (key[0] == "clocks" and _is_same_clock(value_a, value_b)):
+            changes.append(FactChange(*key, _text(value_a), _text(value_b)))
     order = list(GROUPS)
-    return tuple(sorted(found, key=lambda fact: (order.index(fact.group), fact.name)))
+    return tuple(sorted(changes, key=lambda fact: (order.index(fact.group), fact.name)))
 
 
 def facts(capture: Capture) -> dict[tuple[str, str], Any]:
-    """What a capture tells of how it came to be, by (group, name)."""
-    found: dict[tuple[str, str], Any] = {}
+    """The facts about how a capture was made, by (group, name)."""
+    result: dict[tuple[str, str], Any] = {}
     for path, value in _flat(capture.meta, ""):
         name = path.removeprefix("trace_header.file.")
-        if not _OF_ONE_RUN.search(name):
+        if not _RUN_SPECIFIC.search(name):
             group = next((group for group, pattern in _GROUP_OF if pattern.search(path)), "other")
-            found[group, name] = value
+            result[group, name] = value
     formats = capture.meta.get("imported_from")
     if isinstance(formats, list):
-        found["sources", "format"] = ", ".join(sorted({str(one.get("format")) for one in formats}))
+        result["sources", "format"] = ", ".join(sorted({str(file.get("format")) for file in formats}))
     names = [device.name or f"GPU {device.index}" for device in capture.devices]
     if names:
-        found["gpu", "devices"] = ", ".join(names)
-    # An importer is called like its file; what it found tells what was recorded.
+        result["gpu", "devices"] = ", ".join(names)
+    # An importer's source is named after its file; its kinds of events say what was recorded.
     own = [source for source in capture.sources if not source.name.startswith("import ")]
     for source in own:
-        found["sources", source.name] = source.enabled
+        result["sources", source.name] = source.enabled
     if not own:
         kinds = sorted(name for name, table in capture.kinds.items() if len(table))
-        found["sources", "kinds of events"] = ", ".join(kinds)
-    return found | _clocks(capture)
+        result["sources", "kinds of events"] = ", ".join(kinds)
+    return result | _clocks(capture)
 
 
 def _clocks(capture: Capture) -> dict[tuple[str, str], float]:
-    """The mean of each counter that is a clock, over the whole capture."""
-    found = {}
+    """The mean of each clock counter over the whole capture."""
+    means = {}
     for counter in capture.counters:
         if _CLOCK.search(counter.name):
             mean = float(counter.query(*capture.span, 1)[2][0])
             if not np.isnan(mean):
                 title = capture.tracks[counter.track].title or capture.tracks[counter.track].uri
-                found["clocks", f"{title} {counter.name} ({counter.unit})"] = mean
-    return found
+                means["clocks", f"{title} {counter.name} ({counter.unit})"] = mean
+    return means
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -105,7 +105,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _flat(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
-        if all(not isinstance(one, Mapping | list) for one in value):
+        if all(not isinstance(item, Mapping | list) for item in value):
             yield path, " ".join(map(str, value))
     elif value not in (None, ""):
         yield path, value

@@ -1,4 +1,4 @@
-"""What was repeated on one side: the values of its parts and rows from run to run, step to step, or event to event."""
+"""Finds the repeated values behind the rows of a report: over the steps, or the events, of a run."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from warpline.analysis.framework.selection import Selection, View
 
 Int64Array = npt.NDArray[np.int64]
 STEPS = 30
-"""So many steps around the one that is compared tell how things vary from step to step."""
+"""How many steps around the compared one measure the step-to-step variation."""
 _ANY_KIND, _NOBODY = -1, -1
 _SAME, _ROUNDED_NS = 0.01, 2_000
-"""A row's events are found when they add up to its value, but for this."""
+"""A row's events must add up to its value within this share, or this time."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Repeated:
-    """Times of one thing, ns; ``of`` what there are several: ``steps`` or ``events``."""
+    """The values of a row over ``of``, which is ``steps`` or ``events``; ns."""
 
     of: str
     values: Int64Array
 
 
 def around(windows: Windows) -> Windows:
-    """At most `STEPS` windows that follow each other, with the median one among them."""
+    """At most `STEPS` consecutive windows around the median one."""
     if len(windows) <= STEPS:
         return windows
     first = min(max(windows.median() - STEPS // 2, 0), len(windows) - STEPS)
@@ -40,8 +40,8 @@ def around(windows: Windows) -> Windows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """Events of some groups: which, and from when to when (capture ns)."""
+class _GroupEvents:
+    """Events with their group, and start and stop in capture ns."""
 
     group: Int64Array
     start: Int64Array
@@ -50,7 +50,7 @@ class _Found:
 
 @dataclass(frozen=True, eq=False)
 class ReportOfRun:
-    """A report of one run: ``table`` over the windows ``shown``, which are some of ``windows``."""
+    """A report of one run: ``table`` covers the windows ``shown``, a subset of ``windows``."""
 
     view: View
     windows: Windows
@@ -59,21 +59,20 @@ class ReportOfRun:
 
 
 def with_repetitions(compared: TableComparison, a: ReportOfRun, b: ReportOfRun) -> TableComparison:
-    """The rows that explain most, with how they vary inside each run: from step to step where there are steps, else
-    from event to event.
+    """Add the noise inside each run to the first rows: over steps if there are any, else over events.
 
-    Rows stay as they are where the events behind them are not known, or do not add up to what the report says.
+    Rows stay unchanged when their events are unknown or do not add up to the reported value.
     """
     rows = compared.rows[:VARIED_ROWS]
     repeated_a = _repeated(a, compared.keys, [row.names_a for row in rows], [row.a for row in rows])
     repeated_b = _repeated(b, compared.keys, [row.names_b for row in rows], [row.b for row in rows])
-    found = [
-        replace(row, variation=_variation(one, other))
-        if one is not None and other is not None and one.of == other.of
+    varied = [
+        replace(row, variation=_variation(values_a, values_b))
+        if values_a is not None and values_b is not None and values_a.of == values_b.of
         else row
-        for row, one, other in zip(rows, repeated_a, repeated_b, strict=True)
+        for row, values_a, values_b in zip(rows, repeated_a, repeated_b, strict=True)
     ]
-    return replace(compared, rows=(*found, *compared.rows[VARIED_ROWS:]))
+    return replace(compared, rows=(*varied, *compared.rows[VARIED_ROWS:]))
 
 
 def _variation(a: _Repeated, b: _Repeated) -> Variation:
@@ -83,13 +82,13 @@ def _variation(a: _Repeated, b: _Repeated) -> Variation:
 def _repeated(
     run: ReportOfRun, keys: tuple[str, ...], rows: Sequence[tuple[Key, ...]], values: Sequence[float | None]
 ) -> list[_Repeated | None]:
-    """The repeated times behind each of some rows, which ``values`` are what the report says of."""
+    """The repeated times behind each row; ``values`` are the reported totals."""
     steps = around(run.windows)
     is_stepped = len(run.windows) >= FEWEST
     reach = steps if is_stepped else run.shown
-    found = _events(run.view, _groups(run.table, keys, rows), int(reach.start[0]), int(reach.stop.max()))
-    at_shown = _by_window(found, run.shown, len(rows)).sum(axis=1)
-    by_step = _by_window(found, steps, len(rows)) if is_stepped else None
+    events = _events(run.view, _groups(run.table, keys, rows), int(reach.start[0]), int(reach.stop.max()))
+    at_shown = _by_window(events, run.shown, len(rows)).sum(axis=1)
+    by_step = _by_window(events, steps, len(rows)) if is_stepped else None
     result: list[_Repeated | None] = []
     for place, value in enumerate(values):
         if value is None or abs(int(at_shown[place]) - value) > max(_SAME * value, _ROUNDED_NS):
@@ -97,67 +96,69 @@ def _repeated(
         elif by_step is not None:
             result.append(_Repeated("steps", by_step[place]))
         else:
-            mine = np.flatnonzero(found.group == place)
-            mine = mine[np.argsort(found.start[mine], kind="stable")]
-            stops = np.minimum(found.stop[mine], run.shown.stop.max())
-            result.append(_Repeated("events", stops - np.maximum(found.start[mine], run.shown.start[0])))
+            mine = np.flatnonzero(events.group == place)
+            mine = mine[np.argsort(events.start[mine], kind="stable")]
+            stops = np.minimum(events.stop[mine], run.shown.stop.max())
+            result.append(_Repeated("events", stops - np.maximum(events.start[mine], run.shown.start[0])))
     return result
 
 
 def _groups(
     table: Table, keys: tuple[str, ...], rows: Sequence[tuple[Key, ...]]
 ) -> dict[tuple[int, int], int]:
-    """Which row the events of a kind and name belong to; those of several rows belong to none."""
+    """The row of the events of a (kind, name); names of several rows are left out."""
     names, kinds = table.targets.names, table.targets.kinds
     if names is None:
         return {}
     row_of = {key: place for place, its in enumerate(rows) for key in its}
-    found: dict[tuple[int, int], int] = {}
+    row_of_events: dict[tuple[int, int], int] = {}
     shared = set()
     for line, key in enumerate(line_keys(table, keys)):
         if key is not None and names[line] != NO_NAME:
             events = _ANY_KIND if kinds is None else int(kinds[line]), int(names[line])
             place = row_of.get(key, _NOBODY)
-            if found.setdefault(events, place) != place:
+            if row_of_events.setdefault(events, place) != place:
                 shared.add(events)
-    return {events: place for events, place in found.items() if place != _NOBODY and events not in shared}
+    return {
+        events: place for events, place in row_of_events.items() if place != _NOBODY and events not in shared
+    }
 
 
-def _events(view: View, groups: Mapping[tuple[int, int], int], start_ns: int, stop_ns: int) -> _Found:
+def _events(view: View, groups: Mapping[tuple[int, int], int], start_ns: int, stop_ns: int) -> _GroupEvents:
     names = frozenset(name for _kind, name in groups)
     wanted = {kind for kind, _name in groups}
-    parts: list[_Found] = []
+    parts: list[_GroupEvents] = []
     if names:
         chosen = View(view.capture, Selection(start_ns, stop_ns, names=names), view.cancelled)
         for title, kind in view.capture.kinds.items():
             code = kind.code if kind.code in wanted else _ANY_KIND
             if code not in wanted:
                 continue
-            place = {name: group for (of, name), group in groups.items() if of == code}
+            place = {name: group for (kind_code, name), group in groups.items() if kind_code == code}
             known = np.array(sorted(place), np.int64)
             group_of = np.array([place[name] for name in known.tolist()], np.int64)
             for events in chosen.batches(title):
                 at = np.minimum(np.searchsorted(known, events.name), len(known) - 1)
                 here = known[at] == events.name
-                parts.append(_Found(group_of[at][here], events.start[here], events.stop[here]))
+                parts.append(_GroupEvents(group_of[at][here], events.start[here], events.stop[here]))
     if not parts:
-        return _Found(*(np.empty(0, np.int64) for _ in range(3)))
-    return _Found(
+        return _GroupEvents(*(np.empty(0, np.int64) for _ in range(3)))
+    return _GroupEvents(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in ("group", "start", "stop"))
     )
 
 
-def _by_window(found: _Found, windows: Windows, groups: int) -> Int64Array:
-    """The time of each group in each of disjoint sorted windows, shape (groups, windows), ns."""
-    first = np.searchsorted(windows.stop, found.start, "right")
-    last = np.searchsorted(windows.start, found.stop, "left")
+def _by_window(events: _GroupEvents, windows: Windows, groups: int) -> Int64Array:
+    """The time of each group in each of some disjoint sorted windows, int64 ns (groups, windows)."""
+    first = np.searchsorted(windows.stop, events.start, "right")
+    last = np.searchsorted(windows.start, events.stop, "left")
     count = np.maximum(last - first, 0)
     event = np.repeat(np.arange(len(count)), count)
     window = np.arange(len(event)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
-    inside = np.minimum(found.stop[event], windows.stop[window]) - np.maximum(
-        found.start[event], windows.start[window]
+    inside = np.minimum(events.stop[event], windows.stop[window]) - np.maximum(
+        events.start[event], windows.start[window]
     )
     sums = np.bincount(
-        found.group[event] * len(windows) + window, np.maximum(inside, 0), groups * len(windows)
+        events.group[event] * len(windows) + window, np.maximum(inside, 0), groups * len(windows)
     )
     return sums.astype(np.int64).reshape(groups, len(windows))

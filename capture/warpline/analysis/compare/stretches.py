@@ -1,4 +1,4 @@
-"""Time that belongs to somebody: disjoint stretches with a label each, so that every nanosecond is counted once."""
+"""Disjoint labelled stretches of time, in which every nanosecond counts once."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ class Stretches:
 
     @property
     def intervals(self) -> Intervals:
-        """When it is anybody's."""
+        """The merged stretches of all labels."""
         return merge_intervals(self.start, self.stop)
 
     @property
     def time_ns(self) -> int:
-        """All of it."""
+        """The total length, ns."""
         return int((self.stop - self.start).sum())
 
     def of_label(self, label: int) -> Stretches:
-        """What of it is somebody's."""
+        """The stretches with one label."""
         mine = self.label == label
         return Stretches(self.start[mine], self.stop[mine], self.label[mine])
 
     def within(self, merged: Intervals) -> Stretches:
-        """What of it lies in *merged* intervals."""
+        """The parts inside *merged* intervals."""
         return self._labelled(intersect_intervals(self.start, self.stop, *merged))
 
     def without(self, merged: Intervals) -> Stretches:
-        """What of it lies outside *merged* intervals."""
+        """The parts outside *merged* intervals."""
         return self._labelled(subtract_intervals(self.start, self.stop, *merged))
 
     def _labelled(self, part: Intervals) -> Stretches:
-        of = np.searchsorted(self.start, part[0], "right") - 1
-        return Stretches(*part, self.label[of])
+        source = np.searchsorted(self.start, part[0], "right") - 1
+        return Stretches(*part, self.label[source])
 
     def by_label(self, starts: Int64Array, stops: Int64Array) -> dict[int, int]:
-        """The time of each label inside some disjoint sorted windows, in ns; labels without any are left out."""
+        """The time of each label inside disjoint sorted windows, ns; labels without any are left out."""
         part = self.within((starts, stops))
         labels, place = np.unique(part.label, return_inverse=True)
         times = np.zeros(len(labels), np.int64)
@@ -62,27 +62,27 @@ class Stretches:
         return dict(zip(labels.tolist(), times.tolist(), strict=True))
 
     def in_windows(self, starts: Int64Array, stops: Int64Array) -> Int64Array:
-        """The time inside each of some windows, which may overlap: int64 ns [windows]."""
+        """The time inside each window, int64 ns [windows]; windows may overlap."""
         return covered_ns(self.intervals, starts, stops)
 
 
-def nobodys() -> Stretches:
-    """No time at all."""
+def no_stretches() -> Stretches:
+    """An empty set of stretches."""
     none = np.empty(0, np.int64)
     return Stretches(none, none, none)
 
 
 def unlabelled(merged: Intervals) -> Stretches:
-    """*Merged* intervals that nobody is named for."""
+    """*Merged* intervals without labels."""
     return Stretches(*merged, np.full(len(merged[0]), UNNAMED, np.int64))
 
 
 def first_come(start: Int64Array, stop: Int64Array, label: Int64Array) -> Stretches:
-    """Events in any order, each moment given to the one that began first (the longer of two): the outermost one."""
+    """Make events disjoint: each moment goes to the outermost event, which began first (or is longer)."""
     order = np.lexsort((-stop, start))
     start, stop, label = start[order], stop[order], label[order]
     if not len(start):
-        return nobodys()
+        return no_stretches()
     reach = np.maximum.accumulate(stop)
     begin = start.copy()
     begin[1:] = np.maximum(start[1:], reach[:-1])
@@ -91,7 +91,7 @@ def first_come(start: Int64Array, stop: Int64Array, label: Int64Array) -> Stretc
 
 
 def layered(layers: Iterable[Stretches]) -> Stretches:
-    """Several over each other: each moment given to the first that has it."""
+    """Overlay several sets: each moment goes to the first set that covers it."""
     parts: list[Stretches] = []
     taken: Intervals = (np.empty(0, np.int64), np.empty(0, np.int64))
     for layer in layers:
@@ -102,7 +102,7 @@ def layered(layers: Iterable[Stretches]) -> Stretches:
                 np.concatenate([taken[0], part.start]), np.concatenate([taken[1], part.stop])
             )
     if not parts:
-        return nobodys()
+        return no_stretches()
     start = np.concatenate([part.start for part in parts])
     order = np.argsort(start, kind="stable")
     return Stretches(
@@ -113,6 +113,6 @@ def layered(layers: Iterable[Stretches]) -> Stretches:
 
 
 def name_all(part: Stretches, namers: Sequence[Stretches]) -> Stretches:
-    """The same time, named by the first of ``namers`` that has a moment; what none has keeps no name."""
+    """The same time, each moment labelled by the first of ``namers`` that covers it, else without label."""
     merged = part.intervals
     return layered([*(namer.within(merged) for namer in namers), unlabelled(merged)])

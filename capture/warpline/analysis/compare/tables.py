@@ -1,9 +1,9 @@
-"""Two sides of one report, row by row: a row is the same when its key columns are, or are by the rules of names."""
+"""Compares a report row by row. Rows match by their key columns, exactly or by the rules of names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,19 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import Table, Texts
 
 MEASURES = (Role.DURATION, Role.COUNT, Role.SIZE)
-_NOT_OF_THE_PROGRAM = ("pid", "tid", "correlation", "context", "row", "address")
-"""Keys that are others in every run: they tell rows of one capture apart and say nothing about two."""
+_RUN_SPECIFIC_KEYS = ("pid", "tid", "correlation", "context", "row", "address")
+"""Keys that differ in every run, so they cannot match rows of two captures."""
 VARIED_ROWS = 50
-"""Of so many rows that explain most it is told how they vary."""
+"""How many rows, largest change first, get a variation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowChange:
-    """A row of either side: its key as texts, and the measured value in A and B; None where it is not there.
+    """A row: its key as texts, and its value in A and B (None: the side has no such row).
 
-    ``share`` is its part of the difference of all rows, None where these do not differ. ``rules`` say by what names
-    were matched, ``names_a`` and ``names_b`` which rows of the reports stand in it. ``variation`` is there where
-    something was repeated: runs, or steps or events inside one.
+    ``share`` is its part of the difference of all rows, None when these do not differ. ``rules`` matched its names;
+    ``names_a`` and ``names_b`` are the rows of the reports behind it. ``variation`` is its noise, where runs, steps or
+    events were repeated.
     """
 
     key: Key
@@ -42,17 +42,17 @@ class RowChange:
 
     @property
     def difference(self) -> float:
-        """What B has more than A."""
+        """B − A."""
         return (self.b or 0) - (self.a or 0)
 
     @property
     def ratio(self) -> float | None:
-        """B of A; None where A has nothing."""
+        """B / A; None when A is 0."""
         return (self.b or 0) / self.a if self.a else None
 
     @property
     def is_noise(self) -> bool:
-        """Whether it differs, and no more than it varies."""
+        """Whether the difference is within noise."""
         return self.difference != 0 and self.variation is not None and self.variation.is_noise
 
     @property
@@ -61,11 +61,10 @@ class RowChange:
         return " / ".join(filter(None, self.key))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableComparison:
-    """What changed in ``column`` of a report, what explains most first; ``keys`` name the parts of each row's key.
-
-    ``notes`` are what the report says below its table, of both sides.
+    """The changes in ``column`` of a report, largest first. ``keys`` name the parts of each row's key; ``notes`` are
+    those that both sides' reports have.
     """
 
     report: str
@@ -78,7 +77,7 @@ class TableComparison:
 
 @dataclass(frozen=True)
 class _Values:
-    """Of one table: the measured sum and the count of each key."""
+    """The sum of the measure and the count for each key of a table."""
 
     measure: Mapping[Key, float]
     count: Mapping[Key, float]
@@ -87,9 +86,9 @@ class _Values:
 def compare_tables(
     report: str, a: Sequence[Table], b: Sequence[Table], title: str = "", *, is_exact: bool = False
 ) -> TableComparison | None:
-    """Adds up the first measured column of the tables by their common key columns; None when there is neither.
+    """Compare the first measured column by the common key columns; None without a measure or keys.
 
-    Each side has a table for each of its runs; of several the medians stand in the rows.
+    Each side has one table per run; with several runs, rows hold medians.
     """
     keys, measure = _columns(a[0], b[0])
     if not keys or measure is None:
@@ -99,8 +98,8 @@ def compare_tables(
         [_values(table, keys, measure.name, has_counts=has_counts) for table in side] for side in (a, b)
     )
     names = match_names(
-        dict.fromkeys(key for one in values_a for key in one.measure),
-        dict.fromkeys(key for one in values_b for key in one.measure),
+        dict.fromkeys(key for values in values_a for key in values.measure),
+        dict.fromkeys(key for values in values_b for key in values.measure),
         is_exact=is_exact,
     )
     rows = [_row(name, values_a, values_b, has_counts=has_counts) for name in names]
@@ -111,7 +110,9 @@ def compare_tables(
         for place, row in enumerate(rows)
     ]
     notes = tuple(note for note in a[0].notes if note in b[0].notes)
-    return TableComparison(report, title or report, measure, keys, tuple(final), notes)
+    return TableComparison(
+        report=report, title=title or report, column=measure, keys=keys, rows=tuple(final), notes=notes
+    )
 
 
 def _names(table: Table) -> frozenset[str]:
@@ -120,9 +121,9 @@ def _names(table: Table) -> frozenset[str]:
 
 def _columns(a: Table, b: Table) -> tuple[tuple[str, ...], Column | None]:
     names = _names(b)
-    keys = tuple(c.name for c in a.columns if c.key and c.name in names and c.name not in _NOT_OF_THE_PROGRAM)
+    keys = tuple(c.name for c in a.columns if c.key and c.name in names and c.name not in _RUN_SPECIFIC_KEYS)
     measures = [c for c in a.columns if c.role in MEASURES and c.name in names and not c.key]
-    # Totals can be added up; averages stand in when there is nothing else.
+    # Prefer totals, which can be added up; averages are a fallback.
     return keys, min(
         measures, key=lambda c: (c.role is Role.COUNT, not c.name.endswith("total_ns")), default=None
     )
@@ -133,47 +134,47 @@ def _values(table: Table, keys: tuple[str, ...], measure: str, *, has_counts: bo
     lines = line_keys(table, keys)
 
     def sums(name: str) -> dict[Key, float]:
-        found: dict[Key, float] = {}
+        totals: dict[Key, float] = {}
         for key, value in zip(lines, table.values(name), strict=True):
             if key is not None and value is not None:
-                found[key] = found.get(key, 0.0) + float(value)
-        return found
+                totals[key] = totals.get(key, 0.0) + float(value)
+        return totals
 
     return _Values(sums(measure), sums("count") if has_counts else {})
 
 
 def line_keys(table: Table, keys: tuple[str, ...]) -> list[Key | None]:
-    """The key of each line; of a tree only of its top lines, whose children are in them."""
+    """The key of each line; None for children in a tree, which their top line includes."""
     columns = [_texts(table.data[name]) for name in keys]
     top = [True] * len(table) if table.depth is None else (table.depth == 0).tolist()
     return [key if is_top else None for is_top, key in zip(top, zip(*columns, strict=True), strict=True)]
 
 
 def _texts(values: Any) -> list[str]:
-    found = values.texts() if isinstance(values, Texts) else np.ma.asarray(values, object).tolist()
-    return ["" if value is None else str(value) for value in found]
+    items = values.texts() if isinstance(values, Texts) else np.ma.asarray(values, object).tolist()
+    return ["" if item is None else str(item) for item in items]
 
 
-def _of_side(side: Sequence[_Values], keys: tuple[Key, ...], *, counts: bool = False) -> list[float]:
-    """The value of a row in each run of a side; a run without the row has 0."""
-    tables = [one.count if counts else one.measure for one in side]
+def _run_values(side: Sequence[_Values], keys: tuple[Key, ...], *, counts: bool = False) -> list[float]:
+    """The value of a row in each run of a side; 0 in a run without the row."""
+    tables = [values.count if counts else values.measure for values in side]
     return [sum(table.get(key, 0.0) for key in keys) for table in tables]
 
 
 def _row(name: MatchedName, a: Sequence[_Values], b: Sequence[_Values], *, has_counts: bool) -> RowChange:
     def value(side: Sequence[_Values], keys: tuple[Key, ...], *, counts: bool) -> float | None:
-        return float(np.median(_of_side(side, keys, counts=counts))) if keys else None
+        return float(np.median(_run_values(side, keys, counts=counts))) if keys else None
 
     return RowChange(
-        name.key,
-        value(a, name.a, counts=False),
-        value(b, name.b, counts=False),
-        None,
-        value(a, name.a, counts=True) if has_counts else None,
-        value(b, name.b, counts=True) if has_counts else None,
-        name.rules,
-        name.a,
-        name.b,
+        key=name.key,
+        a=value(a, name.a, counts=False),
+        b=value(b, name.b, counts=False),
+        share=None,
+        count_a=value(a, name.a, counts=True) if has_counts else None,
+        count_b=value(b, name.b, counts=True) if has_counts else None,
+        rules=name.rules,
+        names_a=name.a,
+        names_b=name.b,
     )
 
 
@@ -182,9 +183,7 @@ def _finished(
 ) -> RowChange:
     varied = None
     if is_varied and min(len(a), len(b)) >= FEWEST:
-        sides = [np.array(_of_side(side, keys)) for side, keys in ((a, row.names_a), (b, row.names_b))]
+        sides = [np.array(_run_values(side, keys)) for side, keys in ((a, row.names_a), (b, row.names_b))]
         varied = variation("runs", *sides)
-    return RowChange(
-        row.key, row.a, row.b, row.difference / whole + 0.0 if whole else None, row.count_a, row.count_b, row.rules,
-        row.names_a, row.names_b, varied,
-    )  # fmt: skip
+    share = row.difference / whole + 0.0 if whole else None
+    return replace(row, share=share, variation=varied)

@@ -1,4 +1,4 @@
-"""Whether a difference is more than noise: confidence intervals of medians by bootstrap."""
+"""Noise: bootstrap confidence intervals of medians and their difference."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+Interval = tuple[float, float]
 RESAMPLES = 2_000
 LEVEL = 0.95
 FEWEST = 3
-"""Values of each side without which nothing can be said of how they vary."""
+"""The least number of values on each side for an interval."""
 _DRAWN_ONE_BY_ONE = 400
-"""Of more values it is drawn which is the middle one, not each of them."""
+"""With more values, only the position of the median is drawn, not every value."""
 _NORMAL = 1.959964
-"""So many standard deviations around the mean hold `LEVEL` of a normal distribution."""
+"""Standard deviations around the mean that hold `LEVEL` of a normal distribution."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Variation:
-    """What repeated values of both sides tell: medians, and intervals that hold the true ones with `LEVEL` confidence.
+    """Medians of the repeated values on both sides, with confidence intervals at `LEVEL`.
 
-    ``of`` says what was repeated: ``runs``, ``steps``, or ``events`` of a name, whose values are what one of them took.
-    The intervals are None with fewer than `FEWEST` values on a side.
+    ``of`` is what was repeated: ``runs``, ``steps``, or ``events`` of a name. ``interval`` is that of the difference of
+    medians, for events that of the difference of sums. Intervals are None with fewer than `FEWEST` values on a side.
     """
 
     of: str
@@ -31,14 +32,13 @@ class Variation:
     count_b: int
     median_a: float
     median_b: float
-    interval_a: tuple[float, float] | None
-    interval_b: tuple[float, float] | None
-    interval: tuple[float, float] | None
-    """Of what B takes more than A: of the difference of medians, of events that of their sums."""
+    interval_a: Interval | None
+    interval_b: Interval | None
+    interval: Interval | None
 
     @property
     def is_noise(self) -> bool:
-        """Whether the difference is none beyond how the values vary; False where that is not known."""
+        """Whether the interval of the difference contains 0; False without an interval."""
         return self.interval is not None and self.interval[0] <= 0 <= self.interval[1]
 
 
@@ -47,53 +47,57 @@ def variation(
     a: npt.NDArray[np.int64] | npt.NDArray[np.float64],
     b: npt.NDArray[np.int64] | npt.NDArray[np.float64],
 ) -> Variation:
-    """How the median of ``b`` stands to that of ``a``: percentile bootstrap of the difference of medians.
+    """Compare the medians of ``b`` and ``a``: Efron's percentile interval over `RESAMPLES` resamples of each side.
 
-    Efron's percentile interval over `RESAMPLES` resamples of each side. The draws of a side follow from its values
-    alone: the same captures give the same interval, and swapped ones the same with its signs turned.
+    The draws of a side depend only on its values. So the same captures give the same interval, and swapped captures
+    give it with reversed signs.
     """
-    medians = float(np.median(a)), float(np.median(b))
     if min(len(a), len(b)) < FEWEST:
-        return Variation(of, len(a), len(b), *medians, None, None, None)
+        return _variation(of, a, b, None, None, None)
     drawn_a, drawn_b = _medians(a), _medians(b)
-    return Variation(
-        of,
-        len(a),
-        len(b),
-        *medians,
-        _interval(drawn_a),
-        _interval(drawn_b),
-        _interval(drawn_b - drawn_a),
-    )
+    return _variation(of, a, b, _interval(drawn_a), _interval(drawn_b), _interval(drawn_b - drawn_a))
 
 
 def paired_variation(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> Variation:
-    """How events of one name differ: the first of A stands against the first of B, and so on.
+    """Compare the events of one name pair by pair: the first of A with the first of B, and so on.
 
-    The interval is that of the sum of their differences, by bootstrap over the pairs (of many by the central limit
-    theorem); None where one side has more of them than the other.
+    The interval is that of the sum of differences, by bootstrap over the pairs (for many pairs by the central limit
+    theorem); None when the sides have different numbers of events.
     """
-    medians = (float(np.median(a)), float(np.median(b))) if len(a) and len(b) else (0.0, 0.0)
     if len(a) != len(b) or len(a) < FEWEST:
-        return Variation("events", len(a), len(b), *medians, None, None, None)
+        return _variation("events", a, b, None, None, None)
+    return _variation("events", a, b, median_interval(a), median_interval(b), _sum_interval(b - a))
+
+
+def _variation(
+    of: str,
+    a: npt.NDArray[np.number],
+    b: npt.NDArray[np.number],
+    interval_a: Interval | None,
+    interval_b: Interval | None,
+    interval: Interval | None,
+) -> Variation:
+    has_both = bool(len(a) and len(b))
     return Variation(
-        "events", len(a), len(b), *medians, median_interval(a), median_interval(b), _sum_interval(b - a)
-    )
+        of=of, count_a=len(a), count_b=len(b), median_a=float(np.median(a)) if has_both else 0.0,
+        median_b=float(np.median(b)) if has_both else 0.0, interval_a=interval_a, interval_b=interval_b,
+        interval=interval,
+    )  # fmt: skip
 
 
-def _sum_interval(differences: npt.NDArray[np.int64]) -> tuple[float, float]:
+def _sum_interval(differences: npt.NDArray[np.int64]) -> Interval:
     count = len(differences)
     if count > _DRAWN_ONE_BY_ONE:
         reach = _NORMAL * float(differences.std()) * count**0.5
         return float(differences.sum()) - reach, float(differences.sum()) + reach
-    # Ordered by size, so that signs turned are drawn the same.
+    # Ordered by magnitude, so that reversed signs give the same draws.
     ordered = differences[np.argsort(np.abs(differences), kind="stable")]
     random = np.random.default_rng(zlib.crc32(np.abs(ordered).tobytes()))
     return _interval(ordered[random.integers(0, count, (RESAMPLES, count))].sum(axis=1).astype(np.float64))
 
 
-def median_interval(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> tuple[float, float] | None:
-    """The interval that holds the median of repeated values; None with fewer than `FEWEST`."""
+def median_interval(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> Interval | None:
+    """The confidence interval of the median of repeated values; None with fewer than `FEWEST`."""
     return _interval(_medians(values)) if len(values) >= FEWEST else None
 
 
@@ -101,7 +105,7 @@ def _medians(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDA
     ordered = np.sort(values)
     random = np.random.default_rng(zlib.crc32(ordered.tobytes()))
     if len(ordered) > _DRAWN_ONE_BY_ONE:
-        # The middle one of n draws from [0, 1) is distributed as Beta((n + 1) / 2, (n + 1) / 2).
+        # The median of n draws from [0, 1) has the distribution Beta((n + 1) / 2, (n + 1) / 2).
         middle = random.beta((len(ordered) + 1) / 2, (len(ordered) + 1) / 2, RESAMPLES)
         return ordered[np.minimum((middle * len(ordered)).astype(np.int64), len(ordered) - 1)].astype(
             np.float64
@@ -110,8 +114,8 @@ def _medians(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDA
     return np.asarray(np.median(picked, axis=1), np.float64)
 
 
-def _interval(drawn: npt.NDArray[np.float64]) -> tuple[float, float]:
+def _interval(drawn: npt.NDArray[np.float64]) -> Interval:
     ordered = np.sort(drawn)
-    # The same number of draws is left out at both ends, so that signs turned give signs turned, exactly.
-    out = int(len(ordered) * (1 - LEVEL) / 2)
-    return float(ordered[out]), float(ordered[-1 - out])
+    # Equally many draws are cut at both ends, so that reversed signs reverse the interval exactly.
+    cut = int(len(ordered) * (1 - LEVEL) / 2)
+    return float(ordered[cut]), float(ordered[-1 - cut])

@@ -1,4 +1,4 @@
-"""The difference of two stretches of time, cut into parts that add up to it."""
+"""Splits the difference of two stretches of time into parts that add up to it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from warpline.analysis.compare.variation import Variation, variation
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contributor:
-    """Who had time of a cause: ns in A and in B; ``rules`` say by what its names were matched.
+    """A name with its time in A and B, ns, and the ``rules`` that matched it between the sides.
 
-    ``is_new`` where A has no such name, ``is_gone`` where B has none. What nobody is named for has an empty name.
+    ``is_new``: only B has it; ``is_gone``: only A has it. Time without a name has an empty one.
     """
 
     name: str
@@ -32,15 +32,15 @@ class Contributor:
 
     @property
     def difference_ns(self) -> int:
-        """What B took more than A."""
+        """B − A."""
         return self.b_ns - self.a_ns
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TimePart:
-    """One cause on both sides, ns, and who had its time, largest change first; they add up to it.
+    """One cause with its time on both sides, ns, and its contributors, largest change first, which add up to it.
 
-    ``variation`` is how its time varies from run to run or step to step, where either was repeated.
+    ``variation`` is its noise over runs or steps, where these were repeated.
     """
 
     cause: str
@@ -52,19 +52,19 @@ class TimePart:
 
     @property
     def difference_ns(self) -> int:
-        """What B took more than A."""
+        """B − A."""
         return self.b_ns - self.a_ns
 
     @property
     def is_noise(self) -> bool:
-        """Whether it differs, and no more than it varies."""
+        """Whether the difference is within noise."""
         return self.difference_ns != 0 and self.variation is not None and self.variation.is_noise
 
 
 def waterfall(
     a: TimeUse, windows_a: Windows, b: TimeUse, windows_b: Windows, *, is_exact: bool = False
 ) -> tuple[TimePart, ...]:
-    """Every cause that either side has, the largest change first; their differences add up to the windows' own."""
+    """The parts of both sides, largest change first; their differences add up to that of the windows."""
     in_a, in_b = (
         {cause: int(times.sum()) for cause, times in use.parts(windows.start, windows.stop).items()}
         for use, windows in ((a, windows_a), (b, windows_b))
@@ -75,16 +75,18 @@ def waterfall(
         if a_ns or b_ns:
             names_a = a.contributors(cause, windows_a.start, windows_a.stop)
             names_b = b.contributors(cause, windows_b.start, windows_b.stop)
-            found = contributors(names_a, a_ns, names_b, b_ns, is_exact=is_exact)
-            parts.append(TimePart(cause, cause_title(cause), a_ns, b_ns, found))
+            named = contributors(names_a, a_ns, names_b, b_ns, is_exact=is_exact)
+            parts.append(
+                TimePart(cause=cause, title=cause_title(cause), a_ns=a_ns, b_ns=b_ns, contributors=named)
+            )
     return tuple(sorted(parts, key=lambda part: (-abs(part.difference_ns), part.cause)))
 
 
 def varied_parts(
     parts: Sequence[TimePart], of: str, a: Mapping[str, Int64Array], b: Mapping[str, Int64Array]
 ) -> tuple[TimePart, ...]:
-    """Parts with how their time varies; ``a`` and ``b`` are the times of each cause in all that ``of`` names (runs,
-    steps), nothing where it was not repeated; a cause that is not there took no time.
+    """The parts with their noise. ``a`` and ``b`` are the times of each cause over ``of`` (runs or steps), empty
+    without repetition; a missing cause took no time.
     """
     if not a or not b:
         return tuple(parts)
@@ -98,19 +100,19 @@ def varied_parts(
 def contributors(
     a: Mapping[str, int], a_ns: int, b: Mapping[str, int], b_ns: int, *, is_exact: bool = False
 ) -> tuple[Contributor, ...]:
-    """Names of both sides with their times, matched; what they leave of ``a_ns`` and ``b_ns`` has no name."""
-    found = [
+    """The names of both sides, matched, with their times; the rest of ``a_ns`` and ``b_ns`` has an empty name."""
+    matched = [
         Contributor(
-            match.key[0],
-            sum(a[key[0]] for key in match.a),
-            sum(b[key[0]] for key in match.b),
-            match.rules,
-            not match.a,
-            not match.b,
+            name=match.key[0],
+            a_ns=sum(a[key[0]] for key in match.a),
+            b_ns=sum(b[key[0]] for key in match.b),
+            rules=match.rules,
+            is_new=not match.a,
+            is_gone=not match.b,
         )
         for match in match_names([(name,) for name in a], [(name,) for name in b], is_exact=is_exact)
     ]
-    rest = Contributor("", a_ns - sum(a.values()), b_ns - sum(b.values()))
+    rest = Contributor(name="", a_ns=a_ns - sum(a.values()), b_ns=b_ns - sum(b.values()))
     if rest.a_ns or rest.b_ns:
-        found.append(rest)
-    return tuple(sorted(found, key=lambda one: (-abs(one.difference_ns), -max(one.a_ns, one.b_ns), one.name)))
+        matched.append(rest)
+    return tuple(sorted(matched, key=lambda c: (-abs(c.difference_ns), -max(c.a_ns, c.b_ns), c.name)))

@@ -1,4 +1,4 @@
-"""The clocks of all ranks solved at once by the ends of their collectives."""
+"""Aligns the clocks of all ranks by the ends of their collectives."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from warpline.analysis.jobs.meetings import Attendance, Meetings
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 _GRAIN_NS = 1_000.0
-"""What profilers round times to; smaller disagreements are alike."""
+"""Profilers round times to this; smaller disagreements count as equal."""
 _FARTHEST = 6.0
-"""So many times the usual disagreement, and a collective's end is another matter: matched wrongly, or not joint."""
+"""Ends that disagree this many times more than usual are ignored: wrongly matched, or not joint."""
 _ROUNDS = 100
 _EXACT = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RankClock:
-    """How a rank's clock lies against that of ``reference``: a time of the reference = own time − ``offset_ns``.
+    """A rank's clock: reference time = own time − ``offset_ns``.
 
-    ``residual_ns`` is the largest disagreement of the ends of its ``collectives`` with the solution, ``agreeing`` the
-    share (0–1) of all its collectives that those are: the others' ends lie too far off to have a part in it.
+    ``residual_ns`` is the largest disagreement among the ends of its used ``collectives``; ``agreeing`` is the share
+    (0–1) of its collectives that were used.
     """
 
     rank: int
@@ -37,41 +37,42 @@ class RankClock:
 
     @property
     def fits(self) -> bool:
-        """Whether most of its collectives agree with those of the other ranks."""
+        """Whether most of its collectives agree with those of other ranks."""
         return self.agreeing >= 0.5
 
 
-def rank_clocks(found: Meetings) -> dict[int, RankClock]:
+def rank_clocks(meetings: Meetings) -> dict[int, RankClock]:
     """The clock of every rank that has joint collectives with others.
 
-    A collective c ends on all its ranks at once, at e_c, which rank r tells as t_rc = e_c + o_r. The offsets o and
-    the ends e are those for which the squares of t_rc − e_c − o_r, over all ranks and collectives, add up to the
-    least. Ends that disagree much more than others do have no part in that. Ranks that no collective connects, not
-    even by way of others, are solved apart, each set with its own reference: the rank with most collectives, whose
-    offset is 0.
+    A collective c ends on all its ranks at the same time e_c, which rank r records as t_rc = e_c + o_r. The offsets o
+    and ends e minimise the sum of (t_rc − e_c − o_r)² over all ranks and collectives, without outliers. Sets of ranks
+    that no collective connects are solved separately. Each has its own reference with offset 0: the rank with the
+    most collectives.
     """
-    ranks = dict(found.meeting_ranks(found.joint()))
+    ranks = dict(meetings.meeting_ranks(meetings.joint()))
     if not ranks:
         return {}
-    start, reference, ends = _spread_out(ranks, len(found))
-    errors = {rank: one.stop - ends[one.meeting] - start[rank] for rank, one in ranks.items()}
+    start, reference, ends = _spread_out(ranks, len(meetings))
+    errors = {
+        rank: attendance.stop - ends[attendance.meeting] - start[rank] for rank, attendance in ranks.items()
+    }
     corrections = dict.fromkeys(ranks, 0.0)
-    middle = np.zeros(len(found))
+    middle = np.zeros(len(meetings))
     used: dict[int, npt.NDArray[np.bool_]] = {}
     for _ in range(2):
         used = _agreeing(ranks, errors, corrections, middle)
-        corrections, middle = _least_squares(ranks, errors, used, len(found))
+        corrections, middle = _least_squares(ranks, errors, used, len(meetings))
     clocks = {}
-    for rank, one in ranks.items():
+    for rank, attendance in ranks.items():
         base = corrections[reference[rank]]
-        left = np.abs(errors[rank] - corrections[rank] - middle[one.meeting])[used[rank]]
+        residuals = np.abs(errors[rank] - corrections[rank] - middle[attendance.meeting])[used[rank]]
         clocks[rank] = RankClock(
-            rank,
-            reference[rank],
-            start[rank] + round(corrections[rank] - base),
-            int(np.ceil(left.max(initial=0.0) - _EXACT)),
-            int(used[rank].sum()),
-            float(used[rank].mean()),
+            rank=rank,
+            reference=reference[rank],
+            offset_ns=start[rank] + round(corrections[rank] - base),
+            residual_ns=int(np.ceil(residuals.max(initial=0.0) - _EXACT)),
+            collectives=int(used[rank].sum()),
+            agreeing=float(used[rank].mean()),
         )
     return clocks
 
@@ -79,34 +80,34 @@ def rank_clocks(found: Meetings) -> dict[int, RankClock]:
 def _spread_out(
     ranks: dict[int, Attendance], count: int
 ) -> tuple[dict[int, int], dict[int, int], Int64Array]:
-    """First offsets, from rank to rank: the median distance to ends that are known; (offsets, references, ends).
+    """(offsets, references, ends) as a first estimate: from rank to rank, the median distance to known ends.
 
-    A median is not moved by a few collectives that were matched wrongly.
+    A median is robust against a few wrongly matched collectives.
     """
     offsets: dict[int, int] = {}
     references: dict[int, int] = {}
     ends, known = np.zeros(count, np.int64), np.zeros(count, bool)
-    left = sorted(ranks, key=lambda rank: (-len(ranks[rank].meeting), rank))
-    reference = left[0]
-    while left:
+    remaining = sorted(ranks, key=lambda rank: (-len(ranks[rank].meeting), rank))
+    reference = remaining[0]
+    while remaining:
         near = {}
-        for rank in left:
-            one = ranks[rank]
-            here = known[one.meeting]
+        for rank in remaining:
+            attendance = ranks[rank]
+            here = known[attendance.meeting]
             if here.any():
-                distance = one.stop[here] - ends[one.meeting[here]]
+                distance = attendance.stop[here] - ends[attendance.meeting[here]]
                 near[rank] = round(float(np.median(distance - distance[0]))) + int(distance[0])
         if not near:
-            reference = left[0]
+            reference = remaining[0]
             near[reference] = 0
         for rank, offset in near.items():
-            one = ranks[rank]
-            fresh = ~known[one.meeting]
-            ends[one.meeting[fresh]] = one.stop[fresh] - offset
-            known[one.meeting[fresh]] = True
+            attendance = ranks[rank]
+            fresh = ~known[attendance.meeting]
+            ends[attendance.meeting[fresh]] = attendance.stop[fresh] - offset
+            known[attendance.meeting[fresh]] = True
         offsets |= near
         references |= dict.fromkeys(near, reference)
-        left = [rank for rank in left if rank not in near]
+        remaining = [rank for rank in remaining if rank not in near]
     return offsets, references, ends
 
 
@@ -116,13 +117,14 @@ def _agreeing(
     corrections: dict[int, float],
     middle: Float64Array,
 ) -> dict[int, npt.NDArray[np.bool_]]:
-    """Which ends of each rank lie no farther off than ends usually do."""
+    """Which ends of each rank are not outliers."""
     far = {
-        rank: np.abs(errors[rank] - corrections[rank] - middle[one.meeting]) for rank, one in ranks.items()
+        rank: np.abs(errors[rank] - corrections[rank] - middle[attendance.meeting])
+        for rank, attendance in ranks.items()
     }
-    usual = float(np.median([float(np.median(one)) for one in far.values()]))
+    usual = float(np.median([float(np.median(distance)) for distance in far.values()]))
     limit = _FARTHEST * max(usual, _GRAIN_NS)
-    return {rank: one <= limit for rank, one in far.items()}
+    return {rank: distance <= limit for rank, distance in far.items()}
 
 
 def _least_squares(
@@ -131,32 +133,32 @@ def _least_squares(
     used: dict[int, npt.NDArray[np.bool_]],
     count: int,
 ) -> tuple[dict[int, float], Float64Array]:
-    """Corrections of offsets (by rank) and ends (by collective) with the least squares.
+    """Least-squares corrections of offsets (by rank) and ends (by collective).
 
-    With the best end of each collective put in, the mean over its ranks, what is left are as many equations as ranks;
-    they are solved by conjugate gradients, which need one pass over the collectives each round and no matrix.
+    The best end of a collective is the mean over its ranks. That leaves one equation per rank; conjugate gradients
+    solve them with one pass over the collectives per round and without a matrix.
     """
     order = sorted(ranks)
-    at = [ranks[rank].meeting[used[rank]] for rank in order]
+    attended = [ranks[rank].meeting[used[rank]] for rank in order]
     values = [errors[rank][used[rank]].astype(np.float64) for rank in order]
-    per_rank = np.array([len(one) for one in at], np.float64)
+    per_rank = np.array([len(meeting) for meeting in attended], np.float64)
     taking_part = np.zeros(count)
-    for one in at:
-        taking_part[one] += 1
+    for meeting in attended:
+        taking_part[meeting] += 1
     share = 1 / np.maximum(taking_part, 1)
 
     def means(by_rank: list[Float64Array] | Float64Array) -> Float64Array:
         total = np.zeros(count)
-        for one, value in zip(at, by_rank, strict=True):
-            total[one] += value
+        for meeting, value in zip(attended, by_rank, strict=True):
+            total[meeting] += value
         return total * share
 
     def left_side(offsets: Float64Array) -> Float64Array:
         mean = means(offsets)
-        return np.asarray(per_rank * offsets - np.array([mean[one].sum() for one in at]))
+        return np.asarray(per_rank * offsets - np.array([mean[meeting].sum() for meeting in attended]))
 
     mean = means(values)
-    right = np.array([(value - mean[one]).sum() for one, value in zip(at, values, strict=True)])
+    right = np.array([(value - mean[meeting]).sum() for meeting, value in zip(attended, values, strict=True)])
     offsets = _conjugate_gradients(left_side, right, np.maximum(per_rank, 1))
     rest = [value - offset for value, offset in zip(values, offsets.tolist(), strict=True)]
     return dict(zip(order, offsets.tolist(), strict=True)), means(rest)
@@ -165,7 +167,7 @@ def _least_squares(
 def _conjugate_gradients(
     left_side: Callable[[Float64Array], Float64Array], right: Float64Array, scale: Float64Array
 ) -> Float64Array:
-    found = np.zeros(len(right))
+    solution = np.zeros(len(right))
     error = right.copy()
     direction = error / scale
     size = float(error @ direction)
@@ -177,9 +179,9 @@ def _conjugate_gradients(
         bend = float(direction @ image)
         if bend <= 0:
             break
-        found += size / bend * direction
+        solution += size / bend * direction
         error -= size / bend * image
         better = error / scale
         size, before = float(error @ better), size
         direction = better + size / before * direction
-    return found
+    return solution

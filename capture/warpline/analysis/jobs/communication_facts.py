@@ -1,9 +1,9 @@
-"""What a trace tells about communication: which operation, among which ranks, how much; and what bandwidth that is."""
+"""Reads from a trace which operation a communication kernel is, among which ranks, and how many bytes it moves."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -24,9 +24,9 @@ OPERATIONS = {
     "send_recv": english("send and receive"),
     "other": english("other communication"),
 }
-"""What people call operations."""
+"""Titles of operations."""
 JOINT = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
-"""Operations that no rank can leave before all have come."""
+"""Operations that no rank leaves before all have arrived."""
 _BY_NAME = (
     ("all_reduce", r"all_?reduce|cross_device_reduce|quick_?reduce"),
     ("all_gather", r"all_?gather"),
@@ -51,13 +51,13 @@ _ELEMENT_BYTES = {
 _MOST_RANKS = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CommunicationFacts:
-    """One kind of communication of a rank; what the trace does not tell is empty, 0 for numbers.
+    """One kind of communication of a rank; unknown values are empty or 0.
 
-    ``group`` is what its communicator is called, ``description`` what the program says it is for, ``ranks`` the text
-    of who takes part, ``size`` how many. ``bytes`` is the size as nccl-tests counts it: of the whole of what is
-    gathered or scattered. ``name`` is the kernel's where no group is told.
+    ``group`` is the name of its communicator, ``description`` its purpose, ``ranks`` its members as text, ``size``
+    their number. ``bytes`` is the size as nccl-tests counts it: of everything gathered or scattered. ``name`` is the
+    kernel's, used when the group is unknown.
     """
 
     operation: str
@@ -70,14 +70,11 @@ class CommunicationFacts:
 
     @property
     def is_joint(self) -> bool:
-        """Whether no rank leaves before all have come."""
+        """Whether no rank leaves before all have arrived."""
         return self.operation in JOINT
 
     def text(self) -> str:
-        """The facts as a text by which the same communication is found on other ranks.
-
-        Of an exchange in uneven parts each rank has its own size, which tells nothing.
-        """
+        """The facts as text, equal for the same communication on other ranks."""
         return orjson.dumps(astuple(self)).decode()
 
     @property
@@ -88,39 +85,41 @@ class CommunicationFacts:
 
 @lru_cache(1 << 14)
 def facts_of_text(text: str) -> CommunicationFacts:
-    """What `CommunicationFacts.text` made a text of."""
-    return CommunicationFacts(*orjson.loads(text))
+    """The facts from `CommunicationFacts.text`."""
+    names = [item.name for item in fields(CommunicationFacts)]
+    return CommunicationFacts(**dict(zip(names, orjson.loads(text), strict=True)))
 
 
 def communication_facts(name: str, payload: str | None) -> CommunicationFacts:
-    """What a kernel's name and its further arguments (the text of a JSON object) tell.
+    """The facts from a kernel's name and its arguments (JSON text).
 
     The arguments are those of PyTorch's profiler (torch/csrc/distributed/c10d/ParamCommsUtils.hpp: *Collective name*,
     *In msg nelems*, *dtype*, *Process Group Name* …) and of Ascend's (*count*, *data_type*).
     """
-    told = _object(payload)
-    operation = _operation(str(told.get("Collective name", "")) or name)
+    arguments = _object(payload)
+    operation = _operation(str(arguments.get("Collective name", "")) or name)
     hccl = _HCCL.match(name)
     if hccl is not None:
-        size = _number(told.get("count")) * _element_bytes(told.get("data_type"))
-        return CommunicationFacts(_operation(hccl[1]), hccl[2], bytes=size)
-    group = told.get("Process Group Name")
+        size = _number(arguments.get("count")) * _element_bytes(arguments.get("data_type"))
+        return CommunicationFacts(operation=_operation(hccl[1]), group=hccl[2], bytes=size)
+    group = arguments.get("Process Group Name")
     if not isinstance(group, str):
-        return CommunicationFacts(operation, name=name)
-    elements = max(_number(told.get("In msg nelems")), _number(told.get("Out msg nelems")))
-    is_uneven = operation == "all_to_all" and str(told.get("In split size", "[]")) not in ("[]", "")
+        return CommunicationFacts(operation=operation, name=name)
+    elements = max(_number(arguments.get("In msg nelems")), _number(arguments.get("Out msg nelems")))
+    # In an exchange of uneven parts each rank has its own size, which would prevent a match.
+    is_uneven = operation == "all_to_all" and str(arguments.get("In split size", "[]")) not in ("[]", "")
     return CommunicationFacts(
-        operation,
-        group,
-        str(told.get("Process Group Description", "")),
-        str(told.get("Process Group Ranks", "")),
-        _number(told.get("Group size")),
-        0 if is_uneven else elements * _element_bytes(told.get("dtype")),
+        operation=operation,
+        group=group,
+        description=str(arguments.get("Process Group Description", "")),
+        ranks=str(arguments.get("Process Group Ranks", "")),
+        size=_number(arguments.get("Group size")),
+        bytes=0 if is_uneven else elements * _element_bytes(arguments.get("dtype")),
     )
 
 
 def ranks_of_text(text: str) -> tuple[int, ...]:
-    """The ranks in a text such as ``[0, 1]``; none where it leaves some out."""
+    """The ranks in a text such as ``[0, 1]``; empty when it is abbreviated."""
     inner = text.strip().removeprefix("[").removesuffix("]")
     parts = [part.strip() for part in inner.split(",")]
     if not all(part.isdecimal() and len(part) < 10 for part in parts) or len(parts) > _MOST_RANKS:
@@ -129,7 +128,7 @@ def ranks_of_text(text: str) -> tuple[int, ...]:
 
 
 def bus_factor(operation: str, size: int) -> float | None:
-    """What the bandwidth of an operation among ``size`` ranks is multiplied by to compare it with that of the links.
+    """The factor from algorithm bandwidth to bus bandwidth, which compares with that of the links.
 
     The factors are those of NVIDIA's nccl-tests (doc/PERFORMANCE.md): 2 (n − 1) / n for all-reduce, (n − 1) / n for
     all-gather, reduce-scatter and all-to-all, 1 for broadcast, reduce, and send and receive. None for others.
@@ -160,15 +159,15 @@ GROUP_KINDS = {
     "data": english("data parallel"),
     "all": english("all ranks"),
 }
-"""What people call the purposes of communicators."""
+"""Titles of the purposes of communicators."""
 
 
 @lru_cache(1 << 12)
 def kind_of_group(description: str) -> str:
-    """What a communicator is for by the description its program gave it, a key of `GROUP_KINDS`; empty: not told.
+    """The purpose of a communicator by its description, a key of `GROUP_KINDS`; empty when unknown.
 
-    Megatron, DeepSpeed and PyTorch's device meshes spell it out or abbreviate it: ``mesh_tp``,
-    ``PIPELINE_MODEL_PARALLEL_GROUP``, ``default_pg``.
+    Megatron, DeepSpeed and PyTorch's device meshes write ``mesh_tp``, ``PIPELINE_MODEL_PARALLEL_GROUP`` or
+    ``default_pg``.
     """
     text = re.sub("(?i)model_?parallel_?(group)?", "", description) or description
     return next((kind for kind, pattern in _KIND_PATTERNS if pattern.search(text)), "")
@@ -182,10 +181,10 @@ def _object(payload: str | None) -> dict[str, Any]:
     if not payload:
         return {}
     try:
-        found = orjson.loads(payload)
+        content = orjson.loads(payload)
     except orjson.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _number(value: Any) -> int:

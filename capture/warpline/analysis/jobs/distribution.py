@@ -1,4 +1,4 @@
-"""A report of many ranks as one table: for each row how its values are spread over the ranks."""
+"""Merges a report of many ranks into one table: how each row's values are spread over the ranks."""
 
 from __future__ import annotations
 
@@ -22,25 +22,24 @@ _GPU = re.compile(r"^(?:Rank \d+ · )?GPU \d+")
 
 
 def measures(table: Table) -> tuple[Column, ...]:
-    """The columns of a table that are quantities, in its order."""
+    """The columns of a table that are quantities, in order."""
     return tuple(column for column in table.columns if column.role in _MEASURES)
 
 
 def over_ranks(tables: Mapping[int, Table], only: Sequence[str] | None = None) -> Table | NotRecorded:
-    """For each row of any rank's table and each of its quantities: median, spread, and the worst value with its rank.
+    """Median, spread, and worst value with its rank (see `spreads`), for each row and quantity of any rank's table.
 
-    Rows are matched by their key columns, without numbers that differ from rank to rank by nature: the rank's own,
-    and those of its one process and one GPU. What the numbers are is told by `spreads`. ``ranks`` says how many
-    ranks have the row. ``only`` names the quantities wanted (default: all). Rows stand in the order in which the
-    ranks, from the lowest, name them first; a tree keeps its depths.
+    Rows match by key columns, without numbers that differ between ranks anyway: the rank, its only process and its
+    only GPU. ``ranks`` counts the ranks with the row. ``only`` names the quantities wanted (default: all). Rows keep
+    the order of their first appearance, from the lowest rank; a tree keeps its depths.
     """
-    some = next(iter(tables.values()), None)
-    if some is None:
+    first = next(iter(tables.values()), None)
+    if first is None:
         return NotRecorded(english("no rank has this report"))
     keys = _keys_of_ranks(tables)
     if not keys:
         return NotRecorded(
-            english("rows of this report are single events, which ranks have no common names for")
+            english("the rows of this report are single events, which cannot be matched between ranks")
         )
     rows, places = _matched(tables, keys)
     numbers = np.array(sorted(tables), np.int64)
@@ -60,38 +59,38 @@ def over_ranks(tables: Mapping[int, Table], only: Sequence[str] | None = None) -
             if isinstance(values, np.ndarray):
                 matrix[places[rank], place] = np.ma.filled(values.astype(np.float64), np.nan)
         _add_quantity(column, matrix, numbers, columns, data)
-    depth = None if some.depth is None else np.array([len(key) - 1 for key in rows], np.int16)
+    depth = None if first.depth is None else np.array([len(key) - 1 for key in rows], np.int16)
     return Table(
         tuple(columns),
         data,
         depth,
         notes=(
             english(
-                "The spread is the distance between the quartiles; the worst is farthest from the median."
+                "The spread is the interquartile range; the worst value is the farthest from the median."
             ),
         ),
     )
 
 
 def _wanted(tables: Mapping[int, Table], only: Sequence[str] | None) -> list[Column]:
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for table in tables.values():
         for column in measures(table):
             if only is None or column.name in only:
-                found.setdefault(column.name, column)
-    return list(found.values())
+                columns.setdefault(column.name, column)
+    return list(columns.values())
 
 
 _Key = tuple[tuple[tuple[Any, ...], int], ...]
-"""Of a row and, before it, of those above it in a tree: its key values, and how many siblings said the same before."""
+"""The key values of a row and of its ancestors in a tree, each with the number of equal siblings before it."""
 
 
 def _keys_of_ranks(tables: Mapping[int, Table]) -> tuple[Column, ...]:
-    """Key columns that mean the same on every rank: without its own number, and those of its only process or GPU."""
-    found: dict[str, Column] = {}
+    """The key columns that mean the same on every rank: not the rank, its only process or its only GPU."""
+    columns: dict[str, Column] = {}
     for table in tables.values():
         for column in table.key_columns:
-            found.setdefault(column.name, column)
+            columns.setdefault(column.name, column)
 
     def is_of_rank(column: Column) -> bool:
         if column.role is not Role.ID:
@@ -100,7 +99,7 @@ def _keys_of_ranks(tables: Mapping[int, Table]) -> tuple[Column, ...]:
             len(set(_column(table, column.name))) <= 1 for table in tables.values()
         )
 
-    return tuple(column for column in found.values() if not is_of_rank(column))
+    return tuple(column for column in columns.values() if not is_of_rank(column))
 
 
 def _column(table: Table, name: str) -> list[Any]:
@@ -110,10 +109,10 @@ def _column(table: Table, name: str) -> list[Any]:
 def _matched(
     tables: Mapping[int, Table], keys: Sequence[Column]
 ) -> tuple[list[_Key], dict[int, npt.NDArray[np.int64]]]:
-    """The rows of all ranks, those of a tree behind those they stand under, and where each rank's rows are."""
+    """The rows of all ranks, children after their parents, and the position of each rank's rows."""
     numbers: dict[_Key, int] = {}
     below: dict[_Key, list[_Key]] = {}
-    found: dict[int, npt.NDArray[np.int64]] = {}
+    rows_of: dict[int, npt.NDArray[np.int64]] = {}
     for rank, table in sorted(tables.items()):
         mine = []
         for key in _row_keys(table, keys):
@@ -122,7 +121,7 @@ def _matched(
                 number = numbers[key] = len(numbers)
                 below.setdefault(key[:-1], []).append(key)
             mine.append(number)
-        found[rank] = np.array(mine, np.int64)
+        rows_of[rank] = np.array(mine, np.int64)
     ordered: list[_Key] = []
     pending = below.get((), [])[::-1]
     while pending:
@@ -131,7 +130,7 @@ def _matched(
         pending += below.get(key, [])[::-1]
     place = np.empty(len(ordered), np.int64)
     place[[numbers[key] for key in ordered]] = np.arange(len(ordered))
-    return ordered, {rank: place[mine] for rank, mine in found.items()}
+    return ordered, {rank: place[mine] for rank, mine in rows_of.items()}
 
 
 def _row_keys(table: Table, keys: Sequence[Column]) -> Iterator[_Key]:
@@ -147,9 +146,9 @@ def _row_keys(table: Table, keys: Sequence[Column]) -> Iterator[_Key]:
 
 
 def _one_gpu(values: list[Any]) -> list[Any]:
-    """Texts without the number of the GPU, where a rank has only one."""
-    found = {match[0] for value in values if isinstance(value, str) and (match := _GPU.match(value))}
-    if len(found) != 1:
+    """Texts without the GPU's number, when the rank has only one GPU."""
+    titles = {match[0] for value in values if isinstance(value, str) and (match := _GPU.match(value))}
+    if len(titles) != 1:
         return values
     return [_GPU.sub("GPU", value) if isinstance(value, str) else value for value in values]
 
@@ -169,16 +168,16 @@ def _add_quantity(
     columns: list[Column],
     data: dict[str, Values],
 ) -> None:
-    found = spreads(matrix)
+    spread = spreads(matrix)
     name, title, role = column.name, column.title, column.role
     if role is Role.SHARE:
         role = Role.RATIO
     elif role is Role.COUNT:
         role = Role.NUMBER
     parts = (
-        (name, title, role, found.median),
-        (f"{name}_spread", english("{column}: spread", column=title), role, found.spread),
-        (f"{name}_worst", english("{column}: worst", column=title), role, found.worst),
+        (name, title, role, spread.median),
+        (f"{name}_spread", english("{column}: spread", column=title), role, spread.spread),
+        (f"{name}_worst", english("{column}: worst", column=title), role, spread.worst),
     )
     is_alone = len(ranks) < 2
     for part, text, its_role, values in parts[:1] if is_alone else parts:
@@ -187,14 +186,14 @@ def _add_quantity(
     if is_alone:
         return
     columns.append(Column(f"{name}_worst_rank", english("{column}: its rank", column=title), Role.ID))
-    data[f"{name}_worst_rank"] = np.ma.MaskedArray(ranks[np.maximum(found.place, 0)], found.place < 0)
+    data[f"{name}_worst_rank"] = np.ma.MaskedArray(ranks[np.maximum(spread.place, 0)], spread.place < 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Spreads:
-    """How the values of each row are spread over the ranks: float64 (rows), NaN of no value.
+    """The spread of each row over the ranks, float64 (rows), NaN without values.
 
-    ``place`` is the column of the worst value, −1 where none is worse than others.
+    ``place`` is the column of the worst value; −1 when all are equal.
     """
 
     median: Float64Array
@@ -204,11 +203,10 @@ class Spreads:
 
 
 def spreads(matrix: Float64Array) -> Spreads:
-    """Median, spread and worst value of each row of a matrix (rows, ranks); NaN is no value.
+    """Median, spread and worst value of each row of a matrix (rows, ranks); NaN means no value.
 
-    The spread is the distance between the quartiles, which are interpolated linearly as numpy does. The worst value
-    is the one farthest from the median, of two as far the larger one, of equal ones the first; where several ranks
-    have one value, no rank has the worst.
+    The spread is the interquartile range, interpolated linearly like numpy's. The worst value is the farthest from the
+    median: of two equally far the larger, of equal values the first. If all ranks are equal, none is the worst.
     """
     rows, ranks = matrix.shape
     if not ranks or not rows:
@@ -230,17 +228,17 @@ def spreads(matrix: Float64Array) -> Spreads:
 
 
 def _quantile(ordered: Float64Array, count: npt.NDArray[np.int64], share: float) -> Float64Array:
-    """A quantile of each row of sorted values, of which the first ``count`` are values."""
+    """A quantile of each sorted row; only the first ``count`` entries are values."""
     rows = np.arange(len(ordered))
     at = share * np.maximum(count - 1, 0)
     low = np.floor(at).astype(np.int64)
     high = np.minimum(low + 1, np.maximum(count - 1, 0))
     first, second = ordered[rows, low], ordered[rows, high]
-    found = first + (second - first) * (at - low)
-    return np.where(count > 0, found, np.nan)
+    quantile = first + (second - first) * (at - low)
+    return np.where(count > 0, quantile, np.nan)
 
 
 def recorded(values: Float64Array) -> npt.NDArray[Any]:
-    """Numbers as a column, masked where they are NaN."""
-    gone = np.isnan(values)
-    return np.ma.MaskedArray(np.where(gone, 0.0, values), gone)
+    """Numbers as a column, masked where NaN."""
+    mask = np.isnan(values)
+    return np.ma.MaskedArray(np.where(mask, 0.0, values), mask)

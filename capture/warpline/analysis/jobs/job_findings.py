@@ -1,4 +1,4 @@
-"""What is wrong with a job as a whole: who keeps others waiting, uneven work, slow links, clocks that do not fit."""
+"""Findings about a whole job: late ranks, uneven work, slow links, clocks that do not match, memory."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from warpline.i18n import english
 from warpline.model import format_duration
 
 _MUCH, _SOME = 0.1, 0.02
-"""Parts of the time of all ranks: what is lost waiting is critical, worth a warning."""
+"""Shares of all ranks' time from which waiting is critical, or a warning."""
 _MOST = 0.5
-_OF_HOST = 0.6
+_MOST_OF_HOST = 0.6
 _NEARLY_ALL = 0.8
 _IN_TURNS = 0.3
 _UNEVEN = 1.05
 _SLOW_LINK = 0.7
 _UNEVEN_MEMORY = 1.25
 _ALIKE = 3
-"""So many communicators must carry the same before one of them is slow."""
+"""How many communicators with equal traffic it takes to call one of them slow."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JobFinding:
-    """One problem of a job: ``ranks`` it is about, ``cost_ns`` what all ranks together lose by it (0: not told).
+    """One problem of a job, with its ``ranks``; ``cost_ns`` is its cost over all ranks (0: unknown).
 
-    ``title``, ``text`` and ``remedy`` are English and translated where they are shown.
+    ``title``, ``text`` and ``remedy`` are English and translated when shown.
     """
 
     id: str
@@ -48,9 +48,9 @@ class JobFinding:
     remedy: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class JobCase:
-    """What findings are drawn from."""
+    """The data that findings are based on."""
 
     steps: StepMatrix
     stragglers: Sequence[Straggler]
@@ -62,175 +62,172 @@ class JobCase:
 
     @property
     def total_ns(self) -> float:
-        """The steps of all ranks together."""
+        """The time of all steps of all ranks, ns."""
         return float(np.nansum(self.steps.values("duration_ns"))) if len(self.steps.steps) else 0.0
 
     @property
     def lost_ns(self) -> int:
-        """What all ranks together waited for those that came last."""
-        return sum(one.others_ns for one in self.stragglers)
+        """The time that all ranks waited for late ones, ns."""
+        return sum(straggler.others_ns for straggler in self.stragglers)
 
 
 def job_findings(case: JobCase) -> list[JobFinding]:
-    """What stands out, worst and most costly first."""
-    found = [*_waiting(case), *_uneven(case), *_links(case), *_clocks(case), *_memory(case)]
+    """All findings, the most severe and costly first."""
+    findings = [*_waiting(case), *_uneven(case), *_links(case), *_clocks(case), *_memory(case)]
     order = list(Severity)
-    return sorted(found, key=lambda one: (order.index(one.severity), -one.cost_ns))
+    return sorted(findings, key=lambda finding: (order.index(finding.severity), -finding.cost_ns))
 
 
-def findings_table(found: Sequence[JobFinding], case: JobCase) -> Table | NotRecorded:
-    """A row for each finding; empty where nothing stands out."""
-    if not len(case.steps.steps) or (not case.stragglers and not found):
+def findings_table(findings: Sequence[JobFinding], case: JobCase) -> Table | NotRecorded:
+    """A row for each finding."""
+    if not len(case.steps.steps) or (not case.stragglers and not findings):
         return NotRecorded(
-            english("no collective was found on two ranks or more"),
-            english("record kernels, and steps by which collectives are matched, on every rank"),
+            english("no collective was recorded on two or more ranks"),
+            english("record kernels and steps on every rank; collectives are matched by step"),
         )
     return Table(
         (
             Column("title", english("Finding"), Role.NAME, key=True, ours=True),
             Column("severity", english("Severity"), Role.TEXT, ours=True),
-            Column("cost_ns", english("Costs all ranks"), Role.DURATION, heat=True),
-            Column("text", english("What"), Role.TEXT, ours=True),
+            Column("cost_ns", english("Cost over all ranks"), Role.DURATION, heat=True),
+            Column("text", english("Description"), Role.TEXT, ours=True),
             Column("ranks", english("Ranks"), Role.TEXT, key=True),
             Column("remedy", english("Remedy"), Role.TEXT, ours=True),
             Column("id", english("Id"), Role.CODE),
         ),
         {
-            "title": [one.title for one in found],
-            "severity": [one.severity.value for one in found],
-            "cost_ns": np.ma.masked_equal(np.array([one.cost_ns for one in found], np.int64), 0),
-            "text": [one.text for one in found],
-            "ranks": [rank_text(one.ranks) or None for one in found],
-            "remedy": [one.remedy or None for one in found],
-            "id": [one.id for one in found],
+            "title": [finding.title for finding in findings],
+            "severity": [finding.severity.value for finding in findings],
+            "cost_ns": np.ma.masked_equal(np.array([finding.cost_ns for finding in findings], np.int64), 0),
+            "text": [finding.text for finding in findings],
+            "ranks": [rank_text(finding.ranks) or None for finding in findings],
+            "remedy": [finding.remedy or None for finding in findings],
+            "id": [finding.id for finding in findings],
         },
-        scope="" if found else english("nothing stands out"),
+        scope="" if findings else english("no problem found"),
     )
 
 
 def _waiting(case: JobCase) -> Iterator[JobFinding]:
-    """Who the ranks wait for: one of them, those of a host, a few, or each in its turn."""
+    """Late ranks: one, those of one host, a few, or a different one each time."""
     lost, total = case.lost_ns, case.total_ns
-    late = [one for one in case.stragglers if one.others_ns > 0]
+    late = [straggler for straggler in case.stragglers if straggler.others_ns > 0]
     if not late or not total or lost < _SOME * total:
         return
     severity = Severity.CRITICAL if lost >= _MUCH * total else Severity.WARNING
     share = f"{100 * lost / total:.0f} %"
     top = late[0]
-    host, its_ranks, of_host = _worst_host(case)
+    host, host_ranks, host_ns = _worst_host(case)
     if top.others_ns >= _MOST * lost:
         yield JobFinding(
-            "late_rank",
-            severity,
-            english("One rank is always late")
+            id="late_rank",
+            severity=severity,
+            title=english("One rank is always late")
             if 5 * top.last >= top.collectives
-            else english("One rank costs the others most of what they wait"),
-            _about(top, total),
-            (top.rank,),
-            top.others_ns,
-            _remedy(top),
+            else english("One rank causes most of the waiting"),
+            text=_straggler_text(top, total),
+            ranks=(top.rank,),
+            cost_ns=top.others_ns,
+            remedy=_remedy(top),
         )
-    elif host and of_host >= _OF_HOST * lost:
+    elif host and host_ns >= _MOST_OF_HOST * lost:
         yield JobFinding(
-            "late_host",
-            severity,
-            english("The ranks of one host are late"),
-            english(
-                "Ranks of {host} are what the others waited for in {part} of the waiting, which is {share} of all "
-                "ranks' time.",
+            id="late_host",
+            severity=severity,
+            title=english("The ranks of one host are late"),
+            text=english(
+                "{part} of the waiting is for ranks of {host}. Waiting takes {share} of all ranks' time.",
                 host=host,
-                part=f"{100 * of_host / lost:.0f} %",
+                part=f"{100 * host_ns / lost:.0f} %",
                 share=share,
             ),
-            its_ranks,
-            of_host,
-            english(
-                "Compare this machine with the others: clocks and temperature of its GPUs, its disks, its links."
+            ranks=host_ranks,
+            cost_ns=host_ns,
+            remedy=english(
+                "Compare this machine with the others: GPU clocks and temperatures, disks, links."
             ),
         )
     else:
-        sums = np.cumsum([one.others_ns for one in late])
+        sums = np.cumsum([straggler.others_ns for straggler in late])
         needed = int(np.searchsorted(sums, _NEARLY_ALL * lost)) + 1
-        ranks = tuple(sorted(one.rank for one in late[:needed]))
+        ranks = tuple(sorted(straggler.rank for straggler in late[:needed]))
         if needed >= max(_ALIKE, _IN_TURNS * len(case.stragglers)):
             yield JobFinding(
-                "late_in_turns",
-                severity,
-                english("A different rank is late each time"),
-                english(
-                    "{count} ranks share {part} of what the others waited, which is {share} of all ranks' time.",
+                id="late_in_turns",
+                severity=severity,
+                title=english("A different rank is late each time"),
+                text=english(
+                    "{part} of the waiting is spread over {count} ranks. Waiting takes {share} of all ranks' time.",
                     count=needed,
                     part=f"{100 * sums[needed - 1] / lost:.0f} %",
                     share=share,
                 ),
-                ranks,
-                lost,
-                english(
-                    "Look for what comes and goes: data of uneven length, garbage collection, checkpoints, neighbours "
-                    "on the machine."
+                ranks=ranks,
+                cost_ns=lost,
+                remedy=english(
+                    "Look for causes that come and go: inputs of uneven length, garbage collection, checkpoints, other "
+                    "programs on the machine."
                 ),
             )
         else:
             yield JobFinding(
-                "late_few",
-                severity,
-                english("A few ranks are late"),
-                english(
-                    "Ranks {ranks} are what the others waited for in {part} of the waiting, which is {share} of all "
-                    "ranks' time.",
+                id="late_few",
+                severity=severity,
+                title=english("A few ranks are late"),
+                text=english(
+                    "{part} of the waiting is for ranks {ranks}. Waiting takes {share} of all ranks' time.",
                     ranks=rank_text(ranks),
                     part=f"{100 * sums[needed - 1] / lost:.0f} %",
                     share=share,
                 ),
-                ranks,
-                int(sums[needed - 1]),
-                _remedy(top),
+                ranks=ranks,
+                cost_ns=int(sums[needed - 1]),
+                remedy=_remedy(top),
             )
 
 
-def _about(one: Straggler, total: float) -> str:
+def _straggler_text(straggler: Straggler, total: float) -> str:
     text = english(
-        "Rank {rank} came last to {last:,} of {count:,} collectives; the others waited {others} for it together, "
-        "{share} of all ranks' time.",
-        rank=one.rank,
-        last=one.last,
-        count=one.collectives,
-        others=format_duration(one.others_ns),
-        share=f"{100 * one.others_ns / total:.0f} %",
+        "The other ranks waited {others} in total for rank {rank}, {share} of all ranks' time. It came last in "
+        "{last:,} of {count:,} collectives.",
+        rank=straggler.rank,
+        last=straggler.last,
+        count=straggler.collectives,
+        others=format_duration(straggler.others_ns),
+        share=f"{100 * straggler.others_ns / total:.0f} %",
     )
-    if one.reason is None:
+    reason = straggler.reason
+    if reason is None:
         return text
-    why = english(
-        "What took longer there: {what}, by {more}",
-        what=one.reason.title,
-        more=format_duration(round(one.reason.more_ns)),
+    excess = english(
+        "What took longer there: {part}, by {more}",
+        part=reason.title,
+        more=format_duration(round(reason.more_ns)),
     )
-    return f"{text} · {why}" + (f" · {one.reason.detail}" if one.reason.detail else "")
+    return f"{text} · {excess}" + (f" · {reason.detail}" if reason.detail else "")
 
 
-def _remedy(one: Straggler) -> str:
-    part = one.reason.part if one.reason else ""
+def _remedy(straggler: Straggler) -> str:
+    part = straggler.reason.part if straggler.reason else ""
     if part == "loader_ns":
-        return english(
-            "Look at the data loader of that rank: its share of the data, its workers, the disk it reads."
-        )
+        return english("Check the data loader of that rank: its share of the data, its workers, its disk.")
     if part == "computation_ns":
         return english(
-            "Compare its kernels with those of other ranks (job_kernels): more work, or a slower GPU."
+            "Compare its kernels with those of other ranks (job_kernels): more work, or a slower GPU?"
         )
     if part.startswith("host") or part == "launch_ns":
-        return english("Open that rank and look at what its host does in these steps.")
-    return english("Open that rank beside another one at one of these steps.")
+        return english("Open that rank and look at what its CPU does in these steps.")
+    return english("Open that rank next to another one at one of these steps.")
 
 
 def _worst_host(case: JobCase) -> tuple[str, tuple[int, ...], int]:
-    """The host whose ranks were waited for longest, these ranks, and how long; no host where there are not several."""
+    """The host whose ranks the others waited for longest, its ranks, and the time, ns; no host with only one."""
     sums: dict[str, int] = {}
     ranks: dict[str, list[int]] = {}
-    for one in case.stragglers:
-        host = case.hosts.get(one.rank, "")
-        sums[host] = sums.get(host, 0) + one.others_ns
-        ranks.setdefault(host, []).append(one.rank)
+    for straggler in case.stragglers:
+        host = case.hosts.get(straggler.rank, "")
+        sums[host] = sums.get(host, 0) + straggler.others_ns
+        ranks.setdefault(host, []).append(straggler.rank)
     if "" in sums or len(sums) < 2 or max(map(len, ranks.values())) < 2:
         return "", (), 0
     worst = max(sums, key=lambda host: sums[host])
@@ -238,43 +235,43 @@ def _worst_host(case: JobCase) -> tuple[str, tuple[int, ...], int]:
 
 
 def _uneven(case: JobCase) -> Iterator[JobFinding]:
-    """Computation that is more on some ranks than on most."""
+    """Ranks that compute longer than most."""
     steps = case.steps
     if "computation_ns" not in steps.cells or len(steps.ranks) < 2:
         return
     computed = spreads(steps.values("computation_ns").T).median
     known = np.sort(computed[~np.isnan(computed)])
-    # Of two ranks neither is the usual one: the one that computes less is what the other could do.
+    # With two ranks, the faster one shows what the other could do.
     usual = float(known[(len(known) - 1) // 2]) if len(known) else 0.0
     if usual <= 0:
         return
     most = float(np.nanmax(computed))
     if most < _UNEVEN * usual:
         return
-    # Those that stand out: nearer to the one that has most than to the usual.
+    # The outliers are closer to the longest than to the usual.
     above = np.flatnonzero(computed > (usual + most) / 2)
     ranks = tuple(steps.ranks[above].tolist())
     yield JobFinding(
-        "uneven_work",
-        Severity.WARNING,
-        english("Ranks compute for unequally long"),
-        _uneven_text(ranks, format_duration(round(usual)), format_duration(round(most))),
-        ranks,
-        0,
-        english("See job_kernels: more calls are more work, longer calls a slower GPU."),
+        id="uneven_work",
+        severity=Severity.WARNING,
+        title=english("Ranks have unequal computation"),
+        text=_uneven_text(ranks, format_duration(round(usual)), format_duration(round(most))),
+        ranks=ranks,
+        cost_ns=0,
+        remedy=english("See job_kernels: more calls mean more work, longer calls a slower GPU."),
     )
 
 
 def _uneven_text(ranks: tuple[int, ...], usual: str, most: str) -> str:
     if len(ranks) == 1:
         return english(
-            "The usual rank computes for {usual} in a step, rank {rank} for {most} (medians over the steps).",
+            "Rank {rank} computes {most} per step, a typical rank {usual} (medians over the steps).",
             usual=usual,
             most=most,
             rank=ranks[0],
         )
     return english(
-        "The usual rank computes for {usual} in a step, ranks {ranks} for up to {most} (medians over the steps).",
+        "Ranks {ranks} compute up to {most} per step, a typical rank {usual} (medians over the steps).",
         usual=usual,
         most=most,
         ranks=rank_text(ranks),
@@ -282,38 +279,39 @@ def _uneven_text(ranks: tuple[int, ...], usual: str, most: str) -> str:
 
 
 def _links(case: JobCase) -> Iterator[JobFinding]:
-    """Communicators that carry the same as others at a much lower bandwidth."""
+    """Communicators with a much lower bandwidth than others with equal traffic."""
     alike: dict[CommunicationFacts, list[Traffic]] = {}
-    for one in case.traffic:
-        if one.bus_bytes_per_s and one.meetings:
-            alike.setdefault(one.alike, []).append(one)
+    for traffic in case.traffic:
+        if traffic.bus_bytes_per_s and traffic.meetings:
+            alike.setdefault(traffic.alike, []).append(traffic)
     slow: dict[tuple[int, ...], tuple[float, Traffic, float]] = {}
-    for ones in alike.values():
-        if len(ones) < _ALIKE:
+    for group in alike.values():
+        if len(group) < _ALIKE:
             continue
-        usual = float(np.median([one.bus_bytes_per_s or 0.0 for one in ones]))
-        for one in ones:
-            part = (one.bus_bytes_per_s or 0.0) / usual
-            if part < _SLOW_LINK and (one.ranks not in slow or part < slow[one.ranks][0]):
-                slow[one.ranks] = (part, one, usual)
-    for part, one, usual in sorted(slow.values(), key=lambda found: found[0])[:_ALIKE]:
-        bandwidth = one.bus_bytes_per_s or 0.0
-        wasted = one.transfer_ns * (1 - part) * one.meetings * one.size
+        usual = float(np.median([traffic.bus_bytes_per_s or 0.0 for traffic in group]))
+        for traffic in group:
+            part = (traffic.bus_bytes_per_s or 0.0) / usual
+            if part < _SLOW_LINK and (traffic.ranks not in slow or part < slow[traffic.ranks][0]):
+                slow[traffic.ranks] = (part, traffic, usual)
+    for part, traffic, usual in sorted(slow.values(), key=lambda entry: entry[0])[:_ALIKE]:
+        bandwidth = traffic.bus_bytes_per_s or 0.0
+        wasted = traffic.transfer_ns * (1 - part) * traffic.meetings * traffic.size
         yield JobFinding(
-            "slow_link",
-            Severity.WARNING,
-            english("A slow link"),
-            english(
-                "Ranks {ranks} carry {operation} at {bandwidth} GB/s of bus bandwidth, "
-                "others the same at {usual} GB/s.",
-                ranks=rank_text(one.ranks),
-                operation=OPERATIONS[one.facts.operation],
+            id="slow_link",
+            severity=Severity.WARNING,
+            title=english("Slow link"),
+            text=english(
+                "Ranks {ranks} reach {bandwidth} GB/s of bus bandwidth in {operation}; others reach {usual} GB/s.",
+                ranks=rank_text(traffic.ranks),
+                operation=OPERATIONS[traffic.facts.operation],
                 bandwidth=f"{bandwidth / 1e9:.1f}",
                 usual=f"{usual / 1e9:.1f}",
             ),
-            one.ranks,
-            int(wasted),
-            english("Check the links between these ranks: cables, adapters, the switch, the way NCCL chose."),
+            ranks=traffic.ranks,
+            cost_ns=int(wasted),
+            remedy=english(
+                "Check the links between these ranks: cables, adapters, the switch, the path NCCL chose."
+            ),
         )
 
 
@@ -321,25 +319,25 @@ def _clocks(case: JobCase) -> Iterator[JobFinding]:
     ranks = tuple(rank for rank, clock in sorted(case.clocks.items()) if not clock.fits)
     if ranks:
         yield JobFinding(
-            "unfit_clock",
-            Severity.NOTE,
-            english("A clock that does not fit") if len(ranks) == 1 else english("Clocks that do not fit"),
-            english(
-                "Most ends of collectives of rank {rank} do not fit those of the others: its times cannot be held "
-                "against theirs.",
+            id="unfit_clock",
+            severity=Severity.NOTE,
+            title=english("One clock does not match") if len(ranks) == 1 else english("Clocks do not match"),
+            text=english(
+                "Most collectives of rank {rank} end at other times than on the other ranks, so its times cannot be "
+                "compared with theirs.",
                 rank=ranks[0],
             )
             if len(ranks) == 1
             else english(
-                "Most ends of collectives of ranks {ranks} do not fit those of the others: their times cannot be held "
-                "against each other.",
+                "Most collectives of ranks {ranks} end at other times than on the other ranks, so their times cannot "
+                "be compared.",
                 ranks=rank_text(ranks),
             ),
-            ranks,
-            0,
-            english("Check that this trace is of the same run and the same steps as the others.")
+            ranks=ranks,
+            cost_ns=0,
+            remedy=english("Check that this trace is from the same run and steps as the others.")
             if len(ranks) == 1
-            else english("Check that these traces are of the same run and the same steps as the others."),
+            else english("Check that these traces are from the same run and steps as the others."),
         )
 
 
@@ -352,25 +350,25 @@ def _memory(case: JobCase) -> Iterator[JobFinding]:
     if ranks:
         most = max(held[rank] for rank in ranks)
         yield JobFinding(
-            "uneven_memory",
-            Severity.NOTE,
-            english("One rank holds more memory")
+            id="uneven_memory",
+            severity=Severity.NOTE,
+            title=english("One rank holds more memory")
             if len(ranks) == 1
             else english("Some ranks hold more memory"),
-            english(
-                "Rank {rank} holds {most} GB, most ranks {usual} GB.",
+            text=english(
+                "Rank {rank} holds {most} GB, a typical rank {usual} GB.",
                 rank=ranks[0],
                 most=f"{most / 1e9:.1f}",
                 usual=f"{usual / 1e9:.1f}",
             )
             if len(ranks) == 1
             else english(
-                "Ranks {ranks} hold up to {most} GB, most ranks {usual} GB.",
+                "Ranks {ranks} hold up to {most} GB, a typical rank {usual} GB.",
                 ranks=rank_text(ranks),
                 most=f"{most / 1e9:.1f}",
                 usual=f"{usual / 1e9:.1f}",
             ),
-            ranks,
-            0,
-            english("The first rank to run out of memory ends the job: balance what they hold."),
+            ranks=ranks,
+            cost_ns=0,
+            remedy=english("The first rank that runs out of memory ends the job: balance the memory."),
         )

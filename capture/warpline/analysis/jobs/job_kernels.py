@@ -1,4 +1,4 @@
-"""Kernels over ranks: which of them take longer on some ranks than on others, and whether by more work or slower."""
+"""Kernels over ranks: which take longer on some ranks, and whether through more calls or slower ones."""
 
 from __future__ import annotations
 
@@ -13,93 +13,95 @@ from warpline.i18n import english
 
 Float64Array = npt.NDArray[np.float64]
 _SLOWER = 1.02
-"""A kernel that takes so many times what it takes on the median rank is slower there."""
+"""How many times the median rank's time makes a kernel slower."""
 _NEARLY_ALL = 0.8
 _SHORT = 60
 
 
 class KernelTimes:
-    """How often and how long each kernel ran on each rank; ranks are added one at a time."""
+    """Calls and time of each kernel on each rank; ranks are added one at a time."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._parts: dict[int, tuple[npt.NDArray[np.int64], Float64Array, Float64Array]] = {}
 
     def add(self, rank: int, table: Table) -> None:
-        """The `rank_kernels` of a rank."""
+        """Add the `rank_kernels` of a rank."""
         codes = [self._codes.setdefault(name or "", len(self._codes)) for name in table.values("name")]
         count, total = (np.asarray(table.data[name], np.float64) for name in ("count", "total_ns"))
         self._parts[rank] = (np.array(codes, np.int64), count, total)
-        self._made = None
+        self._matrices = None
 
-    _made: tuple[npt.NDArray[np.int64], Float64Array, Float64Array] | None = None
+    _matrices: tuple[npt.NDArray[np.int64], Float64Array, Float64Array] | None = None
 
     @property
     def names(self) -> list[str]:
-        """The kernels of any rank."""
+        """The kernels of all ranks."""
         return list(self._codes)
 
     def matrices(self) -> tuple[npt.NDArray[np.int64], Float64Array, Float64Array]:
-        """(ranks, calls, time in ns): int64 (ranks) and float64 (kernels, ranks), 0 where a rank has no such kernel."""
-        if self._made is None:
+        """(ranks, calls, time in ns): int64 (ranks) and float64 (kernels, ranks), 0 where a rank lacks the kernel."""
+        if self._matrices is None:
             ranks = np.array(sorted(self._parts), np.int64)
             calls = np.zeros((len(self._codes), len(ranks)))
             times = np.zeros_like(calls)
             for place, rank in enumerate(ranks.tolist()):
                 codes, count, total = self._parts[rank]
                 calls[codes, place], times[codes, place] = count, total
-            self._made = ranks, calls, times
-        return self._made
+            self._matrices = ranks, calls, times
+        return self._matrices
 
     def why_slow(self, rank: int) -> str:
-        """What makes a rank compute longer than the median one (English); empty where no kernel tells.
+        """Why a rank computes longer than the median one (English); empty when unknown.
 
-        All kernels longer by about as much is a slower clock of the GPU; else the kernel with most excess is named,
-        with whether it ran more often or longer.
+        If nearly all kernels are longer by the same factor, the GPU's clock is slower. Otherwise it is the kernel with
+        the largest excess, which ran more often or longer.
         """
         ranks, calls, times = self.matrices()
         place = int(np.searchsorted(ranks, rank))
         if place >= len(ranks) or ranks[place] != rank or len(ranks) < 2:
             return ""
         median, usual_calls = np.median(times, axis=1), np.median(calls, axis=1)
-        mine, its_calls = times[:, place], calls[:, place]
-        both = (usual_calls > 0) & (its_calls > 0)
-        slower = np.zeros(len(mine))
-        slower[both] = (mine[both] / its_calls[both]) / np.maximum(median[both] / usual_calls[both], 1e-9)
+        times_here, calls_here = times[:, place], calls[:, place]
+        both = (usual_calls > 0) & (calls_here > 0)
+        slower = np.zeros(len(times_here))
+        slower[both] = (times_here[both] / calls_here[both]) / np.maximum(
+            median[both] / usual_calls[both], 1e-9
+        )
         weight = median[both].sum()
         if both.sum() > 1 and weight and median[both & (slower >= _SLOWER)].sum() >= _NEARLY_ALL * weight:
             usual = float(np.median(slower[both & (slower >= _SLOWER)]))
             return english(
-                "all kernels take {factor} times as long: a slower clock of the GPU?", factor=f"{usual:.2f}"
+                "all kernels take {factor}× as long: is the GPU clock lower?", factor=f"{usual:.2f}"
             )
-        excess = mine - median
+        excess = times_here - median
         if not len(excess) or excess.max() <= 0:
             return ""
         worst = int(excess.argmax())
         name = self.names[worst]
         name = name if len(name) <= _SHORT else name[: _SHORT - 1] + "…"
-        if its_calls[worst] > _SLOWER * usual_calls[worst]:
+        if calls_here[worst] > _SLOWER * usual_calls[worst]:
             return english("more work: {kernel} runs more often", kernel=name)
         return english("slow kernel: {kernel}", kernel=name)
 
 
-def kernels_table(found: KernelTimes) -> Table | NotRecorded:
-    """A row for each kernel that computes: on how many ranks, median and worst time with its rank, how uneven.
+def kernels_table(kernels: KernelTimes) -> Table | NotRecorded:
+    """A row for each computing kernel: its number of ranks, median time, worst time with its rank, and imbalance.
 
-    ``imbalance`` is by how much the rank that has most exceeds the mean, as a part of the mean; ``cost_ns`` that
-    excess: what the others may have to wait for. ``calls_worst`` and ``per_call_ratio`` are those of the same rank:
-    more calls than the median rank are more work, longer ones a slower rank.
+    ``cost_ns`` is the excess of the worst rank over the mean, for which others may have to wait; ``imbalance`` is that
+    as a share of the mean. ``calls_worst`` and ``per_call_ratio`` are those of the worst rank: more calls than the
+    median mean more work, longer calls a slower rank.
     """
-    ranks, calls, times = found.matrices()
-    if not len(found.names) or len(ranks) < 2:
+    ranks, calls, times = kernels.matrices()
+    if not len(kernels.names) or len(ranks) < 2:
         return NotRecorded(english("kernels were recorded on fewer than two ranks"))
     mean = times.mean(axis=1)
     place = times.argmax(axis=1)
     rows = np.arange(len(times))
     cost = times[rows, place] - mean
     median, usual_calls = spreads(times).median, np.median(calls, axis=1)
-    its_calls = calls[rows, place]
-    per_call = np.divide(times[rows, place], its_calls, out=np.zeros(len(rows)), where=its_calls > 0)
+    calls_worst = calls[rows, place]
+    per_call = np.divide(times[rows, place], calls_worst, out=np.zeros(len(rows)), where=calls_worst > 0)
     usual = np.divide(median, usual_calls, out=np.full(len(rows), np.nan), where=usual_calls > 0)
     order = np.argsort(-cost, kind="stable")
     is_even = cost[order] <= 0
@@ -110,14 +112,14 @@ def kernels_table(found: KernelTimes) -> Table | NotRecorded:
             Column("total_ns", english("Median"), Role.DURATION),
             Column("total_ns_worst", english("Largest"), Role.DURATION),
             Column("total_ns_worst_rank", english("Its rank"), Role.ID),
-            Column("cost_ns", english("Above the mean by"), Role.DURATION, heat=True),
+            Column("cost_ns", english("Above the mean"), Role.DURATION, heat=True),
             Column("imbalance", english("Imbalance"), Role.RATIO, english("the mean over ranks")),
             Column("calls", english("Calls (median)"), Role.NUMBER),
             Column("calls_worst", english("Its calls"), Role.COUNT),
             Column("per_call_ratio", english("Its time per call"), Role.RATIO, english("that of the median")),
         ),
         {
-            "name": [found.names[row] for row in order.tolist()],
+            "name": [kernels.names[row] for row in order.tolist()],
             "ranks": (calls > 0).sum(axis=1)[order],
             "total_ns": median[order],
             "total_ns_worst": times[rows, place][order],
@@ -125,7 +127,7 @@ def kernels_table(found: KernelTimes) -> Table | NotRecorded:
             "cost_ns": cost[order],
             "imbalance": ratios(cost, mean)[order],
             "calls": usual_calls[order],
-            "calls_worst": its_calls[order].astype(np.int64),
+            "calls_worst": calls_worst[order].astype(np.int64),
             "per_call_ratio": recorded(per_call / usual)[order],
         },
     )

@@ -15,7 +15,7 @@ _SIZES = ("allocated_bytes", "reserved_bytes", "used_bytes")
 
 
 def memory_table(facts: Mapping[int, Table]) -> Table | NotRecorded:
-    """A row for each rank: its host and GPU, and the most bytes allocated, reserved, and in use on the GPU."""
+    """A row for each rank: host, GPU, and peak bytes allocated, reserved, and in use on the GPU."""
     ranks = sorted(facts)
     columns = [Column("rank", english("Rank"), Role.ID, key=True)]
     data: dict[str, Values] = {"rank": np.array(ranks, np.int64)}
@@ -23,15 +23,17 @@ def memory_table(facts: Mapping[int, Table]) -> Table | NotRecorded:
         for column in facts[ranks[0]].columns:
             values = [facts[rank].value(0, column.name) for rank in ranks]
             if column.name in _SIZES:
-                data[column.name] = recorded(np.array([np.nan if one is None else one for one in values]))
+                data[column.name] = recorded(
+                    np.array([np.nan if value is None else value for value in values])
+                )
             else:
-                data[column.name] = [None if one is None else str(one) for one in values]
+                data[column.name] = [None if value is None else str(value) for value in values]
             columns.append(column)
     if not any(
         name in data and any(value is not None for value in python_values(data[name])) for name in _SIZES
     ):
         return NotRecorded(
             english("no rank recorded memory"),
-            english("record with profile_memory=True, or with Warpline's source nvml"),
+            english("record with profile_memory=True, or with warpline record --trace nvml"),
         )
     return Table(tuple(columns), data)

@@ -1,4 +1,4 @@
-"""What a job is told by: its ranks, its steps, who is waited for, and any report over the ranks."""
+"""The reports of a job: ranks, steps, stragglers, communication, kernels, memory, and any report over ranks."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from warpline.analysis.jobs.stragglers import find_stragglers, stragglers
 from warpline.i18n import english
 
 NEEDED = tuple(RANK_TABLES)
-"""What every rank is asked for, whatever else is."""
+"""The tables that every rank computes."""
 _NAMED = 20
 """How many ranks a note names."""
-_NOBODY = NotRecorded(english("no rank could be read"))
+_NO_RANK = NotRecorded(english("no rank could be read"))
 
 
 @dataclass(frozen=True, eq=False)
 class JobTables:
-    """The reports of a job, its steps as matrices, what stands out, and of each rank its clock and host (empty: not
+    """The reports of a job, its steps as matrices, its findings, and the clock and host of each rank (empty host: not
     recorded).
     """
 
@@ -45,10 +45,9 @@ class JobTables:
 
 
 class JobGatherer:
-    """Takes the reports of ranks one after the other and keeps of each what the job's tables are made of.
+    """Takes the reports of ranks one at a time, and keeps only what the job's tables need.
 
-    ``asked`` are names of further reports to be spread over the ranks, ``every`` all their quantities instead of the
-    first duration.
+    ``asked`` are further reports to spread over ranks, with all quantities (``every``) or only the first duration.
     """
 
     def __init__(self, asked: Sequence[str] = (), *, every: bool = True) -> None:
@@ -56,8 +55,8 @@ class JobGatherer:
         self._every = every
         self._ranks: list[int] = []
         self._longest = 0
-        self._why: dict[str, NotRecorded] = {}
-        self._found: dict[str, set[int]] = {}
+        self._reasons: dict[str, NotRecorded] = {}
+        self._ranks_with: dict[str, set[int]] = {}
         self._steps: dict[int, Table] = {}
         self._facts: dict[int, Table] = {}
         self._meetings = Meetings()
@@ -66,16 +65,16 @@ class JobGatherer:
         self._titles: dict[str, str] = {}
 
     def add(self, rank: int, reports: Mapping[str, Report]) -> None:
-        """The reports of a rank by name: `NEEDED` and those asked for."""
+        """Add the reports of a rank by name: `NEEDED` and those asked for."""
         self._ranks.append(rank)
         for name in (*NEEDED, *self._asked):
             report = reports[name]
             self._titles.setdefault(name, report.title)
             self._longest = max(self._longest, report.range_ns[1])
             if not isinstance(report.result, Table):
-                self._why.setdefault(name, report.result)
+                self._reasons.setdefault(name, report.result)
                 continue
-            self._found.setdefault(name, set()).add(rank)
+            self._ranks_with.setdefault(name, set()).add(rank)
             self._keep(name, rank, report.result)
 
     def _keep(self, name: str, rank: int, table: Table) -> None:
@@ -91,8 +90,8 @@ class JobGatherer:
             self._tables[name][rank] = table
 
     def finish(self) -> JobTables:
-        """``job_findings``, ``job_ranks``, ``job_steps``, ``job_stragglers``, ``job_collectives``, ``job_groups``,
-        ``job_kernels``, ``job_memory``, and the reports asked for over the ranks.
+        """The tables of the job: ``job_findings``, ``job_ranks``, ``job_steps``, ``job_stragglers``,
+        ``job_collectives``, ``job_groups``, ``job_kernels``, ``job_memory``, and the reports asked for.
         """
         hosts = {rank: str(table.value(0, "host") or "") for rank, table in self._facts.items()}
         meetings = self._meetings
@@ -100,18 +99,25 @@ class JobGatherer:
         last = last_ones(meetings)
         steps = step_matrix(self._steps).with_clocks(clocks)
         late = find_stragglers(last, waited_ns(meetings, last), steps, self._kernels)
-        carried = traffic(meetings, last)
-        case = JobCase(steps, late, hosts, clocks, carried, self._memory())
-        found = job_findings(case)
+        all_traffic = traffic(meetings, last)
+        case = JobCase(
+            steps=steps,
+            stragglers=late,
+            hosts=hosts,
+            clocks=clocks,
+            traffic=all_traffic,
+            memory=self._memory(),
+        )
+        findings = job_findings(case)
         reports = [
             self._report(
-                "job_findings", english("Findings over ranks"), STEPS, lambda: findings_table(found, case)
+                "job_findings", english("Findings over ranks"), STEPS, lambda: findings_table(findings, case)
             ),
             self._report("job_ranks", english("Ranks"), STEPS, lambda: ranks_table(steps, hosts)),
             self._report("job_steps", english("Steps over ranks"), STEPS, lambda: steps_table(steps, last)),
             self._report(
                 "job_stragglers",
-                english("Who is waited for"),
+                english("Late ranks"),
                 COLLECTIVES,
                 lambda: stragglers(late, clocks),
             ),
@@ -119,13 +125,13 @@ class JobGatherer:
                 "job_collectives",
                 english("Communication over ranks"),
                 COLLECTIVES,
-                lambda: collectives_table(carried),
+                lambda: collectives_table(all_traffic),
             ),
             self._report(
                 "job_groups",
                 english("Parallel groups"),
                 COLLECTIVES,
-                lambda: groups_table(carried, steps),
+                lambda: groups_table(all_traffic, steps),
             ),
             self._report(
                 "job_kernels",
@@ -136,12 +142,12 @@ class JobGatherer:
             self._report("job_memory", english("Memory of ranks"), FACTS, lambda: memory_table(self._facts)),
         ]
         reports += [self._spread(name) for name in self._asked]
-        shown = reports if self._every else [_for_people(one) for one in reports]
-        return JobTables(tuple(shown), steps, clocks, tuple(found), hosts)
+        shown = reports if self._every else [_without_empty(report) for report in reports]
+        return JobTables(tuple(shown), steps, clocks, tuple(findings), hosts)
 
     def _report(self, name: str, title: str, source: str, make: Callable[[], Table | NotRecorded]) -> Report:
-        """A report drawn from a table of the ranks; why there is none where no rank has that."""
-        result = make() if source in self._found else self._why.get(source, _NOBODY)
+        """A report made from a table of the ranks, or the reason when no rank has that table."""
+        result = make() if source in self._ranks_with else self._reasons.get(source, _NO_RANK)
         if isinstance(result, Table):
             result = self._with_absent(result, source)
         return Report(name, title, (0, self._longest), result)
@@ -149,19 +155,19 @@ class JobGatherer:
     def _spread(self, name: str) -> Report:
         tables = dict(sorted(self._tables[name].items()))
         if not tables:
-            result: Table | NotRecorded = self._why.get(name, _NOBODY)
+            result: Table | NotRecorded = self._reasons.get(name, _NO_RANK)
         else:
             result = over_ranks(tables, None if self._every else _first_measures(tables))
         if isinstance(result, Table):
             result = self._with_absent(result, name)
             if not self._every:
-                more = english("Other columns than these are in the JSON (--json).")
+                more = english("More columns are in the JSON (--json).")
                 result = replace(result, notes=(*result.notes, more))
         return Report(name, self._titles.get(name, name), (0, self._longest), result)
 
     def _with_absent(self, table: Table, source: str) -> Table:
-        """The table with a note that names the ranks it says nothing about."""
-        absent = sorted(set(self._ranks) - self._found.get(source, set()))
+        """The table with a note that names the ranks without data."""
+        absent = sorted(set(self._ranks) - self._ranks_with.get(source, set()))
         if not absent:
             return table
         named = ", ".join(map(str, absent[:_NAMED])) + (", …" if len(absent) > _NAMED else "")
@@ -173,29 +179,29 @@ class JobGatherer:
         return replace(table, notes=(*table.notes, note))
 
     def _memory(self) -> dict[int, float]:
-        found = {}
+        memory = {}
         for rank, table in self._facts.items():
             sizes = [table.value(0, name) for name in ("used_bytes", "reserved_bytes", "allocated_bytes")]
-            found[rank] = float(next((size for size in sizes if size is not None), 0))
-        return found
+            memory[rank] = float(next((size for size in sizes if size is not None), 0))
+        return memory
 
 
-def _for_people(report: Report) -> Report:
-    """The report without columns in which nothing stands because no rank is meant, and causes that took no time."""
+def _without_empty(report: Report) -> Report:
+    """The report without empty columns and without causes that took no time."""
     table = report.table
     if table is None or not len(table):
         return report
     has_parts = report.name == "job_ranks"
 
-    def says_something(column: Column) -> bool:
+    def has_values(column: Column) -> bool:
         values = table.values(column.name)
         if has_parts and column.role is Role.DURATION:
             return any(values)
         return any(value is not None for value in values)
 
-    kept = tuple(filter(says_something, table.columns))
-    data = {column.name: table.data[column.name] for column in kept}
-    return replace(report, result=replace(table, columns=kept, data=data))
+    shown = tuple(filter(has_values, table.columns))
+    data = {column.name: table.data[column.name] for column in shown}
+    return replace(report, result=replace(table, columns=shown, data=data))
 
 
 def _first_measures(tables: Mapping[int, Table]) -> list[str]:

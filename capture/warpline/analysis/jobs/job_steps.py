@@ -1,4 +1,4 @@
-"""The steps of all ranks as one table, and the ranks with what their steps are like."""
+"""Tables of the steps over all ranks, and of the ranks over their steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def ranks_table(steps: StepMatrix, hosts: Mapping[int, str]) -> Table:
-    """A row for each rank: its host, how many steps it has, and the median of each quantity over them."""
+    """A row for each rank: host, number of steps, and the median of each quantity over them."""
     ranks = steps.ranks.tolist()
     durations = steps.values("duration_ns")
     columns = [
@@ -39,10 +39,10 @@ def ranks_table(steps: StepMatrix, hosts: Mapping[int, str]) -> Table:
 
 
 def steps_table(steps: StepMatrix, last: LastOnes) -> Table:
-    """A row for each step: over how many ranks, the median and spread of its durations, the worst and its rank.
+    """A row for each step: its number of ranks, median and spread of durations, and the worst with its rank.
 
-    ``last_rank`` is the rank that the others waited for longest in the step's collectives, ``others_ns`` how long all
-    of them together; not recorded where they waited for nobody. Of one rank there are only its durations.
+    ``last_rank`` is the rank that the others waited for longest in the step, ``others_ns`` for how long in total; not
+    recorded without waiting. A single rank has only durations.
     """
     durations = steps.values("duration_ns")
     spread = spreads(durations)
@@ -77,27 +77,27 @@ def steps_table(steps: StepMatrix, last: LastOnes) -> Table:
             Column("duration_ns_spread", english("Spread"), Role.DURATION),
             Column("duration_ns_worst", english("Worst"), Role.DURATION),
             Column("duration_ns_worst_rank", english("Its rank"), Role.ID),
-            Column("last_rank", english("Waited for rank"), Role.ID),
+            Column("last_rank", english("Late rank"), Role.ID),
             Column("others_ns", english("Others waited"), Role.DURATION),
         ),
         data,
         notes=(
             english(
-                "The spread is the distance between the quartiles; the worst is farthest from the median."
+                "The spread is the interquartile range; the worst value is the farthest from the median."
             ),
         ),
     )
 
 
 def _waited_for(last: LastOnes) -> dict[int, tuple[int, int]]:
-    """Of each step the rank that was waited for longest, and how long all others waited for it together (ns)."""
+    """For each step, the rank that was waited for longest, and the total wait of the others, ns."""
     known = last.blamed >= 0
     pairs, inverse = np.unique(np.stack([last.step[known], last.blamed[known]]), axis=1, return_inverse=True)
     sums = np.zeros(pairs.shape[1], np.int64)
     np.add.at(sums, inverse.reshape(-1), last.others_ns[known])
-    found: dict[int, tuple[int, int]] = {}
+    longest: dict[int, tuple[int, int]] = {}
     for step, rank, others in zip(*pairs.tolist(), sums.tolist(), strict=True):
-        # Of two that cost the same the lower rank is named; they come in that order.
-        if step not in found or others > found[step][1]:
-            found[step] = (rank, others)
-    return found
+        # Ranks come in ascending order, so the lower of two equal ranks wins.
+        if step not in longest or others > longest[step][1]:
+            longest[step] = (rank, others)
+    return longest

@@ -1,4 +1,4 @@
-"""Reports as bytes: what travels from where a rank's capture lies, and what is kept of it."""
+"""Packs reports as bytes, to send them from workers and to cache them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
 
 FORMAT = 2
-"""Counted up when what is packed changes."""
+"""Increased whenever the packed data changes."""
 _NUMBERS = {"i": "<i8", "u": "<u8", "f": "<f8", "b": "|b1"}
 
 
 def pack(report: Report) -> bytes:
-    """A report as bytes, all of it but the events its rows stand for.
+    """A report as bytes, without the targets of its rows.
 
-    A JSON object and, behind a zero byte, the columns one after the other; the whole of it compressed. Numbers are of
-    eight bytes, texts are numbers of the texts in the object, what is masked has a byte a row.
+    The bytes are compressed: a JSON object, a zero byte, then the columns. Numbers have eight bytes, texts are indices
+    into the texts of the JSON object, masks have one byte per row.
     """
     head: dict[str, Any] = {"name": report.name, "title": report.title, "range_ns": report.range_ns}
     if isinstance(report.result, NotRecorded):
@@ -43,14 +43,14 @@ def pack(report: Report) -> bytes:
 
 
 def unpack(packed: bytes) -> Report:
-    """The report that `pack` made bytes of. Raises ValueError when they are none."""
+    """The report from the bytes of `pack`. Raises ValueError for anything else."""
     try:
         head, body = zlib.decompress(packed).split(b"\0", 1)
-        found = orjson.loads(head)
-        first, stop = found["range_ns"]
-        return Report(found["name"], found["title"], (first, stop), _result(found, body))
+        header = orjson.loads(head)
+        start, stop = header["range_ns"]
+        return Report(header["name"], header["title"], (start, stop), _result(header, body))
     except (KeyError, TypeError, AttributeError, zlib.error) as error:
-        raise ValueError(f"no packed report: {error}") from error
+        raise ValueError(f"not a packed report: {error}") from error
 
 
 def _packed(values: Values, body: list[bytes]) -> dict[str, Any]:
@@ -58,12 +58,12 @@ def _packed(values: Values, body: list[bytes]) -> dict[str, Any]:
         codes, texts = _coded(values)
         body.append(codes.astype("<i4").tobytes())
         return {"texts": texts}
-    gone = np.ma.getmaskarray(values)
+    mask = np.ma.getmaskarray(values)
     kind = values.dtype.kind
     body.append(np.ma.getdata(values).astype(_NUMBERS[kind]).tobytes())
-    if gone.any():
-        body.append(gone.tobytes())
-    return {"kind": kind, "masked": bool(gone.any())}
+    if mask.any():
+        body.append(mask.tobytes())
+    return {"kind": kind, "masked": bool(mask.any())}
 
 
 def _coded(values: Any) -> tuple[npt.NDArray[np.int64], list[str | None]]:
@@ -75,21 +75,21 @@ def _coded(values: Any) -> tuple[npt.NDArray[np.int64], list[str | None]]:
     return codes, list(numbers)
 
 
-def _result(found: dict[str, Any], body: bytes) -> Table | NotRecorded:
-    if "reason" in found:
-        return NotRecorded(found["reason"], found["remedy"])
-    columns = tuple(Column(**(entry | {"role": Role(entry["role"])})) for entry in found["columns"])
+def _result(header: dict[str, Any], body: bytes) -> Table | NotRecorded:
+    if "reason" in header:
+        return NotRecorded(header["reason"], header["remedy"])
+    columns = tuple(Column(**(entry | {"role": Role(entry["role"])})) for entry in header["columns"])
     data: dict[str, Values] = {}
     at = 0
-    for name, entry in found["data"].items():
-        data[name], at = _values(entry, body, at, found["rows"])
-    depth = None if found["depth"] is None else np.array(found["depth"], np.int16)
-    return Table(columns, data, depth, scope=found["scope"], notes=tuple(found["notes"]))
+    for name, entry in header["data"].items():
+        data[name], at = _values(entry, body, at, header["rows"])
+    depth = None if header["depth"] is None else np.array(header["depth"], np.int16)
+    return Table(columns, data, depth, scope=header["scope"], notes=tuple(header["notes"]))
 
 
 def _values(entry: dict[str, Any], body: bytes, at: int, rows: int) -> tuple[Values, int]:
     if "texts" in entry:
-        # Names that every rank has are kept once.
+        # Interned, since all ranks share most names.
         texts = [None if text is None else sys.intern(text) for text in entry["texts"]]
         codes = np.frombuffer(body, "<i4", rows, at).astype(np.int64)
         if any(text is None for text in texts):
@@ -100,5 +100,5 @@ def _values(entry: dict[str, Any], body: bytes, at: int, rows: int) -> tuple[Val
     at += dtype.itemsize * rows
     if not entry["masked"]:
         return values, at
-    gone = np.frombuffer(body, bool, rows, at).copy()
-    return np.ma.MaskedArray(values, gone), at + rows
+    mask = np.frombuffer(body, bool, rows, at).copy()
+    return np.ma.MaskedArray(values, mask), at + rows

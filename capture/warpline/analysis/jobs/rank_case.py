@@ -1,4 +1,4 @@
-"""What the tables of one rank are drawn from: its capture, and what several of them need of it, found once."""
+"""The capture of one rank, with data that several tables share, computed once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class StepWindows:
-    """The steps of a process, each until the GPU has finished its work: ``number``, ``start``/``stop`` capture ns."""
+    """The steps of a process, each until the GPU finishes its work: ``number``, ``start``/``stop`` capture ns."""
 
     process: int
     rank: int
@@ -29,7 +29,7 @@ class StepWindows:
 
 
 class RankCase:
-    """A rank's capture through a view, and which range is a step."""
+    """A view of a rank's capture, and the options that name its steps."""
 
     def __init__(self, view: View, options: Options) -> None:
         self.view = view
@@ -37,18 +37,18 @@ class RankCase:
 
     @cached_property
     def windows(self) -> StepWindows | None:
-        """The steps of the process that has the most; None without steps."""
+        """The steps of the process with the most; None without steps."""
         return _windows(self.view, self.options)
 
 
 def _windows(view: View, options: Options) -> StepWindows | None:
-    found = find_steps(view, options)
-    if not len(found):
+    steps = find_steps(view, options)
+    if not len(steps):
         return None
-    process, rank, places = max(step_groups(found), key=lambda group: (len(group[2]), -group[1], -group[0]))
-    start, stop = device_windows(view, found, places)
-    number = found.number[places]
+    process, rank, places = max(step_groups(steps), key=lambda group: (len(group[2]), -group[1], -group[0]))
+    start, stop = device_windows(view, steps, places)
+    number = steps.number[places]
     if len(np.unique(number)) < len(number):
-        # Numbers that begin anew cannot tell steps apart.
+        # Repeated numbers cannot identify steps.
         number = np.arange(len(number))
     return StepWindows(process, rank, number, start, stop)

@@ -1,4 +1,4 @@
-"""What one rank tells of its communication: what, when, and how much of it nothing hid."""
+"""Table of one rank: its communication, with times and exposed part."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _KINDS = ("kernel", "gpu_event")
 
 
 def rank_collectives(case: RankCase) -> Table | NotRecorded:
-    """Each communication in a step: its step, what it is (`CommunicationFacts.text`), place among the same, times.
+    """A row for each communication in a step: step, kind (`CommunicationFacts.text`), place, times.
 
-    ``place`` counts those that are the same within a step, by their starts. Times are since the capture began;
-    ``exposed_ns`` is how much of it no computation of the same GPU hid.
+    ``place`` numbers equal communication within a step by start. Times are since the start of the capture;
+    ``exposed_ns`` is the part that no computation on the same GPU overlaps.
     """
     view, windows = case.view, case.windows
     if windows is None:
@@ -46,15 +46,15 @@ def rank_collectives(case: RankCase) -> Table | NotRecorded:
                     exposed.append(events.duration - covered_ns(busy, events.start, events.stop))
                     facts.append(_facts(view, kind, events, codes))
     events = join_events(parts)
-    what = np.concatenate([np.empty(0, np.int64), *facts])
-    alone = np.concatenate([np.empty(0, np.int64), *exposed])
+    kind_codes = np.concatenate([np.empty(0, np.int64), *facts])
+    exposed_ns = np.concatenate([np.empty(0, np.int64), *exposed])
     order = np.argsort(events.start, kind="stable")
     start, stop = windows.start, windows.stop
     step = np.searchsorted(start, events.start[order], "right") - 1
     order = order[(step >= 0) & (events.start[order] < stop[np.maximum(step, 0)])]
     if not len(order):
         return _none_found(view)
-    events, what = events.take(order), what[order]
+    events, kind_codes = events.take(order), kind_codes[order]
     step = np.searchsorted(start, events.start, "right") - 1
     origin = view.capture.span[0]
     texts = list(codes)
@@ -69,11 +69,11 @@ def rank_collectives(case: RankCase) -> Table | NotRecorded:
         ),
         {
             "step": windows.number[step],
-            "facts": Texts(what, texts.__getitem__),
-            "place": _places(step, what),
+            "facts": Texts(kind_codes, texts.__getitem__),
+            "place": _places(step, kind_codes),
             "start_ns": events.start - origin,
             "stop_ns": events.stop - origin,
-            "exposed_ns": alone[order],
+            "exposed_ns": exposed_ns[order],
         },
     )
 
@@ -81,13 +81,13 @@ def rank_collectives(case: RankCase) -> Table | NotRecorded:
 def _none_found(view: View) -> NotRecorded:
     if not view.has(*_KINDS):
         return missing("gpu")
-    return NotRecorded(english("no kernel of communication was recorded in a step"))
+    return NotRecorded(english("no communication kernel was recorded in a step"))
 
 
 def _computation(
     view: View, tracks: frozenset[int], is_communication: npt.NDArray[np.bool_]
 ) -> tuple[Int64Array, Int64Array]:
-    """When a GPU computes, merged."""
+    """When a GPU computes, as merged intervals."""
     parts = []
     for kind in (*_KINDS, "graph"):
         if kind in view.capture.kinds:
@@ -100,22 +100,22 @@ def _computation(
 
 
 def _facts(view: View, kind: str, events: SelectedEvents, codes: dict[str, int]) -> Int64Array:
-    """A code for what each event is; new ones are added to ``codes``."""
+    """The code of each event's facts; adds new ones to ``codes``."""
     payload = view.column(kind, "payload", events.index)
     ids = np.where(np.ma.getmaskarray(payload), -1, np.ma.getdata(payload).astype(np.int64))
     keys, first = combine_keys(events.name.astype(np.int64), ids)
     strings = view.capture.strings
-    found = np.empty(len(first), np.int64)
+    codes_of_keys = np.empty(len(first), np.int64)
     for key, row in enumerate(first.tolist()):
         text = strings[int(ids[row])] if ids[row] >= 0 else None
         facts = communication_facts(strings[int(events.name[row])], text)
-        found[key] = codes.setdefault(facts.text(), len(codes))
-    return found[keys]
+        codes_of_keys[key] = codes.setdefault(facts.text(), len(codes))
+    return codes_of_keys[keys]
 
 
-def _places(step: Int64Array, what: Int64Array) -> Int64Array:
-    """How many earlier rows have the same step and are the same; int64 (rows)."""
-    key, _ = combine_keys(step, what)
+def _places(step: Int64Array, kind_codes: Int64Array) -> Int64Array:
+    """The number of earlier rows with the same step and kind; int64 (rows)."""
+    key, _ = combine_keys(step, kind_codes)
     order = np.argsort(key, kind="stable")
     sorted_key = key[order]
     is_first = np.ones(len(key), bool)

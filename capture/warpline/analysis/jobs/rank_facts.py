@@ -1,4 +1,4 @@
-"""What a rank tells about itself besides its steps: its host, its GPU, the most memory it held."""
+"""Table of one rank: its host, its GPU, and its peak memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _HOST_KEYS = ("host_name", "hostname", "host")
 
 
 def rank_facts(case: RankCase) -> Table:
-    """One row: the host, the GPU, the most bytes that were allocated, reserved by the allocator, and in use on the
-    GPU. What was not recorded is masked or None.
+    """One row: host, GPU, and peak bytes allocated, reserved by the allocator, and in use on the GPU. Unrecorded values
+    are masked or None.
     """
     columns = (
         Column("host", english("Host"), Role.TEXT),
         Column("gpu", english("GPU"), Role.TEXT),
-        Column("allocated_bytes", english("Allocated at most"), Role.SIZE),
-        Column("reserved_bytes", english("Reserved at most"), Role.SIZE),
-        Column("used_bytes", english("In use on the GPU at most"), Role.SIZE),
+        Column("allocated_bytes", english("Peak allocated"), Role.SIZE),
+        Column("reserved_bytes", english("Peak reserved"), Role.SIZE),
+        Column("used_bytes", english("Peak in use on the GPU"), Role.SIZE),
     )
     view = case.view
     allocated, reserved = _allocator(view)
@@ -48,24 +48,28 @@ def rank_facts(case: RankCase) -> Table:
 def _gpu_name(view: View) -> str | None:
     numbers = {(gpu.rank, gpu.device) for gpu in gpus(view)}
     devices = view.capture.devices
-    names = [one.name for one in devices if (one.rank, one.index) in numbers or (None, one.index) in numbers]
+    names = [
+        device.name
+        for device in devices
+        if (device.rank, device.index) in numbers or (None, device.index) in numbers
+    ]
     return next((name for name in names if name), None)
 
 
 def _host(view: View) -> str | None:
-    """The machine by the recording, or by the header of a trace (Kineto's ``host_name``)."""
+    """The host name from the recording or from a trace header (Kineto's ``host_name``)."""
     meta = view.capture.meta
     host = meta.get("host")
     if isinstance(host, dict) and isinstance(host.get("name"), str) and host["name"]:
         return str(host["name"])
     headers = meta.get("trace_header")
     for header in headers.values() if isinstance(headers, dict) else []:
-        if name := _named(header):
+        if name := _header_host(header):
             return name
     return None
 
 
-def _named(header: Any) -> str | None:
+def _header_host(header: Any) -> str | None:
     if isinstance(header, dict):
         for key in _HOST_KEYS:
             value = header.get(key)
@@ -75,20 +79,20 @@ def _named(header: Any) -> str | None:
 
 
 def _allocator(view: View) -> tuple[float, float]:
-    """The most bytes that the framework's allocator gave out, and reserved; NaN where not recorded."""
+    """Peak bytes allocated and reserved by the framework's allocator; NaN when not recorded."""
     if not view.has("memory"):
         return np.nan, np.nan
-    found = memory_events(view)
-    return _most(found.allocated), _most(found.total_reserved)
+    events = memory_events(view)
+    return _peak(events.allocated), _peak(events.total_reserved)
 
 
-def _most(values: npt.NDArray[np.int64]) -> float:
+def _peak(values: npt.NDArray[np.int64]) -> float:
     known = np.ma.getdata(values)[~np.ma.getmaskarray(values)]
     return float(known.max()) if len(known) else np.nan
 
 
 def _in_use(view: View) -> float:
-    """The most bytes in use on any GPU by its counters; NaN where none counted."""
+    """Peak bytes in use on any GPU by its counters; NaN without such a counter."""
     most = np.nan
     for track, counters in view.capture.counters_of_tracks.items():
         if view.capture.tracks[track].device is None:

@@ -1,4 +1,4 @@
-"""What one rank tells of its kernels: how often and how long each of them ran."""
+"""Table of one rank: calls and time of each kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KERNELS = "rank_kernels"
 
 
 def rank_kernels(case: RankCase) -> Table | NotRecorded:
-    """Kernels that compute by name, in the rank's steps where it has any: their number and time, largest first."""
+    """Computing kernels by name, in the rank's steps if it has any: calls and time, longest first."""
     view = case.view
     kinds = [kind for kind in ("kernel", "gpu_event") if kind in view.capture.kinds]
     if not view.has(*kinds):

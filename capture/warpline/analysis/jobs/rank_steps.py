@@ -1,4 +1,4 @@
-"""What one rank of a job tells of its steps: when, how long, and what their time went to."""
+"""Table of one rank: its steps, and where their time went."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ STEPS = "rank_steps"
 
 
 def rank_steps(case: RankCase) -> Table | NotRecorded:
-    """Each step until the GPU has finished its work: when, how long, and the causes that its time is cut into.
+    """A row for each step, until the GPU finishes its work: start, duration, and the time of each cause.
 
-    The causes are those of comparisons: the time of the busiest GPU, or of a thread where there is no GPU work.
+    The causes are those of comparisons: of the busiest GPU, or of a thread without GPU work.
     """
     view, windows = case.view, case.windows
     if windows is None:
         return missing_steps(case.options)
     start, stop = windows.start, windows.stop
     length = stop - start
-    # Gaps at the end have their cause behind it.
+    # The causes of the last gaps lie after the last step.
     around = view.restrict(int(start.min()), int(stop.max() + length.max()))
     if has_gpu_work(view):
         use = gpu_time_use(around, windows.process, windows.rank)

@@ -1,4 +1,4 @@
-"""The tables that only jobs ask a rank for."""
+"""The tables of one rank that jobs are made from."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ RANK_TABLES: Mapping[str, tuple[str, Callable[[RankCase], Table | NotRecorded]]]
     STEPS: (english("Steps of a rank"), rank_steps),
     COLLECTIVES: (english("Collectives of a rank"), rank_collectives),
     KERNELS: (english("Kernels of a rank"), rank_kernels),
-    FACTS: (english("A rank"), rank_facts),
+    FACTS: (english("Facts about a rank"), rank_facts),
 }
-"""By name: their titles and what computes them. Every rank of a job is asked for all of them."""
+"""Title and function of each table, by name. Every rank of a job computes all of them."""
 
 
 def compute_rank_table(case: RankCase, name: str) -> Report:
-    """One of `RANK_TABLES`. Raises KeyError when there is no such table, Cancelled."""
+    """Compute one of `RANK_TABLES`. Raises KeyError for an unknown name, Cancelled."""
     title, compute = RANK_TABLES[name]
     view = case.view
     origin = view.capture.span[0]

@@ -1,4 +1,4 @@
-"""Steps x ranks: one matrix for each quantity, as a heat map wants it."""
+"""Steps × ranks: one matrix for each quantity, for heat maps."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _NARROW = np.iinfo(np.uint32).max
 
 @dataclass(frozen=True, eq=False)
 class StepMatrix:
-    """What every step of every rank was like.
+    """The steps of all ranks as matrices.
 
-    ``steps`` are the numbers of the steps, ascending, int64 (steps); ``ranks`` those of the ranks that have steps,
-    ascending, int64 (ranks). ``columns`` name the quantities: ``duration_ns``, then the parts it is cut into
-    (``computation_ns``, ``communication_ns`` that is exposed, ``loader_ns``, …), then ``late_ns``, how much later the
-    step began than on the rank that began it first, where collectives put the clocks of ranks together.
-    ``cells`` are integers (steps, ranks), as narrow as they may be; their type's largest value is "not recorded".
+    ``steps`` and ``ranks`` are numbers, ascending, int64. ``columns`` are the quantities: ``duration_ns``; its parts
+    (``computation_ns``, exposed ``communication_ns``, ``loader_ns``, …); and, where collectives align the clocks,
+    ``late_ns``: how much later the step began than on the first rank. ``cells`` are integers (steps, ranks) of the
+    narrowest type that fits; its largest value means "not recorded".
     """
 
     steps: Int64Array
@@ -39,36 +38,33 @@ class StepMatrix:
 
     @property
     def parts(self) -> tuple[Column, ...]:
-        """The quantities that a step's duration is cut into."""
+        """The columns that the duration of a step is made of."""
         return tuple(column for column in self.columns if column.name not in ("duration_ns", "late_ns"))
 
     def values(self, name: str) -> Float64Array:
-        """A quantity as float64 (steps, ranks), ns; NaN where the rank has no such step or did not record it.
-
-        Raises KeyError when there is no such column.
-        """
+        """A quantity as float64 (steps, ranks), ns; NaN when not recorded. Raises KeyError for an unknown column."""
         cells = self.cells[name]
-        found = cells.astype(np.float64)
-        found[cells == np.iinfo(cells.dtype).max] = np.nan
-        return found
+        values = cells.astype(np.float64)
+        values[cells == np.iinfo(cells.dtype).max] = np.nan
+        return values
 
     def starts(self, rank: int) -> Int64Array:
-        """When each step began on a rank, int64 (steps), ns since its own capture began; −1 where it has none.
+        """The start of each step on a rank, int64 (steps), ns since the start of its capture; −1 for missing steps.
 
-        Raises KeyError when no such rank has steps.
+        Raises KeyError for a rank without steps.
         """
         own = self.cells[_START][:, self.place(rank)]
         return np.where(own == np.iinfo(own.dtype).max, -1, own.astype(np.int64))
 
     def place(self, rank: int) -> int:
-        """The column of a rank in matrices. Raises KeyError when no such rank has steps."""
+        """The column of a rank in the matrices. Raises KeyError for a rank without steps."""
         place = int(np.searchsorted(self.ranks, rank))
         if place == len(self.ranks) or self.ranks[place] != rank:
             raise KeyError(rank)
         return place
 
     def table(self) -> Table:
-        """A row for each step of each rank, by step, then rank. A cause that a rank does not tell is not recorded."""
+        """A row for each step of each rank, by step, then rank. Causes that a rank lacks are not recorded."""
         durations = self.cells["duration_ns"]
         step, rank = np.nonzero(durations != np.iinfo(durations.dtype).max)
         late = [column for column in self.columns if column.name == "late_ns"]
@@ -76,8 +72,8 @@ class StepMatrix:
         data: dict[str, Values] = {"step": self.steps[step], "rank": self.ranks[rank]}
         for column in columns:
             cells = self.cells[column.name][step, rank]
-            gone = cells == np.iinfo(cells.dtype).max
-            data[column.name] = np.ma.MaskedArray(np.where(gone, 0, cells).astype(np.int64), gone)
+            mask = cells == np.iinfo(cells.dtype).max
+            data[column.name] = np.ma.MaskedArray(np.where(mask, 0, cells).astype(np.int64), mask)
         return Table(
             (
                 Column("step", english("Step"), Role.ORDINAL, key=True),
@@ -88,14 +84,14 @@ class StepMatrix:
         )
 
     def with_clocks(self, clocks: Mapping[int, RankClock]) -> StepMatrix:
-        """The same with ``late_ns`` by these clocks; not recorded for ranks without one."""
+        """The matrices with ``late_ns`` by these clocks; not recorded for ranks without a clock."""
         start = self.cells[_START]
         far = np.iinfo(np.int64).max
         offsets = [clocks[rank].offset_ns if rank in clocks else 0 for rank in self.ranks.tolist()]
         known = np.array([rank in clocks for rank in self.ranks.tolist()], bool)
         is_there = (start != np.iinfo(start.dtype).max) & known
         aligned = np.where(is_there, start.astype(np.int64) - np.array(offsets, np.int64), far)
-        # Clocks that nothing connects cannot be compared.
+        # Only clocks with the same reference can be compared.
         groups = np.array(
             [clocks[rank].reference if rank in clocks else -1 for rank in self.ranks.tolist()], np.int64
         )
@@ -104,22 +100,22 @@ class StepMatrix:
             mine = aligned[:, groups == group]
             first = mine.min(axis=1, keepdims=True)
             late[:, groups == group] = np.where(mine == far, far, mine - np.where(mine == far, 0, first))
-        columns = (*self.columns, Column("late_ns", english("Began late by"), Role.DURATION))
+        columns = (*self.columns, Column("late_ns", english("Late start"), Role.DURATION))
         return replace(self, columns=columns, cells={**self.cells, "late_ns": _narrow(late)})
 
 
 def step_matrix(tables: dict[int, Table]) -> StepMatrix:
-    """The `rank_steps` of every rank as matrices, one after the other. Empties ``tables``."""
+    """The `rank_steps` of all ranks as matrices. Empties ``tables``."""
     ranks = np.array(sorted(tables), np.int64)
     numbers = {rank: np.asarray(table.data["step"], np.int64) for rank, table in tables.items()}
     steps = np.unique(np.concatenate([np.empty(0, np.int64), *numbers.values()]))
     places = [np.searchsorted(steps, numbers[rank]) for rank in ranks.tolist()]
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for rank in ranks.tolist():
         for column in measures(tables[rank]):
-            found.setdefault(column.name, column)
+            columns.setdefault(column.name, column)
     cells = {}
-    for name in (_START, "duration_ns", *found):
+    for name in (_START, "duration_ns", *columns):
         if name in cells:
             continue
         matrix = np.full((len(steps), len(ranks)), np.iinfo(np.int64).max)
@@ -129,12 +125,12 @@ def step_matrix(tables: dict[int, Table]) -> StepMatrix:
                 matrix[place, number] = np.ma.filled(values, np.iinfo(np.int64).max)
         cells[name] = _narrow(matrix)
     tables.clear()
-    return StepMatrix(steps, ranks, tuple(found.values()), cells)
+    return StepMatrix(steps, ranks, tuple(columns.values()), cells)
 
 
 def _narrow(matrix: Int64Array) -> npt.NDArray[Any]:
-    """The matrix in four bytes a cell where that holds it: a job of 4,096 ranks has millions of cells."""
-    gone = matrix == np.iinfo(np.int64).max
-    if matrix.size and (np.where(gone, 0, matrix).max() >= _NARROW or matrix.min() < 0):
+    """The matrix with four bytes per cell where the values fit: 4,096 ranks have millions of cells."""
+    mask = matrix == np.iinfo(np.int64).max
+    if matrix.size and (np.where(mask, 0, matrix).max() >= _NARROW or matrix.min() < 0):
         return matrix
-    return np.where(gone, _NARROW, matrix).astype(np.uint32)
+    return np.where(mask, _NARROW, matrix).astype(np.uint32)

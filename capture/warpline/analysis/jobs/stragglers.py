@@ -1,4 +1,4 @@
-"""The ranks that others wait for: how often each came last to a collective, what that cost, what it did before."""
+"""Stragglers: how often each rank came last in a collective, what that cost, and why it was late."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 _NO_REASONS = ("communication_ns",)
-"""Parts of a step that say that a rank is late or waits, not why."""
+"""Parts of a step that show waiting rather than its reason."""
 _LEAST_SHARE = 0.01
-"""Of the median step: what is less is no reason."""
+"""Share of the median step below which a part is not a reason."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """What a rank did that made it late: a column of the steps, how people call it, and by how much it took longer
-    than on the median rank, in the median of the steps in which it came last (ns).
+    """Why a rank was late: the part of its steps (a column, with title) that exceeds the median rank's most.
 
-    ``detail`` says more of computation: a slow kernel, more work, or a clock that makes all kernels slow.
+    ``more_ns`` is that excess, median over the steps in which the rank came last. ``detail`` explains computation: a
+    slow kernel, more work, or a slow clock.
     """
 
     part: str
@@ -39,11 +39,12 @@ class Reason:
     detail: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Straggler:
-    """A rank, and what others waited for it: ``collectives`` it took part in, ``last`` how often it came last, how
-    much later than the last but one (``lead_ns``, median; ``lead_max_ns``), what all ``others`` waited for it or for
-    ranks that it had made late, and what it ``waited`` itself.
+    """A rank with its number of ``collectives`` and how often it came ``last``.
+
+    ``lead_ns`` (median) and ``lead_max_ns`` are its delay after the second-last rank, ``others_ns`` is what all others
+    waited for it or for ranks it had delayed, ``waited_ns`` what it waited itself.
     """
 
     rank: int
@@ -59,52 +60,51 @@ class Straggler:
 def find_stragglers(
     last: LastOnes, waited: Mapping[int, tuple[int, int]], steps: StepMatrix, kernels: KernelTimes
 ) -> list[Straggler]:
-    """Every rank, whom the others waited for most first."""
+    """All ranks, those that the others waited for longest first."""
     mine, blamed = _by_rank(last.rank), _by_rank(last.blamed)
     none = np.empty(0, np.int64)
-    why = _reasons(last, steps, kernels)
-    found = []
-    for rank, (taken, its_wait) in waited.items():
+    reasons = _reasons(last, steps, kernels)
+    result = []
+    for rank, (collectives, waited_ns) in waited.items():
         at = mine.get(rank, none)
         lead = last.lead_ns[at]
-        found.append(
+        result.append(
             Straggler(
-                rank,
-                taken,
-                len(at),
-                float(np.median(lead)) if len(at) else None,
-                int(lead.max()) if len(at) else None,
-                int(last.others_ns[blamed.get(rank, none)].sum()),
-                its_wait,
-                why.get(rank),
+                rank=rank,
+                collectives=collectives,
+                last=len(at),
+                lead_ns=float(np.median(lead)) if len(at) else None,
+                lead_max_ns=int(lead.max()) if len(at) else None,
+                others_ns=int(last.others_ns[blamed.get(rank, none)].sum()),
+                waited_ns=waited_ns,
+                reason=reasons.get(rank),
             )
         )
-    return sorted(found, key=lambda one: (-one.others_ns, -one.last, one.rank))
+    return sorted(result, key=lambda item: (-item.others_ns, -item.last, item.rank))
 
 
 def _by_rank(ranks: Int64Array) -> dict[int, Int64Array]:
-    """Where each rank stands."""
+    """The indices of each rank."""
     order = np.argsort(ranks, kind="stable")
     distinct, first = np.unique(ranks[order], return_index=True)
     return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=False))
 
 
-def stragglers(found: list[Straggler], clocks: Mapping[int, RankClock]) -> Table | NotRecorded:
-    """A row for each rank, whom the others waited for most first.
+def stragglers(ranks: list[Straggler], clocks: Mapping[int, RankClock]) -> Table | NotRecorded:
+    """A row for each rank, those that the others waited for longest first.
 
-    A collective ends on all ranks at once, so the rank that is in it for the shortest time came last; its lead is how
-    much later than the last but one it came. ``reason`` is the cause of which it had most more than the median rank,
-    in the steps in which it came last. Clocks of hosts take no part in that; ``offset_ns`` and ``residual_ns`` say
-    how they lie against each other by the same collectives.
+    A collective ends on all ranks at once, so the rank with the least time in it came last; no clocks are needed.
+    ``reason`` is the cause that exceeds the median rank's most in the steps in which the rank came last. ``offset_ns``
+    and ``residual_ns`` are its clock offset by the same collectives, and the error of that.
     """
-    if not found:
+    if not ranks:
         return NotRecorded(
-            english("no collective was found on two ranks or more"),
-            english("record kernels, and steps by which collectives are matched, on every rank"),
+            english("no collective was recorded on two or more ranks"),
+            english("record kernels and steps on every rank; collectives are matched by step"),
         )
-    its_clocks = [clocks.get(one.rank) for one in found]
-    taken = np.array([one.collectives for one in found], np.int64)
-    times = np.array([one.last for one in found], np.int64)
+    rank_clocks = [clocks.get(item.rank) for item in ranks]
+    collectives = np.array([item.collectives for item in ranks], np.int64)
+    times = np.array([item.last for item in ranks], np.int64)
     return Table(
         (
             Column("rank", english("Rank"), Role.ID, key=True),
@@ -113,36 +113,38 @@ def stragglers(found: list[Straggler], clocks: Mapping[int, RankClock]) -> Table
             Column(
                 "last_ratio", english("Came last"), Role.RATIO, english("the collectives it took part in")
             ),
-            Column("lead_ns", english("Later by"), Role.DURATION),
-            Column("lead_max_ns", english("At most by"), Role.DURATION),
+            Column("lead_ns", english("Median delay"), Role.DURATION),
+            Column("lead_max_ns", english("Largest delay"), Role.DURATION),
             Column("others_ns", english("Others waited"), Role.DURATION, heat=True),
             Column("waited_ns", english("Waited itself"), Role.DURATION),
             Column("reason", english("What took longer"), Role.TEXT, ours=True),
             Column("reason_ns", english("Longer by"), Role.DURATION),
-            Column("detail", english("Because of"), Role.TEXT, ours=True),
-            Column("offset_ns", english("Clock ahead by"), Role.DURATION),
-            Column("residual_ns", english("Clock uncertain by"), Role.DURATION),
+            Column("detail", english("Reason"), Role.TEXT, ours=True),
+            Column("offset_ns", english("Clock offset"), Role.DURATION),
+            Column("residual_ns", english("Clock error"), Role.DURATION),
         ),
         {
-            "rank": np.array([one.rank for one in found], np.int64),
-            "collectives": taken,
+            "rank": np.array([item.rank for item in ranks], np.int64),
+            "collectives": collectives,
             "last": times,
-            "last_ratio": ratios(times, taken),
-            "lead_ns": _numbers([one.lead_ns for one in found]),
-            "lead_max_ns": _integers([one.lead_max_ns for one in found]),
-            "others_ns": np.array([one.others_ns for one in found], np.int64),
-            "waited_ns": np.array([one.waited_ns for one in found], np.int64),
-            "reason": [one.reason.title if one.reason else None for one in found],
-            "reason_ns": _numbers([one.reason.more_ns if one.reason else None for one in found]),
-            "detail": [one.reason.detail or None if one.reason else None for one in found],
-            "offset_ns": _integers([one.offset_ns if one else None for one in its_clocks]),
-            "residual_ns": _integers([one.residual_ns if one else None for one in its_clocks]),
+            "last_ratio": ratios(times, collectives),
+            "lead_ns": _numbers([item.lead_ns for item in ranks]),
+            "lead_max_ns": _integers([item.lead_max_ns for item in ranks]),
+            "others_ns": np.array([item.others_ns for item in ranks], np.int64),
+            "waited_ns": np.array([item.waited_ns for item in ranks], np.int64),
+            "reason": [item.reason.title if item.reason else None for item in ranks],
+            "reason_ns": _numbers([item.reason.more_ns if item.reason else None for item in ranks]),
+            "detail": [item.reason.detail or None if item.reason else None for item in ranks],
+            "offset_ns": _integers([clock.offset_ns if clock else None for clock in rank_clocks]),
+            "residual_ns": _integers([clock.residual_ns if clock else None for clock in rank_clocks]),
         },
         notes=(
-            english("A collective ends on all ranks at once: who is in it for the shortest time came last."),
-            english("Later by: than the last but one, the median of the times it came last."),
             english(
-                "Others waited: what all other ranks together waited for it, or for ranks that it made late."
+                "Came last: a collective ends on all ranks at once, so the rank with the least time in it came last."
+            ),
+            english("Delay: how much later the rank came than the second-last item, when it came last."),
+            english(
+                "Others waited: total time that other ranks waited for this rank, or for ranks it delayed."
             ),
             *_unfit(clocks),
         ),
@@ -150,16 +152,20 @@ def stragglers(found: list[Straggler], clocks: Mapping[int, RankClock]) -> Table
 
 
 def _unfit(clocks: Mapping[int, RankClock]) -> list[str]:
-    """A sentence that names the ranks whose collectives agree with nobody's."""
-    ranks = [str(rank) for rank, clock in sorted(clocks.items()) if not clock.fits]
-    if not ranks:
+    """A sentence that names the ranks with clocks that do not match."""
+    names = [str(rank) for rank, clock in sorted(clocks.items()) if not clock.fits]
+    if not names:
         return []
-    if len(ranks) == 1:
+    if len(names) == 1:
         return [
-            english("Most ends of collectives of rank {rank} do not fit those of the others.", rank=ranks[0])
+            english(
+                "Most collectives of rank {rank} end at other times than on the other ranks.", rank=names[0]
+            )
         ]
-    named = ", ".join(ranks[:20]) + (", …" if len(ranks) > 20 else "")
-    return [english("Most ends of collectives of ranks {ranks} do not fit those of the others.", ranks=named)]
+    named = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    return [
+        english("Most collectives of ranks {ranks} end at other times than on the other ranks.", ranks=named)
+    ]
 
 
 def _numbers(values: list[float | None]) -> npt.NDArray[np.float64]:
@@ -174,7 +180,7 @@ def _integers(values: list[int | None]) -> npt.NDArray[np.int64]:
 
 
 def _reasons(last: LastOnes, steps: StepMatrix, kernels: KernelTimes) -> dict[int, Reason]:
-    """Why ranks came last: the part of which they had more than the median rank in those steps."""
+    """Why ranks came last: the part that exceeds the median rank's most in those steps."""
     if not len(steps.steps):
         return {}
     late = _late_cells(last, steps)
@@ -187,17 +193,17 @@ def _reasons(last: LastOnes, steps: StepMatrix, kernels: KernelTimes) -> dict[in
         values = steps.values(column.name)
         more = values - spreads(values).median[:, None]
         more[~late] = np.nan
-        by = spreads(more.T).median
-        for place in np.flatnonzero(by > _LEAST_SHARE * typical).tolist():
+        excess = spreads(more.T).median
+        for place in np.flatnonzero(excess > _LEAST_SHARE * typical).tolist():
             rank = int(steps.ranks[place])
-            if rank not in best or by[place] > best[rank].more_ns:
+            if rank not in best or excess[place] > best[rank].more_ns:
                 detail = kernels.why_slow(rank) if column.name == "computation_ns" else ""
-                best[rank] = Reason(column.name, column.title, float(by[place]), detail)
+                best[rank] = Reason(column.name, column.title, float(excess[place]), detail)
     return best
 
 
 def _late_cells(last: LastOnes, steps: StepMatrix) -> npt.NDArray[np.bool_]:
-    """Which ranks made others wait in any collective of a step; bool (steps, ranks)."""
+    """Which ranks made others wait in a step; bool (steps, ranks)."""
     late = np.zeros((len(steps.steps), len(steps.ranks)), bool)
     row, place = np.searchsorted(steps.steps, last.step), np.searchsorted(steps.ranks, last.blamed)
     row, place = np.minimum(row, len(steps.steps) - 1), np.minimum(place, len(steps.ranks) - 1)

@@ -1,4 +1,4 @@
-"""What is computed of one rank, where its file lies; and kept, so that a job that was stopped goes on."""
+"""Computes the reports of one rank where its file lies, and caches them, so that a stopped job can go on."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from warpline.model.progress import IsCancelled, never, unwatched
 from warpline.storage import ConversionCache, cache_folder
 from warpline.storage.cache import whole_or_absent
 
-_KEPT_SECONDS = 30 * 24 * 3600
+_CACHE_SECONDS = 30 * 24 * 3600
 
 
 @dataclass(frozen=True)
 class RankTables:
-    """What became of a rank: its reports as bytes of `pack` by name, or the ``reason`` why there are none."""
+    """The reports of a rank, packed (`pack`), by name; or the ``reason`` why there are none."""
 
     reports: Mapping[str, bytes]
     reason: str = ""
@@ -42,9 +42,9 @@ class RankTables:
 def compute_rank(
     path: str, names: Sequence[str], step: str | None = None, cancelled: IsCancelled = never
 ) -> RankTables:
-    """The reports of those names about a file, from what is kept or computed now; runs wherever the file lies.
+    """The named reports of a file, from the cache or computed now; runs wherever the file lies.
 
-    Never raises what a damaged file may be the reason of: the answer has the reason. Raises Cancelled.
+    Errors of a damaged file are returned as the reason. Raises Cancelled.
     """
     try:
         return RankTables(_compute(path, names, step, cancelled))
@@ -55,29 +55,29 @@ def compute_rank(
     except (WarplineError, OSError) as error:
         return RankTables({}, " ".join(str(error).removeprefix(f"{path}: ").split()))
     except Exception as error:
-        # One rank's defect must not take the others' results along.
+        # A defect in one rank must not stop the others.
         kind = type(error).__name__
         return RankTables({}, tr("internal error, please report it: {kind}: {error}", kind=kind, error=error))
 
 
-def kept_tables(path: str, names: Sequence[str], step: str | None = None) -> RankTables | None:
-    """What `compute_rank` would answer without computing anything; None where something is not kept."""
+def cached_tables(path: str, names: Sequence[str], step: str | None = None) -> RankTables | None:
+    """The cached result of `compute_rank`; None when a report is not cached."""
     try:
-        kept = _KeptTables(path, step)
+        cache = _TableCache(path, step)
     except (OSError, WarplineError):
         return None
-    found = {}
+    reports = {}
     for name in names:
-        packed = kept.read(name)
+        packed = cache.read(name)
         if packed is None:
             return None
-        found[name] = packed
-    return RankTables(found)
+        reports[name] = packed
+    return RankTables(reports)
 
 
 def forget_old() -> None:
-    """Remove what was kept a month ago and not asked for since."""
-    oldest = time.time() - _KEPT_SECONDS
+    """Remove cached reports that were not used for a month."""
+    oldest = time.time() - _CACHE_SECONDS
     for path in _folder().glob("*"):
         with contextlib.suppress(OSError):
             if path.stat().st_mtime < oldest:
@@ -85,20 +85,20 @@ def forget_old() -> None:
 
 
 def _compute(path: str, names: Sequence[str], step: str | None, cancelled: IsCancelled) -> dict[str, bytes]:
-    kept = _KeptTables(path, step)
-    found = {name: packed for name in names if (packed := kept.read(name)) is not None}
-    wanted = [name for name in names if name not in found]
-    if wanted:
+    cache = _TableCache(path, step)
+    reports = {name: packed for name in names if (packed := cache.read(name)) is not None}
+    missing = [name for name in names if name not in reports]
+    if missing:
         with (
             fetched(path) if is_url(path) else nullcontext(Path(path)) as local,
             open_path(local, unwatched, cancelled).capture as capture,
             kept_memory(),
         ):
             case = RankCase(View(capture), Options(step=step))
-            for name in wanted:
-                found[name] = pack(_report(case, name))
-                kept.keep(name, found[name])
-    return found
+            for name in missing:
+                reports[name] = pack(_report(case, name))
+                cache.write(name, reports[name])
+    return reports
 
 
 def _report(case: RankCase, name: str) -> Report:
@@ -111,37 +111,36 @@ def _folder() -> Path:
     return cache_folder() / "jobs"
 
 
-class _KeptTables:
-    """The tables that are kept of a file, which is looked at once: by what the cache of conversions knows it by (of a
-    URL what its storage tells), and the version.
+class _TableCache:
+    """The cached reports of a file, by its key in the cache of conversions (for a URL, by its storage) and the version.
 
     Raises WarplineError or OSError when the file cannot be read.
     """
 
     def __init__(self, path: str, step: str | None) -> None:
-        what = f"{step or ''} {FORMAT} {__version__}"
+        version = f"{step or ''} {FORMAT} {__version__}"
         self._key = (
-            f"{path}\0{content_key(path)}\0{what}"
+            f"{path}\0{content_key(path)}\0{version}"
             if is_url(path)
-            else ConversionCache(_folder()).path_of([Path(path)], what).stem
+            else ConversionCache(_folder()).path_of([Path(path)], version).stem
         )
 
     def read(self, name: str) -> bytes | None:
-        """A report as it was packed; None where it is not kept, or damaged."""
-        place = self._place(name)
+        """A packed report; None when it is not cached, or damaged."""
+        path = self._path(name)
         try:
-            packed = place.read_bytes()
+            packed = path.read_bytes()
             unpack(packed)
-            os.utime(place)
+            os.utime(path)
         except (OSError, ValueError):
             return None
         return packed
 
-    def keep(self, name: str, packed: bytes) -> None:
-        """Keep a report. That is a service: a full disk is no reason to lose what was computed."""
-        with contextlib.suppress(OSError), whole_or_absent(self._place(name)) as making:
-            making.write_bytes(packed)
+    def write(self, name: str, packed: bytes) -> None:
+        """Cache a report. Errors such as a full disk are ignored."""
+        with contextlib.suppress(OSError), whole_or_absent(self._path(name)) as temporary:
+            temporary.write_bytes(packed)
 
-    def _place(self, name: str) -> Path:
+    def _path(self, name: str) -> Path:
         digest = blake2b(f"{self._key}\0{name}".encode(), digest_size=16).hexdigest()
         return _folder() / f"{digest}.tables"

@@ -1,4 +1,4 @@
-"""The ranks of a training job put side by side: what the window and ``warpline job`` show."""
+"""A training job of many ranks, as the window and ``warpline job`` show it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from warpline.model.progress import IsCancelled, Progress, check_cancelled, neve
 
 
 class RankState(StrEnum):
-    """What became of a rank."""
+    """The state of a rank."""
 
     COMPUTED = "computed"
     FAILED = "failed"
     MISSING = "missing"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JobRank:
-    """A rank of a job: its file (None where there is none), what told that it is this rank, the host it ran on (empty
-    where not recorded), what became of it, and why where it is not computed; its URL where it lies on no disk of this
-    machine, and the format of a trace (English; empty for a capture).
+    """A rank of a job.
+
+    ``path`` is its file (None: missing), ``told_by`` the source of its number, ``host`` empty when not recorded,
+    ``reason`` why it is not computed, ``url`` set for remote files, ``format`` that of a trace (English; empty for a
+    capture).
     """
 
     rank: int
@@ -47,29 +49,28 @@ class JobRank:
 
     @property
     def where(self) -> str:
-        """The file as people know it: its URL where it lies on no disk of this machine."""
+        """The URL or path for people."""
         return self.url or str(self.path or "")
 
 
 class JobWatch:
-    """Is told, in the thread of `open_job`, how it goes on; this one does nothing of it."""
+    """Receives the progress of `open_job`, in its thread; this base class ignores it."""
 
     def found(self, files: JobFiles) -> None:
-        """Which ranks there are, before any is computed."""
+        """The ranks were found; none is computed yet."""
 
-    def ready(self, one: JobRank) -> None:
-        """A rank is computed, or has failed and says why."""
+    def ready(self, rank: JobRank) -> None:
+        """A rank was computed, or failed with a reason."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingJob:
-    """A job, computed.
+    """The results of a job.
 
-    ``ranks``: every rank by number, those that failed or have no file among them. ``left_out``: other files that are
-    of no use, and why. ``steps``: the matrices steps x ranks. ``clocks``: how the clock of each rank lies against the
-    others, by rank. ``reports``: the tables by name, ``job_ranks``, ``job_steps``, ``job_stragglers`` … and those
-    asked for; a report that could not be made says why (`Report.result` is a `NotRecorded`). ``findings``: what stands
-    out, worst first.
+    ``ranks``: all ranks by number, including failed and missing ones. ``left_out``: other files, with reasons.
+    ``steps``: matrices, steps × ranks. ``clocks``: the clock of each rank. ``reports``: the tables by name
+    (``job_ranks``, ``job_steps``, …) and those asked for; `Report.result` is a `NotRecorded` with the reason when a
+    report could not be tables. ``findings``: worst first.
     """
 
     ranks: tuple[JobRank, ...]
@@ -80,16 +81,16 @@ class TrainingJob:
     findings: tuple[JobFinding, ...] = ()
 
     def step_ranks(self) -> Report:
-        """``job_step_ranks``, a row for each step of each rank: what ``steps`` holds as a table, for programs."""
+        """``job_step_ranks``: ``steps`` as a table with a row for each step of each rank."""
         known = self.reports["job_steps"]
         result = self.steps.table() if known.table is not None else known.result
         return Report("job_step_ranks", english("Steps of each rank"), known.range_ns, result)
 
     def rank(self, number: int) -> JobRank:
-        """The rank of that number. Raises KeyError when the job has none."""
-        for one in self.ranks:
-            if one.rank == number:
-                return one
+        """The rank with a number. Raises KeyError without one."""
+        for rank in self.ranks:
+            if rank.rank == number:
+                return rank
         raise KeyError(number)
 
 
@@ -107,17 +108,16 @@ def open_job(
     watch: JobWatch | None = None,
     files: JobFiles | None = None,
 ) -> TrainingJob:
-    """The job in folders, files and URLs (texts with ``://``, for fsspec): each rank computed where it lies, or taken
-    from what is kept.
+    """Open the job in folders, files and URLs (texts with ``://``, for fsspec). Each rank is computed where its file
+    lies, or read from the cache.
 
-    ``reports`` are names of further reports to be spread over the ranks, ``every`` all their quantities instead of
-    the first; ``pattern`` says where a name has its rank, ``step`` which range is a step; ``scheduler`` and
-    ``workers`` who computes (`run_ranks`). ``progress`` is told each rank as it becomes ready. Call it in a worker
-    thread: it waits for the ranks. ``watch`` is told the same rank by rank. ``cancelled`` is asked between ranks and
-    while one is waited for; what is computed is kept. Whoever has found the ranks already (`find_job`) hands them in
-    as ``files``.
+    ``reports`` are further reports to spread over the ranks, with all quantities (``every``) or only the first.
+    ``pattern`` finds the rank in a name, ``step`` names the ranges that are steps, ``scheduler`` and ``workers`` say
+    where to compute (`run_ranks`). ``progress`` and ``watch`` receive each rank when it is ready. The call blocks, so
+    make it in a worker thread. After ``cancelled``, computed ranks stay cached. ``files`` is the result of an earlier
+    `find_job`.
 
-    Raises UsageError when no file is a rank's or a report is unknown, WarplineError when the scheduler is not there,
+    Raises UsageError when no file is a rank or a report is unknown, WarplineError when the scheduler does not answer,
     Cancelled.
     """
     progress(0.0, tr("looking for the ranks"))
@@ -126,39 +126,48 @@ def open_job(
     watch.found(files)
     forget_old()
     names = (*NEEDED, *reports)
-    gathered = JobGatherer(reports, every=every)
+    gatherer = JobGatherer(reports, every=every)
     failed: list[LeftOut] = []
     done = 0.0
 
-    def tell(text: str) -> None:
+    def report_progress(text: str) -> None:
         progress(done, text)
 
-    running = run_ranks(files.ranks, names, step, scheduler, workers, tell, cancelled)
+    running = run_ranks(files.ranks, names, step, scheduler, workers, report_progress, cancelled)
     for number, (one, found) in enumerate(running, 1):
         check_cancelled(cancelled)
         done = number / len(files.ranks)
         place = f"[{number}/{len(files.ranks)}]"
         if found.reason:
             failed.append(LeftOut(one.path, found.reason, one.rank, one.url))
-            tell(tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=found.reason))
+            report_progress(
+                tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=found.reason)
+            )
             watch.ready(
                 JobRank(
-                    one.rank, one.path, one.told_by, state=RankState.FAILED, reason=found.reason, url=one.url
+                    rank=one.rank,
+                    path=one.path,
+                    told_by=one.told_by,
+                    state=RankState.FAILED,
+                    reason=found.reason,
+                    url=one.url,
                 )
             )
             continue
-        gathered.add(one.rank, {name: unpack(packed) for name, packed in found.reports.items()})
-        tell(tr("{place} rank {rank} is computed: {name}", place=place, rank=one.rank, name=one.path.name))
-        watch.ready(JobRank(one.rank, one.path, one.told_by, url=one.url))
-    made = gathered.finish()
-    read = {one.rank for one in files.ranks}
+        gatherer.add(one.rank, {name: unpack(packed) for name, packed in found.reports.items()})
+        report_progress(
+            tr("{place} rank {rank} computed: {name}", place=place, rank=one.rank, name=one.path.name)
+        )
+        watch.ready(JobRank(rank=one.rank, path=one.path, told_by=one.told_by, url=one.url))
+    tables = gatherer.finish()
+    ranks = {file.rank for file in files.ranks}
     return TrainingJob(
-        _ranks(files, failed, made.hosts),
-        tuple(one for one in files.left_out if one.rank is None or one.rank in read),
-        made.steps,
-        MappingProxyType(made.clocks),
-        MappingProxyType({report.name: report for report in made.reports}),
-        made.findings,
+        ranks=_ranks(files, failed, tables.hosts),
+        left_out=tuple(file for file in files.left_out if file.rank is None or file.rank in ranks),
+        steps=tables.steps,
+        clocks=MappingProxyType(tables.clocks),
+        reports=MappingProxyType({report.name: report for report in tables.reports}),
+        findings=tables.findings,
     )
 
 
@@ -167,23 +176,23 @@ def _ranks(files: JobFiles, failed: Sequence[LeftOut], hosts: Mapping[int, str])
     unread = {one.rank: one for one in files.left_out if one.rank is not None}
     found = {
         one.rank: JobRank(
-            one.rank,
-            one.path,
-            one.told_by,
-            hosts.get(one.rank, ""),
-            RankState.FAILED if one.rank in reasons else RankState.COMPUTED,
-            reasons.get(one.rank, ""),
-            one.url,
-            one.format,
+            rank=one.rank,
+            path=one.path,
+            told_by=one.told_by,
+            host=hosts.get(one.rank, ""),
+            state=RankState.FAILED if one.rank in reasons else RankState.COMPUTED,
+            reason=reasons.get(one.rank, ""),
+            url=one.url,
+            format=one.format,
         )
         for one in files.ranks
     }
     for rank, left in unread.items():
         found.setdefault(
-            rank, JobRank(rank, left.path, state=RankState.FAILED, reason=left.reason, url=left.url)
+            rank, JobRank(rank=rank, path=left.path, state=RankState.FAILED, reason=left.reason, url=left.url)
         )
     for rank in files.missing:
         found.setdefault(
-            rank, JobRank(rank, None, state=RankState.MISSING, reason=tr("there is no file of it"))
+            rank, JobRank(rank=rank, path=None, state=RankState.MISSING, reason=tr("it has no file"))
         )
     return tuple(found[rank] for rank in sorted(found))

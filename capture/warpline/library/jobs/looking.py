@@ -1,4 +1,4 @@
-"""A look into the files of a job: what each tells of its rank, with no more read than that takes."""
+"""Reads the ranks from the files of a job, with as little I/O as possible."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage import capture_ranks
 
 _AT_ONCE = 8
-"""Files that are looked into at the same time: most of it is waiting for the disk, or for another machine's."""
-_TOLD_EVERY = 64
+"""How many files are read at the same time; most of that is waiting for disks."""
+_PROGRESS_EVERY = 64
 _HDF5 = b"\x89HDF"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A file that may be a rank's: ``shown`` is the part of its path that may tell which, ``named`` what that tells.
+    """A file that may be a rank: ``shown`` is the part of its path that may name the rank, ``named`` that rank.
 
-    ``format`` is what it is called by its importer (English), empty for a capture and for what was not looked into.
+    ``format`` is the importer's title (English); empty for a capture or when unknown.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Looked:
-    """A file that was looked into, and the rank it tells of itself, or the ``reason`` why it is of no use."""
+    """A file with the rank that its contents name, or the ``reason`` why it is unusable."""
 
     candidate: Candidate
     found: RankFound | None = None
@@ -50,16 +50,16 @@ class Looked:
 def look_into(
     candidates: Sequence[Candidate], progress: Progress, cancelled: IsCancelled
 ) -> Iterator[Looked]:
-    """What each file tells, in their order. Raises Cancelled."""
+    """The result for each file, in order. Raises Cancelled."""
     require_memory(_AT_ONCE)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for number, one in enumerate(pool.map(_look, candidates), 1):
             check_cancelled(cancelled)
-            if number % _TOLD_EVERY == 0:
+            if number % _PROGRESS_EVERY == 0:
                 progress(
                     0.0,
                     tr(
-                        "looking for the ranks: {count:,} of {total:,} files",
+                        "finding the ranks: {count:,} of {total:,} files",
                         count=number,
                         total=len(candidates),
                     ),
@@ -69,17 +69,17 @@ def look_into(
 
 def _look(one: Candidate) -> Looked:
     try:
-        found, its_format = _rank_in(one)
+        rank, file_format = _rank_in(one)
     except (WarplineError, OSError) as error:
         reason = str(error).removeprefix(f"{one.path}: ").removeprefix(f"{one.url}: ")
         return Looked(one, reason=reason or type(error).__name__)
-    return Looked(replace(one, format=its_format), found)
+    return Looked(replace(one, format=file_format), rank)
 
 
 def _rank_in(one: Candidate) -> tuple[RankFound | None, str]:
-    """The rank that a file tells of itself, and its format.
+    """The rank that a file's contents name, and its format.
 
-    Raises WarplineError when it is nothing to open, OSError when its storage does not give it.
+    Raises WarplineError when it cannot be opened, OSError when its storage fails.
     """
     if not one.url:
         return _rank_in_file(one.path)
@@ -101,14 +101,14 @@ def _rank_in_file(path: Path) -> tuple[RankFound | None, str]:
         except CaptureVersionError:
             raise
         except CaptureFormatError:
-            pass  # another profiler's file, or a damaged one, of which is told what is wrong below
+            pass  # another profiler's file, or a damaged one, which raises below
         else:
             if len(ranks) > 1:
-                raise UsageError(tr("a capture of several ranks; warpline stats reports about it"))
+                raise UsageError(tr("a capture of several ranks; use warpline stats for it"))
             return (RankFound(next(iter(ranks)), "process") if ranks else None), ""
     if is_bundle(path):
         raise UsageError(tr("an archive of several files; unpack it first"))
     head = read_head(path)
     importer = detect_head(head, path)
-    # Only what its metadata says: a name may be that of a folder above the job.
+    # Only its metadata: a name may be that of a folder above the job.
     return rank_of(Path(), head), importer.title

@@ -1,4 +1,4 @@
-"""Ranks that lie in object storage or on another machine: URLs that fsspec opens, such as ``s3://bucket/job``."""
+"""Ranks in object storage or on other machines: URLs for fsspec, such as ``s3://bucket/job``."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from warpline.storage import cache_folder
 
 
 def is_url(text: str) -> bool:
-    """Whether this names something for fsspec, and no path of this machine."""
+    """Whether a text is a URL for fsspec rather than a local path."""
     return "://" in text
 
 
 def list_files(url: str) -> list[str]:
-    """The URLs of all files below one, or itself. Raises UsageError when it cannot be listed."""
+    """The URLs of all files below a URL, or itself. Raises UsageError when it cannot be listed."""
     system, path = _system(url)
     try:
-        found = sorted(system.find(path))
+        files = sorted(system.find(path))
     except Exception as error:
-        # What storages raise is theirs: permissions, names that do not resolve, protocols.
+        # Storages raise their own errors: permissions, names that do not resolve, protocols.
         raise UsageError(tr("{url}: cannot be listed: {error}", url=url, error=_line(error))) from error
-    if not found:
+    if not files:
         raise UsageError(tr("there is no file or folder {path}", path=url))
-    return [system.unstrip_protocol(one) for one in found]
+    return [system.unstrip_protocol(file) for file in files]
 
 
 def content_key(url: str) -> str:
-    """What tells this content from a later one under the same name: size, time, ETag, whatever the storage tells.
+    """A key that changes with the content: size, time, ETag or whatever the storage has.
 
     Raises OSError when the storage does not answer.
     """
     system, path = _system(url)
-    return str(_told(url, lambda: system.ukey(path)))
+    return str(_request(url, lambda: system.ukey(path)))
 
 
 @contextmanager
 def fetched(url: str, *, only_head: bool = False) -> Iterator[Path]:
-    """The file on this machine's disk, under its own name, for as long as it is needed.
+    """A temporary local copy of the file, under its own name.
 
-    ``only_head`` brings no more than its beginning. Raises OSError when the storage does not give it.
+    ``only_head`` fetches only its beginning. Raises OSError when the storage fails.
     """
     system, path = _system(url)
     name = url.rstrip("/").rpartition("/")[2]
@@ -57,19 +57,19 @@ def fetched(url: str, *, only_head: bool = False) -> Iterator[Path]:
     target = folder / name
     try:
         if only_head:
-            target.write_bytes(_told(url, lambda: system.cat_file(path, start=0, end=HEAD_BYTES)))
+            target.write_bytes(_request(url, lambda: system.cat_file(path, start=0, end=HEAD_BYTES)))
         else:
-            _told(url, lambda: system.get_file(path, str(target)))
+            _request(url, lambda: system.get_file(path, str(target)))
         yield target
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _told(url: str, ask: Any) -> Any:
+def _request(url: str, ask: Any) -> Any:
     try:
         return ask()
     except Exception as error:
-        # Whatever its own errors are, a storage that does not answer is one rank's failure.
+        # Any error of the storage fails only this rank.
         raise OSError(tr("{url}: cannot be read: {error}", url=url, error=_line(error))) from error
 
 
@@ -77,7 +77,7 @@ def _system(url: str) -> tuple[Any, str]:
     if find_spec("fsspec") is None:
         raise UsageError(
             tr(
-                "{url}: URLs need fsspec, which is not installed; install it with: pip install fsspec",
+                "{url}: URLs need fsspec; install it with: pip install fsspec",
                 url=url,
             )
         )

@@ -1,4 +1,4 @@
-"""A job's ranks computed: one after the other, by processes of this machine, or by the workers of a scheduler."""
+"""Computes a job's ranks in this process, in local processes, or on the workers of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
-from warpline.library.jobs.computing import RankTables, compute_rank, kept_tables
+from warpline.library.jobs.computing import RankTables, cached_tables, compute_rank
 from warpline.library.jobs.finding import RankFile
 from warpline.model import WarplineError
 from warpline.model.progress import IsCancelled, check_cancelled, never
@@ -19,18 +19,18 @@ from warpline.model.progress import IsCancelled, check_cancelled, never
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 MOST_WORKERS = 4
 _SET_BY_DASK = ("DASK_SCHEDULER_ADDRESS", "PYTHONHASHSEED", "__DASK_PARENT_PID")
 _BEFORE_WORKERS = "distributed.nanny.pre-spawn-environ"
-"""The setting of Dask that says what else it sets in the process that starts workers."""
+"""Dask's setting for environment variables that it sets before starting workers."""
 _CONNECT_SECONDS = 20
 _LOOK_SECONDS = 0.2
-"""How often whoever waits for a rank asks whether it is still wanted."""
+"""How often a wait for a rank checks for cancellation."""
 
 
 def has_dask() -> bool:
-    """Whether what the extra ``dask`` brings is installed."""
+    """Whether the extra ``dask`` is installed."""
     return find_spec("distributed") is not None
 
 
@@ -40,47 +40,42 @@ def run_ranks(
     step: str | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
-    tell: Told = lambda _text: None,
+    tell: Report = lambda _text: None,
     cancelled: IsCancelled = never,
 ) -> Iterator[tuple[RankFile, RankTables]]:
-    """Each rank with the reports of those names, as they become ready; what is kept here comes first.
+    """Yield each rank with its named reports when ready, cached ones first.
 
-    ``scheduler`` is the address of one that runs already, whose workers see the files under the same paths. Without
-    one, processes of this machine compute (``workers`` of them, by default as many as there are ranks or cores, at
-    most four), or this process where one is enough or Dask is not installed. ``tell`` takes what is worth a line.
+    ``scheduler`` is the address of a running scheduler, whose workers see the files under the same paths. Without one,
+    ``workers`` local processes compute (default: one per rank or core, at most four), or this process if one is enough
+    or Dask is missing. ``tell`` receives messages for the user.
 
-    Raises WarplineError when there is no scheduler at that address, or Dask is needed for it and not installed,
-    Cancelled.
+    Raises WarplineError when no scheduler answers or Dask is missing for it, Cancelled.
     """
-    left = []
-    for one in ranks:
-        kept = kept_tables(one.source, names, step)
-        if kept is None:
-            left.append(one)
+    remaining = []
+    for rank in ranks:
+        cached = cached_tables(rank.source, names, step)
+        if cached is None:
+            remaining.append(rank)
         else:
-            yield one, kept
-    if not left:
+            yield rank, cached
+    if not remaining:
         return
-    count = min(workers or min(MOST_WORKERS, os.cpu_count() or 1), len(left))
+    count = min(workers or min(MOST_WORKERS, os.cpu_count() or 1), len(remaining))
     if scheduler is None and (count < 2 or not (has_dask() and find_spec("cryptography"))):
         if count > 1:
-            tell(tr("one rank after the other: pip install 'warpline[dask]' computes several at once"))
-        for one in left:
+            tell(tr("computing one rank at a time; to compute several at once: pip install 'warpline[dask]'"))
+        for rank in remaining:
             check_cancelled(cancelled)
-            yield one, compute_rank(one.source, names, step, cancelled)
+            yield rank, compute_rank(rank.source, names, step, cancelled)
         return
     with ExitStack() as stack:
         client = _existing(scheduler, stack) if scheduler is not None else _embedded(count, stack)
-        yield from _distributed(client, left, names, step, cancelled)
+        yield from _distributed(client, remaining, names, step, cancelled)
 
 
 def _existing(address: str, stack: ExitStack) -> Client:
     if not has_dask():
-        raise WarplineError(
-            tr(
-                "--scheduler needs Dask, which is not installed; install it with: pip install 'warpline[dask]'"
-            )
-        )
+        raise WarplineError(tr("--scheduler needs Dask; install it with: pip install 'warpline[dask]'"))
     from distributed import Client
 
     try:
@@ -98,25 +93,25 @@ def _embedded(count: int, stack: ExitStack) -> Client:
 
     stack.enter_context(_environment_of_workers())
     try:
-        # One thread each: the memory of a worker is that of one rank.
+        # One thread each, so that a worker holds the memory of one rank.
         started = LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
-            # A scheduler runs what it is handed: whoever else is on this machine is kept out by certificates that
-            # are made for this job and never lie in a file.
+            # A scheduler runs any code it receives. Certificates, made for this job and kept in memory, keep other
+            # users of the machine out.
             security=Security.temporary(),
-            # What the scheduler serves for itself is nobody else's, and its usual port may be another cluster's.
+            # The dashboard stays local, and its usual port may belong to another cluster.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             memory_limit=0,
             silence_logs=logging.ERROR,
         )
     except RuntimeError as error:
-        # Each process imports the script that was started, and would open the job itself.
+        # Each process imports the main script, and would open the job again.
         raise WarplineError(
             tr(
-                "no processes could be started to compute the ranks: {error}; a script has to open a job below "
+                "the processes that compute the ranks could not start: {error}; in a script, open the job below "
                 'if __name__ == "__main__", or with workers=1',
                 error=str(error).rstrip("."),
             )
@@ -128,13 +123,13 @@ def _embedded(count: int, stack: ExitStack) -> Client:
 
 @contextmanager
 def _environment_of_workers() -> Iterator[None]:
-    """Workers import nothing from the current folder; what Dask sets for them is not left to other programs."""
+    """Keep workers from importing from the current folder, and restore the variables that Dask sets for them."""
     import dask
 
     names = {"PYTHONSAFEPATH", *_SET_BY_DASK, *(dask.config.get(_BEFORE_WORKERS, None) or ())}
-    # Only these: other threads of this process may set others meanwhile.
+    # Only these variables: other threads may set others meanwhile.
     before = {name: os.environ.get(name) for name in names}
-    # For the workers, and for what Python itself starts beside them.
+    # For the workers and the helper processes that Python starts.
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
         yield
@@ -155,10 +150,10 @@ def _distributed(
 ) -> Iterator[tuple[RankFile, RankTables]]:
     done: queue.SimpleQueue[Future[RankTables]] = queue.SimpleQueue()
     future_of: dict[Future[RankTables], RankFile] = {}
-    for one in ranks:
-        # What is computed depends on the file behind the path, which a scheduler does not see.
-        future = client.submit(compute_rank, one.source, list(names), step, pure=False)
-        future_of[future] = one
+    for rank in ranks:
+        # Not pure: the result depends on the file, which the scheduler does not see.
+        future = client.submit(compute_rank, rank.source, list(names), step, pure=False)
+        future_of[future] = rank
         future.add_done_callback(done.put)
     try:
         while future_of:
@@ -167,14 +162,14 @@ def _distributed(
                 future = done.get(timeout=_LOOK_SECONDS)
             except queue.Empty:
                 continue
-            one = future_of.pop(future)
+            rank = future_of.pop(future)
             try:
                 tables = future.result()
             except Exception as error:
-                # Dask gives a rank whose worker died to others, some times; the other ranks go on all the same.
+                # Dask has already retried the rank on other workers; the other ranks go on.
                 tables = RankTables({}, f"{type(error).__name__}: {error}")
             future.release()
-            yield one, tables
+            yield rank, tables
     finally:
         if future_of:
             client.cancel(list(future_of))

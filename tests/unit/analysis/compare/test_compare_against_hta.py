@@ -73,7 +73,7 @@ def test_new_and_gone_are_those_of_ops_diff(pair: tuple[CaptureRun, CaptureRun])
 
 
 def test_the_kernel_that_is_gone(pair: tuple[CaptureRun, CaptureRun]) -> None:
-    found = compare([pair[0]], [pair[1]], Choices(Align.START, reports=("cuda_gpu_kern_sum",)))
+    found = compare([pair[0]], [pair[1]], Choices(align=Align.START, reports=("cuda_gpu_kern_sum",)))
     (row,) = [row for row in found.tables[0].rows if row.difference]
     assert row.text == _ADDED_INTEGERS
     assert (row.difference, (row.count_b or 0) - (row.count_a or 0)) == (-4_000, -1)

@@ -62,7 +62,7 @@ def test_a_part_that_varies_is_noise_beside_one_that_was_changed(tmp_path: Path,
         assert (host.variation.of, host.variation.count_a, host.variation.count_b) == ("steps", 6, 6)
         assert host.is_noise
         text = "\n".join(comparison_lines(found, is_markdown=False))
-        assert "host (noise)" in text
+        assert "CPU (noise)" in text
         assert "6 and 6 steps" in text
         (row,) = found.tables[0].rows
         assert row.variation is not None

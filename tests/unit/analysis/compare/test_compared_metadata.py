@@ -31,9 +31,9 @@ def test_what_one_side_alone_tells_is_one_row() -> None:
     both = FactChange("versions", "cuda", "12.1", "12.4")
     alone = [FactChange("machine", f"host.{number}", None, "x") for number in range(11)]
     rows = fact_rows([both, FactChange("sources", "with_stack", "1", None), *alone])
-    assert rows[:2] == [("versions: cuda", "12.1", "12.4"), ("told by A only", "with_stack", "–")]
+    assert rows[:2] == [("versions: cuda", "12.1", "12.4"), ("only in A", "with_stack", "–")]
     (last,) = rows[2:]
-    assert last[:2] == ("told by B only", "–")
+    assert last[:2] == ("only in B", "–")
     assert last[2].startswith("host.0, host.1, ")
     assert last[2].endswith(", host.7 and 3 more")
 

@@ -29,7 +29,7 @@ def communications(rows: list[tuple[str, int, int]]) -> Table:
 
 def test_a_circle_of_blame_ends() -> None:
     def of(name: str, ranks: str) -> str:
-        return CommunicationFacts("all_reduce", group=name, ranks=ranks, size=2).text()
+        return CommunicationFacts(operation="all_reduce", group=name, ranks=ranks, size=2).text()
 
     a, b, c = of("A", "[0, 2]"), of("B", "[0, 1]"), of("C", "[1, 2]")
     found = Meetings()

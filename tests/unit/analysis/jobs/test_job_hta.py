@@ -118,4 +118,4 @@ def test_what_a_rank_alone_carried_is_no_bandwidth_and_its_table_has_no_columns_
         assert [row[name] for name in told] == [None] * 4
     assert [row["lost_ns"] for row in groups.rows()] == [None]
     (note,) = collectives.notes
-    assert "(not given: 1)" in note
+    assert "(missing: 1)" in note

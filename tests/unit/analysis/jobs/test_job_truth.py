@@ -92,7 +92,7 @@ def test_a_rank_of_another_run_does_not_fit(tmp_path: Path) -> None:
     assert ids(job)["unfit_clock"] == (3,)
     table = job.reports["job_stragglers"].table
     assert table is not None
-    assert any("of rank 3 do not fit" in note for note in table.notes)
+    assert any("of rank 3 end at other times" in note for note in table.notes)
 
 
 def test_bandwidth_is_that_of_nccl_tests_and_a_slow_link_is_named(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_time_lost_waiting_is_that_of_the_truth_by_group(tmp_path: Path) -> None
     [
         (JobPlan(6, 4, kernels=3, slow_kernel={2: "softmax"}), "slow kernel: softmax"),
         (JobPlan(6, 4, kernels=3, more_calls={2: "layer_norm"}), "more work: layer_norm runs more often"),
-        (JobPlan(6, 4, kernels=3, slow_clock={2: 1.5}), "all kernels take 1.50 times as long"),
+        (JobPlan(6, 4, kernels=3, slow_clock={2: 1.5}), "all kernels take 1.50× as long"),
     ],
 )
 def test_slow_computation_says_why(tmp_path: Path, plan: JobPlan, found: str) -> None:
@@ -141,8 +141,8 @@ def test_slow_computation_says_why(tmp_path: Path, plan: JobPlan, found: str) ->
     assert ids(job)["late_rank"] == (2,)
     assert ids(job)["uneven_work"] == (2,)
     said = next(one.text for one in job.findings if one.id == "uneven_work")
-    assert said.startswith("The usual rank computes for ")
-    assert "rank 2 for " in said
+    assert "a typical rank" in said
+    assert said.startswith("Rank 2 computes ")
     assert any(found in one.text for one in job.findings)
     table = job.reports["job_kernels"].table
     assert table is not None

@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(
     assert set(left) == {"rank_3.h5", "rank_1_again.h5"}
     assert left["rank_3.h5"]["rank"] == 3
     assert left["rank_3.h5"]["reason"]
-    assert "rank_1.h5 is that rank, too" in left["rank_1_again.h5"]["reason"]
+    assert "rank_1.h5 is the same rank" in left["rank_1_again.h5"]["reason"]
     assert [row["rank"] for row in rows(found, "job_ranks")] == [0, 1, 4, 5]
 
 
@@ -200,7 +200,7 @@ def test_captures_and_foreign_traces_make_one_job_which_says_so(
     rank_file(tmp_path, 5, 0).rename(job[0] / "rank5.json")
     assert main(["job", str(job[0]), "--workers", "1"]) == 0
     said = capsys.readouterr().out
-    assert "of several formats: captures of Warpline (5), PyTorch profiler" in said
+    assert "several formats: Warpline captures (5), PyTorch profiler" in said
     found, _ = run(capsys, job[0])
     assert [row["rank"] for row in rows(found, "job_ranks")] == list(range(RANKS))
     assert [one["format"] is None for one in found["ranks"]] == [True] * 5 + [False]
@@ -273,16 +273,16 @@ def test_what_is_missing_for_the_same_reason_is_said_once(
 def test_people_get_tables(job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["job", str(job[0]), "--workers", "1", "--report", "cuda_gpu_kern_sum"]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("6 ranks; ranks told by process\n")
-    assert "Who is waited for (job_stragglers)" in said.out
+    assert said.out.startswith("6 ranks; rank numbers from process\n")
+    assert "Late ranks (job_stragglers)" in said.out
     assert "waiting for the data loader" in said.out
-    assert "the host waits for the GPU" not in said.out
+    assert "CPU waits for the GPU" not in said.out
     # All ranks' steps last alike: that no rank is the worst is no lack of a recording.
     tables, _, missing = said.out.partition("Parallel groups (job_groups)")
     assert "not recorded" not in tables
-    assert "no trace tells which ranks communicate with each other" in missing
+    assert "no trace records which ranks communicate" in missing
     assert "[critical] One rank is always late" in said.out
-    assert "[6/6] rank 5 is computed: rank_5.h5" in said.err
+    assert "[6/6] rank 5 computed: rank_5.h5" in said.err
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_without_dask_ranks_are_computed_here_and_a_scheduler_says_what_to_insta
     assert "pip install 'warpline[dask]'" in capsys.readouterr().err
     found, said = run(capsys, job[0], "--workers", "2")
     assert len(rows(found, "job_ranks")) == RANKS
-    assert "one rank after the other" in said
+    assert "one rank at a time" in said
 
 
 def test_steps_of_ranks_agree_with_what_their_vendor_printed(

@@ -132,7 +132,9 @@ def test_info_shows_a_capture_in_the_readers_language(
     assert document["skipped"][0]["what"] == "ends of events (E)"
     monkeypatch.setenv("LC_ALL", "C")
     assert main(["info", str(capture)]) == 0
-    assert "1 event without an end (B without E) lasts until the end of its thread" in capsys.readouterr().out
+    assert (
+        "1 event has no end (B without E); it is drawn until the end of its thread" in capsys.readouterr().out
+    )
 
 
 def marked() -> Catalogue:

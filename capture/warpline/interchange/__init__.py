@@ -1,4 +1,4 @@
-"""Captures of other profilers in, captures out: importers and exporters, one module per format."""
+"""Imports traces of other profilers and exports captures, one folder per format."""
 
 from warpline.interchange.framework.detection import detect
 from warpline.interchange.framework.importer import Importer, ImportOptions, ImportSummary

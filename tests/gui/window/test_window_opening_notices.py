@@ -93,8 +93,8 @@ def test_a_trace_that_was_cut_off_says_what_is_missing(
     open_page(tmp_path / "whole.json")
     assert not window.message_bars.bars
     open_page(tmp_path / "cut.json")
-    assert only_bar(window).text.startswith("cut.json: the file is cut: ")
-    assert only_bar(window).text.endswith("what came before is kept")
+    assert only_bar(window).text.startswith("cut.json: the file is incomplete: ")
+    assert only_bar(window).text.endswith("The part before is kept")
 
 
 def lossy(path: Path, lost: int, enabled: bool = True) -> Path:

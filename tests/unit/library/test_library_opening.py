@@ -54,19 +54,19 @@ def test_importing_without_a_place_uses_the_cache(tmp_path: Path, cache: Path) -
     ("act", "error", "said"),
     [
         (lambda folder: warpline.open(folder / "no.h5"), warpline.CaptureFormatError, "No such file"),
-        (warpline.open, warpline.ImportFormatError, "no trace in it"),
+        (warpline.open, warpline.ImportFormatError, "holds no trace"),
         (lambda folder: warpline.open(folder / "empty"), warpline.CaptureFormatError, "the file is empty"),
         (lambda folder: warpline.open(folder / "text"), warpline.ImportFormatError, "unknown format"),
-        (lambda _folder: warpline.import_trace([]), warpline.UsageError, "no file"),
+        (lambda _folder: warpline.import_trace([]), warpline.UsageError, "at least one file"),
         (
             lambda folder: warpline.import_trace(folder / "text", format="nothing"),
             warpline.UsageError,
-            "no format 'nothing'; there are: torch",
+            "unknown format 'nothing'; use one of torch",
         ),
         (
             lambda folder: warpline.import_trace(write_trace(folder / "t.json"), align="never"),
             warpline.UsageError,
-            "no way to align called 'never'",
+            "unknown alignment 'never'",
         ),
     ],
 )

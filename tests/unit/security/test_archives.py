@@ -65,7 +65,7 @@ def test_what_grows_beyond_its_limit_is_not_unpacked(
     pack(path, {"a.json": TRACE, "b.json": TRACE + b" " * 9_000_000})
     assert path.stat().st_size < 100_000
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=16_000_000))
-    with pytest.raises(StorageError, match="unpacked it takes more than half of the free space"):
+    with pytest.raises(StorageError, match="unpacking needs more than half of the free disk space"):
         with traces_of([path], lambda: False):
             pass
     assert not list(temporary.iterdir())

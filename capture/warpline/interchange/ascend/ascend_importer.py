@@ -1,4 +1,4 @@
-"""Traces of Huawei's Ascend profiler (``trace_view.json`` of torch_npu, MindSpore and msprof)."""
+"""Importer for Huawei's Ascend profiler (``trace_view.json`` of torch_npu, MindSpore and msprof)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline.interchange.trace_json.importing import TraceImporter, is_trace_js
 
 
 class AscendImporter(TraceImporter):
-    """Importer for the JSON that Ascend's profilers export; what PyTorch wrote in it is PyTorch's."""
+    """The JSON that Ascend's profilers export, which contains PyTorch's own events."""
 
     name = "ascend"
     title = english("Ascend profiler trace")

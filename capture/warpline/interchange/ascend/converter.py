@@ -1,4 +1,4 @@
-"""Columns of traces of Ascend's profilers into a capture: NPU streams are GPU streams, CANN's calls API calls."""
+"""Adds the columns of an Ascend trace to a capture: NPU streams become GPU streams, CANN calls become API calls."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _KINDS = (
     ("other", "Event", "range", "range"),
 )
 _WAITS_FOR_EVENT = 2
-"""Code of a stream's wait for an event among the types of synchronisation."""
+"""The synchronisation type of a stream's wait for an event."""
 
 
 class AscendConverter(TorchConverter):
-    """PyTorch's events as its own converter takes them, the rest by the processes that msprof sorts them into."""
+    """Converts PyTorch's events like `TorchConverter`, and the rest by the processes that msprof sorts it into."""
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         super().__init__(builder, options)
@@ -56,7 +56,7 @@ class AscendConverter(TorchConverter):
             builder.add_kind(KindSpec(name, title, family, colour, (_PAYLOAD,)))
 
     def absorb_group(self, name: str, group: Group) -> None:
-        """See `TraceConverter.absorb_group`; the names of processes may stand behind their events."""
+        """See `TraceConverter.absorb_group`; waits for the process names, which may follow the events."""
         if name == SLICES:
             self._sorted_late.append(group)
         else:
@@ -84,7 +84,7 @@ class AscendConverter(TorchConverter):
                 self._thread_names[str(pid), str(tid)] = clean_text(str(arguments.get("name", "")).strip())
         hardware = [pid for pid, name in self._names.items() if name.startswith(HARDWARE)]
         self._devices = {pid: number for number, pid in enumerate(hardware)}
-        # The calls of CANN move into the program's process, which keeps its own name and place.
+        # CANN's calls move into the program's process, which keeps its own name and place.
         self.metadata = {
             event: count
             for event, count in self.metadata.items()
@@ -111,7 +111,7 @@ class AscendConverter(TorchConverter):
     # CPU side
 
     def thread_of(self, key: ThreadKey) -> ThreadKey:
-        """CANN's calls are made by threads of the program."""
+        """CANN's calls belong to threads of the program."""
         if self._main is not None and self._names.get(str(key[0])) == CALLS:
             return self._main.pid, key[1]
         return super().thread_of(key)
@@ -122,7 +122,7 @@ class AscendConverter(TorchConverter):
             "correlation": np.ma.masked_equal(ids, NO_INTEGER),
             "payload": optional_ids(self.builder, group.texts["payload"]),
         }
-        self.add_slices(group, "cuda_api", "api", attributes, flags=self.durations_noted(group))
+        self.add_slices(group, "cuda_api", "api", attributes, flags=self.duration_flags(group))
 
     # NPU side
 
@@ -167,10 +167,10 @@ class AscendConverter(TorchConverter):
             group.start,
             group.duration,
             name_ids(self.builder, group.name),
-            flags=self.durations_noted(group),
+            flags=self.duration_flags(group),
             attributes=attributes,
         )
-        # Indexes of threads are not negative, nor are these those of Kineto's streams: such traces have none.
+        # Negative numbers do not clash with thread indexes; such traces have no Kineto streams.
         row = self._rows.setdefault(key, -1 - len(self._rows))
         self.slices.add(row, group.start, stop, np.arange(first, first + len(group)))
 
@@ -197,7 +197,7 @@ class AscendConverter(TorchConverter):
         return super().row_of(key) if row is None else row
 
     def link_kind(self, category: str) -> str:
-        """See `TraceConverter.link_kind`; CANN's arrows lead from a call to the task it launched."""
+        """See `TraceConverter.link_kind`; CANN's arrows lead from a call to its task."""
         return links.LAUNCH if category == "HostToDevice" else super().link_kind(category)
 
 

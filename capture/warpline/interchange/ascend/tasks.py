@@ -1,4 +1,4 @@
-"""What the tasks of an NPU's streams are, by what the profiler says of them."""
+"""Classifies the tasks of an NPU's streams."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from warpline.interchange.framework.columns import NO_INTEGER, TextColumn
 
 KERNEL, COPY, WAIT, OTHER = "kernel", "memcpy", "sync", "other"
 _KERNEL_TASKS = re.compile(r"(AI_|AIV|AIC|MIX_|KERNEL|DSA|DVPP|DSS)", re.IGNORECASE)
-"""Kinds of tasks that compute: on cube and vector cores, the NPU's own CPUs, random numbers, pictures."""
+"""Task types that compute: on cube and vector cores, AI CPUs, random number and image units."""
 _WAITS = re.compile(r"(EVENT|NOTIFY)[_ ]?WAIT", re.IGNORECASE)
 _COPIES = re.compile(r"MEMCPY", re.IGNORECASE)
 
 
 class TaskArgs(msgspec.Struct, rename={"task_type": "Task Type"}):
-    """Arguments of tasks and calls that matter for where they belong; all of them stay as text."""
+    """The arguments that classify tasks and calls; the payload keeps all of them as text."""
 
     task_type: str = ""
     connection_id: int = NO_INTEGER
 
 
 def decoded(payload: TextColumn) -> tuple[list[TaskArgs], npt.NDArray[np.int64]]:
-    """The arguments of each distinct payload, and the connection id of each event (`NO_INTEGER` without one)."""
+    """The arguments of each distinct payload, and each event's connection id (`NO_INTEGER` for none)."""
     table = [_decode(text) for text in payload.table]
     ids = np.array([args.connection_id for args in table], np.int64)
     return table, ids[payload.codes]
@@ -39,10 +39,10 @@ def _decode(text: str) -> TaskArgs:
 
 
 def task_kind(name: str, task_type: str) -> str:
-    """Which kind of event a task of a stream is.
+    """The kind of event for a task of a stream.
 
-    Waits and what steers a stream (records, writes, parts of a collective) do not occupy the NPU's cores, nor do
-    msprof's own tables count them; the collectives themselves are told on rows of their own.
+    Waits and control tasks (records, writes, parts of a collective) do not occupy the NPU's cores, and msprof does not
+    count them either. Collectives have their own rows.
     """
     if _WAITS.match(name):
         return WAIT

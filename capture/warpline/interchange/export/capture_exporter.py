@@ -1,4 +1,4 @@
-"""Exporter for `.h5`: a part of a capture as a complete capture again."""
+"""Exports a part of a capture as a complete capture (`.h5`)."""
 
 from __future__ import annotations
 
@@ -28,27 +28,29 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _COPYING_SHARE = 0.5
-"""Of the whole time; the rest is sorting and the level of detail."""
+"""Share of the whole time; sorting and the level of detail take the rest."""
 _BYTES_PER_TRACK = 150
 _BYTES_PER_BIN = 3
-"""Of four: on average a quarter of the bins that a curve may have is not needed."""
+"""Of four: on average a quarter of a curve's bins is unused."""
 _UNSEEN = np.uint32(0xFFFF_FFFF)
 
 
 class CaptureExporter:
-    """Events cut by the border are kept whole and flagged; links with one end outside keep the other."""
+    """Events across the border stay whole and are flagged. Links with one end outside keep the other end."""
 
     name = "capture"
     position = 10
     suffixes = (".h5",)
-    size_model = SizeModel(34, 4, 0.3, 0.125, 35_000)
+    size_model = SizeModel(
+        per_event=34, per_attribute=4, per_text_byte=0.3, packed_ratio=0.125, per_file=35_000
+    )
 
     @property
     def title(self) -> str:
         return tr("Warpline capture")
 
     def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
-        """Tracks, and curves of how busy cores, processes and GPUs are: as fine in a short range as in a long one."""
+        """The size of tracks and utilization curves, which do not shrink with the range."""
         start, stop = selection.interval(capture)
         size = _BYTES_PER_TRACK * len(capture.tracks)
         for group in capture.groups.values():
@@ -70,8 +72,9 @@ class CaptureExporter:
 
 
 class CaptureCopy:
-    """Copies a capture, or a part of one, into a builder. Indexes of clocks, processes and threads stay; tracks,
-    strings and stacks are numbered anew.
+    """Copies a capture, or a part of one, into a builder.
+
+    Clocks, processes and threads keep their indexes; tracks, strings and stacks get new ones.
     """
 
     def __init__(self, capture: Capture, builder: CaptureBuilder, selection: ExportSelection) -> None:
@@ -85,7 +88,7 @@ class CaptureCopy:
         self._ids: list[Int64Array] = []
 
     def run(self, count: Callable[[int], None]) -> None:
-        """Adds everything to the builder; ``count`` is told the number of events in each piece."""
+        """Copies everything; calls ``count`` with the number of events of each piece."""
         self._copy_tables()
         tracks = self._copy_tracks()
         for track, rows in chunks(self._capture, self._selection):
@@ -133,21 +136,21 @@ class CaptureCopy:
         builder.set_span(start, stop)
 
     def _copy_tracks(self) -> dict[int, int]:
-        """Selected tracks and those above them, by their index in the capture."""
+        """New index of each selected track and its parents."""
         capture = self._capture
         wanted = {track.index for track in capture.tracks if self._selection.has_track(track.index)}
         for track in reversed(capture.tracks):
             if track.index in wanted and track.parent >= 0:
                 wanted.add(track.parent)
-        made: dict[int, int] = {}
+        new_tracks: dict[int, int] = {}
         for track in capture.tracks:
             if track.index not in wanted:
                 continue
-            made[track.index] = self._builder.track(
+            new_tracks[track.index] = self._builder.track(
                 track.uri,
                 title=track.title,
                 role=track.role,
-                parent=made.get(track.parent),
+                parent=new_tracks.get(track.parent),
                 process=track.process,
                 thread=track.thread,
                 device=track.device,
@@ -159,10 +162,10 @@ class CaptureCopy:
                 attributes=track.attributes,
                 packing=Packing.NEST if self._is_nested(track.index) else Packing.PACK,
             )
-        return made
+        return new_tracks
 
     def _is_nested(self, track: int) -> bool:
-        """Whether every event below the first lane lies in one of the lane above: then its lanes are nesting depths."""
+        """Whether the lanes are nesting depths: each event lies inside one in the lane above."""
         capture = self._capture
         lanes = capture.track_lanes(track)
         for lane in list(lanes)[1:]:
@@ -210,7 +213,7 @@ class CaptureCopy:
     def _attributes(self, kind: str, rows: Int64Array) -> dict[str, Any]:
         table = self._capture.kinds[kind]
         position = table.indices_of(rows)
-        found: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         for spec in table.spec.attributes:
             column, validity = table.column(spec.name)
             values, valid = column[position], validity[position]
@@ -220,22 +223,22 @@ class CaptureCopy:
                 values = self._string_ids(np.where(valid, values, 0))
             elif spec.dtype == "stack":
                 values, valid = self._stacks(values, valid)
-            found[spec.name] = values if valid.all() else np.ma.MaskedArray(values, ~valid)
-        return found
+            attributes[spec.name] = values if valid.all() else np.ma.MaskedArray(values, ~valid)
+        return attributes
 
     def _string_ids(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-        """Ids of texts in the new capture; only texts that are used come along."""
+        """String ids in the new capture, which gets only the strings that are used."""
         known = np.minimum(ids, len(self._strings) - 1)
         new = np.unique(known[self._strings[known] == _UNSEEN])
         if len(new):
             self._strings[new] = self._builder.strings(self._capture.strings.get(new.tolist()))
-        found: npt.NDArray[np.uint32] = self._strings[known]
-        return found
+        new_ids: npt.NDArray[np.uint32] = self._strings[known]
+        return new_ids
 
     def _stacks(
         self, stacks: npt.NDArray[Any], valid: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
-        """Ids of stacks in the new capture: the used ones with everything that called them."""
+        """Stack ids in the new capture, which gets the used stacks and their callers."""
         frame, parent = self._capture.stacks
         valid = valid & (stacks < len(frame))
         if self._stack_map is None:
@@ -244,7 +247,7 @@ class CaptureCopy:
         new = new[self._stack_map[new] == _UNSEEN].astype(np.int64)
         missing = [new]
         while len(new):
-            # A parent always has a smaller number; anything else is damage and ends the chain.
+            # A parent has a smaller number; anything else is damage and ends the chain.
             above = parent[new].astype(np.int64)
             above = np.unique(above[(above != NO_STACK) & (above < new)])
             new = above[self._stack_map[above] == _UNSEEN]

@@ -1,4 +1,4 @@
-"""Exporter for CSV: one table of all events, or in a folder one per kind with links and counters."""
+"""Exports CSV: one table of all events, or into a folder a table per kind, links and counters."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class CsvExporter:
     name = "csv"
     position = 30
     suffixes = (".csv", ".csv.gz")
-    size_model = SizeModel(85, 22, 0.7)
+    size_model = SizeModel(per_event=85, per_attribute=22, per_text_byte=0.7)
 
     @property
     def title(self) -> str:
         return tr("CSV table")
 
     def export(self, job: ExportJob) -> Path:
-        # .gz in the name decides whether it is packed.
+        # `writing` compresses if the name ends in .gz.
         capture, selection, out = job.capture, job.selection, job.out
         kinds = kinds_in(capture, selection)
         report = job.counted(tr("writing events"))
@@ -66,7 +66,7 @@ def _write_events(
 
 
 def _write_links(capture: Capture, file: BinaryIO) -> None:
-    """All links of the capture, by the rows in the column ``row``; an end outside the capture is empty."""
+    """Writes all links; ends refer to the column ``row`` and are empty outside the capture."""
     file.write(b"kind,from_row,to_row\n")
     links = capture.links
     for first in range(0, len(links), CHUNK_EVENTS):
@@ -106,7 +106,7 @@ def _write_counters(capture: Capture, selection: ExportSelection, file: BinaryIO
 
 
 def _cells(column: CodedColumn, count: int) -> npt.NDArray[Any]:
-    """What stands in the cells of a column, as an array that `_lines` can print."""
+    """The cells of a column, as an array for `_lines`."""
     cells: npt.NDArray[Any]
     if column.texts is not None:
         cells = np.array([_quoted(text) for text in column.texts] or [""], object)[column.codes]
@@ -130,10 +130,10 @@ def _quoted(text: str) -> str:
 
 
 def _lines(cells: Sequence[npt.NDArray[Any] | None], count: int) -> str:
-    """Lines of CSV, formatted by a single operation; None is a column without values."""
-    given = [column for column in cells if column is not None]
-    table = np.empty((count, len(given)), object)
-    for index, column in enumerate(given):
+    """Formats lines of CSV in one operation; None is an empty column."""
+    present = [column for column in cells if column is not None]
+    table = np.empty((count, len(present)), object)
+    for index, column in enumerate(present):
         table[:, index] = column
     template = ",".join("" if column is None else "%s" for column in cells) + "\n"
     return template * count % tuple(table.ravel().tolist())

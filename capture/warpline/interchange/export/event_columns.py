@@ -1,4 +1,4 @@
-"""Columns of events as people and other tools want them: texts instead of ids, missing values told from zeros."""
+"""Turns events into columns for other tools: texts instead of ids, missing values instead of zeros."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ COMMON: dict[str, str] = {
     "duration_ns": "int64",
     "flags": "uint8",
 }
-"""Columns that events of every kind have, with their types; times count from the start of the capture."""
+"""Columns of every kind of event, with their types; times count from the start of the capture."""
 
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """Values of one column. Text is ``texts[codes]``; ``valid`` None means every value is there."""
+    """A column. Text is ``texts[codes]``; ``valid`` None means that no value is missing."""
 
     codes: Array
     valid: BoolArray | None = None
@@ -46,12 +46,12 @@ class CodedColumn:
 
 
 def column_type(spec: AttributeSpec) -> str:
-    """How an attribute appears in a table: enumerations and stacks are spelt out."""
+    """Type of an attribute in a table; enumerations and stacks become texts."""
     return "string" if spec.enum or spec.dtype in {"string", "stack"} else spec.dtype
 
 
 def numbers_of_track(capture: Capture, track: Track) -> dict[str, int | None]:
-    """What is common to all events of a track, by the names of `COMMON`."""
+    """Values shared by all events of a track, by their names in `COMMON`."""
     process = None if track.process is None else capture.processes[track.process].pid
     thread = None if track.thread is None else capture.threads[track.thread].tid
     return {"process_id": process, "thread_id": thread, "device": track.device, "stream": track.stream}
@@ -60,16 +60,16 @@ def numbers_of_track(capture: Capture, track: Track) -> dict[str, int | None]:
 def text_column(
     values: Array, texts: Callable[[list[int]], list[str]], valid: BoolArray | None
 ) -> CodedColumn:
-    """Integers that stand for texts as a column; ``texts`` gives those of distinct integers, in their order."""
+    """A column of ids as texts; ``texts`` returns the texts of distinct ids, in order."""
     if valid is not None and not valid.all():
-        # What stands where nothing was recorded means nothing: it must not bring a text along.
+        # The value under a missing entry is meaningless and must not add a text.
         some = values[int(valid.argmax())] if valid.any() else 0
         values = np.where(valid, values, some)
     distinct, codes = _distinct(values)
-    found = texts(distinct) if valid is None or valid.any() else []
+    names = texts(distinct) if valid is None or valid.any() else []
     known: dict[str, int] = {}
-    place = [known.setdefault(text, len(known)) for text in found]
-    if len(known) < len(found):
+    place = [known.setdefault(text, len(known)) for text in names]
+    if len(known) < len(names):
         codes = np.array(place, np.int32)[codes]
     return CodedColumn(codes, valid, list(known))
 
@@ -78,12 +78,12 @@ _DENSE_SLACK = 65_536
 
 
 def _distinct(values: Array) -> tuple[list[int], npt.NDArray[np.int32]]:
-    """Distinct integers, ascending, and the place of each value among them."""
+    """Distinct integers, ascending, and the index of each value among them."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
     if low < 0 or high >= 8 * len(values) + _DENSE_SLACK:
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct.tolist(), codes.reshape(-1).astype(np.int32)
-    # Marking what is used costs a tenth of sorting.
+    # Marking used values costs a tenth of sorting.
     used = np.zeros(high + 1, bool)
     used[values] = True
     place = np.cumsum(used, dtype=np.int32) - np.int32(1)
@@ -91,14 +91,14 @@ def _distinct(values: Array) -> tuple[list[int], npt.NDArray[np.int32]]:
 
 
 class EventColumns:
-    """Makes columns of any events of a capture, given by their rows (int64, ascending)."""
+    """Columns for any events of a capture, given by rows (int64, ascending)."""
 
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
         self._stacks: dict[int, str] = {}
 
     def names(self, rows: Int64Array) -> CodedColumn:
-        """What events are called."""
+        """Names of events."""
         return text_column(self.capture.events.name[rows], self.capture.strings.get, None)
 
     def kinds(self, rows: Int64Array) -> CodedColumn:
@@ -113,15 +113,15 @@ class EventColumns:
         offsets = self.capture.lane_offset_ns
         origin = self.capture.span[0]
         recorded = self.capture.events.start[rows]
-        # Almost every capture has a single clock.
+        # Almost every capture has only one clock.
         if not len(offsets) or (offsets == offsets[0]).all():
             return CodedColumn(recorded - (int(offsets[0]) + origin if len(offsets) else origin))
         return CodedColumn(recorded - offsets[self.capture.lanes_of_rows(rows)] - origin)
 
     def tracks(self, tracks: Int64Array) -> CodedColumn:
         """URIs of tracks."""
-        found = self.capture.tracks
-        return text_column(tracks, lambda indexes: [found[index].uri for index in indexes], None)
+        all_tracks = self.capture.tracks
+        return text_column(tracks, lambda indexes: [all_tracks[index].uri for index in indexes], None)
 
     def numbers(self, name: str, tracks: Int64Array) -> CodedColumn:
         """One of `numbers_of_track` for each track index."""
@@ -151,7 +151,7 @@ class EventColumns:
 
 
 def scattered(count: int, parts: Sequence[tuple[Array, CodedColumn]]) -> CodedColumn:
-    """A column of ``count`` values put together from others: (places, values at these places); missing elsewhere."""
+    """Combines parts (indexes, values at these indexes) into a column of ``count`` values, missing elsewhere."""
     valid = np.zeros(count, bool)
     for places, part in parts:
         valid[places] = True if part.valid is None else part.valid

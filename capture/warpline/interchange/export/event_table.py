@@ -1,4 +1,4 @@
-"""Events of a capture as rows of a table: what CSV and Parquet have in common."""
+"""Reads events as rows of a table, for CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _BATCH = 1 << 15
 
 
 def kinds_in(capture: Capture, selection: ExportSelection) -> list[str]:
-    """Names of the kinds that the selection has events of, in the capture's order."""
-    found: set[int] = set()
+    """Names of the kinds with events in the selection, in the capture's order."""
+    codes: set[int] = set()
     for _track, rows in chunks(capture, selection):
-        found.update(np.unique(capture.events.kind[rows]).tolist())
-        if len(found) == len(capture.kinds):
+        codes.update(np.unique(capture.events.kind[rows]).tolist())
+        if len(codes) == len(capture.kinds):
             break
-    return [name for name, table in capture.kinds.items() if table.code in found]
+    return [name for name, table in capture.kinds.items() if table.code in codes]
 
 
 def attribute_types(capture: Capture, kinds: list[str]) -> dict[str, str]:
-    """Type of each attribute of these kinds; where kinds disagree, one that holds all their values."""
-    found: dict[str, str] = {}
+    """Type of each attribute of these kinds; a common type where kinds differ."""
+    types: dict[str, str] = {}
     for kind in kinds:
         for spec in capture.kinds[kind].spec.attributes:
             own = column_type(spec)
-            known = found.get(spec.name, own)
+            known = types.get(spec.name, own)
             if known != own:
                 own = "string" if "string" in (known, own) else str(np.promote_types(known, own))
-            found[spec.name] = own
-    return {name: kind for name, kind in found.items() if name not in COMMON}
+            types[spec.name] = own
+    return {name: kind for name, kind in types.items() if name not in COMMON}
 
 
 @dataclass
 class TableReader:
-    """Batches of events of one kind on one track as columns."""
+    """Reads events in batches of one kind on one track."""
 
     capture: Capture
     selection: ExportSelection

@@ -1,4 +1,4 @@
-"""What an exporter is, and what it is given: a part of a capture, where it goes and how."""
+"""The interface of an exporter, and the job it gets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from warpline.storage import Capture
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """``compress``: the archive form of a capture, where the format has one."""
+    """``compress`` writes the compressed archive form of a capture, if the format has one."""
 
     compress: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExportJob:
-    """One export: which part of which capture goes where and how, and who wants to know how far it is."""
+    """One export: the part of a capture, the output, options and progress."""
 
     capture: Capture
     out: Path
@@ -32,13 +32,13 @@ class ExportJob:
     is_cancelled: IsCancelled = never
 
     def check_cancelled(self) -> None:
-        """Raise Cancelled when the person who started the export has changed their mind."""
+        """Raise Cancelled when the export was cancelled."""
         check_cancelled(self.is_cancelled, tr("the export was cancelled"))
 
     def counted(self, text: str, share: float = 1.0) -> Callable[[int], None]:
-        """What to call with the number of events that are done, again and again; they are ``share`` of all the work.
+        """A function to call with the number of events done each time; together they are ``share`` of the work.
 
-        The function raises Cancelled.
+        The function reports progress and raises Cancelled.
         """
         total = max(1, count_events(self.capture, self.selection))
         done = 0
@@ -52,11 +52,11 @@ class ExportJob:
         return add
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SizeModel:
-    """About how many bytes an event takes, what each attribute and each byte of text adds, and what packing leaves.
+    """Estimated bytes per event, attribute, byte of text and counter sample.
 
-    ``per_file`` is there in every file, packed or not.
+    Compression scales them by ``packed_ratio``, but not ``per_file``.
     """
 
     per_event: float = 0.0
@@ -65,14 +65,14 @@ class SizeModel:
     packed_ratio: float = 0.1
     per_file: float = 0.0
     per_sample: float = 24.0
-    """Of a counter; 0 where the format holds none."""
+    """0 if the format has no counters."""
 
 
 @runtime_checkable
 class Exporter(Protocol):
-    """One format. A module whose name ends in ``_exporter`` has one instance as ``exporter`` (`export.registry`).
+    """One format. Each module named ``*_exporter`` has an instance called ``exporter`` (`export.registry`).
 
-    It may have a number ``position``: where it stands among others in lists. Those without one come last.
+    A number ``position`` is optional: it orders exporters in lists; those without one come last.
     """
 
     @property
@@ -82,21 +82,21 @@ class Exporter(Protocol):
 
     @property
     def title(self) -> str:
-        """What a person reads in a file dialog."""
+        """The name in file dialogs."""
         ...
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Ends of file names that mean this format (``.json``, ``.json.gz``)."""
+        """File name endings of this format (``.json``, ``.json.gz``)."""
         ...
 
     @property
     def size_model(self) -> SizeModel:
-        """How large events become, for the preview."""
+        """Estimated sizes, for the preview."""
         ...
 
     def export(self, job: ExportJob) -> Path:
-        """Write the part into ``job.out`` (replacing it only when complete) and return what was written.
+        """Write the part to ``job.out``, replacing it only when complete, and return the path.
 
         Raises ExportError, StorageError, OSError, Cancelled.
         """
@@ -105,8 +105,8 @@ class Exporter(Protocol):
 
 @runtime_checkable
 class HasFixedPart(Protocol):
-    """An exporter whose files hold something that does not grow with the number of events."""
+    """An exporter whose files have a part that does not grow with the number of events."""
 
     def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
-        """About how many bytes that is."""
+        """Estimated bytes of that part."""
         ...

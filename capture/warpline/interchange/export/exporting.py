@@ -1,4 +1,4 @@
-"""Writes a part of a capture in the format that the name of the file says."""
+"""Exports a part of a capture in the format given by the file name."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def export_capture(
     progress: Progress | None = None,
     cancelled: IsCancelled | None = None,
 ) -> Path:
-    """Write a part of a capture in the format that the name of ``out`` says; returns what was written.
+    """Write a part of a capture in the format given by the name of ``out``; returns the path.
 
-    Raises UsageError for a name of no known format and for overwriting the capture itself, ExportError, StorageError,
-    Cancelled. What was at ``out`` before stays until the new file is complete.
+    An existing file stays until the new one is complete. Raises UsageError for an unknown format or for overwriting the
+    capture itself, ExportError, StorageError, Cancelled.
     """
     path = Path(out)
     exporter = exporter_for(path)
     if path.exists() and capture.path.exists() and path.samefile(capture.path):
-        raise UsageError(tr("{out}: this is the capture itself; choose another name", out=path))
+        raise UsageError(tr("{out} is the capture itself; choose another name", out=path))
     if not path.parent.is_dir():
         raise ExportError(
             tr("{out}: the directory {directory} does not exist", out=path, directory=path.parent)
@@ -37,12 +37,12 @@ def export_capture(
     try:
         return exporter.export(
             ExportJob(
-                capture,
-                path,
-                selection or ExportSelection(),
-                options or ExportOptions(),
-                progress or unwatched,
-                cancelled or never,
+                capture=capture,
+                out=path,
+                selection=selection or ExportSelection(),
+                options=options or ExportOptions(),
+                progress=progress or unwatched,
+                is_cancelled=cancelled or never,
             )
         )
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Exporter for Parquet: one table of all events. Needs pyarrow, the extra ``parquet``."""
+"""Exports one Parquet table of all events. Needs pyarrow (the extra ``parquet``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpline.interchange.export.output_files import replacing
 from warpline.model import ExportError
 
 _GROUP_ROWS = 1 << 18
-"""Rows per row group: small tracks share one."""
+"""Rows per row group; small tracks share one."""
 
 
 class ParquetExporter:
@@ -25,7 +25,7 @@ class ParquetExporter:
     name = "parquet"
     position = 40
     suffixes = (".parquet",)
-    size_model = SizeModel(8, 1, per_file=10_000, per_sample=0)
+    size_model = SizeModel(per_event=8, per_attribute=1, per_file=10_000, per_sample=0)
 
     @property
     def title(self) -> str:

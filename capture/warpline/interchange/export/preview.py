@@ -1,4 +1,4 @@
-"""What an export would hold and how large it would be, before it is made."""
+"""Estimates the content and size of an export."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAMPLED_EVENTS = 400
 
 @dataclass(frozen=True)
 class Estimate:
-    """What an export would hold: exact numbers of events and counter samples, and about how many bytes."""
+    """Exact numbers of events and counter samples, and an estimated size."""
 
     events: int
     samples: int
@@ -35,10 +35,7 @@ class Estimate:
 def estimate(
     capture: Capture, selection: ExportSelection, exporter: Exporter, *, is_packed: bool = False
 ) -> Estimate:
-    """What an export would hold and about how large it would be, in the time of a few searches per lane.
-
-    ``is_packed``: compressed (``.gz``, the archive form of a capture).
-    """
+    """Estimates an export with a few searches per lane. ``is_packed``: compressed."""
     events = count_events(capture, selection)
     samples = 0
     for counter in capture.counters:
@@ -56,7 +53,7 @@ def estimate(
 
 
 def _sampled_content(capture: Capture, selection: ExportSelection, events: int) -> tuple[float, float]:
-    """Attributes and bytes of text of a mean event, from a few hundred events spread over the selection."""
+    """Mean attributes and bytes of text per event, from a few hundred events across the selection."""
     step = max(1, events // _SAMPLED_EVENTS)
     parts: list[Int64Array] = []
     offset = 0

@@ -1,6 +1,4 @@
-"""Which exporters there are: modules of `warpline.interchange.export` and its packages whose names end in
-``_exporter``, each with one as ``exporter``, and what installed distributions register.
-"""
+"""Finds exporters: modules named ``*_exporter`` in this package, and entry points of installed packages."""
 
 from __future__ import annotations
 
@@ -30,17 +28,17 @@ def exporters() -> tuple[Exporter, ...]:
 
     An installed exporter replaces a built-in one of the same name. One that cannot be loaded says why when it is used.
     """
-    found = {exporter.name: exporter for exporter in builtin_exporters()}
+    by_name = {exporter.name: exporter for exporter in builtin_exporters()}
     for plugin in load_plugins(ENTRY_POINT_GROUP, Exporter):
         if plugin.value is not None:
-            found[plugin.value.name] = plugin.value
+            by_name[plugin.value.name] = plugin.value
         else:
-            found.setdefault(plugin.name, _BrokenExporter(plugin))
-    return tuple(found.values())
+            by_name.setdefault(plugin.name, _BrokenExporter(plugin))
+    return tuple(by_name.values())
 
 
 class _BrokenExporter:
-    """Stands for an exporter that cannot be loaded; its entry point is named like its suffix."""
+    """An exporter that cannot be loaded. Its entry point has the name of its suffix."""
 
     def __init__(self, plugin: Plugin[Exporter]) -> None:
         self._plugin = plugin
@@ -58,17 +56,15 @@ class _BrokenExporter:
 
 
 def exporter_for(out: Path) -> Exporter:
-    """The exporter with the longest suffix that fits a file name.
-
-    Raises UsageError when no format has such names.
+    """The exporter with the longest suffix that fits a file name. Raises UsageError when none fits.
     """
     name = ".csv" if out.is_dir() else out.name.lower()
-    # The window's exporters import Qt, so they are loaded only for a name that no built-in format has.
+    # The application's exporters import Qt, so try the built-in ones first.
     exporter = _longest_match(name, builtin_exporters()) or _longest_match(name, exporters())
     if exporter is None:
         known = " ".join(suffix for exporter in exporters() for suffix in exporter.suffixes)
         raise UsageError(
-            tr("{out}: the name does not say the format; use one of {known}", out=out, known=known)
+            tr("{out}: unknown file type; use one of {known}", out=out, known=known)
         )
     return exporter
 

@@ -1,4 +1,4 @@
-"""The part of a capture to export: which events, samples and tracks that is."""
+"""The part of a capture to export, and its events, samples and tracks."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 CHUNK_EVENTS = 1 << 18
-"""Events handled at a time: bounds the memory of an export."""
+"""Events handled at a time; bounds the memory of an export."""
 
 
 @dataclass(frozen=True)
 class ExportSelection:
-    """The part of a capture to export, in capture time; None is no border. ``tracks`` are indexes, None for all."""
+    """A part of a capture, in capture time; None means no border. ``tracks`` are indexes, None for all."""
 
     start_ns: int | None = None
     stop_ns: int | None = None
     tracks: frozenset[int] | None = None
 
     def interval(self, capture: Capture) -> tuple[int, int]:
-        """Both borders, those of the recording where none is set."""
+        """Start and stop; those of the capture where none is set."""
         start = capture.span[0] if self.start_ns is None else self.start_ns
         stop = capture.span[1] if self.stop_ns is None else self.stop_ns
         return start, max(start, stop)
 
     def range_ns(self, capture: Capture) -> list[int]:
-        """Both borders from the start of the capture, as a person gives them to ``--range``."""
+        """Start and stop from the start of the capture, as for ``--range``."""
         return [time - capture.span[0] for time in self.interval(capture)]
 
     def has_track(self, track: int) -> bool:
@@ -42,12 +42,12 @@ class ExportSelection:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether events may be left out because of their time."""
+        """Whether the time is limited."""
         return self.start_ns is not None or self.stop_ns is not None
 
 
 def lane_slices(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:
-    """Each selected track with the rows of one of its lanes that overlap the selected time, in row order."""
+    """(track, rows in the selected time) for each lane of the selected tracks, in row order."""
     start, stop = selection.interval(capture)
     for lane in range(len(capture.lanes)):
         track = int(capture.lanes.track[lane])
@@ -70,7 +70,7 @@ def chunks(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, 
 
 
 def rows_by_kind(capture: Capture, part: slice) -> Iterator[tuple[str, Int64Array]]:
-    """The rows of a slice by their kinds. Events that no kind knows, in a damaged capture, are left out."""
+    """The rows of a slice by kind; leaves out events without a kind, in a damaged capture."""
     kinds = capture.events.kind[part]
     for code in np.unique(kinds).tolist():
         kind = capture.kind_of_code.get(code)
@@ -83,12 +83,12 @@ def rows_by_kind(capture: Capture, part: slice) -> Iterator[tuple[str, Int64Arra
 
 
 def count_events(capture: Capture, selection: ExportSelection) -> int:
-    """Number of events in the selection, exactly; searches lanes and touches no event."""
+    """Exact number of selected events; searches lanes without reading events."""
     return sum(rows.stop - rows.start for _, rows in lane_slices(capture, selection))
 
 
 def counter_slice(capture: Capture, counter: int, selection: ExportSelection) -> slice:
-    """The samples of a counter in the selected time, with the one before it, whose value still holds."""
+    """The samples of a counter in the selected time, and the one before, which is still valid."""
     times = capture.counters[counter].times
     if not selection.is_bounded:
         return slice(0, len(times))

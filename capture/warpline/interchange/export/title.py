@@ -1,4 +1,4 @@
-"""What a capture is called where it goes: as the file that a person opened, not as what it was converted to."""
+"""The title of an exported capture: the file that the user opened, not its converted copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def title_of(capture: Capture) -> str:
-    """The name of the capture's file; of one in the cache of conversions, the name of the trace it was made of."""
+    """The name of the capture's file; for a cached conversion, the name of the trace."""
     from warpline.storage import ConversionCache
 
     files = capture.meta.get("imported_from")

@@ -1,4 +1,4 @@
-"""Folders and archives of traces: what they hold stands for them, each file a rank."""
+"""Expands folders and archives into the traces in them; each trace is a rank."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
 _PART_BYTES = 1 << 20
 _FREE_SHARE = 0.5
-"""Of the free space of the disk of temporary files, what an archive may take."""
+"""Share of the free temporary disk space that an archive may fill."""
 _PLAIN_NAME = re.compile(r"[^\w.()+-]+")
 
 Open = Callable[[], "IO[bytes] | None"]
@@ -52,29 +52,29 @@ def is_bundle(path: Path) -> bool:
 
 @contextlib.contextmanager
 def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[list[Path]]:
-    """The traces that the paths are or hold, archives unpacked until the context ends.
+    """The traces among and inside the paths; archives stay unpacked until the context ends.
 
-    Other files of a folder or archive are left alone. Raises ImportFormatError where one holds no trace or cannot be
-    unpacked, StorageError when there is no space for that, Cancelled.
+    Ignores other files. Raises ImportFormatError when a folder or archive holds no trace or cannot be unpacked,
+    StorageError when the disk is too full, Cancelled.
     """
     with contextlib.ExitStack() as unpacked:
-        found: list[Path] = []
+        traces: list[Path] = []
         for path in paths:
             if not is_bundle(path):
-                found.append(path)
+                traces.append(path)
                 continue
             folder = path
             if not path.is_dir():
-                made = TemporaryFolder(Path(tempfile.gettempdir()))
-                unpacked.callback(made.close)
-                folder = made.path
+                temporary = TemporaryFolder(Path(tempfile.gettempdir()))
+                unpacked.callback(temporary.close)
+                folder = temporary.path
                 _unpack(path, folder, cancelled)
-            found += _traces_in(folder, path, cancelled)
-        yield found
+            traces += _traces_in(folder, path, cancelled)
+        yield traces
 
 
 def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[Path]:
-    found: list[Path] = []
+    traces: list[Path] = []
     reason: str | None = None
     for path in sorted(folder.rglob("*")):
         check_cancelled(cancelled)
@@ -85,23 +85,22 @@ def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[Path]
         except ImportFormatError as error:
             reason = reason or str(error).replace(f"{folder}/", "")
         else:
-            found.append(path)
-    if not found:
+            traces.append(path)
+    if not traces:
         if bundle.is_dir() and any(path.is_file() and is_capture(path) for path in folder.rglob("*.h5")):
             raise ImportFormatError(
                 tr(
-                    "{path}: captures of Warpline and no other trace; name one of them, or see them side by side with: "
-                    "warpline job {quoted}",
+                    "{path} holds only Warpline captures. Open one of them, or compare all: warpline job {quoted}",
                     path=bundle,
                     quoted=quote(str(bundle)),
                 )
             )
         raise ImportFormatError(
-            tr("{path}: no trace in it that Warpline can import: {reason}", path=bundle, reason=reason)
+            tr("{path} holds no trace that Warpline can import: {reason}", path=bundle, reason=reason)
             if reason
-            else tr("{path}: no file in it", path=bundle)
+            else tr("{path} holds no files", path=bundle)
         )
-    return found
+    return traces
 
 
 def _unpack(archive: Path, folder: Path, cancelled: IsCancelled) -> None:
@@ -120,18 +119,21 @@ def _unpack(archive: Path, folder: Path, cancelled: IsCancelled) -> None:
                         left -= len(part)
                         if left < 0:
                             raise StorageError(
-                                tr("{path}: unpacked it takes more than half of the free space", path=archive)
+                                tr(
+                                    "{path}: unpacking needs more than half of the free disk space",
+                                    path=archive,
+                                )
                             )
                         out.write(part)
     except (tarfile.TarError, MemoryError, *UNPACKING_ERRORS) as error:
-        # What packs by a dictionary says itself how large that is: more than the system may give.
+        # The file states the size of its LZMA dictionary, which may exceed the memory there is.
         raise ImportFormatError(
-            tr("{path}: the archive cannot be read: {error}", path=archive, error=str(error) or repr(error))
+            tr("{path}: the archive is damaged: {error}", path=archive, error=str(error) or repr(error))
         ) from error
 
 
 def _members(archive: Path) -> Generator[tuple[str, Open], None, None]:
-    """Names of the regular files of an archive, each with what opens it."""
+    """The name of each regular file in an archive, and a function that opens it."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for entry in packed.infolist():
@@ -145,7 +147,7 @@ def _members(archive: Path) -> Generator[tuple[str, Open], None, None]:
 
 
 def _place(folder: Path, name: str) -> Path:
-    """Where a member goes: below the folder, whatever its name says."""
+    """The path for a member, always inside the folder."""
     parts = [_PLAIN_NAME.sub("_", part) for part in re.split(r"[/\\]", name)]
     safe = [part[:100] for part in parts if part.strip(".")]
     return folder.joinpath(*safe) if safe else folder / "unnamed"

@@ -1,4 +1,4 @@
-"""Collectives of several ranks: the same one ends everywhere at the same time, whatever the clocks say."""
+"""Matches collectives across ranks. A collective ends on all ranks at once, so its ends show how clocks differ."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 Collectives = Mapping[str, Int64Array]
-"""Ends of the collectives of one rank by what they are called, sorted, ns in the clock of its file."""
+"""One rank's collectives: name to sorted end times, ns in the file's clock."""
 
 _MOST_SHIFTED = 64
-"""How many collectives one rank may have recorded before the other began."""
+"""How many more collectives than another rank one may have recorded first."""
 _SPREAD_FACTOR = 4
-"""A name whose distances spread more than this, measured by the steadiest one, is of different groups of ranks."""
+"""A name that spreads more than the steadiest one by this factor ran in another group of ranks."""
 _CLOCK_GRAIN_NS = 1_000
-"""What profilers round times to; smaller spreads are alike."""
+"""Profilers round times to this; smaller spreads count as equal."""
 
 
 class CollectiveLog:
-    """Collects the collectives of a file while it is converted."""
+    """Collects the collectives of a file during its conversion."""
 
     def __init__(self, builder: CaptureBuilder) -> None:
         self._builder = builder
@@ -35,22 +35,24 @@ class CollectiveLog:
         self._ends: list[Int64Array] = []
 
     def add(self, names: npt.NDArray[np.uint32], end_ns: Int64Array) -> None:
-        """Keep the collectives among kernels with these names (string ids of the builder), ending at these times."""
+        """Add those of the kernels that are collectives; ``names`` are string ids of the builder."""
         ids, codes = np.unique(names, return_inverse=True)
-        chosen = np.array([self._knows(number) for number in ids.tolist()], bool)[codes.reshape(-1)]
+        chosen = np.array([self._is_match(number) for number in ids.tolist()], bool)[codes.reshape(-1)]
         if chosen.any():
             self._names.append(names[chosen])
             self._ends.append(end_ns[chosen])
 
-    def _knows(self, number: int) -> bool:
-        found = self._is_collective.get(number)
-        if found is None:
+    def _is_match(self, number: int) -> bool:
+        is_collective = self._is_collective.get(number)
+        if is_collective is None:
             text = self._builder.text(number)
-            found = self._is_collective[number] = is_communication(text) and not is_point_to_point(text)
-        return found
+            is_collective = self._is_collective[number] = is_communication(text) and not is_point_to_point(
+                text
+            )
+        return is_collective
 
     def result(self) -> Collectives:
-        """What was collected."""
+        """The collectives added so far."""
         if not self._names:
             return {}
         names, ends = np.concatenate(self._names), np.concatenate(self._ends)
@@ -60,36 +62,36 @@ class CollectiveLog:
 
 
 def distances(reference: Collectives, other: Collectives) -> Int64Array:
-    """How much later each collective ended on the other rank than on the reference, ns by their own clocks.
+    """How much later each collective ended on the other rank than on the reference, ns, each in its own clock.
 
-    The k-th of a name is the k-th there; where one rank began to record earlier, the shift is taken under which the
-    distances spread least. Names whose distances agree with nobody's (other groups of ranks took part) are left out.
+    The k-th collective of a name matches the k-th on the other rank. If one rank started recording earlier, the shift
+    with the smallest spread counts. Names that disagree with the rest ran in other groups of ranks and are left out.
     """
-    found = [_matched(reference[name], other[name]) for name in sorted(reference.keys() & other.keys())]
-    found = [values for values in found if len(values)]
-    # Profilers that number collectives tell each but once; together they are as good as a name.
-    once = [values for values in found if len(values) == 1]
-    found = [values for values in found if len(values) > 1] + ([np.concatenate(once)] if once else [])
-    if not found:
+    groups = [_matched(reference[name], other[name]) for name in sorted(reference.keys() & other.keys())]
+    groups = [values for values in groups if len(values)]
+    # Some profilers number collectives, so each name occurs once; together they count as one name.
+    once = [values for values in groups if len(values) == 1]
+    groups = [values for values in groups if len(values) > 1] + ([np.concatenate(once)] if once else [])
+    if not groups:
         return np.empty(0, np.int64)
-    best = min(found, key=lambda values: (len(values) == 1, _spread(values)))
+    best = min(groups, key=lambda values: (len(values) == 1, _spread(values)))
     limit = _SPREAD_FACTOR * max(_CLOCK_GRAIN_NS, _spread(best))
     return np.concatenate(
         [
             values
-            for values in found
+            for values in groups
             if _spread(values) <= limit and abs(np.median(values) - np.median(best)) <= limit
         ]
     )
 
 
 def _matched(reference: Int64Array, other: Int64Array) -> Int64Array:
-    """Distances of the pairs under the shift with the least spread; the smallest such shift."""
+    """Distances of the pairs, at the smallest shift with the least spread."""
     surplus = len(other) - len(reference)
     shifts = sorted(
         {*range(-_MOST_SHIFTED, _MOST_SHIFTED + 1)} if surplus else {0}, key=lambda shift: (abs(shift), shift)
     )
-    # Few pairs spread little by chance: half of the shorter list must find its partner.
+    # A few pairs agree by chance, so at least half of the shorter list must match.
     least = max(1, min(len(reference), len(other)) // 2)
     best, best_spread = np.empty(0, np.int64), np.inf
     for shift in shifts:

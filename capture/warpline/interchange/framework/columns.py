@@ -1,4 +1,4 @@
-"""Lists of decoded JSON values as numpy columns: times, optional numbers, texts."""
+"""Turns lists of decoded JSON values into numpy columns: times, optional numbers, texts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ BoolArray = npt.NDArray[np.bool_]
 MaskedColumn = np.ma.MaskedArray[Any, Any]
 
 MAX_TIME_NS = 1 << 61
-"""Times beyond this are damage, not times; the storage accepts twice as much, so that starts and ends fit."""
+"""Larger times are damage. Storage accepts twice as much, so that start + duration fits."""
 _EXACT_MICROSECONDS = float(1 << 43)
-"""Up to here a float64 of microseconds tells nanoseconds apart."""
+"""Up to here a float64 of microseconds resolves nanoseconds."""
 
 
 NO_INTEGER = -(1 << 63)
-"""Stands for a missing integer in lists that `plain_integers` turns into a column."""
+"""A missing integer, in lists for `plain_integers`."""
 
 
 class Coder(dict[Any, int]):
-    """Numbers values in the order in which they are first seen: ``coder[value]`` is the number."""
+    """Numbers values in order of first use: ``coder[value]`` is the number."""
 
     def __missing__(self, value: Any) -> int:
         code = self[value] = len(self)
@@ -42,7 +42,7 @@ class TextColumn:
 
 
 def texts(values: Sequence[Any], convert: Callable[[Any], str] | None = None) -> TextColumn:
-    """A text column of values; each distinct one is converted once (by default None to "", others by `str`)."""
+    """A text column. Converts each distinct value once, by default with `scalar_text`."""
     coder = Coder()
     codes = np.fromiter(map(coder.__getitem__, values), np.uint32, len(values))
     make = convert or scalar_text
@@ -62,7 +62,7 @@ def scalar_text(value: Any) -> str:
 
 
 def raw_text(value: Any) -> str:
-    """JSON text from its bytes."""
+    """Decodes JSON text; replaces invalid UTF-8."""
     return bytes(value).decode("utf-8", "replace")
 
 
@@ -70,12 +70,12 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Without what UTF-8 strings in a file cannot hold: lone surrogates and NUL become the replacement character."""
+    """Replaces NUL and lone surrogates, which the file cannot store, by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def integers(values: Sequence[Any]) -> MaskedColumn:
-    """int64 with everything masked that is no number or does not fit; numbers in text count."""
+    """int64; masks values that are not integers of 64 bits. Accepts numbers in text."""
     try:
         column = np.array(values)
     except (OverflowError, ValueError):
@@ -86,13 +86,13 @@ def integers(values: Sequence[Any]) -> MaskedColumn:
 
 
 def plain_integers(values: Iterable[int], count: int) -> MaskedColumn:
-    """int64 with `NO_INTEGER` masked; the values are known to be integers that fit."""
+    """int64 with `NO_INTEGER` masked. All values must be 64-bit integers."""
     column = np.fromiter(values, np.int64, count)
     return np.ma.MaskedArray(column, column == NO_INTEGER)
 
 
 def distinct_values(column: Int64Array) -> tuple[list[int], Int64Array]:
-    """The distinct values of a column, ascending, and which one each row has. Quick where they lie close together."""
+    """The distinct values, ascending, and for each row the index of its value. Fast for a small range of values."""
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     if high - low >= 1 << 16:
         values, codes = np.unique(column, return_inverse=True)
@@ -105,7 +105,7 @@ def distinct_values(column: Int64Array) -> tuple[list[int], Int64Array]:
 
 
 def distinct_rows(*columns: Int64Array) -> tuple[list[tuple[int, ...]], Int64Array]:
-    """The distinct combinations of values of columns, and which one each row has."""
+    """The distinct combinations of values, and for each row the index of its combination."""
     rows: list[tuple[int, ...]] = [()]
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -116,7 +116,7 @@ def distinct_rows(*columns: Int64Array) -> tuple[list[tuple[int, ...]], Int64Arr
 
 
 def unsigned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Masked where a number is negative as well: it stands for "not known" where only sizes make sense."""
+    """Also masks negative values: in a column of sizes they mean "unknown"."""
     data = np.ma.getdata(values)
     negative = data < 0
     if not negative.any():
@@ -125,25 +125,25 @@ def unsigned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def unmasked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A plain array where nothing is masked, which is much quicker to take apart; else the same."""
+    """A plain array if nothing is masked, which is much faster to index; else the same array."""
     if isinstance(values, np.ma.MaskedArray) and not np.ma.getmaskarray(values).any():
         return np.ma.getdata(values)
     return values
 
 
 def plain_floats(values: Iterable[float], count: int) -> MaskedColumn:
-    """float64 with NaN masked; the values are known to be numbers."""
+    """float64 with NaN masked. All values must be numbers."""
     column = np.fromiter(values, np.float64, count)
     return np.ma.MaskedArray(column, np.isnan(column))
 
 
 def missing_numbers(count: int) -> MaskedColumn:
-    """A column of which nothing was recorded."""
+    """A column with every value masked."""
     return np.ma.MaskedArray(np.zeros(count, np.int64), np.ones(count, np.bool_))
 
 
 def floats(values: Sequence[Any]) -> MaskedColumn:
-    """float64 with everything masked that is no finite number."""
+    """float64; masks values that are not finite numbers."""
     return np.ma.MaskedArray(*_slow(values, real, np.float64))
 
 
@@ -158,7 +158,7 @@ def _slow(
 
 
 def integer(value: Any) -> int | None:
-    """An integer of 64 bits from a JSON value (floats are rounded), None for anything else."""
+    """A JSON value as a 64-bit integer (floats are rounded), or None."""
     if isinstance(value, str):
         try:
             value = int(value, 0)
@@ -172,7 +172,7 @@ def integer(value: Any) -> int | None:
 
 
 def real(value: Any) -> float | None:
-    """A finite number from a JSON value, None for anything else."""
+    """A JSON value as a finite float, or None."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -184,10 +184,10 @@ def real(value: Any) -> float | None:
 
 
 def nanoseconds(values: Sequence[Any]) -> tuple[Int64Array, BoolArray]:
-    """Microseconds (integers, floats or decimal text) as (int64 ns, missing); exact to the nanosecond.
+    """Converts microseconds (integers, floats or decimal text) to (int64 ns, missing), exact to the nanosecond.
 
-    Missing are values that are no number, or beyond `MAX_TIME_NS`; their ns are 0. Floats too large to tell
-    nanoseconds apart carry the precision they have: see `loses_nanoseconds`.
+    A value is missing (and its ns 0) if it is not a number or is beyond `MAX_TIME_NS`. Very large floats have already
+    lost nanoseconds: see `loses_nanoseconds`.
     """
     try:
         column = np.fromiter(values, np.float64, len(values))
@@ -196,8 +196,8 @@ def nanoseconds(values: Sequence[Any]) -> tuple[Int64Array, BoolArray]:
     if len(column) and not (np.abs(column) < float(1 << 53)).all():
         return _nanoseconds_slow(values)
     if len(column) and float(np.abs(column).max()) > _EXACT_MICROSECONDS and str in set(map(type, values)):
-        return _nanoseconds_slow(values)  # text keeps digits that its float has lost
-    # The whole part goes first: the product with 1000 has more digits than a float.
+        return _nanoseconds_slow(values)  # text has digits that a float loses
+    # The product with 1000 does not fit a float, so the whole part is converted separately.
     whole = np.floor(column)
     ns = whole.astype(np.int64) * 1000 + np.rint((column - whole) * 1000).astype(np.int64)
     missing = np.abs(ns) > MAX_TIME_NS
@@ -207,20 +207,20 @@ def nanoseconds(values: Sequence[Any]) -> tuple[Int64Array, BoolArray]:
 
 
 def _nanoseconds_slow(values: Sequence[Any]) -> tuple[Int64Array, BoolArray]:
-    converted = [_one_nanoseconds(value) for value in values]
+    converted = [_exact_nanoseconds(value) for value in values]
     missing = np.fromiter((value is None for value in converted), np.bool_, len(converted))
     return np.array([value or 0 for value in converted], np.int64), missing
 
 
-def _one_nanoseconds(value: Any) -> int | None:
+def _exact_nanoseconds(value: Any) -> int | None:
     try:
         exact = Fraction(value.strip() if isinstance(value, str) and len(value) < 40 else value)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        return None  # neither a number nor the text of one; or infinite
+        return None  # not a number, or infinite
     ns = round(exact * 1000)
     return ns if abs(ns) <= MAX_TIME_NS else None
 
 
 def loses_nanoseconds(values: Iterable[Any]) -> bool:
-    """Whether some float of microseconds is so large that its fraction may have lost digits."""
+    """Whether any microsecond float is too large to resolve nanoseconds."""
     return any(isinstance(value, float) and abs(value) > _EXACT_MICROSECONDS for value in values)

@@ -1,4 +1,4 @@
-"""What an importer is: one module that turns the files of one format into events of a capture."""
+"""The interface of an importer, which converts files of one format into events of a capture."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ CERTAIN = 1.0
 LIKELY = 0.7
 POSSIBLE = 0.3
 NO = 0.0
-"""Confidences for :meth:`Importer.recognise`; a specific format outbids a general one that also fits."""
+"""Confidences that `Importer.recognise` returns. A specific format must exceed a general one that also fits."""
 
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Where in the capture a file belongs. An importer passes these on to every track, process and device it adds.
+    """Where a file belongs in the capture. An importer passes these to every track, process and device it adds.
 
-    ``prefix`` goes before every track URI (empty, or ``rank/3/``); ``clock`` is the builder's clock of this file:
-    times are written as recorded, and aligning several files only moves their clocks.
+    ``prefix`` starts every track URI (empty, or ``rank/3/``). ``clock`` is the builder's clock for this file: times
+    are stored as recorded, and aligning files only moves their clocks.
     """
 
     prefix: str = ""
@@ -35,7 +35,7 @@ class ImportOptions:
 
     @property
     def group(self) -> str | None:
-        """URI of the track that holds all tracks of the file; None where they stand at the top."""
+        """URI of the track above all tracks of the file; None at the top level."""
         return self.prefix.rstrip("/") or None
 
 
@@ -43,14 +43,13 @@ _NO_STEPS: Mapping[int, tuple[int, int]] = MappingProxyType({})
 _NO_COLLECTIVES: Collectives = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImportSummary:
-    """What the framework needs to know of a converted file to align it with others.
+    """What the framework needs to align a converted file with others. Times are in the file's own clock.
 
-    ``start_ns`` and ``stop_ns`` bound the events in the file's own clock (None without events);
-    ``utc_offset_ns`` added to a recorded time gives nanoseconds since the epoch, None when the file does not tell;
-    ``steps`` maps the number of a training step to its start and stop, in the file's own clock;
-    ``collectives`` the name of a collective to the times at which it ended (`framework.collectives`).
+    ``start_ns`` and ``stop_ns`` bound the events (None without events). A recorded time + ``utc_offset_ns`` is
+    nanoseconds since the epoch (None if unknown). ``steps`` maps the number of a training step to its start and stop,
+    ``collectives`` the name of a collective to its end times (`framework.collectives`).
     """
 
     events: int = 0
@@ -63,32 +62,31 @@ class ImportSummary:
 
 @runtime_checkable
 class Importer(Protocol):
-    """One format. A module whose name ends in ``_importer`` has one instance as ``importer`` (`framework.registry`).
+    """One format. Each module named ``*_importer`` has an instance called ``importer`` (`framework.registry`).
 
-    It may have a number ``position``: where it stands among others in lists. Those without one come last.
+    A number ``position`` is optional: it orders importers in lists; those without one come last.
     """
 
     @property
     def name(self) -> str:
-        """What ``warpline import --format`` takes: one lower-case word."""
+        """The value for ``warpline import --format``: one lower-case word."""
         ...
 
     @property
     def title(self) -> str:
-        """What a person reads (``PyTorch profiler (Kineto) trace``)."""
+        """The name in the interface (``PyTorch profiler (Kineto) trace``)."""
         ...
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """File name patterns for file dialogs (``*.json``). Recognition never depends on them."""
+        """File name patterns for file dialogs (``*.json``). Recognition does not use them."""
         ...
 
     def recognise(self, head: bytes, path: Path) -> float:
-        """How sure it is, 0-1, that the file is of this format.
+        """The confidence, 0-1, that the file has this format. Must not raise, whatever the content.
 
-        ``head`` is the beginning of the content (up to `detection.HEAD_BYTES`), already
-        taken out of gzip or zip; ``path`` is there for formats that must look further (a database). Must not raise
-        for any content.
+        ``head`` is the beginning of the content (up to `detection.HEAD_BYTES`), unpacked from gzip or zip. ``path`` is
+        for formats that must read more, such as databases.
         """
         ...
 
@@ -100,10 +98,10 @@ class Importer(Protocol):
         progress: Progress,
         cancelled: IsCancelled,
     ) -> ImportSummary:
-        """Add everything in the file to the builder: events, links, counters, processes, what was skipped and why.
+        """Add the whole file to the builder: events, links, counters, processes, and what was skipped and why.
 
-        ``cancelled`` is asked regularly (`warpline.model.progress.check_cancelled`). The caller finishes the builder.
+        Calls ``cancelled`` regularly (`warpline.model.progress.check_cancelled`). The caller finishes the builder.
 
-        Raises ImportFormatError when the file cannot be read at all, Cancelled.
+        Raises ImportFormatError when the file is unreadable, Cancelled.
         """
         ...

@@ -1,4 +1,4 @@
-"""Turn files of other profilers into one capture."""
+"""Converts files of other profilers into one capture."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 MEMORY_BYTES = 128 << 20
-"""What the builder may keep in memory before it spills; decoding needs about as much again."""
+"""Memory limit of the builder before it spills; decoding needs about as much again."""
 CONVERTING_SHARE = 0.7
-"""Of the whole time; the rest is sorting, packing and the level of detail."""
+"""Share of the whole time; sorting, packing and the level of detail take the rest."""
 
 
 def import_files(
@@ -35,26 +35,25 @@ def import_files(
 ) -> Path:
     """Convert the files into the capture ``out`` and return its path.
 
-    A folder, and an archive of several files, stand for the traces in them. Several files are ranks of one job: each
-    becomes the group of tracks ``rank/R`` with a clock of its own, and the clocks are aligned by ``align``
-    (`ranks.align`): ``collectives``, ``steps``, ``utc``, ``start``, or ``auto``. ``format`` names an importer; by
-    default each file's content decides.
+    Folders and archives are replaced by the traces in them. Several files are the ranks of one job: each gets a group
+    of tracks ``rank/R`` and its own clock, and ``align`` aligns the clocks (`ranks.align`). ``format`` names an
+    importer; by default the content of each file decides.
 
     Raises ImportFormatError, StorageError, UsageError, Cancelled.
     """
-    given = [Path(path) for path in paths]
-    if not given:
-        raise UsageError(tr("no file to import"))
+    inputs = [Path(path) for path in paths]
+    if not inputs:
+        raise UsageError(tr("name at least one file to import"))
     if align not in ranks.METHODS:
         raise UsageError(
             tr(
-                "no way to align called {align!r}; there are: {names}",
+                "unknown alignment {align!r}; use one of {names}",
                 align=align,
                 names=", ".join(ranks.METHODS),
             )
         )
     is_cancelled = cancelled or never
-    with traces_of(given, is_cancelled) as files:
+    with traces_of(inputs, is_cancelled) as files:
         return _import(files, Path(out), format, align, progress or unwatched, is_cancelled)
 
 
@@ -62,7 +61,7 @@ def _import(
     files: list[Path], out: Path, name: str | None, align: str, report: Progress, is_cancelled: IsCancelled
 ) -> Path:
     converters = [registry.importer_named(name) if name else detect(path) for path in files]
-    from warpline.storage import CaptureBuilder  # h5py: only when something is really written
+    from warpline.storage import CaptureBuilder  # loads h5py, so only when there is something to write
 
     with CaptureBuilder(out, memory_budget_bytes=MEMORY_BYTES) as builder:
         builder.meta["imported_from"] = [
@@ -92,9 +91,9 @@ def convert_each(
     report: Progress,
     is_cancelled: IsCancelled,
 ) -> list[ImportSummary]:
-    """Adds each file to the builder by its converter, and tells what it was as a source of the capture.
+    """Adds each file to the builder with its importer, and records it as a source of the capture.
 
-    Raises ImportFormatError for a file of which nothing can be shown, Cancelled.
+    Raises ImportFormatError for a file without events, Cancelled.
     """
     sizes = [max(1, path.stat().st_size) for path in files]
     total = sum(sizes)
@@ -127,16 +126,17 @@ def convert_each(
 
 
 def _why_nothing(path: Path, builder: CaptureBuilder) -> str:
-    """A file of a known format from which nothing came: what was in it instead, and whether it is damaged."""
+    """Why a file of a known format gave no events: what was skipped, and whether it is damaged."""
     contents = builder.contents()
     left_out = [
         f"{translated(entry.what)}: {entry.count:,} ({translated(entry.reason)})"
         for entry in contents.skipped
     ]
     return tr(
-        "{path}: no event in it can be shown on a timeline: {reasons}",
+        "{path} holds no events for a timeline: {reasons}",
         path=path,
-        reasons="; ".join([*left_out, *map(translated, contents.warnings)][:4]) or tr("it has none"),
+        reasons="; ".join([*left_out, *map(translated, contents.warnings)][:4])
+        or tr("its list of events is empty"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Memory for compiled loops that number pieces of text (``native/intern.h``), and what they leave in it."""
+"""Memory for the compiled loops that number pieces of text (``native/intern.h``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 SHARED_SOURCES = Path(__file__).parent / "native"
-"""C that the libraries of several formats are made from."""
+"""C headers shared by the libraries of several formats."""
 
 
 def at(array: npt.NDArray[Any]) -> ctypes.c_void_p:
@@ -19,10 +19,10 @@ def at(array: npt.NDArray[Any]) -> ctypes.c_void_p:
 
 
 def slot_count(count: int) -> int:
-    """How large the hash table for as many entries must be."""
+    """The size of a hash table for so many entries."""
     return max(16, 1 << (2 * count).bit_length())
 
 
 def pieces(text: bytes | memoryview, spans: npt.NDArray[np.int64]) -> list[bytes]:
-    """Pieces of a text by begin and length, int64 [n, 2]."""
+    """The pieces of a text; ``spans`` holds their begins and lengths, int64 [n, 2]."""
     return [bytes(text[begin : begin + length]) for begin, length in spans.tolist()]

@@ -1,4 +1,4 @@
-"""Several files of one job: which rank each is, and how their clocks belong together."""
+"""Ranks of one job: finds the rank of each file and aligns the clocks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Int64Array = npt.NDArray[np.int64]
 
 METHODS: tuple[str, ...] = ("auto", "collectives", "steps", "utc", "start")
 _REASONS = {
-    "collectives": english("a collective ends on all ranks at once"),
-    "steps": english("a step ends with the job's synchronisation"),
-    "utc": english("each file tells how its clock relates to UTC"),
-    "start": english("nothing in common: the first events were put together"),
+    "collectives": english("a collective ends on all ranks at the same time"),
+    "steps": english("a step ends when the ranks synchronize"),
+    "utc": english("each file gives its clock's offset from UTC"),
+    "start": english("nothing in common, so the first events are aligned"),
 }
 
 
@@ -38,11 +38,11 @@ _WORLD_SIZE = re.compile(rb'"world_size"\s*:\s*"?(\d+)')
 
 @dataclass(frozen=True)
 class Alignment:
-    """Offsets that put files on one time base, one per file in the order given.
+    """Clock offsets that align files, one per file, in the order given.
 
-    Capture time = recorded time - ``offset_ns``. ``residual_ns`` is the largest disagreement with the first file over
-    collectives or steps that had no part in finding the offset; None where there is nothing to compare.
-    ``reason`` (English, for the file) says why this method.
+    Capture time = recorded time - offset. A residual is the largest disagreement with the first file over collectives
+    or steps that were not used to find the offset; None without any. ``reason`` (English, stored) says why this method
+    was chosen.
     """
 
     method: str
@@ -53,30 +53,30 @@ class Alignment:
 
 @dataclass(frozen=True)
 class RankFound:
-    """The rank of a file, and what told it: ``distributedInfo`` of its metadata, or the part of its name.
+    """The rank of a file and where it was found: ``distributedInfo`` of the metadata, or the part of the path.
 
-    ``world_size`` is how many ranks the job has, where the metadata tells.
+    ``world_size`` is the number of ranks of the job, if the metadata gives it.
     """
 
     rank: int
-    told_by: str
+    source: str
     world_size: int | None = None
 
 
 def rank_numbers(files: Sequence[tuple[Path, bytes]]) -> list[int]:
-    """The rank of each file: from its metadata, else from its name; files whose answers clash are counted through.
+    """The rank of each file, from its metadata or its name; 0, 1, 2 … if any is missing or two agree.
 
-    Takes pairs of path and head (see `detection.read_head`).
+    ``files`` are pairs of path and head (`detection.read_head`).
     """
-    found = [rank_of(path, head) for path, head in files]
-    known = [one.rank for one in found if one is not None]
+    answers = [rank_of(path, head) for path, head in files]
+    known = [answer.rank for answer in answers if answer is not None]
     if len(known) == len(files) and len(set(known)) == len(known):
         return known
     return list(range(len(files)))
 
 
 def rank_of(path: Path, head: bytes = b"") -> RankFound | None:
-    """The rank that a file's metadata tells, else its name or that of a folder it lies in; None where none does."""
+    """The rank from a file's metadata, else from its name or the two folders above it; None without any."""
     info = _DISTRIBUTED_INFO.search(head)
     if info is not None:
         rank = _RANK_IN_INFO.search(head, info.end(), info.end() + 4096)
@@ -84,7 +84,7 @@ def rank_of(path: Path, head: bytes = b"") -> RankFound | None:
             world = _WORLD_SIZE.search(head, info.end(), info.end() + 4096)
             size = int(world[1]) if world is not None and len(world[1]) < 10 else None
             return RankFound(int(rank[1]), "distributedInfo", size)
-    # Profilers that write a folder for each rank name that after it.
+    # Some profilers write a folder per rank and name it after the rank.
     for part in (path.name, path.parent.name, path.parent.parent.name):
         *_, name = [None, *_RANK_IN_NAME.finditer(part)]
         if name is not None:
@@ -93,14 +93,14 @@ def rank_of(path: Path, head: bytes = b"") -> RankFound | None:
 
 
 def align(summaries: Sequence[ImportSummary], method: str) -> Alignment:
-    """Offsets for files recorded by different clocks.
+    """Offsets for files recorded with different clocks.
 
-    ``collectives``: the median distance of the ends of collectives a file has in common with the first one, for a
-    collective ends everywhere at once. ``steps``: the same of steps, whose ends are events of hosts and so less exact.
-    ``utc``: the files' own relation to UTC. ``start``: the earliest event of each file. ``auto``: the first that every
-    file allows; the files' own clocks (``utc``) stay where they agree better with what was held back to judge.
+    ``collectives``: the median distance between the ends of the collectives a file shares with the first one.
+    ``steps``: the same for steps, which end on the host and so less exactly. ``utc``: each file's offset from UTC.
+    ``start``: the first event of each file. ``auto``: the first of these that all files support; but ``utc`` if it fits
+    the held-back collectives or steps at least as well.
 
-    Raises ImportFormatError when the files do not allow the method asked for.
+    Raises ImportFormatError when the files do not support the method.
     """
     if method != "auto":
         if (reason := _why_not(summaries, method)) is not None:
@@ -119,22 +119,22 @@ def _by(summaries: Sequence[ImportSummary], method: str) -> Alignment:
         starts = tuple(summary.start_ns or 0 for summary in summaries)
         return Alignment("start", starts, (None,) * len(summaries), _REASONS["start"])
     base = summaries[0].start_ns or 0
-    found = [_fitted(_distances(summaries[0], summary, method)) for summary in summaries]
+    fits = [_fitted(_distances(summaries[0], summary, method)) for summary in summaries]
     return Alignment(
         method,
-        tuple(base + shift for shift, _ in found),
-        tuple(residual for _, residual in found),
+        tuple(base + shift for shift, _ in fits),
+        tuple(residual for _, residual in fits),
         _REASONS[method],
     )
 
 
 def _unless_clocks_agree(summaries: Sequence[ImportSummary], fitted: Alignment) -> Alignment:
-    """The alignment, or the files' own clocks where these do no worse on the events that were held back."""
+    """The alignment; or UTC, if it fits the held-back events at least as well."""
     if fitted.method not in ("collectives", "steps") or _why_not(summaries, "utc") is not None:
         return fitted
     if any(residual is None for residual in fitted.residuals_ns):
-        # One common step ends together by construction: nothing says that the clocks are wrong.
-        return replace(_by_utc(summaries), reason=english("too little in common to judge another way by"))
+        # A single common step always fits, so it proves nothing against the clocks.
+        return replace(_by_utc(summaries), reason=english("too little in common for another method"))
     own = _by_utc(summaries)
     residuals = tuple(
         int(
@@ -146,11 +146,11 @@ def _unless_clocks_agree(summaries: Sequence[ImportSummary], fitted: Alignment) 
     )
     if max(residuals) > max(residual or 0 for residual in fitted.residuals_ns):
         return fitted
-    return Alignment("utc", own.offsets_ns, residuals, english("the clocks agree already"))
+    return Alignment("utc", own.offsets_ns, residuals, english("the clocks already agree"))
 
 
 def _distances(reference: ImportSummary, other: ImportSummary, method: str) -> Int64Array:
-    """How much later what both have in common ended on the other's clock, ns."""
+    """How much later the common collectives or steps end by the other file's clock, ns."""
     if method == "collectives":
         return collectives.distances(reference.collectives, other.collectives)
     common = sorted(reference.steps.keys() & other.steps.keys())
@@ -162,8 +162,8 @@ def _held_back(distances: Int64Array) -> Int64Array:
 
 
 def _fitted(distances: Int64Array) -> tuple[int, int | None]:
-    """The median of every other distance, and how far the rest are from it at most; None without a rest."""
-    # The lower median is one of the distances: integers stay exact.
+    """The median of every second distance, and the largest deviation of the rest from it; None without a rest."""
+    # The lower median is one of the values, so it stays an exact integer.
     fit, rest = np.sort(distances[::2]), _held_back(distances)
     shift = int(fit[(len(fit) - 1) // 2])
     return shift, int(np.abs(rest - shift).max()) if len(rest) else None
@@ -174,12 +174,10 @@ def _why_not(summaries: Sequence[ImportSummary], method: str) -> str | None:
         not len(_distances(summaries[0], other, method)) for other in summaries
     ):
         if method == "steps":
-            return tr("the files have no steps in common to align them by; try --align utc or --align start")
-        return tr(
-            "the files have no collectives in common to align them by; try --align steps or --align utc"
-        )
+            return tr("the files have no steps in common; try --align utc or --align start")
+        return tr("the files have no collectives in common; try --align steps or --align utc")
     if method == "utc" and any(summary.utc_offset_ns is None for summary in summaries):
-        return tr("not every file tells how its clock relates to UTC; try --align steps or --align start")
+        return tr("not every file gives its offset from UTC; try --align steps or --align start")
     return None
 
 
@@ -194,13 +192,13 @@ def _by_utc(summaries: Sequence[ImportSummary]) -> Alignment:
 
 
 def clock_text(clock: Clock) -> str:
-    """How a clock was put to the others, for a person: ``common steps, to within 13.2 µs``; empty where nothing was."""
+    """How a clock was aligned, for display: ``common steps, to within 13.2 µs``; empty if it was not."""
     methods = {
         "collectives": tr("common collectives"),
         "steps": tr("common steps"),
         "utc": tr("UTC"),
         "start": tr("first event"),
-        "monotonic": tr("the monotonic clock of the machine"),
+        "monotonic": tr("the machine's monotonic clock"),
         "set by hand": tr("set by hand"),
     }
     method = methods.get(clock.method, clock.method)
@@ -210,14 +208,14 @@ def clock_text(clock: Clock) -> str:
 
 
 def alignment_reason(meta: Mapping[str, Any]) -> str:
-    """Why the clocks of a capture were put together as they were, for a person; empty where nothing was."""
-    found = meta.get("alignment")
-    reason = found.get("reason") if isinstance(found, dict) else None
+    """Why this alignment was chosen, for display; empty if nothing was aligned."""
+    alignment = meta.get("alignment")
+    reason = alignment.get("reason") if isinstance(alignment, dict) else None
     return translated(reason) if isinstance(reason, str) else ""
 
 
 def apply(alignment: Alignment, builder: CaptureBuilder, clocks: Sequence[int]) -> None:
-    """Write an alignment into the clocks of the files."""
+    """Set the clocks of the files to an alignment."""
     builder.meta["alignment"] = {"method": alignment.method, "reason": alignment.reason}
     for clock, offset, residual in zip(clocks, alignment.offsets_ns, alignment.residuals_ns, strict=True):
         builder.set_clock_offset(clock, offset, method=alignment.method, residual_ns=residual)

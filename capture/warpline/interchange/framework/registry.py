@@ -1,6 +1,4 @@
-"""Which importers there are: modules of `warpline.interchange` and its packages whose names end in ``_importer``, each
-with one as ``importer``, and what installed distributions register.
-"""
+"""Finds importers: modules named ``*_importer`` in the format folders, and entry points of installed packages."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _PACKAGE, _ENDING = "warpline.interchange", "_importer"
 @lru_cache(maxsize=1)
 def _all_importers() -> tuple[tuple[Importer, ...], dict[str, Plugin[Importer]]]:
     """The importers, and the installed ones that cannot be loaded, by the names of their entry points."""
-    found = {
+    by_name = {
         importer.name: importer for importer in in_order(built_in(_PACKAGE, _ENDING, "importer", Importer))
     }
     broken = {}
@@ -28,12 +26,12 @@ def _all_importers() -> tuple[tuple[Importer, ...], dict[str, Plugin[Importer]]]
         if plugin.value is None:
             broken[plugin.name] = plugin
         else:
-            found[plugin.value.name] = plugin.value
-    return tuple(found.values()), broken
+            by_name[plugin.value.name] = plugin.value
+    return tuple(by_name.values()), broken
 
 
 def importers() -> tuple[Importer, ...]:
-    """All importers, by their ``position``; the first of those that are equally sure of a file gets it.
+    """All importers, ordered by ``position``; at equal confidence the first gets a file.
 
     An installed importer replaces a built-in one of the same name. One that cannot be loaded is left out.
     """
@@ -51,15 +49,15 @@ def forget() -> None:
 
 
 def importer_named(name: str) -> Importer:
-    """The importer of that name.
+    """The importer with this name.
 
     Raises UsageError when there is none, WarplineError when it cannot be loaded.
     """
-    found, broken = _all_importers()
-    importer = next((importer for importer in found if importer.name == name), None)
+    working, broken = _all_importers()
+    importer = next((importer for importer in working if importer.name == name), None)
     if importer is not None:
         return importer
     if name in broken:
         raise WarplineError(translated(broken[name].problem)) from broken[name].error
-    names = ", ".join(importer.name for importer in found)
-    raise UsageError(tr("no format {name!r}; there are: {names}", name=name, names=names))
+    names = ", ".join(importer.name for importer in working)
+    raise UsageError(tr("unknown format {name!r}; use one of {names}", name=name, names=names))

@@ -1,4 +1,4 @@
-"""Takes files out of gzip and zip as far as it goes: of a cut file, everything before the cut."""
+"""Unpacks gzip and zip. Of a truncated file, everything before the cut is read."""
 
 from __future__ import annotations
 
@@ -25,54 +25,52 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _PACKED_BYTES = 1 << 16
 _UNPACKED_BYTES = 1 << 18
-"""At most so much is lost before a damaged place."""
+"""At most so much is lost before damage."""
 _GZIP, _RAW = 31, -15
-"""Window bits: a gzip header is expected, or none."""
+"""Window bits for zlib: with a gzip header, and without."""
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _PLAIN_DEFLATED = 0x2 | 0x4 | 0x8 | 0x800
-"""Flag bits of zip members that change nothing in how the data is read: strength, sizes behind it, names in UTF-8."""
+"""Flags of zip members that do not affect reading: compression level, sizes after the data, UTF-8 names."""
 
 UNPACKING_ERRORS = (
     EOFError, OSError, RuntimeError, ValueError, LookupError, struct.error, zlib.error, inflate.error, lzma.LZMAError,
     zipfile.BadZipFile,
 )  # fmt: skip
-"""What reading a damaged archive raises: ValueError for names in no code and numbers in texts, LookupError where a name
-is empty.
-"""
+"""What reading a damaged archive may raise. ValueError: undecodable names and numbers; LookupError: empty names."""
 
 
 class Readable(Protocol):
-    """What is read piece by piece."""
+    """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
         """Up to ``size`` bytes, b"" at the end."""
         ...
 
     def readinto(self, room: memoryview, /) -> int | None:
-        """Fills memory from its beginning on: how many bytes, 0 or None at the end."""
+        """Fills the memory from its start; returns the number of bytes, 0 or None at the end."""
         ...
 
 
 def unpacked(raw: BinaryIO, path: Path) -> Readable:
-    """The content of an open file as a stream, taken out of gzip or zip (its largest member) when it is packed.
+    """The content of an open file as a stream; unpacks gzip, and the largest member of a zip archive.
 
-    Closing the stream leaves ``raw`` open. Raises ImportFormatError when it is an archive nothing can be read from.
+    Closing the stream leaves ``raw`` open. Raises ImportFormatError for an unreadable archive.
     """
     magic = raw.read(4)
     raw.seek(0)
     if magic[:2] == GZIP_MAGIC:
         return InflateReader(raw)
     if magic != ZIP_MAGIC:
-        return cast("Readable", raw)  # so are open files; their type does not say it
+        return cast("Readable", raw)  # open files have both methods; their type does not say so
     try:
         archive = zipfile.ZipFile(raw)
         members = [member for member in archive.infolist() if not member.filename.endswith("/")]
         if not members:
-            raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
+            raise ImportFormatError(tr("{path} is an empty zip archive", path=path))
         return _member(raw, archive, max(members, key=lambda member: member.file_size))
     except UNPACKING_ERRORS as error:
         raise ImportFormatError(
-            tr("{path}: the zip archive cannot be read: {error}", path=path, error=error)
+            tr("{path}: the zip archive is damaged: {error}", path=path, error=error)
         ) from error
 
 
@@ -82,17 +80,17 @@ def _member(raw: BinaryIO, archive: zipfile.ZipFile, member: zipfile.ZipInfo) ->
     raw.seek(member.header_offset)
     header = raw.read(_LOCAL_HEADER.size)
     if len(header) < _LOCAL_HEADER.size or header[:4] != ZIP_MAGIC:
-        raise zipfile.BadZipFile("the member is not where the archive says")
+        raise zipfile.BadZipFile("a member is not where the directory says")
     _magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
     raw.seek(name_bytes + extra_bytes, 1)
     return InflateReader(raw, member)
 
 
 class InflateReader:
-    """A stream of the content of a gzip file, several members joined, or of a member of a zip archive.
+    """The content of a gzip file (all its members joined) or of a zip member, as a stream.
 
-    ``raw`` stands where the packed data begins. Where that ends early, reading raises EOFError, where it is damaged,
-    one of `UNPACKING_ERRORS`; both only after what came before that place has been returned.
+    ``raw`` is positioned at the packed data. Reading raises EOFError if the data ends early and another of
+    `UNPACKING_ERRORS` if it is damaged, after returning everything before that place.
     """
 
     def __init__(self, raw: BinaryIO, member: zipfile.ZipInfo | None = None) -> None:
@@ -110,7 +108,7 @@ class InflateReader:
         return b"".join(self._parts(size))
 
     def readinto(self, room: memoryview) -> int:
-        """Fills memory from its beginning on, fully except at the end: how many bytes."""
+        """Fills the memory; returns the number of bytes, fewer than its size only at the end."""
         filled = 0
         for part in self._parts(len(room)):
             room[filled : filled + len(part)] = part
@@ -124,7 +122,7 @@ class InflateReader:
             left -= len(part)
             yield part
         if left == size and self._problem is not None:
-            # Another one each time: one that was raised refers to whoever read, who kept this reader in a circle.
+            # A new exception each time: a raised one keeps the reader's frame, and so this object, alive.
             raise type(self._problem)(*self._problem.args)
 
     def _part(self, size: int) -> bytes:
@@ -154,7 +152,7 @@ class InflateReader:
         return part
 
     def _is_next_member(self) -> bool:
-        """Whether another gzip member follows the one that has ended, and not nothing or padding."""
+        """Whether another gzip member follows, rather than padding or the end."""
         if self._member is not None:
             return False
         self._pending = self._unpacker.unused_data

@@ -1,6 +1,6 @@
-"""A recording and what a framework's profiler, or the program itself, wrote about the same run become one capture.
+"""Joins a recording with traces of the same run, written by a framework's profiler or by the program itself.
 
-What both say of a process or thread goes together by the ids of the machine; their clocks by what both say of time.
+Processes and threads are matched by their ids, clocks by UTC or the monotonic clock.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 METHODS = ("auto", "utc", "start")
-"""Ways to put clocks together that make sense for one run; of those of ranks."""
+"""The alignment methods that make sense for one run."""
 _CONTAINERS = frozenset(("process", "thread", "gpu", "context", "cores"))
 _HDF5 = b"\x89HDF"
 _COPYING_SHARE = 0.3
-"""Of the whole time, for the recording; the rest is traces, sorting and the level of detail."""
+"""Share of the whole time for the recording; traces, sorting and the level of detail take the rest."""
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """How a trace's clock relates to the recording's: capture time = recorded time − ``offset_ns``."""
+    """The offset of a trace's clock from the recording's: capture time = recorded time - ``offset_ns``."""
 
     method: str
     offset_ns: int
@@ -43,7 +43,7 @@ class _Fit:
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a file is a capture of Warpline, and not another profiler's."""
+    """Whether a file is a Warpline capture."""
     try:
         with path.open("rb") as file:
             if file.read(4) != _HDF5:
@@ -63,32 +63,34 @@ def join_files(
     progress: Progress | None = None,
     cancelled: IsCancelled | None = None,
 ) -> Path:
-    """Add traces of the same run to a recording, one of ``paths``, and write both to ``out``.
+    """Add traces of the same run to a recording, which is one of ``paths``, and write both to ``out``.
 
-    A process of the recording takes up what a trace says of its pid, a thread what it says of its tid. ``align`` puts
-    the clocks together: ``utc``, ``start`` (the first event of the trace is where its first process begins), or
-    ``auto``: by UTC or by the monotonic clock, whichever puts the trace into the time of the recording.
+    Events join the recorded process with their pid and the thread with their tid. ``align`` is ``utc``, ``start`` (the
+    trace begins where the recording begins), or ``auto``: UTC or the monotonic clock, whichever places the trace inside
+    the recording.
 
-    Raises ImportFormatError where they are not of one run, StorageError, UsageError, Cancelled.
+    Raises ImportFormatError when they are not from one run, StorageError, UsageError, Cancelled.
     """
-    given = [Path(path) for path in paths]
-    recordings = [path for path in given if is_capture(path)]
+    inputs = [Path(path) for path in paths]
+    recordings = [path for path in inputs if is_capture(path)]
     if len(recordings) != 1:
         raise UsageError(
-            tr("one recording can be joined with traces of the same run, not {n}", n=len(recordings))
+            tr("name exactly one recording to join with traces of the same run, not {n}", n=len(recordings))
         )
     if align not in METHODS:
         raise UsageError(
             tr(
-                "a recording and a trace of the same run are aligned by {names}, not by {align!r}",
+                "a recording and a trace of the same run cannot be aligned by {align!r}; use one of {names}",
                 names=", ".join(METHODS),
                 align=align,
             )
         )
-    if Path(out).exists() and any(path.samefile(out) for path in given if path.exists()):
-        raise UsageError(tr("{path} is to be read; write the joined capture to another file", path=out))
+    if Path(out).exists() and any(path.samefile(out) for path in inputs if path.exists()):
+        raise UsageError(
+            tr("{path} is one of the inputs; write the joined capture to another file", path=out)
+        )
     report, is_cancelled = progress or unwatched, cancelled or never
-    others = [path for path in given if path not in recordings]
+    others = [path for path in inputs if path not in recordings]
     with traces_of(others, is_cancelled) as files, open_capture(recordings[0]) as capture:
         return _join(capture, files, Path(out), format, align, report, is_cancelled)
 
@@ -144,9 +146,9 @@ def _join(
 
 
 class JoiningBuilder(CaptureBuilder):
-    """A builder that holds a recording already: processes, threads and GPUs that it knows are not made again.
+    """A builder that already holds a recording and reuses its processes, threads and GPUs.
 
-    What the recording says of them (names, titles, order) stays. A row that both would write gets a second one.
+    Their recorded names, titles and order stay. If a trace has events for a recorded track, it gets a track of its own.
     """
 
     def __init__(self, capture: Capture, out: Path) -> None:
@@ -162,29 +164,29 @@ class JoiningBuilder(CaptureBuilder):
         self._processes_by_pid: dict[int, int] = {}
         self._threads_by_id: dict[tuple[int, int], int] = {}
         self.joined_pids: frozenset[int] = frozenset()
-        """Pids of the recording of which the trace that is being read told something."""
+        """Pids of the recording that occur in the current trace."""
         self.other_pids: frozenset[int] = frozenset()
-        """Pids of that trace that the recording does not know."""
+        """Pids of the current trace that the recording does not have."""
 
     def begin_joining(self) -> None:
-        """The recording is in; what comes now joins it."""
-        # Of several processes that had a pid in turn, the one that lived longest.
+        """Call after the recording has been copied; everything added from now on joins it."""
+        # If a pid was reused, the process that lived longest.
         for index in reversed(self._longest_first):
             self._processes_by_pid[self._processes[index].pid] = index
         for index, thread in enumerate(self._threads):
             self._threads_by_id.setdefault((thread.process, thread.tid), index)
-        # The recording describes what its kinds have; traces have more.
+        # Traces have attributes that the recording's kinds lack.
         for spec in BUILTIN_KINDS:
             self.add_kind(spec)
         self._is_joining = True
 
     def widen(self, start_ns: int, stop_ns: int) -> None:
-        """Let the capture last as long as a trace that was joined."""
+        """Extend the capture to include a joined trace."""
         low, high = self.span or (start_ns, stop_ns)
         self.set_span(min(low, start_ns), max(high, stop_ns))
 
     def add_process(self, pid: int, **fields: Any) -> int:
-        """See `CaptureBuilder`; the recording's own where it has this pid."""
+        """See `CaptureBuilder`; the recorded process if the pid is known."""
         known = self._processes_by_pid.get(pid) if self._is_joining else None
         if known is not None:
             self.joined_pids |= {pid}
@@ -194,32 +196,32 @@ class JoiningBuilder(CaptureBuilder):
         return super().add_process(pid, **fields)
 
     def add_thread(self, process: int, tid: int, **fields: Any) -> int:
-        """See `CaptureBuilder`; the recording's own where it has this thread."""
+        """See `CaptureBuilder`; the recorded thread if the tid is known."""
         known = self._threads_by_id.get((process, tid)) if self._is_joining else None
         return super().add_thread(process, tid, **fields) if known is None else known
 
     def add_device(self, index: int, name: str, **fields: Any) -> int:
-        """See `CaptureBuilder`; the recording's own where it has this GPU."""
+        """See `CaptureBuilder`; the recorded GPU if it is known."""
         known = [place for place, device in enumerate(self._devices) if device.index == index]
         return known[0] if self._is_joining and known else super().add_device(index, name, **fields)
 
     def update_process(self, index: int, **changes: Any) -> None:
-        """See `CaptureBuilder`; what the recording says stays."""
+        """See `CaptureBuilder`; recorded values stay."""
         if not self._is_joining or index >= self._known[0]:
             super().update_process(index, **changes)
 
     def update_thread(self, index: int, **changes: Any) -> None:
-        """See `CaptureBuilder`; what the recording says stays."""
+        """See `CaptureBuilder`; recorded values stay."""
         if not self._is_joining or index >= self._known[1]:
             super().update_thread(index, **changes)
 
     def update_track(self, index: int, **changes: Any) -> None:
-        """See `CaptureBuilder`; what the recording says stays."""
+        """See `CaptureBuilder`; recorded values stay."""
         if not self._is_joining or index >= self._known[2]:
             super().update_track(index, **changes)
 
     def track(self, uri: str, **fields: Any) -> int:
-        """See `CaptureBuilder`; a row with events of one clock is none for those of another."""
+        """See `CaptureBuilder`; a track cannot hold events of two clocks."""
         known, clock = self._track_ids.get(uri), fields.get("clock")
         if not self._is_joining or known is None:
             return super().track(uri, **fields)
@@ -230,28 +232,28 @@ class JoiningBuilder(CaptureBuilder):
 
 
 def _check_pids(path: Path, capture: Capture, builder: JoiningBuilder, *, is_forced: bool) -> None:
-    """Raises ImportFormatError when a trace is of none of the recorded processes."""
+    """Raises ImportFormatError when a trace shares no process with the recording."""
     if builder.joined_pids or is_forced:
         return
-    told = ", ".join(str(pid) for pid in sorted(builder.other_pids)[:6]) or tr("none")
+    unknown = ", ".join(str(pid) for pid in sorted(builder.other_pids)[:6]) or tr("none")
     recorded = ", ".join(str(process.pid) for process in capture.processes[:6])
     raise ImportFormatError(
         tr(
-            "{path}: its processes ({told}) are none of those that were recorded ({recorded}): not the same run; "
-            "--align start puts them side by side all the same",
+            "{path}: none of its processes ({unknown}) was recorded ({recorded}), so it is not from the same run. "
+            "To join them anyway: --align start",
             path=path,
-            told=told,
+            unknown=unknown,
             recorded=recorded,
         )
     )
 
 
 def _fit(path: Path, capture: Capture, summary: ImportSummary, align: str) -> _Fit:
-    """How a trace's clock relates to the capture's. Raises ImportFormatError when neither clock puts it there."""
+    """The clock offset of a trace. Raises ImportFormatError when no clock places it inside the recording."""
     first, last = summary.start_ns or 0, summary.stop_ns or 0
     if align == "start":
-        return _Fit("start", first - capture.span[0], english("asked for: both begin together"))
-    fits = _told(capture, summary)
+        return _Fit("start", first - capture.span[0], english("requested: both begin together"))
+    fits = _clock_fits(capture, summary)
     if align == "utc":
         fits = [fit for fit in fits if fit.method == "utc"]
     low, high = capture.span
@@ -261,40 +263,40 @@ def _fit(path: Path, capture: Capture, summary: ImportSummary, align: str) -> _F
     if not fits:
         raise ImportFormatError(
             tr(
-                "{path}: neither it nor the recording tells how its clock relates to the other; try --align start",
+                "{path} and the recording share no clock; try --align start",
                 path=path,
             )
         )
     apart = min(max(low - (last - fit.offset_ns), first - fit.offset_ns - high) for fit in fits)
     raise ImportFormatError(
         tr(
-            "{path}: its events and the recording are {time} apart: not the same run; --align start puts them together "
-            "all the same",
+            "{path}: its events are {time} away from the recording, so it is not from the same run. "
+            "To join them anyway: --align start",
             path=path,
             time=format_duration(apart),
         )
     )
 
 
-def _told(capture: Capture, summary: ImportSummary) -> list[_Fit]:
-    """The clocks that both tell of, the surer one first."""
-    found = []
+def _clock_fits(capture: Capture, summary: ImportSummary) -> list[_Fit]:
+    """The offsets by the clocks that both have, the more reliable one first."""
+    fits = []
     utc, monotonic = (capture.meta.get(name) for name in ("start_utc_ns", "start_monotonic_ns"))
-    # Where a capture is a part of another, its time still counts from that one's beginning.
+    # In an exported part, time still counts from the beginning of the whole capture.
     if isinstance(utc, int) and summary.utc_offset_ns is not None:
-        found.append(
+        fits.append(
             _Fit(
                 "utc",
                 utc - summary.utc_offset_ns,
-                english("both tell how their clocks relate to UTC"),
+                english("both give their offset from UTC"),
             )
         )
     if isinstance(monotonic, int):
-        found.append(
+        fits.append(
             _Fit(
                 "monotonic",
                 monotonic,
-                english("the trace counts from when the machine started, as the recording does"),
+                english("both use the machine's monotonic clock"),
             )
         )
-    return found
+    return fits

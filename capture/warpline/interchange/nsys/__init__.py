@@ -1,1 +1,1 @@
-"""Reading exports of NVIDIA Nsight Systems: tables in a file, then one module per subject."""
+"""Imports exports of NVIDIA Nsight Systems: `tables` reads files, the other modules convert one subject each."""

@@ -1,4 +1,4 @@
-"""CUDA API calls and calls of libraries and the operating system: rows with a thread, a name and two times."""
+"""Converts calls: CUDA API, libraries, operating system. Each row has a thread, a name and two times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EVENT_CLASSES = {
 
 _OF_CALLS = ("globalTid", "correlationId", "callchainId", "eventClass")
 _ID_BITS = 40
-"""Correlation ids are 32 bits wide; more are damage."""
+"""Correlation ids have 32 bits; larger values are damage."""
 
 API_EXTRA = KindSpec(
     "cuda_api", "CUDA API call", "api", "api", (AttributeSpec("layer", "string", "Layer of the API"),)
@@ -57,10 +57,9 @@ MPI_KIND = KindSpec(
 
 
 def convert_cuda_api(context: Context, table: str) -> None:
-    """Runtime and driver calls; the launching end of links to GPU work.
+    """Adds runtime and driver calls, and the source ends of launch links.
 
-    A row of event class 67 that repeats a call, with the stack it was made from, gives the call that stack and is no
-    call of its own.
+    A row of event class 67 repeats a call to add its stack; it is not another call.
     """
     context.builder.add_kind(API_EXTRA)
     stacks = Stacks(context, "CUDA_CALLCHAINS")
@@ -97,7 +96,7 @@ def convert_cuda_api(context: Context, table: str) -> None:
                 batch["end"][index],
                 names[index],
                 attributes=attributes,
-                what=table,
+                label=table,
             )
             correlation = batch["correlationId"][index]
             known = (correlation != NULL) & (correlation != 0) & (ids >= 0)
@@ -110,7 +109,7 @@ def convert_cuda_api(context: Context, table: str) -> None:
 
 
 class _Repetitions:
-    """Rows of event class 67 that repeat a call of the same thread and correlation id, with its call chain."""
+    """Rows of event class 67, which repeat a call (same thread, same correlation id) with its call chain."""
 
     def __init__(self, context: Context, table: str) -> None:
         threads, correlations, chains = [], [], []
@@ -128,11 +127,11 @@ class _Repetitions:
         self._is_call = np.zeros(len(self._keys), bool)
         for batch in context.tables.read(table, ints=_OF_CALLS) if len(self._keys) else ():
             check_cancelled(context.cancelled)
-            at, is_there = self._find(batch)
-            self._is_call[at[is_there & (batch["eventClass"] != _CALL_STACK)]] = True
+            at, is_repeated = self._find(batch)
+            self._is_call[at[is_repeated & (batch["eventClass"] != _CALL_STACK)]] = True
 
     def _find(self, batch: Batch) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Which repetition is of the call of each row, and of which rows one is."""
+        """The index of each row's repetition, and which rows have one."""
         thread, correlation = batch["globalTid"], batch["correlationId"]
         number = np.minimum(np.searchsorted(self._threads, thread), len(self._threads) - 1)
         key = (number << _ID_BITS) + np.where(_is_id(correlation), correlation, 0)
@@ -140,33 +139,35 @@ class _Repetitions:
         return at, (self._threads[number] == thread) & (self._keys[at] == key) & _is_id(correlation)
 
     def chains_and_calls(self, batch: Batch) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-        """The call chain of each row, its repetition's where it has none of its own; and which are no repetitions."""
+        """The call chain of each row (its own or its repetition's), and which rows are calls."""
         if not len(self._keys):
             return batch["callchainId"], np.ones(batch.rows, bool)
-        at, is_there = self._find(batch)
-        chains = np.where(is_there & (batch["callchainId"] == NULL), self._chains[at], batch["callchainId"])
-        return chains, ~(is_there & self._is_call[at] & (batch["eventClass"] == _CALL_STACK))
+        at, is_repeated = self._find(batch)
+        chains = np.where(
+            is_repeated & (batch["callchainId"] == NULL), self._chains[at], batch["callchainId"]
+        )
+        return chains, ~(is_repeated & self._is_call[at] & (batch["eventClass"] == _CALL_STACK))
 
 
 def _is_id(correlation: Int64Array) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = (correlation > 0) & (correlation < 1 << _ID_BITS)
-    return found
+    is_valid: npt.NDArray[np.bool_] = (correlation > 0) & (correlation < 1 << _ID_BITS)
+    return is_valid
 
 
 def only_calling_process(context: Context) -> int | None:
-    """Packed id of the process all CUDA calls came from, None when there are several or none."""
-    found: set[int] = set()
+    """Packed id of the only process with CUDA calls; None when there are several or none."""
+    processes: set[int] = set()
     for batch in context.tables.read("CUPTI_ACTIVITY_KIND_RUNTIME", ints=("globalTid",)):
         tids = batch["globalTid"]
-        found.update(context.process_of(tid) for tid in np.unique(tids[tids != NULL]).tolist())
-        if len(found) > 1:
+        processes.update(context.process_of(tid) for tid in np.unique(tids[tids != NULL]).tolist())
+        if len(processes) > 1:
             return None
-    return found.pop() if found else None
+    return processes.pop() if processes else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CallTable:
-    """How one table of calls becomes events on a track below each thread."""
+    """How a table of calls becomes events on a track below each thread."""
 
     table: str
     kind: str
@@ -183,22 +184,27 @@ class CallTable:
 _MPI_SIZES = (("remote_rank", "remoteRank"), ("root_rank", "rootRank"), ("bytes", "size"), ("tag", "tag"))
 
 OSRT = CallTable(
-    "OSRT_API",
-    "osrt",
-    "osrt",
-    "osrt",
-    english("OS runtime"),
+    table="OSRT_API",
+    kind="osrt",
+    path="osrt",
+    role="osrt",
+    title=english("OS runtime"),
     stacks="OSRT_CALLCHAINS",
     attributes=(("return_value", "returnValue"),),
 )
 SYSCALL = CallTable(
-    "SYSCALL", "osrt", "syscalls", "osrt", english("System calls"), stacks="SYSCALL_CALLCHAINS"
+    table="SYSCALL",
+    kind="osrt",
+    path="syscalls",
+    role="osrt",
+    title=english("System calls"),
+    stacks="SYSCALL_CALLCHAINS",
 )
 
 
 def _library(table: str, title: str) -> CallTable:
     return CallTable(
-        table, "library", title.lower(), "api", title, library=title,
+        table=table, kind="library", path=title.lower(), role="api", title=title, library=title,
         attributes=(("correlation", "correlationId"),), kinds=(LIBRARY_KIND,),
     )  # fmt: skip
 
@@ -207,15 +213,29 @@ CUDNN = _library("CUDNN_EVENTS", "cuDNN")
 CUBLAS = _library("CUBLAS_EVENTS", "cuBLAS")
 HOST_CALLBACKS = _library("CUDA_HOST_CALLBACK", english("Host callbacks"))
 MPI_P2P = CallTable(
-    "MPI_P2P_EVENTS", "mpi", "mpi", "api", "MPI", "textId", attributes=_MPI_SIZES, kinds=(MPI_KIND,)
+    table="MPI_P2P_EVENTS",
+    kind="mpi",
+    path="mpi",
+    role="api",
+    title="MPI",
+    name_column="textId",
+    attributes=_MPI_SIZES,
+    kinds=(MPI_KIND,),
 )
 MPI_COLLECTIVE = CallTable(
-    "MPI_COLLECTIVES_EVENTS", "mpi", "mpi", "api", "MPI", "textId", attributes=_MPI_SIZES, kinds=(MPI_KIND,)
+    table="MPI_COLLECTIVES_EVENTS",
+    kind="mpi",
+    path="mpi",
+    role="api",
+    title="MPI",
+    name_column="textId",
+    attributes=_MPI_SIZES,
+    kinds=(MPI_KIND,),
 )
 
 
 def convert_calls(spec: CallTable) -> Callable[[Context, str], None]:
-    """A conversion of that table."""
+    """A function that converts the table."""
 
     def convert(context: Context, table: str) -> None:
         for kind in spec.kinds:
@@ -240,7 +260,7 @@ def convert_calls(spec: CallTable) -> Callable[[Context, str], None]:
                     batch["end"][index],
                     names[index],
                     attributes=attributes,
-                    what=table,
+                    label=table,
                 )
 
     return convert
@@ -260,7 +280,7 @@ _OVERHEAD_NAMES = (
 
 
 def convert_overhead(context: Context, table: str) -> None:
-    """What the profiler and the driver cost, per thread; named by its text, else by its type."""
+    """Adds the overhead of profiler and driver per thread, named by its text or type."""
     types = context.builder.strings(_OVERHEAD_NAMES)
     columns = ("start", "end", "globalTid", "nameId", "overheadType", "correlationId")
     for batch in context.batches(table, ints=columns):
@@ -276,5 +296,5 @@ def convert_overhead(context: Context, table: str) -> None:
                 batch["end"][index],
                 names[index],
                 attributes=pick(batch, index, correlation="correlationId"),
-                what=table,
+                label=table,
             )

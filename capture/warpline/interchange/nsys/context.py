@@ -1,4 +1,4 @@
-"""What all parts of an Nsight import share: the tables, the builder, and who the ids in the tables are."""
+"""State shared by all parts of an Nsight import: tables, builder, and the processes and threads behind ids."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 _PID_BITS = 24
 _LOW = (1 << _PID_BITS) - 1
 FAR = 1 << 61
-"""Times that are further away than this are no times."""
+"""Times beyond this are invalid."""
 
 
 @dataclass
 class Window:
-    """The recording interval in the export's time, and the extent of what was read so far."""
+    """The recording interval, in the export's time, and the time range of the events so far."""
 
     start_ns: int = 0
     stop_ns: int | None = None
     first_ns: int | None = None
     last_ns: int | None = None
     first_call: int | None = None
-    """The smallest number (correlation id) of a CUDA call: a process numbers its calls from 1."""
+    """The smallest correlation id of a CUDA call; a process numbers its calls from 1."""
 
     def include(self, starts: Int64Array, stops: Int64Array) -> None:
         if len(starts):
@@ -47,9 +47,9 @@ class Window:
             self.last_ns = last if self.last_ns is None else max(last, self.last_ns)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Context:
-    """One conversion. Processes, threads and tracks are made when the first event needs them."""
+    """One conversion. Processes, threads and tracks are added when an event first needs them."""
 
     tables: TableFile
     builder: CaptureBuilder
@@ -77,24 +77,22 @@ class Context:
         for global_pid, name in zip(rows["globalPid"].tolist(), rows.texts["name"], strict=True):
             self._process_names[global_pid] = decode(name)
         rows = read_all(self.tables, "ThreadNames", ints=("nameId", "priority", "globalTid"))
-        # The smaller the number, the closer to the user (0: the program's own name, 20: the system's).
+        # A smaller number is a better name (0: set by the program, 20: by the system).
         order = np.argsort(-np.where(rows["priority"] == NULL, 1 << 30, rows["priority"]), kind="stable")
         for index in order.tolist():
             self._thread_names[int(rows["globalTid"][index])] = self.names.text(int(rows["nameId"][index]))
 
     def name_thread(self, global_tid: int, name: str) -> None:
-        """A name the program gave itself; wins over what the export says otherwise."""
+        """Set a name that the program chose; it replaces any other name in the export."""
         self._thread_names[global_tid] = name
         if global_tid in self._threads:
             self.builder.update_thread(self._threads[global_tid], name=name)
-
-    # Who
 
     def process_of(self, global_tid: int) -> int:
         return global_tid & ~_LOW if global_tid != NULL else 0
 
     def process(self, global_pid: int) -> int:
-        """Index of the process, made when new. ``global_pid`` packs hardware, machine and process id."""
+        """Index of the process, added if new. ``global_pid`` packs hardware, machine and process id."""
         known = self._processes.get(global_pid)
         if known is not None:
             return known
@@ -121,11 +119,11 @@ class Context:
         return self._process_uris[global_pid]
 
     def known_process(self, global_pid: int) -> int | None:
-        """Index of a process that has events, None for one that has not."""
+        """Index of the process, None if it has no events."""
         return self._processes.get(global_pid)
 
     def thread(self, global_tid: int) -> int:
-        """Index of the thread, made when new."""
+        """Index of the thread, added if new."""
         global_tid = max(global_tid, 0)
         known = self._threads.get(global_tid)
         if known is not None:
@@ -137,7 +135,7 @@ class Context:
         return index
 
     def thread_label(self, global_tid: int) -> str:
-        """What a thread is called where its number says nothing: its name, else its process and number."""
+        """The label of a thread outside its process: its name, else its process and number."""
         name = self._thread_names.get(global_tid, "")
         return name or f"{self.process_title(self.process_of(global_tid))} {global_tid & _LOW}"
 
@@ -148,8 +146,6 @@ class Context:
         is_main = tid == (global_tid >> _PID_BITS) & _LOW
         return thread_title(name or (FIRST_THREAD if is_main else OTHER_THREAD), tid)
 
-    # Where
-
     def track(
         self,
         spec: TrackSpec,
@@ -157,7 +153,7 @@ class Context:
         process: int | None = None,
         thread: int | None = None,
     ) -> int:
-        """A track of this export; without a parent it stands at the top (of its rank)."""
+        """A track of this export; by default at the top level, or below its rank."""
         return self.builder.add_track(
             spec,
             parent=self.options.group if parent is None else parent,
@@ -173,12 +169,12 @@ class Context:
         return self.thread_child(global_tid, self.specs.below_thread(uri, path, role=role, title=title))
 
     def thread_ranges_track(self, global_tid: int, domain: str) -> int:
-        """The track of a thread's ranges of one NVTX domain."""
+        """The track of a thread's ranges in an NVTX domain."""
         uri = self._thread_spec(max(global_tid, 0)).uri
         return self.thread_child(global_tid, self.specs.thread_ranges(uri, domain))
 
     def thread_child(self, global_tid: int, spec: TrackSpec) -> int:
-        """A track below that of a thread, which is made when new."""
+        """A track below a thread, which is added if new."""
         global_tid = max(global_tid, 0)
         thread = self.thread(global_tid)
         global_pid = self.process_of(global_tid)
@@ -195,8 +191,6 @@ class Context:
             is_first=tid == (global_tid >> _PID_BITS) & _LOW,
         )
 
-    # What
-
     def add(
         self,
         track: int,
@@ -207,12 +201,12 @@ class Context:
         *,
         flags: npt.NDArray[np.uint8] | int = 0,
         attributes: Mapping[str, Any] | None = None,
-        what: str = "",
+        label: str = "",
     ) -> npt.NDArray[np.int64]:
-        """Adds events and returns their ids; ``stops`` None makes instants.
+        """Adds events and returns their ids; instants if ``stops`` is None. ``label`` names the rows in notes.
 
-        An event without an end gets the end of the recording and is flagged; one that ends before it starts keeps its
-        start, has no duration and is flagged. Rows without a usable start are counted as skipped and have id -1.
+        An event without an end is flagged and lasts until the recording ends. One that ends before it starts is flagged
+        and gets duration 0. Rows without a valid start are skipped and have id -1.
         """
         usable = (starts > -FAR) & (starts < FAR)
         marks = np.array(np.broadcast_to(np.asarray(flags, np.uint8), len(starts)))
@@ -230,11 +224,11 @@ class Context:
                 stops = np.where(is_open, np.maximum(border, starts), stops)
                 marks[is_open] |= np.uint8(Flag.CUT_END)
                 self.problem(
-                    what or kind,
+                    label or kind,
                     int(is_open.sum()),
                     forms(
-                        "{count:,} had no end; shown until the end of the recording",
-                        "{count:,} had no end; shown until the end of the recording",
+                        "{count:,} has no end; drawn until the end of the recording",
+                        "{count:,} have no end; drawn until the end of the recording",
                     ),
                 )
             is_negative = usable & ((stops < starts) | (stops > FAR))
@@ -242,20 +236,20 @@ class Context:
                 stops = np.where(is_negative, starts, stops)
                 marks[is_negative] |= np.uint8(Flag.TRUNCATED)
                 self.problem(
-                    what or kind,
+                    label or kind,
                     int(is_negative.sum()),
                     forms(
-                        "{count:,} ends before it starts; shown without a duration",
-                        "{count:,} end before they start; shown without a duration",
+                        "{count:,} ends before it starts; drawn without a duration",
+                        "{count:,} end before they start; drawn without a duration",
                     ),
                 )
         if not usable.all():
             self.builder.add_skipped(
-                what or kind, int((~usable).sum()), english("rows without a usable start time")
+                label or kind, int((~usable).sum()), english("rows without a valid start time")
             )
-            kept = self._add(track, kind, starts, stops, names, marks, attributes, usable)
+            added = self._add(track, kind, starts, stops, names, marks, attributes, usable)
             ids = np.full(len(starts), -1, np.int64)
-            ids[usable] = kept
+            ids[usable] = added
             return ids
         return self._add(track, kind, starts, stops, names, marks, attributes, None)
 
@@ -270,13 +264,13 @@ class Context:
         attributes: Mapping[str, Any] | None,
         only: npt.NDArray[np.bool_] | None,
     ) -> npt.NDArray[np.int64]:
-        given = dict(attributes or {})
+        columns = dict(attributes or {})
         if only is not None:
             starts, stops, flags = starts[only], stops[only], flags[only]
             names = names[only] if isinstance(names, np.ndarray) else names
-            given = {key: value[only] if np.ndim(value) else value for key, value in given.items()}
+            columns = {key: value[only] if np.ndim(value) else value for key, value in columns.items()}
         first = self.builder.add_events(
-            track, kind, starts, stops - starts, names, flags=flags, attributes=given
+            track, kind, starts, stops - starts, names, flags=flags, attributes=columns
         )
         self.events += len(starts)
         self.window.include(starts, stops)
@@ -290,21 +284,21 @@ class Context:
         times: Int64Array,
         values: npt.NDArray[np.float64],
         *,
-        what: str,
+        label: str,
     ) -> None:
-        """Adds a counter; samples without a usable time are counted as skipped."""
+        """Adds a counter; skips samples without a valid time."""
         usable = (times > -FAR) & (times < FAR)
-        self.builder.add_skipped(what, int((~usable).sum()), english("rows without a usable start time"))
+        self.builder.add_skipped(label, int((~usable).sum()), english("rows without a valid start time"))
         self.builder.add_counter(track, name, unit, times[usable], values[usable])
         self.window.include(times[usable], times[usable])
 
-    def problem(self, what: str, count: int, text: tuple[str, str]) -> None:
-        """Something odd in the data that was kept; counted and shown. ``text`` is from `i18n.forms`."""
+    def problem(self, label: str, count: int, text: tuple[str, str]) -> None:
+        """Count an irregularity in data that was kept; ``text`` is from `i18n.forms`."""
         if count:
-            self.problems[what, text] = self.problems.get((what, text), 0) + count
+            self.problems[label, text] = self.problems.get((label, text), 0) + count
 
     def batches(self, table: str, **columns: Any) -> Any:
-        """`TableFile.read` that reports progress and can be cancelled."""
+        """`TableFile.read` with progress and cancellation."""
         for batch in self.tables.read(table, **columns):
             check_cancelled(self.cancelled)
             yield batch
@@ -312,13 +306,13 @@ class Context:
 
 
 def pick(batch: Batch, index: npt.NDArray[np.int64], **attributes: str) -> dict[str, Any]:
-    """Attributes of some rows, masked where missing; what no row has is left out. Arguments: attribute=column."""
-    found: dict[str, Any] = {}
+    """Attributes of some rows (``attribute=column``), masked where missing; leaves out columns without values."""
+    picked: dict[str, Any] = {}
     for attribute, column in attributes.items():
         values = batch.ints[column][index]
         missing = values == NULL
         if not missing.any():
-            found[attribute] = values
+            picked[attribute] = values
         elif not missing.all():
-            found[attribute] = np.ma.MaskedArray(np.where(missing, 0, values), missing)
-    return found
+            picked[attribute] = np.ma.MaskedArray(np.where(missing, 0, values), missing)
+    return picked

@@ -1,4 +1,4 @@
-"""The whole of an Nsight Systems export, subject by subject."""
+"""Converts an Nsight Systems export, subject by subject."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Convert = Callable[[Context, str], None]
 
-# Tables that describe others, or are read together with them.
+# Tables that describe others or are read with them.
 _SUPPORTING = (
     "StringIds",
     "ThreadNames",
@@ -49,14 +49,14 @@ _SUPPORTING = (
     "sqlite_",
 )
 _MOSTLY_OUTSIDE = 0.5
-"""A file whose events cover less than this share of the recording is taken for a piece cut out of it …"""
+"""If events cover less than this share of the recording, the file is an excerpt …"""
 _FIRST_CALLS = 1000
-"""… unless the first CUDA calls of a process are in it: before and after them the GPU had nothing to do."""
+"""… unless it has the first CUDA calls of a process; then the GPU was just idle before and after."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Something Nsight Systems records: how it is called, where it is stored, how it is switched on."""
+    """Something Nsight Systems records: its name, its tables, the command that enables it, its converters."""
 
     name: str
     tables: tuple[str, ...]
@@ -65,7 +65,7 @@ class Subject:
 
 
 def _subjects(context: Context) -> tuple[Subject, ...]:
-    devices = Devices(context)
+    devices = Devices(context=context)
     gpu = GpuWork(context, devices, lambda: api.only_calling_process(context))
 
     def on_gpu(convert: Callable[[str], None]) -> tuple[_Convert, ...]:
@@ -183,14 +183,14 @@ def convert_tables(
     progress: Progress,
     cancelled: IsCancelled,
 ) -> ImportSummary:
-    """Adds everything in the export to the builder.
+    """Adds the whole export to the builder.
 
-    Raises ImportFormatError when the file has no table of Nsight Systems or is damaged, Cancelled.
+    Raises ImportFormatError when the file is not an export or is damaged, Cancelled.
     """
     if not is_export(tables):
         raise ImportFormatError(
             tr(
-                "{path}: a database, but not an export of Nsight Systems (it has no table StringIds)",
+                "{path} is a database, but not an export of Nsight Systems: it has no table StringIds",
                 path=tables.path,
             )
         )
@@ -205,7 +205,15 @@ def convert_tables(
         done += count
         progress(min(1.0, done / total), now_reading)
 
-    context = Context(tables, builder, options, Names(tables, builder), window, cancelled, report_rows)
+    context = Context(
+        tables=tables,
+        builder=builder,
+        options=options,
+        names=Names(tables, builder),
+        window=window,
+        cancelled=cancelled,
+        report_rows=report_rows,
+    )
     subjects = _subjects(context)
     for subject in subjects:
         check_cancelled(cancelled)
@@ -224,7 +232,7 @@ def convert_tables(
 
 
 def is_export(tables: TableFile) -> bool:
-    """Whether these are tables of Nsight Systems: of all of them only one is always there."""
+    """Whether these are tables of Nsight Systems; StringIds is the only table in every export."""
     return {"id", "value"} <= tables.columns("StringIds")
 
 
@@ -239,12 +247,12 @@ def _convert_subject(context: Context, subject: Subject) -> None:
         name = english("{name}, rank {number}", name=name, number=context.options.rank)
     if any(rows.values()):
         added = context.events - events
-        what = (
+        amount = (
             english_n("{count:,} event", "{count:,} events", added)
             if added
             else english_n("{count:,} row", "{count:,} rows", sum(rows.values()))
         )
-        context.builder.add_source(name, enabled=True, reason=what)
+        context.builder.add_source(name, enabled=True, reason=amount)
     else:
         reason = (
             english("the table {table} is empty", table=subject.tables[0])
@@ -255,20 +263,20 @@ def _convert_subject(context: Context, subject: Subject) -> None:
 
 
 def _report_rest(context: Context, subjects: tuple[Subject, ...]) -> None:
-    """What was odd, and which tables with rows nobody here reads."""
-    for (what, (one, many)), count in context.problems.items():
-        context.builder.add_warning(f"{what}: {english_n(one, many, count)}")
+    """Reports irregularities, and tables with rows that are not read."""
+    for (table_name, (singular, plural)), count in context.problems.items():
+        context.builder.add_warning(f"{table_name}: {english_n(singular, plural, count)}")
     known = {table for subject in subjects for table in subject.tables}
     for table in context.tables.names():
         if table in known or table.startswith(_SUPPORTING):
             continue
         context.builder.add_skipped(
-            table, context.tables.count(table), english("rows of a table Warpline does not read yet")
+            table, context.tables.count(table), english("rows of a table that Warpline does not read yet")
         )
 
 
 def _set_span(context: Context) -> None:
-    """The recording's interval; of a file cut out of a longer recording, that of its events."""
+    """Sets the span to the recording's interval; for an excerpt, to that of its events."""
     window = context.window
     if window.first_ns is None or window.last_ns is None or context.options.rank is not None:
         return
@@ -281,8 +289,8 @@ def _set_span(context: Context) -> None:
         else:
             context.builder.add_warning(
                 english(
-                    "The file holds {covered:.3f} s of a recording of {whole:.3f} s: it is a piece cut out of it, or "
-                    "little of it was traced. Only that piece is shown",
+                    "The file holds {covered:.3f} s of a recording of {whole:.3f} s. It is an excerpt, or little was "
+                    "traced. Only this part is shown",
                     covered=max(covered, 0) / 1e9,
                     whole=(window.stop_ns - window.start_ns) / 1e9,
                 ),

@@ -1,4 +1,4 @@
-"""Values over time: GPU metrics, and the memory that CUDA allocations hold."""
+"""Converts counters: GPU, network and CPU metrics, and allocated CUDA memory."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def split_unit(name: str) -> tuple[str, str]:
 
 
 def convert_gpu_metrics(context: Context, table: str) -> None:
-    """One counter per metric and source. Metric numbers change between versions: the names are what counts.
+    """One counter per metric and source. Metrics are known by name, because their numbers change between versions.
 
-    How ``typeId`` encodes the GPU is not documented, so the metrics stand in a group named as the export names it.
+    The encoding of the GPU in ``typeId`` is undocumented, so the group has the name from the export.
     """
     rows = read_all(
         context.tables,
@@ -61,11 +61,11 @@ def convert_gpu_metrics(context: Context, table: str) -> None:
             )
             times, values = batch["timestamp"][index], batch["value"][index].astype(np.float64)
             values[batch["value"][index] == NULL] = np.nan
-            context.add_counter(track, name, unit, times, values, what=table)
+            context.add_counter(track, name, unit, times, values, label=table)
 
 
 def convert_network(context: Context, table: str) -> None:
-    """One counter per port of a network interface and metric; a value holds from the start of its interval."""
+    """One counter per network port and metric; a value is valid from the start of its interval."""
     rows = read_all(
         context.tables,
         "TARGET_INFO_NETWORK_METRICS",
@@ -101,7 +101,7 @@ def convert_network(context: Context, table: str) -> None:
 
 
 def convert_cpu_metrics(context: Context, table: str) -> None:
-    """One counter per metric and component of the CPU or the system; a value holds from the start of its interval."""
+    """One counter per CPU or system component and metric; a value is valid from the start of its interval."""
     rows = read_all(
         context.tables, "TARGET_INFO_PERF_METRIC", ints=("id",), texts=("name", "displayName", "unit")
     )
@@ -154,7 +154,7 @@ def _add_intervals(
     place_in_group: int,
     value_column: str = "value",
 ) -> None:
-    """Values over intervals as a counter; ``place`` is the folder of the URI, the part in it and its title."""
+    """Adds values over intervals as a counter; ``place`` is folder and part of the URI, and the title."""
     folder, part, title = place
     group = context.specs.group(folder, part, title)
     track = context.track(context.specs.group_counter(group, name, place_in_group), context.track(group))
@@ -163,26 +163,26 @@ def _add_intervals(
     else:
         whole = batch[value_column][index]
         values = np.where(whole == NULL, np.nan, whole.astype(np.float64))
-    context.add_counter(track, name, unit, batch["start"][index], values, what=folder)
+    context.add_counter(track, name, unit, batch["start"][index], values, label=folder)
     ends = batch["end"][index]
     ends = ends[(ends > -FAR) & (ends < FAR)]
     context.window.include(ends, ends)
 
 
 def _distinct(types: Mapping[int, str]) -> dict[int, str]:
-    """Titles of metric sources; equal names (several GPUs of a kind) are numbered."""
+    """Titles of metric sources; numbers equal names (several GPUs of a kind)."""
     several = {name for name in types.values() if list(types.values()).count(name) > 1}
-    found: dict[int, str] = {}
+    titles: dict[int, str] = {}
     for type_id in sorted(types):
         name = types[type_id]
-        found[type_id] = f"{name} ({type_id})" if name in several else name
-    return found
+        titles[type_id] = f"{name} ({type_id})" if name in several else name
+    return titles
 
 
 def convert_memory_usage(context: Context, devices: Devices, table: str) -> None:
-    """Allocations and releases as events, and per GPU and kind of memory how much is held.
+    """Allocations and releases as events, and a counter of allocated bytes per GPU and kind of memory.
 
-    The counter starts at 0 with the file: what was allocated before is not known to it.
+    The counter starts at 0: earlier allocations are unknown.
     """
     columns = (
         "start",
@@ -212,7 +212,7 @@ def convert_memory_usage(context: Context, devices: Devices, table: str) -> None
             None,
             names[index],
             attributes=attributes,
-            what=table,
+            label=table,
         )
     gpus = np.array(
         [
@@ -229,4 +229,4 @@ def convert_memory_usage(context: Context, devices: Devices, table: str) -> None
         name = english("CUDA memory, {kind}", kind=MEMORY_KINDS.get(kind, MEMORY_KINDS[7]))
         spec = context.specs.gpu_counter(gpu, f"memory-{max(kind, 0)}", name)
         track = context.track(spec, devices.gpu_track(gpu))
-        context.add_counter(track, name, "bytes", rows["start"][index], held.astype(np.float64), what=table)
+        context.add_counter(track, name, "bytes", rows["start"][index], held.astype(np.float64), label=table)

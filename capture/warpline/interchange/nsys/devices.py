@@ -1,4 +1,4 @@
-"""GPUs, contexts and streams: which device a row means, and the tracks below it."""
+"""Maps device numbers to GPUs, and adds the tracks of GPUs, contexts and streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warpline.model.track_factory import TrackSpec
 _PID_BITS = 24
 _LOW = (1 << _PID_BITS) - 1
 
-# Column of TARGET_INFO_GPU → what the property is called here.
+# Column of TARGET_INFO_GPU → name of the property.
 _PROPERTIES = {
     "totalMemory": "memory_bytes",
     "memoryBandwidth": "memory_bandwidth_bytes_per_s",
@@ -31,9 +31,9 @@ _PROPERTIES = {
 }
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Devices:
-    """Maps the device numbers of the rows to GPUs of the machine, and makes their tracks when they are needed."""
+    """Maps device numbers in rows to GPUs of the machine, and adds their tracks when needed."""
 
     context: Context
     _gpu_of: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Devices:
             self._context_names[pid, context] = decode(name)
 
     def gpu(self, global_pid: int, device: int) -> int:
-        """Number of the machine's GPU that a process calls ``device`` (CUDA_VISIBLE_DEVICES renumbers them)."""
+        """The machine's number of a process's ``device`` (CUDA_VISIBLE_DEVICES renumbers GPUs)."""
         device = max(device, 0)
         pid = (global_pid >> _PID_BITS) & _LOW
         return self._gpu_of.get((pid, device), self._gpu_by_ordinal.get(device, device))
@@ -130,14 +130,14 @@ class Devices:
         return self.context.track(self.context.specs.gpu(gpu, name))
 
     def device_of_context(self, global_pid: int, context: int, device: int) -> int:
-        """The device on which this context's work ran; ``device`` when it did none.
+        """The device that ran the context's work; ``device`` if there was none.
 
-        Synchronisation rows of every process say device 0 in some exports, whatever device the context is on.
+        In some exports, synchronisation rows always say device 0.
         """
         return self._device_of.get((global_pid, context), device)
 
     def context_track(self, global_pid: int, device: int, context: int) -> int:
-        """Track of a CUDA context of a process on its GPU."""
+        """Track of a process's CUDA context on its GPU."""
         parent = self.gpu_track(self.gpu(global_pid, device))
         process = self.context.process(global_pid)
         return self.context.track(self._context_spec(global_pid, device, context), parent, process)
@@ -181,5 +181,5 @@ class Devices:
         return self.context.track(spec, parent, self.context.process(global_pid))
 
     def priority(self, global_pid: int, context: int, stream: int) -> int | None:
-        """Priority the stream was made with, None when it is the default or was not recorded."""
+        """Priority of a stream, None if default or unknown."""
         return self._stream_priorities.get(((global_pid >> _PID_BITS) & _LOW, context, stream))

@@ -1,4 +1,4 @@
-"""Work on the GPU: kernels, copies, sets, graph launches, synchronisations."""
+"""Converts GPU work: kernels, copies, sets, graph launches, synchronisations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warpline.model.cuda_names import COPY_NAMES, SYNC_NAMES
 from warpline.model.links import LAUNCH
 
 NO_STREAM = 4_294_967_295
-"""Stream of rows that belong to none (event synchronisation)."""
+"""Stream of rows without one (event synchronisation)."""
 
 _COPY_NAMES = (*COPY_NAMES, "Memcpy Unified HtoD", "Memcpy Unified DtoH", "Memcpy Unified DtoD")
 _PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
@@ -33,7 +33,7 @@ KERNEL_EXTRA = KindSpec(
         AttributeSpec("shared_memory_executed_bytes", "uint32", "Shared memory set aside", "bytes"),
     ),
 )
-"""What Nsight tells about kernels beyond what every capture has."""
+"""Attributes that Nsight adds to kernels."""
 
 COPY_EXTRA = KindSpec(
     "memcpy",
@@ -51,7 +51,7 @@ COPY_EXTRA = KindSpec(
         AttributeSpec("virtual_address", "uint64", "Address"),
     ),
 )
-"""What Nsight tells about migrations of unified memory, which are copies; causes as CUPTI numbers them."""
+"""Attributes that Nsight adds to copies, for unified-memory migrations; causes as CUPTI numbers them."""
 
 _KERNEL_COLUMNS = {
     **{f"grid_{axis}": f"grid{axis.upper()}" for axis in "xyz"},
@@ -95,7 +95,7 @@ _Namer = Callable[[Batch, npt.NDArray[np.int64]], npt.NDArray[np.uint32]]
 
 
 class GpuWork:
-    """Converts the tables of GPU activity; all of them say device, context, stream and correlation alike."""
+    """Converts the tables of GPU activity, which share the columns for device, context, stream and correlation."""
 
     def __init__(self, context: Context, devices: Devices, find_process: Callable[[], int | None]) -> None:
         self._context = context
@@ -105,7 +105,7 @@ class GpuWork:
         self._is_searched = False
 
     def kernels(self, table: str) -> None:
-        """The event's name is the full (demangled) one: a template's short name is the same for all its instances."""
+        """Names events by the demangled name; all instances of a template share the short name."""
         names = self._context.names
         self._context.builder.add_kind(KERNEL_EXTRA)
         columns = (*_KERNEL_COLUMNS.values(), "demangledName", "shortName", "mangledName")
@@ -115,16 +115,16 @@ class GpuWork:
             return names.strings(np.where(full == NULL, batch["shortName"][index], full))
 
         def attributes(batch: Batch, index: npt.NDArray[np.int64]) -> dict[str, Any]:
-            found = pick(batch, index, **_KERNEL_COLUMNS)
-            # Without a graph the export stores graph 0 in one version and nothing in another.
+            values = pick(batch, index, **_KERNEL_COLUMNS)
+            # Without a graph, some versions store 0 and others nothing.
             for key in ("graph_id", "graph_node_id"):
-                if key in found and not np.ma.getmaskarray(found[key]).any() and not found[key].any():
-                    del found[key]
+                if key in values and not np.ma.getmaskarray(values[key]).any() and not values[key].any():
+                    del values[key]
             for key, column in (("short_name", "shortName"), ("mangled_name", "mangledName")):
                 ids = batch[column][index]
                 if (ids != NULL).any():
-                    found[key] = np.ma.MaskedArray(names.strings(ids), ids == NULL)
-            return found
+                    values[key] = np.ma.MaskedArray(names.strings(ids), ids == NULL)
+            return values
 
         self._stream_work(table, "kernel", columns, name, attributes)
 
@@ -168,13 +168,13 @@ class GpuWork:
         if self._context.events > before:
             builder.add_warning(
                 english(
-                    "CUDA graphs were recorded one event per launch: the kernels inside are not in the file. "
-                    "To see them: nsys profile --cuda-graph-trace=node"
+                    "CUDA graphs were recorded as one event per launch, without their kernels. "
+                    "To record the kernels: nsys profile --cuda-graph-trace=node"
                 )
             )
 
     def other_work(self, title: str) -> Callable[[str], None]:
-        """What a stream does beside kernels, copies and sets; every event of the table has the same name."""
+        """A converter for other work of a stream; all its events have the same name."""
 
         def convert(table: str) -> None:
             text = self._context.builder.string(title)
@@ -206,7 +206,7 @@ class GpuWork:
                     batch["end"][index],
                     titles[_clamped(batch["syncType"][index], len(titles))],
                     attributes=attributes,
-                    what=table,
+                    label=table,
                 )
                 self._launched(pid, batch["correlationId"][index], ids)
 
@@ -221,10 +221,10 @@ class GpuWork:
         for batch in self._context.batches(table, ints=tuple(dict.fromkeys((*_PLACE, *columns)))):
             keys = (self._pids(batch), batch["deviceId"], batch["contextId"], batch["streamId"])
             for (pid, device, context, stream), index in groups(*keys):
-                given = attributes(batch, index)
+                values = attributes(batch, index)
                 priority = self._devices.priority(pid, context, stream)
                 if kind == "kernel" and priority is not None:
-                    given["priority"] = priority
+                    values["priority"] = priority
                 titles = name(batch, index)
                 if kind == "kernel":
                     self._context.collectives.add(titles, batch["end"][index])
@@ -234,13 +234,13 @@ class GpuWork:
                     batch["start"][index],
                     batch["end"][index],
                     titles,
-                    attributes=given,
-                    what=table,
+                    attributes=values,
+                    label=table,
                 )
                 self._launched(pid, batch["correlationId"][index], ids)
 
     def _pids(self, batch: Batch) -> Int64Array:
-        """Packed process ids; a file that does not tell them is attributed to the one process that made calls."""
+        """Packed process ids; missing ones become the only process with CUDA calls."""
         pids = batch["globalPid"]
         missing = pids == NULL
         if not missing.any():
@@ -250,23 +250,23 @@ class GpuWork:
         return np.where(missing, self._only_process or 0, pids)
 
     def _launched(self, global_pid: int, correlation: Int64Array, ids: npt.NDArray[np.int64]) -> None:
-        """Correlation ids are unique within a process only, so the process is the scope of the link."""
+        """Registers link keys; the process is their scope, because correlation ids are unique only within it."""
         known = (correlation != NULL) & (correlation != 0) & (ids >= 0)
         scope = self._context.process(global_pid)
         self._context.builder.add_link_keys(LAUNCH, scope, "to", correlation[known], ids[known])
 
 
 def _clamped(values: Int64Array, count: int) -> npt.NDArray[np.int64]:
-    """Indexes into a table of names; what it does not know gets its first entry, the one for unknown."""
+    """Indexes into a table of names; unknown values become 0, the entry for unknown."""
     return np.where((values >= 0) & (values < count), values, 0)
 
 
-def _bytes(found: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Enumerations fit one byte; a value that does not is missing rather than another one."""
+def _bytes(attributes: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Masks values of enumerations that do not fit a byte."""
     for name in names:
-        if name in found:
-            values = found[name]
+        if name in attributes:
+            values = attributes[name]
             data = np.ma.getdata(values)
             bad = np.ma.getmaskarray(values) | (data < 0) | (data > 255)
-            found[name] = np.ma.MaskedArray(np.where(bad, 0, data), bad) if bad.any() else data
-    return found
+            attributes[name] = np.ma.MaskedArray(np.where(bad, 0, data), bad) if bad.any() else data
+    return attributes

@@ -1,4 +1,4 @@
-"""What happens on a GPU beside the work of its streams: page faults of unified memory, switches of its contexts."""
+"""Converts GPU events outside streams: unified-memory page faults and context switches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _END, _BEGIN = 7, 8
 
 
 def convert_gpu_faults(context: Context, devices: Devices, table: str) -> None:
-    """Groups of faults that a GPU raised, with how many there were."""
+    """Adds groups of GPU page faults, with their counts."""
     builder = context.builder
     builder.add_kind(PAGE_FAULT)
     titles = builder.strings(english("GPU page faults ({access})", access=access) for access in _ACCESSES)
@@ -58,12 +58,12 @@ def convert_gpu_faults(context: Context, devices: Devices, table: str) -> None:
                 batch["end"][index],
                 titles[kind],
                 attributes={**attributes, "access": accesses[kind]},
-                what=table,
+                label=table,
             )
 
 
 def convert_cpu_faults(context: Context, table: str) -> None:
-    """Faults of the program on the CPU, at the instruction that touched the page."""
+    """Adds CPU page faults, named by the instruction that touched the page."""
     builder = context.builder
     builder.add_kind(PAGE_FAULT)
     title = builder.string(english("CPU page fault"))
@@ -85,12 +85,12 @@ def convert_cpu_faults(context: Context, table: str) -> None:
                 None,
                 np.where(names == 0, title, names),
                 attributes=attributes,
-                what=table,
+                label=table,
             )
 
 
 def convert_context_switches(context: Context, devices: Devices, table: str) -> None:
-    """Which process a GPU worked for: from the row with which a context begins to the one with which it ends."""
+    """Adds the time slices of GPU contexts, from begin row to end row."""
     context.builder.add_kind(GPU_SLICE)
     columns = ("tag", "vmId", "seqNo", "contextId", "timestamp", "globalPid", "gpuId")
     rows = read_all(context.tables, table, ints=columns)
@@ -99,10 +99,8 @@ def convert_context_switches(context: Context, devices: Devices, table: str) -> 
     for (gpu, _machine, number), index in groups(rows["gpuId"], rows["vmId"], rows["contextId"]):
         order = index[np.lexsort((rows["seqNo"][index], rows["timestamp"][index]))]
         starts, stops, flags, first = _slices(rows, order, context.window.start_ns)
-        other_kind = forms(
-            "{count:,} is of another kind; left out", "{count:,} are of another kind; left out"
-        )
-        context.problem(table, len(order) - _told(rows, order), other_kind)
+        other_kind = forms("{count:,} row of another type skipped", "{count:,} rows of another type skipped")
+        context.problem(table, len(order) - _count_switches(rows, order), other_kind)
         gpu = max(gpu, 0)
         for (pid,), part in groups(pids[first]):
             name = context.process_title(pid) if pid else CONTEXT_OF_PROCESS.format(number=number)
@@ -115,27 +113,27 @@ def convert_context_switches(context: Context, devices: Devices, table: str) -> 
                 context.builder.string(name),
                 flags=flags[part],
                 attributes={"context": np.full(len(part), max(number, 0), np.uint64)},
-                what=table,
+                label=table,
             )
 
 
-def _told(rows: Batch, order: npt.NDArray[np.int64]) -> int:
+def _count_switches(rows: Batch, order: npt.NDArray[np.int64]) -> int:
     return int(np.isin(rows["tag"][order], (_BEGIN, _END)).sum())
 
 
 def _slices(
     rows: Batch, order: npt.NDArray[np.int64], recording_start_ns: int
 ) -> tuple[Int64Array, Int64Array, npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Starts, stops, flags and the row of each slice of one context; its rows are given in the order of time.
+    """Starts, stops, flags and row of each time slice of a context; ``order`` sorts its rows by time.
 
-    A begin without an end lasts until the recording ends (`NULL` as its stop); an end without a begin has lasted since
-    the recording began when it is the first row, and says nothing otherwise.
+    A begin without an end lasts until the recording ends (stop `NULL`). An end without a begin is ignored, unless it is
+    the first row; then the slice has lasted since the recording began.
     """
     tag, time = rows["tag"][order], rows["timestamp"][order]
     begins = np.flatnonzero(tag == _BEGIN)
     following = np.minimum(begins + 1, len(tag) - 1)
     is_ended = (following > begins) & (tag[following] == _END)
-    # Another begin ends the slice before it too: a context runs once at a time.
+    # Another begin also ends the slice: a context runs only once at a time.
     is_followed = (following > begins) & np.isin(tag[following], (_BEGIN, _END))
     stops = np.where(is_followed, time[following], NULL)
     flags = np.where(is_ended | ~is_followed, 0, int(Flag.TRUNCATED)).astype(np.uint8)

@@ -18,7 +18,7 @@ _MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 class NsysHdf5Importer:
-    """``nsys export --type hdf``: the tables of the SQLite export as datasets."""
+    """``nsys export --type hdf``: the same tables as in SQLite, as datasets."""
 
     name = "nsys-hdf5"
     patterns = ("*.h5", "*.hdf5")
@@ -31,7 +31,7 @@ class NsysHdf5Importer:
     def recognise(self, head: bytes, path: Path) -> float:
         if not head.startswith(_MAGIC):
             return NO
-        # What reads exports is loaded for a file that looks like one: traces are read without it.
+        # Loaded only for files that may be exports, so that other imports start faster.
         from warpline.interchange.nsys.convert import is_export
         from warpline.interchange.nsys.tables.hdf5_tables import Hdf5Tables
 

@@ -1,4 +1,4 @@
-"""The export's table of strings, taken over into the capture as far as it is used."""
+"""Copies used strings of an export into the capture."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def without_version(text: str) -> str:
 
 
 class Names:
-    """Turns ids of ``StringIds`` into string ids of the capture, whole columns at a time.
+    """Maps columns of ids in ``StringIds`` to string ids of the capture.
 
-    A string is added to the capture when the first row uses it, after ``form`` was applied to it.
+    A string is added to the capture, after applying ``form``, when a row first uses it.
     """
 
     def __init__(self, tables: TableFile, builder: CaptureBuilder) -> None:
@@ -43,11 +43,8 @@ class Names:
         self._order = order
         self._seen: dict[Callable[[str], str], npt.NDArray[np.uint32]] = {}
 
-    def __len__(self) -> int:
-        return len(self._ids)
-
     def strings(self, ids: Int64Array, form: Callable[[str], str] = as_is) -> npt.NDArray[np.uint32]:
-        """String ids of the capture for ids of the export; what the export does not know is the empty string."""
+        """String ids of the capture for ids of the export; unknown ids become the empty string."""
         if not len(self._ids):
             return np.zeros(len(ids), np.uint32)
         at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
@@ -60,7 +57,7 @@ class Names:
         return np.where(known, seen[at], np.uint32(0))
 
     def text(self, string_id: int) -> str:
-        """One string of the export, empty when it does not know the id."""
+        """A string of the export, empty for an unknown id."""
         at = int(np.searchsorted(self._ids, string_id))
         if at == len(self._ids) or self._ids[at] != string_id:
             return ""

@@ -1,4 +1,4 @@
-"""NVTX: ranges and marks with their domains, categories, colours and payloads."""
+"""Converts NVTX ranges and marks, with domains, categories, colours and payloads."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _OfOperators = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[n
 
 @dataclass
 class _Definitions:
-    """Names of domains and categories; both are numbered per process, categories per domain too."""
+    """Names of domains (numbered per process) and categories (per process and domain)."""
 
     domains: dict[tuple[int, int], str] = field(default_factory=dict)
     categories: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
 
 def convert_nvtx(context: Context, table: str) -> None:
-    """Push/pop ranges nest on their thread; start/end ranges may end elsewhere and overlap on their process."""
+    """Adds push/pop ranges to threads; start/end ranges may overlap and go to processes."""
     definitions = _read_definitions(context, table)
     texts = _Texts(context)
     reals = _present(context, table, _REAL_PAYLOADS)
@@ -83,10 +83,10 @@ def convert_nvtx(context: Context, table: str) -> None:
                     **_attributes(context, batch, index, (pid, domain_id, title), definitions, texts),
                     **_of_operators(of_operators, index),
                 },
-                what=table,
+                label=table,
             )
     context.builder.add_skipped(
-        table, texts.undecoded, english("binary payloads whose layout is not in the file")
+        table, texts.undecoded, english("binary payloads without a schema in the file")
     )
 
 
@@ -94,14 +94,14 @@ _BASIC = ("start", "end", "eventType", "globalTid", "textId", "domainId")
 
 
 def _present(context: Context, table: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Columns the table has: reading a column of nothing costs as much as one with values."""
+    """The columns that exist; reading a missing column costs as much as a real one."""
     have = context.tables.columns(table)
     return tuple(name for name in names if name in have)
 
 
 def _read_definitions(context: Context, table: str) -> _Definitions:
-    """Definitions may stand anywhere in the table, so they are read before the ranges."""
-    found = _Definitions()
+    """Reads definitions before the ranges, because they may be anywhere in the table."""
+    definitions = _Definitions()
     columns = ("eventType", "category", "globalTid", "textId", "domainId")
     wanted = (CATEGORY, THREAD, DOMAIN)
     for batch in context.tables.read(table, ints=columns, texts=("text",), only=("eventType", wanted)):
@@ -110,16 +110,16 @@ def _read_definitions(context: Context, table: str) -> _Definitions:
             text = decode(batch.texts["text"][row]) or context.names.text(text_id)
             pid, domain = context.process_of(tid), max(domain, 0)
             if kind == DOMAIN:
-                found.domains[pid, domain] = text
+                definitions.domains[pid, domain] = text
             elif kind == CATEGORY:
-                found.categories[pid, domain, category] = context.builder.string(text)
+                definitions.categories[pid, domain, category] = context.builder.string(text)
             elif kind == THREAD and tid != NULL and text:
                 context.name_thread(tid, text)
-    return found
+    return definitions
 
 
 class _Texts:
-    """A range's own text, and its payload as text."""
+    """Names and payloads of ranges as string ids."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -129,7 +129,7 @@ class _Texts:
         self.undecoded = 0
 
     def binary(self, cells: Sequence[bytes | None]) -> npt.NDArray[np.uint32]:
-        """String ids of binary payloads as JSON; 0 for none and for those that cannot be decoded."""
+        """String ids of binary payloads as JSON; 0 for none or undecodable ones."""
         known = self._binary
         for cell in set(cells).difference(known):
             if cell is not None:
@@ -140,21 +140,19 @@ class _Texts:
         return ids
 
     def names(self, batch: Batch) -> tuple[npt.NDArray[np.uint32], _OfOperators | None]:
-        """``text`` where there is one, else the string ``textId`` stands for; and what PyTorch wrote behind the names
-        of its operators, None where it wrote none.
-        """
+        """Names from ``text``, else ``textId``; and what PyTorch appended to names of operators, None for nothing."""
         of_texts = batch["textId"]
         numbers, inverse = np.unique(of_texts, return_inverse=True)
-        found = [self._context.names.text(number) for number in numbers.tolist()]
+        candidates = [self._context.names.text(number) for number in numbers.tolist()]
         own = batch.texts.get("text")
         if own is not None and own.count(None) != len(own):
-            places = {text: len(found) + place for place, text in enumerate(dict.fromkeys(own))}
-            found += [decode(text) for text in places]
+            places = {text: len(candidates) + place for place, text in enumerate(dict.fromkeys(own))}
+            candidates += [decode(text) for text in places]
             has_own = np.fromiter((bool(text) for text in own), bool, len(own))
             inverse = np.where(
                 has_own, np.fromiter(map(places.__getitem__, own), np.int64, len(own)), inverse
             )
-        texts = torch_names(found)
+        texts = torch_names(candidates)
         ids = self._context.builder.strings(texts.names)[inverse]
         if not (texts.sequence >= 0).any() and not (texts.call >= 0).any() and not any(texts.sizes):
             return ids, None
@@ -162,7 +160,7 @@ class _Texts:
         return ids, (texts.sequence[inverse], texts.call[inverse], sizes[inverse])
 
     def ids(self, texts: Sequence[bytes | None]) -> npt.NDArray[np.uint32]:
-        """String ids of texts of the table; 0 for none."""
+        """String ids of texts; 0 for none."""
         known = self._known
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
@@ -171,11 +169,11 @@ class _Texts:
         return np.fromiter(map(known.__getitem__, texts), np.uint32, len(texts))
 
 
-def _of_operators(found: _OfOperators | None, index: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _of_operators(columns: _OfOperators | None, index: npt.NDArray[np.int64]) -> dict[str, Any]:
     """Attributes of operators' ranges."""
-    if found is None:
+    if columns is None:
         return {}
-    sequence, call, sizes = found
+    sequence, call, sizes = columns
     return {**range_attributes(sequence[index], call[index], sizes[index])}
 
 
@@ -188,9 +186,9 @@ def _attributes(
     texts: _Texts,
 ) -> dict[str, Any]:
     pid, domain_id, title = domain
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     if title:
-        found["domain"] = np.full(len(index), context.builder.string(title), np.uint32)
+        attributes["domain"] = np.full(len(index), context.builder.string(title), np.uint32)
     if "category" in batch.ints:
         category = batch["category"][index]
         names = np.zeros(len(index), np.uint32)
@@ -198,20 +196,20 @@ def _attributes(
             known = definitions.categories.get((pid, domain_id, number))
             names[category == number] = context.builder.string(str(number)) if known is None else known
         if names.any():
-            found["category"] = np.ma.MaskedArray(names, names == 0)
+            attributes["category"] = np.ma.MaskedArray(names, names == 0)
     if "color" in batch.ints and ((color := batch["color"][index]) != NULL).any():
-        found["color_argb"] = np.ma.MaskedArray(
+        attributes["color_argb"] = np.ma.MaskedArray(
             np.where(color == NULL, 0, color & 0xFFFF_FFFF), color == NULL
         )
     if "endGlobalTid" in batch.ints:
         end = batch["endGlobalTid"][index]
         elsewhere = (end != NULL) & (end != batch["globalTid"][index])
         if elsewhere.any():
-            found["end_thread"] = np.ma.MaskedArray(np.where(elsewhere, end & _LOW, 0), ~elsewhere)
+            attributes["end_thread"] = np.ma.MaskedArray(np.where(elsewhere, end & _LOW, 0), ~elsewhere)
     payload = _payload(context, batch, index, texts)
     if payload.any():
-        found["payload"] = np.ma.MaskedArray(payload, payload == 0)
-    return found
+        attributes["payload"] = np.ma.MaskedArray(payload, payload == 0)
+    return attributes
 
 
 def _payload(
@@ -224,24 +222,24 @@ def _payload(
         if values is None:
             continue
         values = values[index]
-        given = values != NULL
-        if given.any():
-            unique, inverse = np.unique(values[given], return_inverse=True)
+        has_value = values != NULL
+        if has_value.any():
+            unique, inverse = np.unique(values[has_value], return_inverse=True)
             is_unsigned = name == "uint64Value"
-            made = (str(number % (1 << 64) if is_unsigned else number) for number in unique.tolist())
-            payload[given] = context.builder.strings(made)[inverse.reshape(-1)]
+            numbers = (str(number % (1 << 64) if is_unsigned else number) for number in unique.tolist())
+            payload[has_value] = context.builder.strings(numbers)[inverse.reshape(-1)]
     for name, reals in batch.reals.items():
         values_of = reals[index]
-        given = ~np.isnan(values_of)
-        if given.any():
+        has_value = ~np.isnan(values_of)
+        if has_value.any():
             digits = 9 if name == "floatValue" else 17
-            unique_reals, inverse = np.unique(values_of[given], return_inverse=True)
-            made = (f"{number:.{digits}g}" for number in unique_reals.tolist())
-            payload[given] = context.builder.strings(made)[inverse.reshape(-1)]
+            unique_reals, inverse = np.unique(values_of[has_value], return_inverse=True)
+            numbers = (f"{number:.{digits}g}" for number in unique_reals.tolist())
+            payload[has_value] = context.builder.strings(numbers)[inverse.reshape(-1)]
     if "jsonTextId" in batch.ints:
-        given = batch["jsonTextId"][index] != NULL
-        if given.any():
-            payload[given] = context.names.strings(batch["jsonTextId"][index][given])
+        has_value = batch["jsonTextId"][index] != NULL
+        if has_value.any():
+            payload[has_value] = context.names.strings(batch["jsonTextId"][index][has_value])
     json = batch.texts.get("jsonText")
     if json is not None and json.count(None) != len(json):
         own = texts.ids([json[row] for row in index.tolist()])

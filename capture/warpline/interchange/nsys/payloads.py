@@ -1,8 +1,8 @@
-"""NVTX payloads in binary form, as JSON, by the schemas that the program registered and the export lists.
+"""Decodes binary NVTX payloads into JSON, with the schemas listed in the export.
 
-What NVTX_EVENTS.binaryData holds, as github.com/GindaChen/nsys-ai verified it on exports of 2026: for each payload of
-the event 32 bytes (domain, schema, size of the payload, size with this header; each an unsigned 64-bit number) and the
-payload. Types and flags of entries are those of NVTX's ``nvToolsExtPayload.h``, sizes those of 64-bit Linux.
+Layout of NVTX_EVENTS.binaryData, as github.com/GindaChen/nsys-ai verified it on exports of 2026: each payload follows a
+header of four unsigned 64-bit numbers (domain, schema, size of the payload, size with header). Types and flags of
+entries are those of NVTX's ``nvToolsExtPayload.h``, sizes those of 64-bit Linux.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER = struct.Struct("<QQQQ")
 _LOW = 0xFFFF_FFFF
 _DEEPEST = 4
 _MOST_ELEMENTS = 64
-"""Longer arrays are cut there: a payload is read in a panel."""
+"""Longer arrays are truncated: a payload is shown in a panel."""
 
 _SCALARS: Mapping[int, str] = {
     1: "c", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "q", 8: "Q", 9: "q", 10: "Q",
@@ -29,10 +29,10 @@ _SCALARS: Mapping[int, str] = {
     19: "f", 20: "d", 22: "Q", 23: "Q", 25: "c", 32: "B",
     42: "e", 43: "f", 44: "d", 68: "I", 69: "I", 70: "Q", 71: "I", 72: "Q", 73: "I", 74: "Q",
 }  # fmt: skip
-"""Type of an entry → how `struct` calls it."""
+"""Type of an entry → `struct` format."""
 _ADDRESS = 23
 _STRINGS: Mapping[int, str] = {75: "utf-8", 76: "utf-8", 77: "utf-16-le", 78: "utf-32-le"}
-# Values that are not in their place in the payload: pointers, offsets, arrays whose length is another value.
+# Flags of values that are stored elsewhere: pointers, offsets, arrays with their length in another value.
 _ELSEWHERE = 0b1110
 _ARRAY, _FIXED_LENGTH, _ZERO_TERMINATED = 0b11_0000, 1 << 4, 2 << 4
 
@@ -48,15 +48,15 @@ class _Entry:
 
 @dataclass(frozen=True)
 class Payloads:
-    """Decodes payloads; what has no schema in the file, or does not fit it, is no payload."""
+    """Decodes payloads that have a schema in the file and fit it."""
 
     schemas: Mapping[tuple[int, int], tuple[_Entry, ...]] = field(default_factory=dict)
     enums: Mapping[tuple[int, int], Mapping[int, str]] = field(default_factory=dict)
     sizes: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def text(self, data: bytes) -> str | None:
-        """The payloads of one event as JSON, None when any of them cannot be decoded."""
-        found: list[dict[str, Any]] = []
+        """The payloads of an event as JSON, None when one cannot be decoded."""
+        payloads: list[dict[str, Any]] = []
         at = 0
         while at < len(data):
             if at + _HEADER.size > len(data):
@@ -68,20 +68,20 @@ class Payloads:
             values = self._values(key, data[at + _HEADER.size : at + whole], 0)
             if values is None:
                 return None
-            found.append(values)
+            payloads.append(values)
             at += whole
-        if not found:
+        if not payloads:
             return None
-        return orjson.dumps(found[0] if len(found) == 1 else found, default=str).decode()
+        return orjson.dumps(payloads[0] if len(payloads) == 1 else payloads, default=str).decode()
 
     def _values(self, key: tuple[int, int], data: bytes, depth: int) -> dict[str, Any] | None:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         end = 0
         for number, entry in enumerate(self.schemas[key]):
             size = self._size(key[0], entry)
             if size is None:
                 continue
-            # An offset that is not stored is 0 for the first entry, and else follows the entry before, aligned.
+            # Without a stored offset, an entry follows the one before, aligned.
             align = min(8, size) if entry.type in _SCALARS else 8
             start = entry.offset if entry.offset is not None else -(-end // align) * align if number else 0
             count = (
@@ -95,11 +95,11 @@ class Payloads:
                 for n in range(min(count, _MOST_ELEMENTS))
             ]
             is_array = bool(entry.flags & _ARRAY) and entry.type not in _STRINGS
-            found[entry.name or f"value {number}"] = values if is_array else values[0]
-        return found
+            members[entry.name or f"value {number}"] = values if is_array else values[0]
+        return members
 
     def _size(self, domain: int, entry: _Entry) -> int | None:
-        """Bytes of one element, None for what is not in its place."""
+        """Bytes of one element, None for a value stored elsewhere."""
         if entry.flags & _ELSEWHERE or entry.flags & _ARRAY not in (0, _FIXED_LENGTH):
             return None
         if entry.type in _SCALARS:
@@ -126,7 +126,7 @@ class Payloads:
 
 
 def read_payloads(tables: TableFile) -> Payloads:
-    """The schemas and enumerations in an export; several processes repeat them."""
+    """The schemas and enumerations in an export; processes repeat them."""
     entries: dict[tuple[int, int], dict[int, _Entry]] = {}
     columns = ("domainId", "schemaId", "idx", "flags", "type", "arrayOrUnionDetail", "offset")
     rows = read_all(tables, "NVTX_PAYLOAD_SCHEMA_ENTRIES", ints=columns, texts=("name",))
@@ -153,15 +153,17 @@ def read_payloads(tables: TableFile) -> Payloads:
         enums.setdefault((domain, schema), {})[0 if value == NULL else value] = decode(name)
     for key in enums:
         sizes.setdefault(key, 4)
-    schemas = {key: tuple(found[number] for number in sorted(found)) for key, found in entries.items()}
+    schemas = {
+        key: tuple(numbered[number] for number in sorted(numbered)) for key, numbered in entries.items()
+    }
     return Payloads(schemas, enums, sizes)
 
 
 def as_bytes(cell: bytes) -> bytes:
-    """The bytes of a cell: as they are, or written in hexadecimal digits."""
+    """The bytes of a cell, which may be written in hexadecimal digits."""
     if len(cell) >= 2 * _HEADER.size and cell[:1].isalnum():
         try:
             return bytes.fromhex(cell.decode("ascii").removeprefix("0x"))
         except (UnicodeDecodeError, ValueError):
-            pass  # no digits: then it is the payload itself
+            pass  # not hexadecimal, so these are the bytes
     return cell

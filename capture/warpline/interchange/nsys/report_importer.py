@@ -1,4 +1,4 @@
-"""Recognises the report files of Nsight Systems, whose format is closed, and says how to export them."""
+"""Recognises report files of Nsight Systems, whose format is closed, and names the command that exports them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".nsys-rep", ".qdrep")
 _MAGIC = b"NVIDIA Tegra Profiler Report"
-"""What report files begin with, since the product had that name."""
+"""The first bytes of report files: a former name of the product."""
 
 
 class NsysReportImporter:
-    """``.nsys-rep`` and ``.qdrep``: only NVIDIA's own tool reads them, so converting ends in its command."""
+    """``.nsys-rep`` and ``.qdrep``: converting raises an error with the command that exports them."""
 
     name = "nsys-rep"
     patterns = ("*.nsys-rep", "*.qdrep")
@@ -28,7 +28,7 @@ class NsysReportImporter:
 
     @property
     def title(self) -> str:
-        return english("Nsight Systems report (to be exported first)")
+        return english("Nsight Systems report (export it first)")
 
     def recognise(self, head: bytes, path: Path) -> float:
         if head.startswith(_MAGIC):
@@ -48,10 +48,10 @@ class NsysReportImporter:
 
 
 def refuse(path: Path) -> NoReturn:
-    """Raises ImportFormatError with the one command that makes a readable file of a report."""
+    """Raises ImportFormatError with the command that exports a report."""
     raise ImportFormatError(
         tr(
-            "{path}: only Nsight Systems itself reads its reports; export it and import the result: {command}",
+            "{path} is a report that only Nsight Systems can read. Export it and open the result: {command}",
             path=path,
             command=f"nsys export --type sqlite {shlex.quote(str(path))}",
         )

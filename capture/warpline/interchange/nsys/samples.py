@@ -1,4 +1,4 @@
-"""Samples of the program counter with their call chains."""
+"""Converts samples of the program counter, with their call chains."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ EVENT_STACK_KIND = KindSpec(
     "python",
     (AttributeSpec("stack", "stack", "Stack"), AttributeSpec("cpu", "int32", "Core")),
 )
-"""A stack taken because something happened (a thread blocked), not periodically: it says nothing about time spent."""
+"""A stack taken at an event (a thread blocked). Not periodic, so it does not measure time."""
 
 
 def convert_samples(context: Context, table: str) -> None:
-    """Periodic samples become kind ``sample``; stacks of events, which are no measure of time, ``event_stack``."""
+    """Adds periodic samples as kind ``sample`` and stacks of events as ``event_stack``."""
     stacks = Stacks(context, "SAMPLING_CALLCHAINS")
     nameless = context.builder.string("no stack")
     for batch in context.batches(table, ints=("id", "start", "cpu", "globalTid", "cpuCycles")):
@@ -43,5 +43,5 @@ def convert_samples(context: Context, table: str) -> None:
                 names[index],
                 flags=Flag.ESTIMATED,
                 attributes=attributes,
-                what=table,
+                label=table,
             )

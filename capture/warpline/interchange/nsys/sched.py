@@ -1,4 +1,4 @@
-"""Scheduler rows: which thread a core ran, and what a thread was doing when it did not run."""
+"""Converts scheduler rows into thread states and core slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warpline.model import Flag
 
 _PID_AND_TID = (1 << 48) - 1
 
-# threadState of a thread that left its core → name of the state and its flag. What is not here is unknown.
+# threadState of a thread that left its core → name and flag of its state. Other values are unknown.
 _RUNNABLE, _BLOCKED, _UNINTERRUPTIBLE, _STOPPED, _TERMINATED = 6, 2, 3, 4, 5
 _STATES: dict[int, tuple[str, Flag]] = {
     _BLOCKED: (english("blocked"), Flag.IDLE),
@@ -26,10 +26,10 @@ _STATES: dict[int, tuple[str, Flag]] = {
     9: (english("runnable"), Flag.WAITING),
 }
 UNKNOWN_STATE = english("not running")
-"""Off the core, and the export does not say whether blocked or waiting for one."""
+"""Not on a core; the export does not say whether blocked or waiting for a core."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Slices:
     """Intervals between scheduler rows of the same thread. Arrays of equal length, ordered by thread and start."""
 
@@ -52,11 +52,11 @@ def slices_of(
     block: Int64Array,
     window: tuple[int, int],
 ) -> Slices:
-    """The rows of SCHED_EVENTS as intervals: each lasts until the next row of its thread.
+    """The rows of SCHED_EVENTS as intervals, each until the next row of its thread.
 
-    A thread whose first row leaves a core ran since the start of ``window``; one that is running at its last row runs
-    until the end: both are flagged as cut. After the last row that leaves a core nothing more is known, and nothing
-    is drawn, unless the row says the thread blocked. On rows that enter a core ``state`` and ``block`` are stale.
+    A thread whose first row leaves a core has run since the start of ``window``. A thread that runs at its last row
+    runs until the end. Both are flagged as cut. A last row that leaves a core gives an interval only if the thread
+    blocked. On rows that enter a core, ``state`` and ``block`` are stale.
     """
     order = np.lexsort((start, tid))
     tid, start, cpu, state, block = (column[order] for column in (tid, start, cpu, state, block))
@@ -68,7 +68,7 @@ def slices_of(
     flags = np.where(is_last, np.uint8(Flag.CUT_END), np.uint8(0))
     blocked = np.isin(state, [number for number in _STATES if number != 0])
     keep = ~is_last | is_in | blocked
-    # A thread that ended is in no state any more, whatever row comes after (a new thread with its id).
+    # A terminated thread has no state. A later row is a new thread with the same id.
     keep &= is_in | (state != _TERMINATED)
     is_first = np.r_[True, tid[1:] != tid[:-1]] if n else np.empty(0, bool)
     early = np.flatnonzero(is_first & ~is_in & (start > window[0]))
@@ -77,12 +77,19 @@ def slices_of(
         (tid[keep], start[keep], stop[keep], cpu[keep], is_in[keep]),
     ]
     missing = np.full(len(early), NULL)
-    columns = [np.concatenate(pair) for pair in zip(*parts, strict=True)]
-    all_state = np.concatenate((missing, state[keep]))
-    all_block = np.concatenate((missing, block[keep]))
-    all_flags = np.concatenate((np.full(len(early), Flag.CUT_START, np.uint8), flags[keep]))
-    again = np.lexsort((columns[1], columns[0]))
-    return Slices(*(column[again] for column in (*columns, all_state, all_block, all_flags)))
+    cut_start = np.full(len(early), Flag.CUT_START, np.uint8)
+    tids, starts, stops, cpus, is_running = (np.concatenate(pair) for pair in zip(*parts, strict=True))
+    order = np.lexsort((starts, tids))
+    return Slices(
+        tid=tids[order],
+        start=starts[order],
+        stop=stops[order],
+        cpu=cpus[order],
+        is_running=is_running[order],
+        state=np.concatenate((missing, state[keep]))[order],
+        block=np.concatenate((missing, block[keep]))[order],
+        flags=np.concatenate((cut_start, flags[keep]))[order],
+    )
 
 
 def convert_sched(context: Context, table: str) -> None:
@@ -97,7 +104,7 @@ def convert_sched(context: Context, table: str) -> None:
     )
     is_idle = is_thread & (rows["globalTid"] & _PID_AND_TID == 0)
     context.builder.add_skipped(
-        table, int(is_idle.sum()), english("rows of the idle thread: the core had nothing to run")
+        table, int(is_idle.sum()), english("rows of the idle thread, when a core had nothing to run")
     )
     keep = is_thread & ~is_idle
     names = ("globalTid", "start", "cpu", "isSchedIn", "threadState", "threadBlock")
@@ -110,8 +117,8 @@ def convert_sched(context: Context, table: str) -> None:
     if (slices.state[~slices.is_running] <= 0).any():
         context.builder.add_warning(
             english(
-                "The scheduler rows do not always say why a thread left its core: such times are called "
-                "“{state}” and may be blocked or waiting for a core",
+                "Some scheduler rows do not say why a thread left its core. These times are shown as “{state}”: the "
+                "thread may be blocked or waiting for a core",
                 state=UNKNOWN_STATE,
             )
         )
@@ -148,7 +155,7 @@ def _add_states(context: Context, slices: Slices) -> None:
             name[index],
             flags=flags[index],
             attributes=attributes,
-            what="SCHED_EVENTS",
+            label="SCHED_EVENTS",
         )
 
 
@@ -165,7 +172,7 @@ def _add_cores(context: Context, slices: Slices) -> None:
         inverse
     ]
     title = builder.strings(context.thread_label(number) for number in tids.tolist())[inverse]
-    who = {"process": process, "thread": thread}
+    owner = {"process": process, "thread": thread}
     group = context.track(context.specs.cores())
     for (core,), index in groups(cpu):
         context.add(
@@ -175,8 +182,8 @@ def _add_cores(context: Context, slices: Slices) -> None:
             stop[index],
             title[index],
             flags=flags[index],
-            attributes={key: values[index] for key, values in who.items()},
-            what="SCHED_EVENTS",
+            attributes={key: values[index] for key, values in owner.items()},
+            label="SCHED_EVENTS",
         )
     cores, core_index = np.unique(cpu, return_inverse=True)
     core_name = builder.strings(f"core {number}" for number in cores.tolist())[core_index.reshape(-1)]
@@ -188,8 +195,8 @@ def _add_cores(context: Context, slices: Slices) -> None:
             stop[index],
             core_name[index],
             flags=flags[index],
-            attributes={key: values[index] for key, values in who.items()},
-            what="SCHED_EVENTS",
+            attributes={key: values[index] for key, values in owner.items()},
+            label="SCHED_EVENTS",
         )
 
 

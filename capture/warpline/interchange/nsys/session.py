@@ -1,4 +1,4 @@
-"""What an export tells about the recording itself: version, machine, command, times, messages."""
+"""Reads facts about the recording: version, machine, command, times, messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpline.interchange.nsys.tables.access import NULL, TableFile, decode, rea
 if TYPE_CHECKING:
     from warpline.interchange.nsys.context import Context, Window
 
-# Nothing else of these tables is taken over: they hold the environment of the program, secrets included.
+# Nothing else in these tables may be copied: they hold the program's environment, with secrets.
 _HOST_FIELDS = {
     "Hostname": "name",
     "OsDescription": "system",
@@ -29,18 +29,18 @@ _MAX_WARNINGS = 20
 
 
 def export_version(tables: TableFile) -> tuple[str, str]:
-    """(version of Nsight Systems, version of the schema); empty where the export does not tell."""
-    found: dict[str, str] = {}
-    # The older name is of exports before 2023.
+    """(version of Nsight Systems, version of the schema); empty if unknown."""
+    properties: dict[str, str] = {}
+    # Exports before 2023 use the second name.
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
         rows = read_all(tables, table, texts=("name", "value"))
         for name, value in zip(rows.texts["name"], rows.texts["value"], strict=True):
-            found.setdefault(decode(name), decode(value))
-    return found.get("EXPORT_PRODUCT_VERSION", ""), found.get("EXPORT_SCHEMA_VERSION", "")
+            properties.setdefault(decode(name), decode(value))
+    return properties.get("EXPORT_PRODUCT_VERSION", ""), properties.get("EXPORT_SCHEMA_VERSION", "")
 
 
 def read_window(tables: TableFile, window: Window) -> None:
-    """Sets the recording interval: [0, duration) of the analysis, where the export tells it."""
+    """Sets the end of the recording interval, which starts at 0, if the export has it."""
     rows = read_all(tables, "ANALYSIS_DETAILS", ints=("duration",))
     durations = rows["duration"][rows["duration"] > 0]
     if len(durations):
@@ -48,14 +48,14 @@ def read_window(tables: TableFile, window: Window) -> None:
 
 
 def utc_start_ns(tables: TableFile) -> int | None:
-    """Nanoseconds since the epoch at time 0 of the export, None when it does not tell."""
+    """Nanoseconds since the epoch at time 0 of the export, None if unknown."""
     rows = read_all(tables, "TARGET_INFO_SESSION_START_TIME", ints=("utcEpochNs",))
     known = rows["utcEpochNs"][rows["utcEpochNs"] > 0]
     return int(known[0]) if len(known) else None
 
 
 def describe(context: Context) -> None:
-    """Puts tool, machine and command line into the capture's metadata; never the environment."""
+    """Adds tool, machine and command line to the capture's metadata; never the environment."""
     meta = context.builder.meta
     version, schema = export_version(context.tables)
     meta.setdefault("tool", f"Nsight Systems {version}".strip())
@@ -96,7 +96,7 @@ def describe(context: Context) -> None:
 
 
 def convert_diagnostics(context: Context, table: str) -> None:
-    """Messages of the profiler as instants; its warnings and errors also as warnings of the capture."""
+    """Adds messages of the profiler as instants; warnings and errors also become warnings of the capture."""
     rows = read_all(context.tables, table, ints=("timestamp", "severity"), texts=("text",))
     context.report_rows(rows.rows)
     if not rows.rows:
@@ -107,7 +107,7 @@ def convert_diagnostics(context: Context, table: str) -> None:
     ]
     for text in list(dict.fromkeys(serious))[:_MAX_WARNINGS]:
         context.builder.add_warning(english("Nsight Systems: {text}", text=text))
-    # Messages of preparing and exporting lie outside the recording and would stretch it.
+    # Messages from setup and export are outside the recording and would stretch it.
     window = context.window
     times = rows["timestamp"]
     inside = (times >= window.start_ns) & (times != NULL)
@@ -116,7 +116,7 @@ def convert_diagnostics(context: Context, table: str) -> None:
     context.builder.add_skipped(
         english("messages of the profiler"),
         int((~inside).sum()),
-        english("from before or after the recording; serious ones are among the warnings"),
+        english("sent before or after the recording; errors and warnings are listed under warnings"),
     )
     severity = np.array(
         [
@@ -134,6 +134,6 @@ def convert_diagnostics(context: Context, table: str) -> None:
         None,
         names[inside],
         attributes={"severity": severity[inside]},
-        what=table,
+        label=table,
     )
     window.first_ns, window.last_ns = before

@@ -18,7 +18,7 @@ _MAGIC = b"SQLite format 3\x00"
 
 
 class NsysSqliteImporter:
-    """``nsys export --type sqlite`` of any schema from 2022 on."""
+    """``nsys export --type sqlite``, any schema since 2022."""
 
     name = "nsys"
     patterns = ("*.sqlite", "*.db")
@@ -31,7 +31,7 @@ class NsysSqliteImporter:
     def recognise(self, head: bytes, path: Path) -> float:
         if not head.startswith(_MAGIC):
             return NO
-        # What reads exports is loaded for a file that looks like one: traces are read without it.
+        # Loaded only for files that may be exports, so that other imports start faster.
         from warpline.interchange.nsys.convert import is_export
         from warpline.interchange.nsys.tables.sqlite_tables import SqliteTables
 
@@ -39,7 +39,7 @@ class NsysSqliteImporter:
             with closing(SqliteTables(path)) as tables:
                 return CERTAIN if is_export(tables) else NO
         except ImportFormatError:
-            # A damaged one still is one, when its first page names the table every export has.
+            # Damaged, but an export if the first page names the table that every export has.
             return CERTAIN if b"StringIds" in head else NO
 
     def convert(

@@ -1,4 +1,4 @@
-"""Call chains of an export as stacks of the capture, built level by level instead of row by row."""
+"""Converts the call chains of an export into stacks of the capture, level by level."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNKNOWN = frozenset({"", "[Unknown]"})
 
 
 class Stacks:
-    """The chains of one table: rows of (id, symbol, module, depth), depth 0 the innermost frame."""
+    """The call chains of a table: rows of (id, symbol, module, depth); depth 0 is the innermost frame."""
 
     def __init__(self, context: Context, table: str) -> None:
         self._context = context
@@ -50,7 +50,7 @@ class Stacks:
     def find(
         self, chain_ids: Int64Array
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
-        """Stack id and innermost frame (a string id) of chains, and which of the chains exist."""
+        """Stack id, innermost frame (a string id) and existence of each chain."""
         if not len(self._ids):
             nothing = np.zeros(len(chain_ids), np.uint32)
             return nothing, nothing, np.zeros(len(chain_ids), bool)
@@ -59,7 +59,7 @@ class Stacks:
         return self._stacks[at], self._leaves[at], known
 
     def attribute(self, chain_ids: Int64Array) -> dict[str, Any]:
-        """The attribute ``stack`` of events with these chains; empty when none has one."""
+        """The attribute ``stack`` for events with these chains; empty if none exists."""
         stacks, _leaves, known = self.find(chain_ids)
         return {"stack": np.ma.MaskedArray(stacks, ~known)} if known.any() else {}
 
@@ -70,10 +70,10 @@ def build_stacks(
     frame: npt.NDArray[np.uint32],
     depth: npt.NDArray[np.int32],
 ) -> tuple[Int64Array, npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Interns the chains given as rows in any order and returns (chain ids, ascending; stack ids; innermost frames).
+    """Adds the chains, rows in any order; returns (chain ids, ascending; stack ids; innermost frames).
 
-    Chains are walked together, outermost frame first: at each level every distinct pair of parent and frame is
-    interned once, so the work in Python grows with the size of the trie and not with the number of samples.
+    Walks all chains together from the outermost frame and adds each distinct pair of parent and frame once per level.
+    So the work in Python grows with the size of the trie, not with the number of samples.
     """
     order = np.lexsort((-depth, chain))
     chain, frame = chain[order], frame[order]
@@ -88,22 +88,22 @@ def build_stacks(
         key = (current[alive] << 32) | frames
         unique, inverse = np.unique(key, return_inverse=True)
         if level:
-            made = [builder.stack(value & 0xFFFF_FFFF, value >> 32) for value in unique.tolist()]
+            ids = [builder.stack(value & 0xFFFF_FFFF, value >> 32) for value in unique.tolist()]
         else:
-            made = [builder.stack(value) for value in unique.tolist()]
-        current[alive] = np.array(made, np.int64)[inverse.reshape(-1)]
+            ids = [builder.stack(value) for value in unique.tolist()]
+        current[alive] = np.array(ids, np.int64)[inverse.reshape(-1)]
         level += 1
         alive = alive[length[alive] > level]
     return chain[first], current.astype(np.uint32), frame[first + length - 1]
 
 
 def _in_module(path: str) -> str:
-    """How a frame without a symbol is shown: by the file it lies in."""
+    """The label of a frame without a symbol: its file."""
     return f"[{path.rpartition('/')[2] or 'unknown'}]"
 
 
 def _compact(values: Int64Array) -> npt.NDArray[Any]:
-    """Half the memory where the ids allow it: there are many more frames than samples."""
+    """Uses int32 if the ids fit: there are many more frames than samples."""
     if len(values) and values.min() >= 0 and values.max() < 1 << 31:
         return values.astype(np.int32)
     return values

@@ -1,6 +1,6 @@
-"""What Paddle's profiler writes into a Chrome trace, as columns. Pure functions: decoded events in, columns out.
+"""Columns of the events that Paddle's profiler writes into a Chrome trace. Pure functions.
 
-Facts of the format: ``chrometracing_logger.cc`` and ``nodetree.proto`` of PaddlePaddle.
+Source of the format: ``chrometracing_logger.cc`` and ``nodetree.proto`` of PaddlePaddle.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from warpline.interchange.trace_json.trace_format import TraceFormat
 
 RANGE = "range"
 LAUNCH_FLOWS = "launch flows"
-"""Arrows that say what correlation ids say."""
+"""Arrows that repeat what correlation ids say."""
 
 TYPES: tuple[str, ...] = (
     "Operator",
@@ -68,7 +68,7 @@ TYPES: tuple[str, ...] = (
     "DygraphKernelLaunch",
     "StaticKernelLaunch",
 )
-"""Paddle's types of events; the place is the number in its protobuf files."""
+"""Paddle's event types; the index is the number in its protobuf files."""
 
 ROUTES: Mapping[str, str] = {
     **dict.fromkeys(("ProfileStep", "Dataloader", "Forward", "Backward", "Optimization"), PHASE),
@@ -90,9 +90,9 @@ _PLACE = re.compile(r"Place\((?:(\w+?))(?::(\d+))?\)")
 def paddle_route(phase: str, category: str) -> str:
     """The group of an event of a Paddle trace."""
     if phase == "X":
-        found = ROUTES.get(category)
-        if found is not None:
-            return found
+        group = ROUTES.get(category)
+        if group is not None:
+            return group
     if phase == "i" and category in MEMORY_CATEGORIES:
         return MEMORY
     if phase in ("s", "f") and category == "async":
@@ -106,7 +106,7 @@ def plain_name(name: str) -> str:
 
 
 def device_of_place(place: str) -> str:
-    """``GPU 0`` for ``Place(gpu:0)``, ``CPU`` for ``Place(cpu)``; other places keep their text."""
+    """``GPU 0`` for ``Place(gpu:0)``, ``CPU`` for ``Place(cpu)``; other text unchanged."""
     match = _PLACE.fullmatch(place)
     if match is None:
         return place
@@ -206,5 +206,7 @@ PADDLE_EXTRACTORS: Mapping[str, Extractor] = {
     INSTANTS: TORCH_EXTRACTORS["instants"],
 }
 
-PADDLE = TraceFormat(paddle_route, PADDLE_EXTRACTORS, frozenset({LAUNCH_FLOWS}), scannable=False)
-"""Traces of Paddle's profiler. Their starts are refined by arguments that only the decoder looks at."""
+PADDLE = TraceFormat(
+    route=paddle_route, extractors=PADDLE_EXTRACTORS, claimed=frozenset({LAUNCH_FLOWS}), scannable=False
+)
+"""Traces of Paddle's profiler. Not scannable: the scanner does not read the arguments that refine their starts."""

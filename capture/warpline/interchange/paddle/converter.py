@@ -1,4 +1,4 @@
-"""Columns of traces of Paddle's profiler into a capture."""
+"""Adds the columns of a Paddle trace to a capture."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _TID_SIDE = re.compile(r"(\d+)\((?:C\+\+|Python)\)")
 _THREAD_NAME = re.compile(r"thread \d+:(.*)\((?:C\+\+|Python)\)")
 _PROCESS_NAME = re.compile(r"Process \d+ \(\w+\)")
 _EXACT_WITHIN_NS = 4_000_000_000
-"""The relative times are floats of 32 bits: later than this they are no better than the whole microseconds."""
+"""Relative times are 32-bit floats: beyond this they are no more precise than whole microseconds."""
 
 
 _WHOLE_MICROSECONDS = forms(
-    "{count:,} allocation has a time in whole microseconds and may count for a neighbouring operator; the .pb file of "
-    "the same run tells nanoseconds",
-    "{count:,} allocations have times in whole microseconds and may count for a neighbouring operator; the .pb file of "
-    "the same run tells nanoseconds",
+    "{count:,} allocation has a time in whole microseconds and may be attributed to a neighbouring operator; the .pb "
+    "file of the same run has nanoseconds",
+    "{count:,} allocations have times in whole microseconds and may be attributed to a neighbouring operator; the .pb "
+    "file of the same run has nanoseconds",
 )
 
 
@@ -46,11 +46,11 @@ class PaddleConverter(TorchConverter):
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         super().__init__(builder, options)
         self._base_ns: int | None = None
-        # Which of Paddle's types an event is, decides in which of its tables it stands.
+        # Paddle's reports sort operators by their type.
         builder.add_kind(KindSpec("operator", "Operator", "range", "operator", (CATEGORY,)))
 
     def absorb(self, piece: Piece) -> None:
-        """See `TraceConverter.absorb`; starts get the nanoseconds that their arguments tell."""
+        """See `TraceConverter.absorb`; refines starts to nanoseconds from the arguments."""
         groups = [group for group in piece.groups.values() if "relative" in group.numbers]
         if self._base_ns is None:
             lows = [_latest_base(group) for group in groups]
@@ -89,17 +89,17 @@ class PaddleConverter(TorchConverter):
             super().absorb_group(name, group)
 
     def thread_of(self, key: ThreadKey) -> ThreadKey:
-        """``21165(C++)`` and ``21165(Python)`` are two sides of one thread."""
+        """``21165(C++)`` and ``21165(Python)`` are the same thread."""
         match = _TID_SIDE.fullmatch(key[1]) if isinstance(key[1], str) else None
         return (key[0], match[1]) if match else key
 
     def thread_title(self, name: str) -> str:
-        """``thread 21165:MainThread(C++)`` says its number twice."""
+        """``MainThread`` for ``thread 21165:MainThread(C++)``."""
         match = _THREAD_NAME.fullmatch(name)
         return match[1] if match else name
 
     def process_title(self, name: str) -> str:
-        """``Process 21165 (CPU)`` is no name."""
+        """Nothing for ``Process 21165 (CPU)``, which is not a name."""
         return "" if _PROCESS_NAME.fullmatch(name) else name
 
     def _add_typed_operators(self, group: Group) -> None:
@@ -114,7 +114,7 @@ class PaddleConverter(TorchConverter):
         if any(stacks.table):
             table = np.array([stack_id(self.builder, text) for text in stacks.table], np.int64)[stacks.codes]
             attributes["stack"] = np.ma.MaskedArray(np.maximum(table, 0).astype(np.uint32), table < 0)
-        self.add_slices(group, "operator", "operators", attributes, flags=self.durations_noted(group))
+        self.add_slices(group, "operator", "operators", attributes, flags=self.duration_flags(group))
 
     def _keep_header(self, state: StreamState) -> None:
         super()._keep_header(state)
@@ -122,7 +122,7 @@ class PaddleConverter(TorchConverter):
 
 
 def extra_info(value: Any) -> dict[str, str]:
-    """Thread names and the load of the machine, which stand beside the events as a dict or its text."""
+    """Thread names and CPU utilization, stored beside the events as a dict or its text."""
     if isinstance(value, str) and len(value) < 1 << 20:
         try:
             value = ast.literal_eval(value)
@@ -134,23 +134,23 @@ def extra_info(value: Any) -> dict[str, str]:
 
 
 def keep_extra_info(converter: PaddleConverter, info: dict[str, str]) -> None:
-    """Name threads, and keep the utilization figures as percentages for the device report."""
+    """Name threads, and store CPU utilization as percentages for the device report."""
     for thread in converter.tracks.threads.values():
         name = info.get(str(thread.tid))
         if name and not thread.name:
             converter.tracks.name_thread(thread.process.pid, thread.tid, name)
-    for key, ours in (
+    for key, meta_key in (
         ("Process Cpu Utilization", "cpu_process_utilization"),
         ("System Cpu Utilization", "cpu_system_utilization"),
     ):
         try:
-            converter.builder.meta[ours] = round(100 * float(info[key]), 4)
+            converter.builder.meta[meta_key] = round(100 * float(info[key]), 4)
         except (KeyError, ValueError):
             continue
 
 
 def _latest_base(group: Group) -> int | None:
-    """When the first event began, as late as the whole microseconds of this group allow."""
+    """The start of the first event, as late as the whole microseconds of this group allow; None if unknown."""
     relative = group.numbers["relative"]
     known = ~np.ma.getmaskarray(relative) & (np.ma.getdata(relative) < _EXACT_WITHIN_NS)
     if not known.any():
@@ -159,7 +159,7 @@ def _latest_base(group: Group) -> int | None:
 
 
 def _refined(group: Group, base_ns: int) -> npt.NDArray[np.int64]:
-    """Starts with nanoseconds: the recorded ones are cut to microseconds, which would break the nesting."""
+    """Starts in nanoseconds. The recorded starts are truncated to microseconds, which would break nesting."""
     relative = np.ma.getdata(group.numbers["relative"])
     exact = base_ns + relative
     usable = (

@@ -1,4 +1,4 @@
-"""Traces of Paddle's profiler in the Chrome JSON format."""
+"""Importer for Paddle's Chrome JSON traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARKS = re.compile(
 
 
 class PaddleImporter(TraceImporter):
-    """Importer for the JSON that ``paddle.profiler`` exports."""
+    """The JSON that ``paddle.profiler.export_chrome_tracing`` writes."""
 
     name = "paddle"
     title = english("Paddle profiler trace")

@@ -1,6 +1,6 @@
-"""Paddle's own profile files (``.pb``), read without Paddle.
+"""Importer for Paddle's own profile files (``.pb``); Paddle need not be installed.
 
-The message types are those of ``nodetree.proto`` of PaddlePaddle; times are exact nanoseconds there.
+The messages are those of ``nodetree.proto`` of PaddlePaddle; times are nanoseconds.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _KERNEL_NUMBERS = {
 
 
 class ProtobufImporter:
-    """Importer for what ``paddle.profiler.export_protobuf`` writes."""
+    """The file that ``paddle.profiler.export_protobuf`` writes."""
 
     name = "paddle-pb"
     title = english("Paddle profiler protobuf file")
@@ -75,7 +75,7 @@ class ProtobufImporter:
     position = 30
 
     def recognise(self, head: bytes, path: Path) -> float:
-        """See `Importer.recognise`: a version text, a number, and a tree of threads with its root."""
+        """See `Importer.recognise`: a version text, a number, then a tree of threads."""
         del path
         if head[:1] != b"\x0a" or len(head) < 8 or head[1] > 20:
             return 0.0
@@ -127,18 +127,18 @@ class ProtobufImporter:
         return converter.finish(state)
 
 
-class Row(msgspec.Struct, gc=False):
-    """One event of the file: its group, its type's name, and the numbers of its message."""
+class Row(msgspec.Struct, gc=False, kw_only=True):
+    """One event: its group, the name of its type, and its messages."""
 
     group: str
     category: str
     name: str
     start: int
     stop: int
-    process: int
-    thread: int
     message: Message
-    detail: Message
+    process: int = 0
+    thread: int = 0
+    detail: Message = {}  # msgspec copies it
 
 
 def _rows(fields: FieldStream, state: StreamState) -> Iterator[Row]:
@@ -171,14 +171,14 @@ def _device(message: Message) -> dict[str, Any]:
         11: "sharedMemPerBlock", 12: "sharedMemPerMultiprocessor", 13: "smCount", 14: "sharedMemPerBlockOptin",
     }  # fmt: skip
     return {
-        "id": integer_of(message.get(1, 0)),
-        "name": text_of(message.get(2, b"")),
+        "id": _integer(message, 1),
+        "name": _text(message, 2),
         **{name: integer_of(message[number]) for number, name in names.items() if number in message},
     }
 
 
 def _node_rows(node: bytes) -> Iterator[Row]:
-    """The event of a host node and what hangs on it: API calls with their GPU work, allocations."""
+    """The events of a host node: its own, API calls with their GPU work, allocations."""
     supplement: Message = {}
     host: Message | None = None
     children: list[tuple[int, bytes]] = []
@@ -189,24 +189,34 @@ def _node_rows(node: bytes) -> Iterator[Row]:
             children.append((number, value))
         elif number == 6:
             supplement = message_of(message_of(value).get(1, b""))
-    if host is not None and text_of(host.get(1, b"")) != _ROOT:
-        code = integer_of(host.get(2, 0))
-        category = TYPES[code] if code < len(TYPES) else f"type {code}"
+    if host is not None and _text(host, 1) != _ROOT:
+        category = _category(_integer(host, 2))
         yield Row(
-            ROUTES.get(category, RANGE), category, text_of(host.get(1, b"")), integer_of(host.get(3, 0)),
-            integer_of(host.get(4, 0)), integer_of(host.get(5, 0)), integer_of(host.get(6, 0)), host, supplement,
-        )  # fmt: skip
+            group=ROUTES.get(category, RANGE),
+            category=category,
+            name=_text(host, 1),
+            start=_integer(host, 3),
+            stop=_integer(host, 4),
+            process=_integer(host, 5),
+            thread=_integer(host, 6),
+            message=host,
+            detail=supplement,
+        )
     for number, child in children:
         if number == 4:
             yield from _runtime_rows(child)
         else:
             event = message_of(message_of(child).get(1, b""))
-            kind = integer_of(event.get(2, 0))
-            time = integer_of(event.get(1, 0))
             yield Row(
-                MEMORY, MEMORY_CATEGORIES[kind % 4], "[memory]", time, time, integer_of(event.get(4, 0)),
-                integer_of(event.get(5, 0)), event, {},
-            )  # fmt: skip
+                group=MEMORY,
+                category=MEMORY_CATEGORIES[_integer(event, 2) % 4],
+                name="[memory]",
+                start=_integer(event, 1),
+                stop=_integer(event, 1),
+                process=_integer(event, 4),
+                thread=_integer(event, 5),
+                message=event,
+            )
 
 
 def _runtime_rows(node: bytes) -> Iterator[Row]:
@@ -214,18 +224,39 @@ def _runtime_rows(node: bytes) -> Iterator[Row]:
         if number == 1:
             call = message_of(value)
             yield Row(
-                API, "CudaRuntime", text_of(call.get(1, b"")), integer_of(call.get(2, 0)), integer_of(call.get(3, 0)),
-                integer_of(call.get(4, 0)), integer_of(call.get(5, 0)), call, {},
-            )  # fmt: skip
+                group=API,
+                category="CudaRuntime",
+                name=_text(call, 1),
+                start=_integer(call, 2),
+                stop=_integer(call, 3),
+                process=_integer(call, 4),
+                thread=_integer(call, 5),
+                message=call,
+            )
         elif number == 2:
             work = message_of(message_of(value).get(1, b""))
-            code = integer_of(work.get(2, 0))
-            category = TYPES[code] if code < len(TYPES) else f"type {code}"
-            detail = next((message_of(work[field]) for field in (9, 10, 11) if field in work), {})
+            category = _category(_integer(work, 2))
             yield Row(
-                ROUTES.get(category, KERNEL), category, text_of(work.get(1, b"")), integer_of(work.get(3, 0)),
-                integer_of(work.get(4, 0)), 0, 0, work, detail,
-            )  # fmt: skip
+                group=ROUTES.get(category, KERNEL),
+                category=category,
+                name=_text(work, 1),
+                start=_integer(work, 3),
+                stop=_integer(work, 4),
+                message=work,
+                detail=next((message_of(work[field]) for field in (9, 10, 11) if field in work), {}),
+            )
+
+
+def _category(code: int) -> str:
+    return TYPES[code] if code < len(TYPES) else f"type {code}"
+
+
+def _integer(message: Message, field: int) -> int:
+    return integer_of(message.get(field, 0))
+
+
+def _text(message: Message, field: int) -> str:
+    return text_of(message.get(field, b""))
 
 
 def _piece(rows: Sequence[Row]) -> Piece:
@@ -237,7 +268,7 @@ def _piece(rows: Sequence[Row]) -> Piece:
         else:
             piece.losses[
                 english("events with impossible times"),
-                english("they end before they begin, or in another age"),
+                english("they end before they begin, or are centuries away"),
             ] += 1
     piece.groups = {name: _group(name, members) for name, members in sorted_rows.items()}
     return piece
@@ -249,12 +280,12 @@ def _group(name: str, rows: Sequence[Row]) -> Group:
     keys = Coder()
     thread = np.fromiter((keys[row.process, row.thread] for row in rows), np.uint32, count)
     group = Group(
-        list(keys),
-        thread,
-        start,
-        np.array([row.stop for row in rows], np.int64) - start,
-        texts([row.name for row in rows]),
-        texts([row.category for row in rows]),
+        threads=list(keys),
+        thread=thread,
+        start=start,
+        duration=np.array([row.stop for row in rows], np.int64) - start,
+        name=texts([row.name for row in rows]),
+        category=texts([row.category for row in rows]),
     )
     group.numbers["no_duration"] = np.zeros(count, np.bool_)
     if name in (KERNEL, MEMCPY, MEMSET):
@@ -263,24 +294,24 @@ def _group(name: str, rows: Sequence[Row]) -> Group:
         group.numbers["correlation"] = integers([row.message.get(6) for row in rows])
         group.numbers["callback"] = integers([row.message.get(7) for row in rows])
     elif name == MEMORY:
-        group.numbers["size"] = integers([signed(integer_of(row.message.get(6, 0))) for row in rows])
+        group.numbers["size"] = integers([signed(_integer(row.message, 6)) for row in rows])
         for column, field in (("address", 3), ("allocated", 8), ("reserved", 9)):
             group.numbers[column] = integers([row.message.get(field) for row in rows])
-        group.texts["device"] = texts([text_of(row.message.get(7, b"")) for row in rows], device_of_place)
+        group.texts["device"] = texts([_text(row.message, 7) for row in rows], device_of_place)
     elif name not in (PHASE, RANGE):
         for column in ("external", "sequence", "forward", "own", "parent"):
             group.numbers[column] = missing_numbers(count)
         group.texts["shapes"] = texts([_shapes(row.detail.get(5)) for row in rows])
         group.texts["types"] = texts([_dtypes(row.detail.get(6)) for row in rows])
         group.texts["inputs"] = repeated_text("", count)
-        group.texts["stack"] = texts([text_of(row.detail.get(7, b"")) for row in rows])
+        group.texts["stack"] = texts([_text(row.detail, 7) for row in rows])
     return group
 
 
 def _add_device_columns(name: str, group: Group, rows: Sequence[Row]) -> None:
     places = Coder()
     group.thread = np.fromiter(
-        (places[tuple(integer_of(row.message.get(field, 0)) for field in (5, 6, 7))] for row in rows),
+        (places[tuple(_integer(row.message, field) for field in (5, 6, 7))] for row in rows),
         np.uint32,
         len(rows),
     )
@@ -292,10 +323,7 @@ def _add_device_columns(name: str, group: Group, rows: Sequence[Row]) -> None:
         for field, column in _KERNEL_NUMBERS.items():
             numbers[column] = integers([row.detail.get(field) for row in rows])
         numbers["shared"] = integers(
-            [
-                integer_of(row.detail.get(7, 0)) + integer_of(row.detail.get(8, 0)) if row.detail else None
-                for row in rows
-            ]
+            [_integer(row.detail, 7) + _integer(row.detail, 8) if row.detail else None for row in rows]
         )
         numbers["blocks"] = floats([float_of(row.detail.get(15, 0)) for row in rows])
         numbers["warps"] = floats([float_of(row.detail.get(16, 0)) for row in rows])
@@ -306,7 +334,7 @@ def _add_device_columns(name: str, group: Group, rows: Sequence[Row]) -> None:
 
 
 def _shapes(value: Value | None) -> str:
-    """``{"X": [[2, 3]]}`` of an operator's input shapes; "" without any."""
+    """An operator's input shapes as JSON (``{"X": [[2, 3]]}``); "" without any."""
     try:
         keys, vectors = _keyed(value)
         shapes = [
@@ -323,7 +351,7 @@ def _shapes(value: Value | None) -> str:
 
 
 def _dtypes(value: Value | None) -> str:
-    """``{"X": ["float32"]}`` of an operator's inputs; "" without any."""
+    """The types of an operator's inputs as JSON (``{"X": ["float32"]}``); "" without any."""
     try:
         keys, vectors = _keyed(value)
         types = [[text_of(dtype) for field, dtype in read_fields(vector) if field == 1] for vector in vectors]

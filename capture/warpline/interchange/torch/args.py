@@ -1,4 +1,4 @@
-"""What PyTorch's and Paddle's profilers write as arguments of events."""
+"""The event arguments that PyTorch's and Paddle's profilers write."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class GpuArgs(
     bandwidth: float = _NAN
     wait_on_stream: Int64 = _NONE
     recorded_by: Int64 = _NONE
-    # Paddle's, which are the event's own times.
+    # Paddle repeats the event's times here.
     start_time: str = ""
     end_time: str = ""
-    # What our own export tells beside what the profiler writes.
+    # Written only by Warpline's own export.
     occupancy_ratio: float = _NAN
     copy_kind: Int64 = _NONE
     src_kind: Int64 = _NONE
@@ -129,7 +129,7 @@ class AnnotationArgs(
         "function": "Record function id",
     },
 ):
-    """Arguments of annotations that are numbers; the others stay as they are."""
+    """Numeric arguments of annotations; all others go to the payload."""
 
     external: Int64 = _NONE
     external_old: Int64 = _NONE
@@ -139,7 +139,7 @@ class AnnotationArgs(
 
 
 class NoArgs(msgspec.Struct, gc=False):
-    """Of no argument more is known than that it is there."""
+    """No known arguments: all go to the payload."""
 
 
 class PythonArgs(
@@ -152,7 +152,7 @@ class PythonArgs(
         "index": "Ev Idx",
     },
 ):
-    """Arguments of Python functions; the outermost has null for its caller."""
+    """Arguments of Python functions; the outermost function has null for its caller."""
 
     parent: Int64 | None = None
     own: Int64 | None = None

@@ -1,4 +1,4 @@
-"""What PyTorch's profiler (Kineto) writes into a trace, as columns. Pure functions: decoded events in, columns out."""
+"""Columns of the events that PyTorch's profiler (Kineto) writes. Pure functions."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ ROUTES: Mapping[str, str] = {
     CALL: CALL,
     **dict.fromkeys(("profilestep", "dataloader", "forward", "backward", "optimization"), PHASE),
 }
-"""Groups of complete events by category, lower case; older spellings included."""
+"""Group of complete events by lower-case category, with older spellings."""
 _API_CATEGORY = re.compile(r".*_(runtime|driver)")
 LAUNCH_FLOWS = frozenset({"ac2g", "async", "async_cpu_to_gpu"})
-"""Categories of arrows that say, of GPUs, what correlation ids say."""
+"""Categories of arrows that repeat GPU correlation ids."""
 CLAIMED = "launch flows"
 MEMORY_NAME = "[memory]"
 
@@ -95,14 +95,14 @@ def torch_route(phase: str, category: str) -> str:
 
 
 def _route_with_arrows(phase: str, category: str) -> str:
-    """The same where arrows of launches say more than correlation ids."""
+    """Like `torch_route`, for traces whose launches only have arrows."""
     lower = category.lower()
     if phase == "X":
-        found = ROUTES.get(lower)
-        if found is None and _API_CATEGORY.fullmatch(lower):
+        group = ROUTES.get(lower)
+        if group is None and _API_CATEGORY.fullmatch(lower):
             return API
-        if found is not None:
-            return found
+        if group is not None:
+            return group
     return generic_route(phase, category)
 
 
@@ -113,7 +113,7 @@ _GPU_INTEGERS = (
 
 
 def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Work of a GPU; see `fill_gpu`."""
+    """GPU work; see `fill_gpu`."""
     rows, group = spans(rows, losses, bare=True)
     args = decode_args(rows, GpuArgs, losses)
     if not fill_gpu(group, args):
@@ -123,9 +123,9 @@ def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
 
 
 def fill_gpu(group: Group, args: Arguments) -> bool:
-    """Add where work ran (device, context, stream), its correlation id and what else is told of it.
+    """Add place (device, context, stream), correlation id and other arguments.
 
-    ``thread`` then holds codes into ``places``. False when the arguments do not tell the place of all.
+    ``thread`` then holds codes into ``places``. False when an event lacks its device or stream.
     """
     numbers = group.numbers
     numbers["correlation"] = either(args, "correlation", "correlation_paddle")
@@ -157,7 +157,7 @@ def _places(numbers: Iterable[tuple[int, ...]]) -> list[tuple[int | None, int | 
 
 
 def _places_by_track(rows: Sequence[Any], args: Sequence[Any]) -> tuple[Any, Coder]:
-    """Device and stream from the ids of process and thread where the arguments lack them."""
+    """Takes a device or stream that the arguments lack from the pid and tid."""
     places = Coder()
     codes = [
         places[
@@ -180,7 +180,7 @@ def _extractor(args_type: type[Any], fill: Callable[[Group, Arguments], bool]) -
 
 
 def fill_api(group: Group, args: Arguments) -> bool:
-    """Add what is told of runtime and driver calls."""
+    """Add the arguments of runtime and driver calls."""
     group.numbers["correlation"] = either(args, "correlation", "correlation_paddle")
     group.numbers["callback"] = either(args, "cbid", "cid")
     if args.has("external"):
@@ -190,7 +190,7 @@ def fill_api(group: Group, args: Arguments) -> bool:
 
 
 def fill_annotations(group: Group, args: Arguments) -> bool:
-    """Add the numbers of user annotations, and the rest of their arguments."""
+    """Add the arguments of user annotations."""
     group.numbers["external"] = either(args, "external", "external_old")
     group.numbers["index"] = either(args, "index", "index_old")
     group.numbers["function"] = args.integers("function")
@@ -199,9 +199,9 @@ def fill_annotations(group: Group, args: Arguments) -> bool:
 
 
 def fill_operators(group: Group, args: Arguments) -> bool:
-    """Add what is told of operators: shapes, sequence numbers, stacks."""
+    """Add the arguments of operators: shapes, sequence numbers, stacks."""
     fill_annotations(group, args)
-    # Kineto writes -1 for operators that have none.
+    # Kineto writes -1 for none.
     group.numbers["sequence"] = np.ma.masked_less(args.integers("sequence"), 0)
     group.numbers["forward"] = args.integers("forward")
     for name in ("shapes", "types", "inputs"):
@@ -211,7 +211,7 @@ def fill_operators(group: Group, args: Arguments) -> bool:
 
 
 def fill_python(group: Group, args: Arguments) -> bool:
-    """Add the ids of Python functions and of their callers."""
+    """Add the ids of Python functions and their callers."""
     group.numbers["own"] = args.integers("own")
     group.numbers["parent"] = args.integers("parent")
     group.numbers["module"] = args.integers("module")
@@ -221,7 +221,7 @@ def fill_python(group: Group, args: Arguments) -> bool:
 
 
 def fill_plain(group: Group, args: Arguments) -> bool:
-    """Add the arguments of events of which only name and time are known."""
+    """Add all arguments as payload."""
     group.texts["payload"] = args.rest()
     return True
 
@@ -235,7 +235,7 @@ def fill_memory(group: Group, args: Arguments) -> bool:
 
 
 def extract_instants(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]:
-    """Instants, with allocations apart from the others."""
+    """Instants; allocations get a group of their own."""
     groups: dict[str, Group] = {}
     memory = [row for row in rows if row.name == MEMORY_NAME]
     if memory:
@@ -272,9 +272,9 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
 }
 
 TORCH = TraceFormat(
-    torch_route,
-    TORCH_EXTRACTORS,
-    frozenset({CLAIMED}),
+    route=torch_route,
+    extractors=TORCH_EXTRACTORS,
+    claimed=frozenset({CLAIMED}),
     fillers=FILLERS,
     of_gpu=GPU_GROUPS,
     points=frozenset({MEMORY}),
@@ -282,4 +282,4 @@ TORCH = TraceFormat(
 )
 """Traces of PyTorch's profiler."""
 TORCH_WITH_ARROWS = replace(TORCH, route=_route_with_arrows, claimed=frozenset())
-"""Those of accelerators (MTIA) whose work has no correlation ids: arrows alone tell what launched what."""
+"""For accelerators (MTIA) without correlation ids, where only arrows link launches to work."""

@@ -1,4 +1,4 @@
-"""Columns of traces of PyTorch's profiler (Kineto) into a capture: NVIDIA and AMD GPUs, or the CPU alone."""
+"""Adds the columns of a PyTorch (Kineto) trace to a capture: NVIDIA and AMD GPUs, or CPU only."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LINKS = {
     "fwdbwd": links.FORWARD_BACKWARD,
     **{kind: kind for kind in (links.WAKEUP, links.RELEASE, links.DATA, links.EXIT)},
 }
-"""Kinds of links by the category of their flows."""
+"""Kind of link by category of flow."""
 CATEGORY = AttributeSpec("category", "string", "Category")
 _HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})
 
@@ -61,7 +61,7 @@ class TorchConverter(TraceConverter):
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         super().__init__(builder, options)
         self.gpu = KinetoGpuTracks(self.tracks, builder)
-        # Which of Paddle's types a phase is, decides in which of its tables it stands.
+        # Paddle's reports sort phases by their type.
         builder.add_kind(KindSpec("phase", "Phase", "range", "phase", (CATEGORY,)))
         for kind in KINDS_WITH_MORE:
             builder.add_kind(kind)
@@ -72,7 +72,7 @@ class TorchConverter(TraceConverter):
         self._collectives = CollectiveLog(builder)
         self._launch_flows = PendingFlows()
         self._scheduling_rows: dict[ThreadKey, int] = {}
-        # The trace of one process: its GPU events do not name theirs, so one scope serves the file.
+        # GPU events do not name their process. A trace has one process, so one scope serves the file.
         self._scope = -1 - options.clock
 
     def absorb_group(self, name: str, group: Group) -> None:
@@ -92,9 +92,9 @@ class TorchConverter(TraceConverter):
             attributes = {
                 "python_id": group.numbers["own"],
                 "python_parent_id": group.numbers["parent"],
-                **self._told(group, module_id="module", event_index="index"),
+                **self._optional_attributes(group, module_id="module", event_index="index"),
             }
-            self.add_slices(group, "python", "python", attributes, flags=self.durations_noted(group))
+            self.add_slices(group, "python", "python", attributes, flags=self.duration_flags(group))
         elif name in (OVERHEAD, PROFILER):
             self._add_apart(name, group)
         elif name == PHASE:
@@ -123,7 +123,7 @@ class TorchConverter(TraceConverter):
             super().absorb_group(name, group)
 
     def thread_of(self, key: ThreadKey) -> ThreadKey:
-        """Threads the profiler could not attribute are written under process 0; they belong to the recorded one."""
+        """Moves threads of process 0, which the profiler could not attribute, to the recorded process."""
         if self._main is not None and key[0] in (0, "0"):
             return self._main.pid, key[1]
         return key
@@ -142,9 +142,9 @@ class TorchConverter(TraceConverter):
         attributes = {
             "correlation": correlation,
             "callback_id": np.ma.masked_less(group.numbers["callback"], 0),
-            **self._told(group, external_id="external"),
+            **self._optional_attributes(group, external_id="external"),
         }
-        ids = self.add_slices(group, "cuda_api", "api", attributes, flags=self.durations_noted(group))
+        ids = self.add_slices(group, "cuda_api", "api", attributes, flags=self.duration_flags(group))
         self._link_keys(links.LAUNCH, "from", correlation, ids)
 
     def _add_operators(self, name: str, group: Group) -> None:
@@ -157,8 +157,8 @@ class TorchConverter(TraceConverter):
                 steps,
                 "phase",
                 "phases",
-                {"step": numbers[index], **self._told(steps, event_index="index")},
-                flags=self.durations_noted(steps),
+                {"step": numbers[index], **self._optional_attributes(steps, event_index="index")},
+                flags=self.duration_flags(steps),
             )
             self._link_keys(links.ANNOTATION, "from", steps.numbers["external"], ids)
             for step, start, duration in zip(
@@ -168,11 +168,11 @@ class TorchConverter(TraceConverter):
             group = group.take(np.flatnonzero(~is_step))
         if not len(group):
             return
-        flags = self.durations_noted(group)
+        flags = self.duration_flags(group)
         if name == ANNOTATION:
             attributes: dict[str, npt.NDArray[Any]] = {
                 "category": optional_ids(self.builder, group.category),
-                **self._told(group, event_index="index", record_function_id="function"),
+                **self._optional_attributes(group, event_index="index", record_function_id="function"),
             }
             ids = self.add_slices(group, "range", "ranges", attributes, flags=flags)
             self._link_keys(links.ANNOTATION, "from", group.numbers["external"], ids)
@@ -184,7 +184,7 @@ class TorchConverter(TraceConverter):
             "sequence_number": group.numbers["sequence"],
             "external_id": group.numbers["external"],
             "forward_thread": group.numbers["forward"],
-            **self._told(group, event_index="index", record_function_id="function"),
+            **self._optional_attributes(group, event_index="index", record_function_id="function"),
         }
         stacks = group.texts["stack"]
         if any(stacks.table):
@@ -193,7 +193,7 @@ class TorchConverter(TraceConverter):
         self.add_slices(group, "operator", "operators", attributes, flags=flags)
 
     def add_phases(self, group: Group) -> None:
-        """Add a group of phases that their category names, and note the steps among them."""
+        """Add phases named by their category, and note the steps among them."""
         table = [_STEP.fullmatch(text) for text in group.name.table]
         numbers = np.array([int(match[1]) if match else -1 for match in table], np.int64)[group.name.codes]
         self.add_slices(
@@ -203,31 +203,31 @@ class TorchConverter(TraceConverter):
             {
                 "step": np.ma.masked_less(numbers, 0),
                 "category": optional_ids(self.builder, group.category),
-                **self._told(group),
+                **self._optional_attributes(group),
             },
-            flags=self.durations_noted(group),
+            flags=self.duration_flags(group),
         )
         for at in np.flatnonzero(numbers >= 0).tolist():
             start = int(group.start[at])
             self.steps[int(numbers[at])] = (start, start + int(group.duration[at]))
 
-    def _told(self, group: Group, **numbers: str) -> dict[str, npt.NDArray[Any]]:
-        """Attributes of columns that are there, and all arguments that have no column."""
-        found = {name: group.numbers[column] for name, column in numbers.items() if column in group.numbers}
-        return found | payload_of(self.builder, group)
+    def _optional_attributes(self, group: Group, **numbers: str) -> dict[str, npt.NDArray[Any]]:
+        """Attributes for the columns that exist, and the payload."""
+        columns = {name: group.numbers[column] for name, column in numbers.items() if column in group.numbers}
+        return columns | payload_of(self.builder, group)
 
     def _add_apart(self, name: str, group: Group) -> None:
-        """The profiler's own activity: what it cost, and the window it recorded."""
+        """Adds the profiler's own events: its overhead and the recorded window."""
         self.saw(group.start, group.start + group.duration)
         overhead = name == OVERHEAD
         specs = self.tracks.specs
         names, flags, attributes = (
             name_ids(self.builder, group.name),
-            self.durations_noted(group),
-            self._told(group),
+            self.duration_flags(group),
+            self._optional_attributes(group),
         )
         for key, index in self.groups_by_thread(group):
-            track = self.tracks.told_row(*key)
+            track = self.tracks.row_track(*key)
             if track is None:
                 track = self.tracks.add_track(specs.overhead() if overhead else specs.profiler())
             self.builder.add_events(
@@ -247,7 +247,7 @@ class TorchConverter(TraceConverter):
             self._waiting.append((name, group))
             return
         self.saw(group.start, group.start + group.duration)
-        self.durations_noted(group)
+        self.duration_flags(group)
         ids, kind = self.gpu.add(name, group, self._main, self.slices)
         if kind == GPU_ANNOTATION:
             if "external" in group.numbers:
@@ -263,13 +263,11 @@ class TorchConverter(TraceConverter):
     def _link_keys(
         self, kind: str, end: Literal["from", "to"], keys: Any, ids: npt.NDArray[np.int64]
     ) -> None:
-        """Register ids of events under keys; missing keys and 0 (none) are left out."""
+        """Register event ids under their link keys; ignores missing keys and 0 (none)."""
         values = np.ma.getdata(keys)
         known = ~np.ma.getmaskarray(keys) & (values != 0)
         if known.any():
             self.builder.add_link_keys(kind, self._scope, end, values[known], ids[known])
-
-    # the end
 
     def finish(self, state: StreamState) -> ImportSummary:
         """See `TraceConverter.finish`."""
@@ -282,31 +280,33 @@ class TorchConverter(TraceConverter):
         self.gpu.name_devices(state.header.get("deviceProperties") or state.header.get("computeProperties"))
         self.note(
             forms(
-                "{count:,} GPU event has no correlation id and is linked to no launch",
-                "{count:,} GPU events have no correlation id and are linked to no launch",
+                "{count:,} GPU event has no correlation id, so its launch is unknown",
+                "{count:,} GPU events have no correlation id, so their launches are unknown",
             ),
             self._unlinked,
         )
         self._launch_flows.finish(
-            self.builder, self.slices, lambda _category: links.LAUNCH, self.row_of, self._says_more
+            self.builder, self.slices, lambda _category: links.LAUNCH, self.row_of, self._adds_launch
         )
         self._keep_header(state)
         return replace(super().finish(state), collectives=self._collectives.result())
 
-    def _says_more(self, source: ThreadKey, target: ThreadKey) -> bool:
-        """Whether an arrow of launches is not told by correlation ids: between host and a device without such ids.
+    def _adds_launch(self, source: ThreadKey, target: ThreadKey) -> bool:
+        """Whether a launch arrow adds to the correlation ids: it leads from the host to a device without such ids.
 
-        Those of GPUs end at the work, or at the call itself.
+        An arrow for a GPU ends at the work, or at the call itself.
         """
         return source[0] != target[0] and source not in self.gpu.rows and target not in self.gpu.rows
 
     def _keep_header(self, state: StreamState) -> None:
-        kept: dict[str, Any] = {}
+        header: dict[str, Any] = {}
         for key, value in state.header.items():
             if key not in _HEADER_NOT_META and value is not None and len(str(value)) <= _MAX_META_TEXT:
-                kept[clean_text(key)] = value
-        if kept:
-            self.builder.meta.setdefault("trace_header", {})[self.options.prefix.rstrip("/") or "file"] = kept
+                header[clean_text(key)] = value
+        if header:
+            self.builder.meta.setdefault("trace_header", {})[self.options.prefix.rstrip("/") or "file"] = (
+                header
+            )
         info = state.header.get("distributedInfo")
         rank = info.get("rank") if isinstance(info, dict) else None
         if self._main is not None and isinstance(rank, int):
@@ -317,14 +317,14 @@ class TorchConverter(TraceConverter):
         return _LINKS.get(category, links.FLOW)
 
     def row_of(self, key: ThreadKey) -> int:
-        """See `TraceTarget.row_of`; arrows to and from a stream name its device and number."""
+        """See `TraceTarget.row_of`; the key of a stream is (device, stream)."""
         row = self.gpu.rows.get(key)
         if row is None:
             row = self._scheduling_rows.get(key)
         return super().row_of(key) if row is None else row
 
     def thread_title(self, name: str) -> str:
-        """``thread 3554 (python)`` says its number twice."""
+        """``python`` for ``thread 3554 (python)``."""
         match = _THREAD_NAME.fullmatch(name)
         return match[1] if match else name
 

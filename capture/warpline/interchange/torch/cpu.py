@@ -1,7 +1,7 @@
-"""States of threads, what they waited in and what cores ran, as Warpline's own export writes them into such traces.
+"""Thread states, blocking calls and core slices in traces that Warpline exported.
 
-Their rows have made-up numbers there, so the arguments tell whose they are: ``tid`` (and ``pid`` on the row of a core),
-``core`` on the row of a core. `export.chrome_json.args` writes them.
+The rows of these events have made-up numbers. The arguments name the owner: ``tid`` (and ``pid`` on a core's row), and
+``core`` on a core's row. `export.chrome_json.args` writes them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMBERS = ("pid", "tid", "core", "cpu", "woken_by", "flags")
 
 
 class SchedulingArgs(msgspec.Struct, gc=False):
-    """Arguments of states and of slices of a core."""
+    """Arguments of thread states and core slices."""
 
     pid: Int64 = NO_INTEGER
     tid: Int64 = NO_INTEGER
@@ -40,7 +40,7 @@ class SchedulingArgs(msgspec.Struct, gc=False):
 
 
 class WaitArgs(SchedulingArgs, gc=False):
-    """Arguments of states and of calls that blocked: what was waited for, where, and who ended it."""
+    """Arguments of thread states and blocking calls: cause, place, and what ended the wait."""
 
     wait: Int64 = NO_INTEGER
     core_wait_ns: Int64 = NO_INTEGER
@@ -58,7 +58,7 @@ class WaitArgs(SchedulingArgs, gc=False):
 
 
 def fill_waits(group: Group, args: Arguments) -> bool:
-    """The same as `fill_scheduling`, and why they waited."""
+    """Like `fill_scheduling`, with the arguments of waits."""
     for name in {*_OF_STATES, *_OF_CALLS} - set(_NUMBERS):
         group.numbers[name] = args.integers(name)
     for name in {*_TEXTS_OF_STATES, *_TEXTS_OF_CALLS, "stack"}:
@@ -67,7 +67,7 @@ def fill_waits(group: Group, args: Arguments) -> bool:
 
 
 def stack_id(builder: CaptureBuilder, text: str) -> int:
-    """Id of a recorded call stack (innermost frame first, separated by semicolons), -1 for none."""
+    """Id of a call stack in text form (innermost frame first, separated by semicolons), -1 for none."""
     stack = -1
     for frame in reversed([part for part in text.split(";") if part]):
         name = builder.string(frame)
@@ -76,41 +76,41 @@ def stack_id(builder: CaptureBuilder, text: str) -> int:
 
 
 def fill_scheduling(group: Group, args: Arguments) -> bool:
-    """Add whose they are and what is told of them; False when some do not say whose they are."""
+    """Add owners and other arguments; False when an event has no owner."""
     for name in _NUMBERS:
         group.numbers[name] = args.integers(name)
     group.texts["reason"] = args.texts("reason")
-    nobody = [np.ma.getmaskarray(group.numbers[name]) for name in ("tid", "core")]
-    return not (nobody[0] & nobody[1]).any()
+    no_owner = [np.ma.getmaskarray(group.numbers[name]) for name in ("tid", "core")]
+    return not (no_owner[0] & no_owner[1]).any()
 
 
 def extract_scheduling(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]:
-    """Events of one of the categories; those of others who use such a category are ranges."""
+    """Events of one of these categories; events of other tools in the same category become ranges."""
     name = rows[0].cat
-    ours = [row for row in rows if b'"tid"' in bytes(row.args) or b'"core"' in bytes(row.args)]
-    found: dict[str, Group] = {}
-    if ours:
-        kept, group = spans(ours, losses)
+    exported = [row for row in rows if b'"tid"' in bytes(row.args) or b'"core"' in bytes(row.args)]
+    groups: dict[str, Group] = {}
+    if exported:
+        timed_rows, group = spans(exported, losses)
         fill = fill_scheduling if name == SLICE else fill_waits
-        args = decode_args(kept, SchedulingArgs if name == SLICE else WaitArgs, losses)
+        args = decode_args(timed_rows, SchedulingArgs if name == SLICE else WaitArgs, losses)
         if fill(group, args):
-            found[name] = group
+            groups[name] = group
         else:
-            ours = []
-    if len(ours) < len(rows):
-        known = set(map(id, ours))
-        found[SLICES] = extract_slices([row for row in rows if id(row) not in known], losses)
-    return found
+            exported = []
+    if len(exported) < len(rows):
+        known = set(map(id, exported))
+        groups[SLICES] = extract_slices([row for row in rows if id(row) not in known], losses)
+    return groups
 
 
 def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any, int]) -> None:
     """Add states or slices to the tracks of their threads and cores.
 
-    ``rows`` gets, for each row of the trace, the number under which its events are registered for flows.
+    ``rows`` gets the number in the slice registry for each row of the trace.
     """
     builder, tracks, numbers = target.builder, target.tracks, group.numbers
     names = builder.strings(group.name.table)[group.name.codes]
-    told = _told(builder, kind, group)
+    columns = _attributes(builder, kind, group)
     flags = (np.ma.filled(numbers["flags"], 0) & 0xFF).astype(np.uint8)
     stop = group.start + group.duration
     owner = (np.ma.filled(numbers[name], NO_INTEGER) for name in ("pid", "tid", "core"))
@@ -121,14 +121,14 @@ def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any,
         thread = None if tid == NO_INTEGER else tracks.thread(key[0] if pid == NO_INTEGER else pid, tid)
         attributes: dict[str, Any] = {}
         if kind != SLICE:
-            attributes = {name: column[index] for name, column in told.items()}
+            attributes = {name: column[index] for name, column in columns.items()}
         elif thread is not None:
             attributes["process"], attributes["thread"] = thread.process.index, thread.index
         if core != NO_INTEGER:
             cores = tracks.add_track(tracks.specs.cores())
             track = tracks.add_track(tracks.specs.core(core), cores)
         else:
-            assert thread is not None, "one of the two is told"
+            assert thread is not None, "an event has a thread or a core"
             track = tracks.sub_track(thread, _TRACKS[kind])
         first = builder.add_events(
             track,
@@ -143,17 +143,17 @@ def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any,
         target.slices.add(number, group.start[index], stop[index], np.arange(first, first + len(index)))
 
 
-def _told(builder: CaptureBuilder, kind: str, group: Group) -> dict[str, Any]:
-    """Attributes of states and calls, by name; no name of a text is 0."""
+def _attributes(builder: CaptureBuilder, kind: str, group: Group) -> dict[str, Any]:
+    """Attributes of states and calls, by name; empty texts are masked."""
     if kind == SLICE:
         return {}
     names = (_OF_STATES, _TEXTS_OF_STATES) if kind == STATE else (_OF_CALLS, _TEXTS_OF_CALLS)
-    found: dict[str, Any] = {name: group.numbers[name] for name in names[0]}
+    attributes: dict[str, Any] = {name: group.numbers[name] for name in names[0]}
     for name in names[1]:
         texts = builder.strings(group.texts[name].table)[group.texts[name].codes]
-        found[name] = np.ma.MaskedArray(texts, texts == 0)
+        attributes[name] = np.ma.MaskedArray(texts, texts == 0)
     stacks = group.texts["stack"]
     if any(stacks.table):
         ids = np.array([stack_id(builder, text) for text in stacks.table], np.int64)[stacks.codes]
-        found["stack"] = np.ma.MaskedArray(np.maximum(ids, 0).astype(np.uint32), ids < 0)
-    return found
+        attributes["stack"] = np.ma.MaskedArray(np.maximum(ids, 0).astype(np.uint32), ids < 0)
+    return attributes

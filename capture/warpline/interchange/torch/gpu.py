@@ -1,4 +1,4 @@
-"""The GPU side of a Kineto trace: devices, contexts, streams, and what ran on them."""
+"""The GPU side of a Kineto trace: devices, contexts, streams and their work."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _SYNC_TYPES = {"event sync": 1, "stream wait event": 2, "stream sync": 3, "conte
 
 
 def copy_codes(name: str) -> tuple[int, int, int]:
-    """Direction, source memory and destination memory of a copy by its name; codes of the model, 0 for unknown ones.
+    """Codes of the direction, source memory and destination memory of a copy, from its name; 0 for unknown.
 
-    ``Memcpy HtoD (Pinned -> Device)`` is CUPTI's spelling in Kineto, ``CopyHostToDevice`` that of ROCm.
+    CUPTI writes ``Memcpy HtoD (Pinned -> Device)``, ROCm ``CopyHostToDevice``.
     """
     match = _DIRECTION.search(name)
     direction = _DIRECTIONS.get(match[1].lower(), "") if match else ""
@@ -51,7 +51,7 @@ def copy_codes(name: str) -> tuple[int, int, int]:
 
 
 _ROLES = {SYNC: "sync", GPU_ANNOTATION: "ranges"}
-"""Roles of tracks of a context by the kind of their events; others stand on streams."""
+"""Role of a context's track by kind of event; other kinds go to streams."""
 
 
 class KinetoGpuTracks:
@@ -62,14 +62,14 @@ class KinetoGpuTracks:
         self._builder = builder
         self._context_of: dict[tuple[int, int | None], int | None] = {}
         self.devices: dict[int, int] = {}
-        """Track of each device that did something."""
+        """Track of each device with events."""
         self.rows: dict[ThreadKey, int] = {}
-        """Where a registry of slices has the work of each (device, stream)."""
+        """Number in the slice registry of each (device, stream)."""
 
     def add(
         self, name: str, group: Group, process: ProcessEntry, slices: SliceRegistry
     ) -> tuple[npt.NDArray[np.int64], str]:
-        """Add a group of GPU work, also to ``slices``; returns the ids of its events and their kind."""
+        """Add a group of GPU work, also to ``slices``; returns the event ids and their kind."""
         kind = name if name in (KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION) else "gpu_event"
         names = self._builder.strings(group.name.table)[group.name.codes]
         attributes = {
@@ -94,7 +94,7 @@ class KinetoGpuTracks:
                 attributes={key: values[index] for key, values in attributes.items()},
             )
             ids[index] = np.arange(first, first + len(index))
-            # Indexes of threads are not negative.
+            # Negative numbers do not clash with thread indexes.
             row = self.rows.setdefault((device, stream), -1 - len(self.rows))
             start = group.start[index]
             slices.add(row, start, start + group.duration[index], ids[index])
@@ -113,12 +113,12 @@ class KinetoGpuTracks:
                 "shared_memory_bytes": _size(numbers, "shared"),
                 "blocks_per_sm": numbers.get("blocks"),
                 "warps_per_sm": numbers.get("warps"),
-                "occupancy_ratio": _told(
+                "occupancy_ratio": _exported_or(
                     numbers, "occupancy_ratio", numbers["occupancy"] / 100 if "occupancy" in numbers else None
                 ),
                 "correlation": numbers["correlation"],
                 "priority": numbers.get("priority"),
-                # Kineto writes microseconds, and 0 where CUPTI did not measure.
+                # In microseconds; 0 if CUPTI did not measure it.
                 "queued_ns": None
                 if "queued" not in numbers
                 else np.ma.masked_equal(numbers["queued"], 0) * 1000,
@@ -131,7 +131,7 @@ class KinetoGpuTracks:
             return {
                 "bytes": _size(numbers, "bytes"),
                 **{
-                    name: _told(numbers, name, codes[:, place])
+                    name: _exported_or(numbers, name, codes[:, place])
                     for place, name in enumerate(("copy_kind", "src_kind", "dst_kind"))
                 },
                 "correlation": numbers["correlation"],
@@ -149,7 +149,7 @@ class KinetoGpuTracks:
             )
             return {
                 "bytes": _size(numbers, "bytes"),
-                "memory_kind": _told(numbers, "memory_kind", codes[group.name.codes]),
+                "memory_kind": _exported_or(numbers, "memory_kind", codes[group.name.codes]),
                 "value": _size(numbers, "value"),
                 "bandwidth_gb_per_s": numbers.get("bandwidth"),
                 "correlation": numbers["correlation"],
@@ -170,10 +170,10 @@ class KinetoGpuTracks:
     def _track(
         self, kind: str, device: int, context: int | None, stream: int | None, process: ProcessEntry
     ) -> int:
-        told = self._told_track(_ROLES.get(kind, "stream"), device, context, stream)
+        exported = self._exported_track(_ROLES.get(kind, "stream"), device, context, stream)
         gpu = self._device_track(device)
-        if told is not None:
-            return told
+        if exported is not None:
+            return exported
         tracks, specs = self._tracks, self._tracks.specs
         if context is None:
             context = self._context_of.get((device, stream))
@@ -189,25 +189,25 @@ class KinetoGpuTracks:
             spec = specs.stream(place, stream)
         return tracks.add_track(spec, parent, process)
 
-    def _told_track(self, role: str, device: int, context: int | None, stream: int | None) -> int | None:
+    def _exported_track(self, role: str, device: int, context: int | None, stream: int | None) -> int | None:
         tracks = self._tracks
-        told = tracks.told_on_gpu(role, device, context, stream if role == "stream" else None)
-        if told is None and role != "stream":
-            told = tracks.told_on_gpu("stream", device, context, stream)
-        # Where events do not name their stream, the row in the trace is taken for it.
-        return tracks.told_row(device, stream) if told is None else told
+        place = tracks.gpu_track(role, device, context, stream if role == "stream" else None)
+        if place is None and role != "stream":
+            place = tracks.gpu_track("stream", device, context, stream)
+        # Without a stream number, the row in the trace stands for the stream.
+        return tracks.row_track(device, stream) if place is None else place
 
     def _device_track(self, device: int) -> int:
         track = self.devices.get(device)
         if track is None:
-            track = self._tracks.told_on_gpu("gpu", device, None, None)
+            track = self._tracks.gpu_track("gpu", device, None, None)
             if track is None:
                 track = self._tracks.add_track(self._tracks.specs.gpu(device))
             self.devices[device] = track
         return track
 
     def name_devices(self, properties: Any) -> None:
-        """Enter the devices that did something into the table, with the properties the file gives for them."""
+        """Add the devices with events to the capture, with their properties from the file."""
         known: dict[int, Mapping[str, Any]] = {}
         for entry in properties if isinstance(properties, list) else []:
             if isinstance(entry, dict) and isinstance(entry.get("id"), int):
@@ -228,7 +228,7 @@ class KinetoGpuTracks:
                     and key not in ("id", "name")
                 },
             )
-            if text and text != f"GPU {device}" and not self._tracks.told.tracks:
+            if text and text != f"GPU {device}" and not self._tracks.header.tracks:
                 self._builder.update_track(track, title=gpu_title(device, text))
 
 
@@ -240,8 +240,8 @@ def _pairs(group: Group) -> list[tuple[str, str]]:
     ]
 
 
-def _told(numbers: Mapping[str, Any], name: str, otherwise: Any) -> Any:
-    """A column as our own export tells it, else what follows from the rest."""
+def _exported_or(numbers: Mapping[str, Any], name: str, otherwise: Any) -> Any:
+    """The column from Warpline's own export; the fallback where it is missing."""
     if name not in numbers or np.ma.getmaskarray(numbers[name]).all():
         return otherwise
     own = numbers[name]
@@ -259,7 +259,7 @@ def _size(numbers: Mapping[str, Any], name: str) -> Any:
 
 
 def _graph(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    # 0 is "not part of a graph".
+    # 0 means "not part of a graph".
     return {
         "graph_id": None if "graph" not in numbers else np.ma.masked_less_equal(numbers["graph"], 0),
         "graph_node_id": None

@@ -1,11 +1,11 @@
-"""What PyTorch's profiler tells of events beyond what every capture has."""
+"""Attributes that PyTorch traces add to the built-in kinds."""
 
 from __future__ import annotations
 
 from warpline.model import BUILTIN_KINDS_BY_NAME, AttributeSpec, KindSpec
 
 PAYLOAD = AttributeSpec("payload", "string", "Other arguments")
-"""All arguments that have no attribute of their own, as the text of a JSON object."""
+"""All arguments without their own attribute, as a JSON object."""
 _INDEX = AttributeSpec("event_index", "int64", "Event index")
 _FUNCTION = AttributeSpec("record_function_id", "int64", "Record function id")
 _BANDWIDTH = AttributeSpec("bandwidth_gb_per_s", "float64", "Memory bandwidth", "GB/s")

@@ -1,4 +1,4 @@
-"""Allocations and releases in traces of PyTorch and Paddle: events, and counters of what is in use."""
+"""Allocations and releases in PyTorch and Paddle traces, as events and as counters of used memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _DEVICE_TYPES: Mapping[int, str] = {0: "CPU", 1: "GPU", 6: "GPU", 9: "XLA", 12: 
 
 
 def add_memory(target: TraceTarget, group: Group) -> None:
-    """Add the memory instants of a Kineto trace, and counters of the totals they carry.
+    """Add the memory instants of a Kineto trace, and counters of their totals.
 
-    ``group.numbers`` holds size (negative for releases), address, totals and the device's type and number.
+    ``group.numbers`` holds size (negative for releases), address, totals, and the type and number of the device.
     """
     kinds, places = group.numbers["device_type"], group.numbers["device"]
     pairs, codes = distinct_rows(np.ma.filled(kinds, NO_INTEGER), np.ma.filled(places, NO_INTEGER))
@@ -40,7 +40,7 @@ def add_memory(target: TraceTarget, group: Group) -> None:
 
 
 def device_name(kind: int | None, index: int | None) -> str:
-    """``CPU``, ``GPU 0`` … of the type and number of a device in PyTorch's terms; "" when not recorded."""
+    """``CPU``, ``GPU 0`` … for PyTorch's device type and number; "" if unknown."""
     if kind is None:
         return ""
     name = _DEVICE_TYPES.get(kind, f"device type {kind}")

@@ -1,4 +1,4 @@
-"""Releases of locks as Warpline's own export writes them: instants that say whose they are, and where."""
+"""Lock releases in traces that Warpline exported: instants with their thread and place."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ CATEGORY = "release"
 
 
 def add_releases(target: TraceTarget, group: Group, rows: dict[Any, int]) -> Group:
-    """Add the releases among instants; returns the others. ``rows`` as in `cpu.add_scheduling`."""
+    """Add the releases among instants; returns the other instants. ``rows`` as in `cpu.add_scheduling`."""
     if CATEGORY not in group.category.table:
         return group
     payload = group.texts["payload"]
-    told = [_members(text) for text in payload.table]
-    ours = np.array([type(args.get("tid")) is int for args in told], bool)[payload.codes]
-    ours &= np.array([text == CATEGORY for text in group.category.table], bool)[group.category.codes]
-    if not ours.any():
+    arguments = [_members(text) for text in payload.table]
+    is_release = np.array([type(args.get("tid")) is int for args in arguments], bool)[payload.codes]
+    is_release &= np.array([text == CATEGORY for text in group.category.table], bool)[group.category.codes]
+    if not is_release.any():
         return group
-    taken = group.take(np.flatnonzero(ours))
+    taken = group.take(np.flatnonzero(is_release))
     codes = taken.texts["payload"].codes
-    stacks = np.array([stack_id(target.builder, _text(args, "Call stack")) for args in told], np.int64)[codes]
-    places = target.builder.strings([_text(args, "place") for args in told])[codes]
-    addresses = [args.get("address") for args in told]
+    stacks = np.array([stack_id(target.builder, _text(args, "Call stack")) for args in arguments], np.int64)[
+        codes
+    ]
+    places = target.builder.strings([_text(args, "place") for args in arguments])[codes]
+    addresses = [args.get("address") for args in arguments]
     known = np.array([type(value) is int and 0 <= value < 1 << 64 for value in addresses], bool)[codes]
     numbers = np.array(
         [value if type(value) is int and 0 <= value < 1 << 64 else 0 for value in addresses], np.uint64
     )
     names = name_ids(target.builder, taken.name)
-    tids = np.array([args.get("tid", 0) if type(args.get("tid")) is int else 0 for args in told], np.int64)[
-        codes
-    ]
+    tids = np.array(
+        [args.get("tid", 0) if type(args.get("tid")) is int else 0 for args in arguments], np.int64
+    )[codes]
     target.saw(taken.start, taken.start)
     for row, tid in sorted(set(zip(taken.thread.tolist(), tids.tolist(), strict=True))):
         index = np.flatnonzero((taken.thread == row) & (tids == tid))
@@ -59,17 +61,17 @@ def add_releases(target: TraceTarget, group: Group, rows: dict[Any, int]) -> Gro
         target.slices.add(
             number, taken.start[index], taken.start[index], np.arange(first, first + len(index))
         )
-    return group.take(np.flatnonzero(~ours))
+    return group.take(np.flatnonzero(~is_release))
 
 
 def _members(text: str) -> dict[str, Any]:
     try:
-        found = orjson.loads(text) if text else {}
+        members = orjson.loads(text) if text else {}
     except orjson.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return members if isinstance(members, dict) else {}
 
 
 def _text(args: dict[str, Any], name: str) -> str:
-    found = args.get(name, "")
-    return found if isinstance(found, str) else ""
+    text = args.get(name, "")
+    return text if isinstance(text, str) else ""

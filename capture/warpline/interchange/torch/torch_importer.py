@@ -1,4 +1,4 @@
-"""Traces of PyTorch's profiler (Kineto), from NVIDIA and AMD GPUs or the CPU alone."""
+"""Importer for PyTorch's profiler (Kineto): NVIDIA and AMD GPUs, or CPU only."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _MARKS = re.compile(
     rb'Operator|Runtime)"|"deviceProperties"\s*:|"Ev Idx"\s*:|"computeProperties"\s*:|"baseTimeNanoseconds"'
 )
 WARPLINE_MARK = re.compile(rb'"warpline"\s*:\s*\{\s*"uuid"')
-"""What Warpline exports is in the form of this format, whatever it came from."""
+"""Warpline exports every capture in this format."""
 ASCEND_MARK = re.compile(
     rb'"Ascend Hardware"|"enqueue_to_dequeue"|"torch_to_npu"|"(?:AscendCL|Dequeue)@|"name"\s*:\s*"torch_npu/'
 )
-"""What PyTorch's profiler wrote on an Ascend NPU has an importer of its own."""
+"""Traces from an Ascend NPU have their own importer."""
 _MTIA = re.compile(rb'"cat"\s*:\s*"mtia', re.IGNORECASE)
 _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
 
 
 class TorchImporter(TraceImporter):
-    """Importer for the JSON that ``torch.profiler`` exports."""
+    """The JSON that ``torch.profiler`` exports."""
 
     name = "torch"
     title = english("PyTorch profiler (Kineto) trace")

@@ -1,4 +1,4 @@
-"""Arguments of events as columns: the interface, and how the decoder in Python makes them."""
+"""Arguments of events as columns: the interface, and the implementation for decoded JSON."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ from warpline.interchange.framework.columns import (
 from warpline.interchange.trace_json.piece_columns import Loss
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""A number among the arguments; `NO_INTEGER` where it is missing."""
+"""An integer argument; `NO_INTEGER` if missing."""
 
 
 class Arguments(Protocol):
-    """Arguments of events as columns, in the order of the events; fields are those of a struct type."""
+    """Arguments of events as columns, in the order of the events. Fields are named by a struct type."""
 
     def __len__(self) -> int: ...
 
     def has(self, name: str) -> bool:
-        """Whether a field may occur."""
+        """Whether the field may occur."""
         ...
 
     def integers(self, name: str) -> MaskedColumn:
-        """A field of integers, masked where it is missing."""
+        """A field of integers, masked where missing."""
         ...
 
     def floats(self, name: str) -> MaskedColumn:
-        """A field of floats, masked where it is missing."""
+        """A field of floats, masked where missing."""
         ...
 
     def triples(self, name: str) -> npt.NDArray[np.int64]:
-        """A field of three integers, one row per event, `NO_INTEGER` where it is missing."""
+        """A field of three integers, int64 [n, 3], `NO_INTEGER` where missing."""
         ...
 
     def texts(self, name: str) -> TextColumn:
-        """A field of texts, "" where it is missing."""
+        """A field of texts, "" where missing."""
         ...
 
     def json_texts(self, name: str) -> TextColumn:
-        """A field of any JSON as text, "" where it is missing."""
+        """A field of any JSON type as text, "" where missing."""
         ...
 
     def rest(self) -> TextColumn:
-        """Everything that no field is for, as the text of a JSON object; "" where there is nothing."""
+        """All members without a field, as a JSON object; "" where there are none."""
         ...
 
 
 def either(args: Arguments, name: str, other: str) -> MaskedColumn:
-    """A number that other versions of a profiler call otherwise."""
+    """A number that has one of two names, depending on the profiler's version."""
     column = args.integers(name)
     if not args.has(other) or not column.mask.any():
         return column
@@ -79,7 +79,7 @@ def either(args: Arguments, name: str, other: str) -> MaskedColumn:
 
 @dataclass(frozen=True)
 class StructFields:
-    """Fields of a struct: what each is called in JSON text, quotation marks included, and which numbers may be null."""
+    """Fields of a struct: the quoted key of each in JSON, and the numbers that may be null."""
 
     names: Mapping[str, bytes]
     nullable: frozenset[str]
@@ -87,7 +87,7 @@ class StructFields:
 
 @dataclass(frozen=True)
 class DecodedArguments:
-    """`Arguments` from decoded structs and the text they came from."""
+    """`Arguments` from decoded structs and their JSON text."""
 
     values: list[Any]
     text: bytes
@@ -98,11 +98,11 @@ class DecodedArguments:
         return len(self.values)
 
     def has(self, name: str) -> bool:
-        """Whether a field may occur; asking the text is quicker than looking at every event."""
+        """See `Arguments.has`; searching the text is faster than checking every event."""
         return self.fields.names[name] in self.text
 
     def integers(self, name: str) -> MaskedColumn:
-        """A field of integers, masked where it is missing."""
+        """A field of integers, masked where missing."""
         if not self.has(name):
             return missing_numbers(len(self.values))
         values: Iterable[Any] = map(attrgetter(name), self.values)
@@ -111,7 +111,7 @@ class DecodedArguments:
         return plain_integers(values, len(self.values))
 
     def floats(self, name: str) -> MaskedColumn:
-        """A field of floats, masked where it is missing."""
+        """A field of floats, masked where missing."""
         return plain_floats(map(attrgetter(name), self.values), len(self.values))
 
     def triples(self, name: str) -> npt.NDArray[np.int64]:
@@ -120,13 +120,13 @@ class DecodedArguments:
         return np.fromiter(flat, np.int64, 3 * len(self.values)).reshape(-1, 3)
 
     def texts(self, name: str) -> TextColumn:
-        """A field of texts, "" where it is missing."""
+        """A field of texts, "" where missing."""
         if not self.has(name):
             return repeated_text("", len(self.values))
         return texts(list(map(attrgetter(name), self.values)))
 
     def json_texts(self, name: str) -> TextColumn:
-        """A field of any JSON as text, "" where it is missing."""
+        """A field of any JSON type as text, "" where missing."""
         if not self.has(name):
             return repeated_text("", len(self.values))
         return texts([bytes(value) for value in map(attrgetter(name), self.values)], _json_text)
@@ -141,13 +141,13 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def _others(text: bytes, names: set[str]) -> str:
-    """The members of an object that are called otherwise."""
+    """The members of an object whose keys are not in ``names``, as a JSON object."""
     try:
         members = _MEMBERS.decode(text or b"{}")
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return ""
-    found = [_member(name, bytes(value)) for name, value in members.items() if name not in names]
-    return "{" + ", ".join(found) + "}" if found else ""
+    others = [_member(name, bytes(value)) for name, value in members.items() if name not in names]
+    return "{" + ", ".join(others) + "}" if others else ""
 
 
 def _member(name: str, value: bytes) -> str:
@@ -173,7 +173,7 @@ def _fields(args_type: type[Any]) -> StructFields:
 
 
 def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]) -> DecodedArguments:
-    """The arguments of events as structs; of arguments that do not fit, what fits, and they are counted."""
+    """The arguments of events as structs. Of invalid arguments, the valid fields are kept and the event is counted."""
     text = b"[" + b",".join([row.args or b"{}" for row in rows]) + b"]"
     try:
         values: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
@@ -183,12 +183,12 @@ def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]
 
 
 def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
-    """Arguments of which some are not of the expected type."""
+    """Decodes arguments field by field, leaving out fields of an unexpected type."""
     try:
         return msgspec.json.decode(text or b"{}", type=args_type)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         losses[
-            english("arguments of events"), english("not what the profiler writes there; the events are kept")
+            english("arguments of events"), english("not in the profiler's form; the events are kept")
         ] += 1
     try:
         values = msgspec.json.decode(text)
@@ -217,12 +217,12 @@ def _plain(value: Any, wanted: Any) -> Any:
 
 
 def none_as_number(number: int | None) -> int:
-    """`NO_INTEGER` for None."""
+    """The number; `NO_INTEGER` for None."""
     return NO_INTEGER if number is None else number
 
 
 def number_in(value: Any) -> int | None:
-    """A number, or the one at the end of a text such as ``stream 7``."""
+    """A number, also from the end of a text such as ``stream 7``."""
     if isinstance(value, str):
         match = re.search(r"-?\d{1,18}$", value.strip())
         return int(match[0]) if match else None

@@ -1,4 +1,4 @@
-"""Chrome and Perfetto JSON traces of any origin."""
+"""Importer for Chrome and Perfetto JSON traces of any origin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpline.interchange.trace_json.trace_format import CHROME
 
 
 class ChromeImporter(TraceImporter):
-    """Importer for traces that no more specific format claims."""
+    """Traces that no more specific importer recognises."""
 
     name = "chrome"
     title = english("Chrome or Perfetto JSON trace")

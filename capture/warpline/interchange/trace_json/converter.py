@@ -1,4 +1,4 @@
-"""Columns of trace events into a capture: what all formats of the Chrome JSON family have in common."""
+"""Adds the columns of trace events to a capture; the base of all Chrome JSON formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.i18n import english, english_n
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
-from warpline.interchange.framework.told_tracks import ToldTracks
+from warpline.interchange.framework.own_header import HeaderTracks
 from warpline.interchange.trace_json.counters import add_counters
 from warpline.interchange.trace_json.events import Scalar
 from warpline.interchange.trace_json.json_repair import json_object
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 _EPOCH_NS = (946_684_800_000_000_000, 4_102_444_800_000_000_000)
-"""From 2000 to 2100: recorded times in between count from the epoch."""
+"""From 2000 to 2100: such times count from the epoch."""
 
 
 _NOT_EVENTS = frozenset({"samples", "systemTraceEvents", "powerTraceAsString", "tracingUI"})
-"""What Chrome's traces may hold beside events: samples of stacks, traces of the system as text."""
+"""What Chrome's traces may hold beside events: stack samples, system traces as text."""
 _METADATA = frozenset(
     ("process_name", "process_sort_index", "process_labels", "thread_name", "thread_sort_index")
 )
 
 
 class TraceConverter(TraceTarget):
-    """Takes pieces as columns and adds them to the builder; `finish` resolves what spans pieces.
+    """Adds the columns of each piece to the builder; `finish` resolves what spans pieces.
 
-    Formats built on this one override `absorb_group` for the groups they claim.
+    Other formats override `absorb_group` for their own groups.
     """
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
@@ -72,11 +72,9 @@ class TraceConverter(TraceTarget):
         self.events = 0
         self._samples: list[Group] = []
 
-    # pieces
-
     def begin(self, header: Mapping[str, Any]) -> None:
-        """Take what stands in the file before its first event."""
-        self.tracks.told = ToldTracks(header)
+        """Read the header, the part of the file before the first event."""
+        self.tracks.header = HeaderTracks(header)
 
     def absorb(self, piece: Piece) -> None:
         """Add the events of one piece."""
@@ -90,7 +88,7 @@ class TraceConverter(TraceTarget):
             self.absorb(piece.also)
 
     def absorb_group(self, name: str, group: Group) -> None:
-        """Add one group; the names are those of `piece_columns`."""
+        """Add a group; the names are those in `piece_columns`."""
         if name == SLICES:
             self.add_ranges(group)
         elif name == INSTANTS:
@@ -105,8 +103,6 @@ class TraceConverter(TraceTarget):
             self.asyncs.add(group, self.builder)
         elif name == FLOWS:
             self.flows.add(group)
-
-    # instants, counters
 
     def _add_instants(self, group: Group) -> None:
         self.saw(group.start, group.start)
@@ -125,10 +121,10 @@ class TraceConverter(TraceTarget):
         if not len(order):
             return
         order = order[np.argsort(places[order], kind="stable")]
-        found, counts = np.unique(places[order], return_counts=True)
+        distinct, counts = np.unique(places[order], return_counts=True)
         tracks = [
             self._instant_track(group.threads[place // len(letters)], str(letters[place % len(letters)]))
-            for place in found.tolist()
+            for place in distinct.tolist()
         ]
         start = group.start[order]
         first = self.builder.add_events(
@@ -143,8 +139,8 @@ class TraceConverter(TraceTarget):
         own, at = np.arange(first, first + len(order)), 0
         for (_track, owner), count in zip(tracks, counts.tolist(), strict=True):
             if owner is not None:
-                mine = slice(at, at + count)
-                self.slices.add(owner, start[mine], start[mine], own[mine])
+                part = slice(at, at + count)
+                self.slices.add(owner, start[part], start[part], own[part])
             at += count
 
     def _instant_track(self, key: ThreadKey, scope: str) -> tuple[int, int | None]:
@@ -157,10 +153,8 @@ class TraceConverter(TraceTarget):
         thread = self.tracks.thread(*self.thread_of(key))
         return self.tracks.sub_track(thread, "ranges"), thread.index
 
-    # the end
-
     def finish(self, state: StreamState) -> ImportSummary:
-        """Resolve what was waiting for the whole file, name threads, report oddities."""
+        """Resolve what needs the whole file, name threads, report problems."""
         self._apply_metadata()
         add_samples(self, self._samples, state.header.get("stackFrames"))
         for text, count in self.borders.finish(self.builder, self.tracks, self.slices).items():
@@ -171,18 +165,18 @@ class TraceConverter(TraceTarget):
             self.note(text, count)
         if state.damaged:
             self.losses[
-                english("damaged pieces of JSON"), english("the text between two events is no JSON")
+                english("damaged pieces of JSON"), english("text between two events that is not JSON")
             ] += state.damaged
         if state.truncated:
             self.builder.add_warning(
-                english("the file is cut: {reason}; what came before is kept", reason=state.truncated),
+                english("the file is incomplete: {reason}. The part before is kept", reason=state.truncated),
                 is_loss=True,
             )
         elif state.damaged:
             self.builder.add_warning(
                 english_n(
-                    "{count} piece of the file is damaged and left out",
-                    "{count} pieces of the file are damaged and left out",
+                    "{count} damaged piece of the file was skipped",
+                    "{count} damaged pieces of the file were skipped",
                     state.damaged,
                 ),
                 is_loss=True,
@@ -192,13 +186,13 @@ class TraceConverter(TraceTarget):
             self.builder.add_skipped(
                 english("{key} at the top level", key=key),
                 len(value) if isinstance(value, list | dict) else 1,
-                english("not on the timeline: an importer of the tool that wrote them would be needed"),
+                english("not part of the timeline format; needs an importer for the tool that wrote it"),
             )
-        for (what, reason), count in self.losses.items():
-            self.builder.add_skipped(what, count, reason)
-        for (one, many), count in self.notes.items():
-            self.builder.add_warning(english_n(one, many, count))
-        span = self.tracks.told.span_ns
+        for (subject, reason), count in self.losses.items():
+            self.builder.add_skipped(subject, count, reason)
+        for (singular, plural), count in self.notes.items():
+            self.builder.add_warning(english_n(singular, plural, count))
+        span = self.tracks.header.span_ns
         if span is not None and self.options.rank is None:
             self.builder.set_span(*span)
         return ImportSummary(
@@ -210,7 +204,7 @@ class TraceConverter(TraceTarget):
         )
 
     def link_kind(self, category: str) -> str:
-        """The kind of link that flows of a category are; "" for flows that say what is recorded elsewhere."""
+        """The kind of link for flows of a category; "" for flows that repeat other data."""
         del category
         return FLOW
 
@@ -223,7 +217,7 @@ class TraceConverter(TraceTarget):
         return None
 
     def _apply_metadata(self) -> None:
-        # What comes last counts. Rows are named and placed once: each time costs as much as an event.
+        # The last value counts. Each track is updated once, because an update costs as much as an event.
         process_names: dict[Scalar, str] = {}
         process_order: dict[str, int] = {}
         thread_names: dict[ThreadKey, str] = {}
@@ -232,11 +226,11 @@ class TraceConverter(TraceTarget):
         for (name, pid, tid, raw), count in self.metadata.items():
             if name not in _METADATA:
                 others += count
-            elif not self.tracks.told.tracks:
+            elif not self.tracks.header.tracks:
                 arguments = json_object(raw.decode("utf-8", "replace")) or {}
                 key = self.thread_of((pid, tid))
-                told = arguments.get("name")
-                text = clean_text(told.strip()) if isinstance(told, str) else ""
+                recorded = arguments.get("name")
+                text = clean_text(recorded.strip()) if isinstance(recorded, str) else ""
                 if name == "process_name" and (title := self.process_title(text)):
                     process_names[key[0]] = title
                 elif name == "thread_name" and (title := self.thread_title(text)):
@@ -252,15 +246,15 @@ class TraceConverter(TraceTarget):
         for thread, place in thread_order.items():
             self.tracks.sort_thread(*thread, place)
         self.builder.add_skipped(
-            english("metadata (M)"), others, english("it names or orders neither processes nor threads")
+            english("metadata (M)"), others, english("does not name or order processes or threads")
         )
         if process_order:
             self.tracks.sort_processes(process_order)
 
     def process_title(self, name: str) -> str:
-        """A process's name from its recorded one."""
+        """The name to show for a recorded process name."""
         return name
 
     def thread_title(self, name: str) -> str:
-        """A thread's name from its recorded one."""
+        """The name to show for a recorded thread name."""
         return name

@@ -1,4 +1,4 @@
-"""Counter events (C) of a trace as counters of their processes."""
+"""Adds the counter events (C) of a trace as counters of their processes."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def add_counters(target: TraceTarget, group: Group) -> None:
             values.append(number)
         unusable += not usable
     if unusable:
-        target.losses[english("counter events without a value"), english("no argument is a number")] += (
-            unusable
-        )
+        target.losses[
+            english("counter events without a value"), english("none of the arguments is a number")
+        ] += unusable
     for (pid, name, series), (times, values) in samples.items():
-        told = target.tracks.told.counters.get((pid, name)) if isinstance(pid, int) else None
-        if told is not None and series == "value":
-            track = target.tracks.made(told.track)
-            target.builder.add_counter(track, told.title, told.unit, times, values)
+        exported = target.tracks.header.counters.get((pid, name)) if isinstance(pid, int) else None
+        if exported is not None and series == "value":
+            track = target.tracks.header_track(exported.track)
+            target.builder.add_counter(track, exported.title, exported.unit, times, values)
             target.saw(np.array(times), np.array(times))
             continue
         title = name if series in ("value", "", name) else f"{name} {series}"

@@ -1,4 +1,4 @@
-"""How parts of a trace become columns: one interface for the decoder in Python and the compiled scanner."""
+"""Turns parts of a trace into columns, with the compiled scanner or with a decoder in Python."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from warpline.interchange.trace_json.scanner import Scan, Scanner, library
 from warpline.interchange.trace_json.trace_format import TraceFormat
 
 DECODED_BYTES = 4 << 20
-"""How much is decoded in one go: some ten thousand events."""
+"""Text decoded at a time: some ten thousand events."""
 SCANNED_BYTES = 6 << 20
-"""How much is scanned in one go. What it costs to make columns hardly depends on how many events are in them."""
+"""Text scanned at a time. Making columns has a fixed cost, so more events at a time are cheaper."""
 
 
 class Decoder(Protocol):
-    """Makes columns of the parts of an `EventStream`, which it helps to find."""
+    """Turns the parts of an `EventStream` into columns."""
 
     @property
     def chunk_bytes(self) -> int:
-        """How much of the text it wants in one go."""
+        """How much text to pass at a time."""
         ...
 
     @property
     def scanner(self) -> Scanner | None:
-        """Takes apart events of an unfinished array, as far as it can; None to be given whole events."""
+        """The scanner that finds events in the text; None if `piece` takes whole events."""
         ...
 
     def piece(self, part: bytes | Scan) -> Piece:
-        """The columns of one part, the text of an array or a scan; what could not be decoded is among its losses."""
+        """The columns of a part (the text of an array, or a scan) and what could not be decoded."""
         ...
 
 
 def decoder_for(form: TraceFormat) -> Decoder:
-    """The quickest there is for a format."""
+    """The fastest decoder available for a format."""
     lib = library() if form.scannable else None
     return TextDecoder(form) if lib is None else CompiledDecoder(form, Scanner(lib))
 
 
 class TextDecoder:
-    """Makes an object of every event."""
+    """Decodes every event into an object."""
 
     chunk_bytes = DECODED_BYTES
     scanner = None
@@ -52,23 +52,23 @@ class TextDecoder:
         self._events = EventDecoder()
 
     def piece(self, part: bytes | Scan) -> Piece:
-        """See `Decoder.piece`; only texts come here."""
-        assert isinstance(part, bytes), "nothing has been scanned"
+        """See `Decoder.piece`; takes text only."""
+        assert isinstance(part, bytes), "there is no scanner"
         events, loss = self._events.decode(part)
         piece = split_piece(events, self._form.route, self._form.extractors, claimed=self._form.claimed)
         if loss.damaged:
             piece.losses[
-                english("damaged pieces of JSON"), english("the text between two events is no JSON")
+                english("damaged pieces of JSON"), english("text between two events that is not JSON")
             ] += loss.damaged
         if loss.foreign:
-            piece.losses[
-                english("values that are no events"), english("the list of events holds something else")
-            ] += loss.foreign
+            piece.losses[english("values that are not events"), english("found in the list of events")] += (
+                loss.foreign
+            )
         return piece
 
 
 class CompiledDecoder:
-    """Finds the members of events in the text, and leaves what is unusual to a `TextDecoder`."""
+    """Scans events without decoding them, and passes unusual ones to a `TextDecoder`."""
 
     chunk_bytes = SCANNED_BYTES
 

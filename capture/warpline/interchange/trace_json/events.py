@@ -1,4 +1,4 @@
-"""One event of the Chrome JSON format, and how text becomes many of them."""
+"""Events of the Chrome JSON format, and their decoder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ NO_ARGS = msgspec.Raw(b"")
 
 
 class Event(msgspec.Struct, gc=False):
-    """The members of an event that mean something here; everything is optional, types are as found.
-
-    ``args`` is kept as the recorded text.
-    """
+    """The members of an event that are used. All are optional and of any type; ``args`` stays JSON text."""
 
     ph: Scalar = None
     cat: Scalar = None
@@ -43,19 +40,19 @@ class Event(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True)
 class DecodeLoss:
-    """What a piece of text did not yield."""
+    """Counts of what a piece of text did not yield."""
 
     damaged: int = 0
-    """Pieces that are no JSON."""
+    """Pieces that are not JSON."""
     foreign: int = 0
-    """JSON values that are no events (empty objects, which end Paddle's list, not counted)."""
+    """JSON values that are not events, except empty objects, which end Paddle's list."""
 
 
 class EventDecoder:
-    """Decodes pieces of an `EventStream` into events of one type, saving what can be saved.
+    """Decodes pieces of an `EventStream` into events, and recovers what it can from damaged ones.
 
-    ``event_type`` has the members of `Event`; its ``args`` may be typed more closely. Where a piece does not fit the
-    type, it is decoded event by event; ``plain`` then removes what does not fit.
+    ``event_type`` has the members of `Event`. A piece that does not fit the type is decoded event by event, without the
+    members that do not fit.
     """
 
     def __init__(self, event_type: type[Event] = Event) -> None:
@@ -63,7 +60,7 @@ class EventDecoder:
         self._one = msgspec.json.Decoder(event_type)
 
     def decode(self, piece: bytes) -> tuple[list[Any], DecodeLoss]:
-        """The events of a piece, in their order, and what was lost."""
+        """The events of a piece, in order, and what was lost."""
         loss = DecodeLoss()
         try:
             events: list[Any] = self._decoder.decode(piece)
@@ -80,7 +77,7 @@ class EventDecoder:
         return events, loss
 
     def _with_text_times(self, piece: bytes, events: list[Any]) -> list[Any]:
-        """Decoded again with fractional times as text, which keeps their digits."""
+        """Decodes again, with fractional times as text to keep all digits."""
         try:
             exact: list[Any] = self._decoder.decode(_FRACTIONAL_TIME.sub(rb'\1"\2"', piece))
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -123,7 +120,7 @@ _SCALARS = frozenset(field for field in Event.__struct_fields__ if field not in 
 
 
 def _plain(text: bytes) -> bytes | None:
-    """An event whose scalars are scalars, as JSON; None when the value is no object."""
+    """The event as JSON with only scalars as scalar members; None when the value is not an object."""
     try:
         value: Any = read_json(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What importers of the Chrome JSON family have in common."""
+"""The base class of importers for Chrome JSON formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOOKS_LIKE_EVENT = re.compile(rb'"ph"\s*:\s*"[A-Za-z(),=]"')
 
 
 def is_trace_json(head: bytes) -> bool:
-    """Whether the beginning of a file looks like the Chrome JSON format: an array or object of events."""
+    """Whether the beginning of a file looks like Chrome JSON: an array of events, or an object with one."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:1] == b"[":
         rest = start[1:].lstrip()
@@ -28,7 +28,7 @@ def is_trace_json(head: bytes) -> bool:
 
 
 class TraceImporter:
-    """Reads events of a format into a converter of its own. What is left to a format is how it is recognised."""
+    """Reads a trace of ``form`` with ``converter``. A subclass adds how to recognise the format."""
 
     form: ClassVar[TraceFormat]
     converter: ClassVar[type[TraceConverter]]
@@ -47,6 +47,6 @@ class TraceImporter:
         return converter.finish(state)
 
     def form_of(self, path: Path) -> TraceFormat:
-        """The format of one file, for importers of traces that come in several."""
+        """The format of a file; override if the importer has several."""
         del path
         return self.form

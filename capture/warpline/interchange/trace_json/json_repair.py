@@ -1,4 +1,4 @@
-"""Find events in JSON text exactly, and save what can be saved where the text is damaged."""
+"""Splits JSON text into events, and recovers events from damaged text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from warpline.untrusted import read_json
 
 EVENT_BORDER = re.compile(rb"\}\s*,\s*\{(?=\s*\")")
-"""Where one event probably ends and the next begins: an opening brace that is followed by a key."""
+"""The probable border of two events: an opening brace followed by a key."""
 
 _STRUCTURE = np.zeros(256, bool)
 _STRUCTURE[list(b"{}[],")] = True
@@ -25,11 +25,11 @@ _COMMA, _ARRAY_END = b",]"
 
 _SPACE = b" \t\r\n"
 _WINDOW = 1 << 16
-"""How far ahead of the next event to look: far enough for many, near enough to look again behind each damaged one."""
+"""Text scanned at a time: enough for many events, and cheap to rescan after each damaged one."""
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _RAW_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
-# A whole string, so that its content is never changed, or what strict JSON forbids outside of strings.
+# Matches whole strings, so that their content never changes, and what strict JSON forbids outside strings.
 _FORBIDDEN = re.compile(
     rb'"(?:[^"\\]|\\.)*"|(?P<number>-?\b(?:NaN|Infinity|nan|inf)\b)|(?P<comma>,(?=\s*[}\]]))', re.DOTALL
 )
@@ -42,11 +42,11 @@ class EventScan:
 
     pieces: tuple[bytes, ...]
     used: int
-    """Bytes up to and including the comma or the closing bracket after the last piece."""
+    """Bytes up to and including the comma or bracket after the last piece."""
     ended: bool
-    """The closing bracket of the array was among them."""
+    """The array's closing bracket was found."""
     broken: bool = False
-    """A brace closes what was never opened: of what follows the last piece nothing can be told."""
+    """A closing brace has no opening one; the text after the last piece is unusable."""
     is_open: bool = False
     """The text ends inside an element, or inside a string."""
 
@@ -68,9 +68,9 @@ def _unescaped_quotes(codes: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[
 
 
 def scan_events(text: bytes) -> EventScan:
-    """The complete elements of an array whose opening bracket has been taken off ``text``.
+    """The complete elements of an array; ``text`` begins after its opening bracket.
 
-    Exact for valid JSON, strings with braces and quotation marks included; vectorised, some 5 ns per byte.
+    Exact for valid JSON, whatever its strings contain. Vectorised: about 5 ns per byte.
     """
     codes = np.frombuffer(text, np.uint8)
     structure = np.flatnonzero(_STRUCTURE[codes])
@@ -95,7 +95,7 @@ def scan_events(text: bytes) -> EventScan:
 
 
 def value_end(text: bytes) -> int | None:
-    """Where the JSON value at the front of ``text`` ends, None when its end is not in ``text``."""
+    """The end of the JSON value at the front of ``text``, None if it is not in ``text``."""
     if not text:
         return None
     first = text[:1]
@@ -107,15 +107,16 @@ def value_end(text: bytes) -> int | None:
         structure = np.flatnonzero(_STRUCTURE[codes])
         structure = structure[np.searchsorted(_unescaped_quotes(codes), structure) % 2 == 0]
         closing = np.flatnonzero(np.cumsum(_STEP[codes[structure]]) == 0)
-        # Commas before the first bracket cannot be: the value begins with one.
+        # The value begins with a bracket, so no comma precedes it.
         return int(structure[closing[0]]) + 1 if len(closing) else None
     match = re.match(rb"[^\s,}\]]+(?=[\s,}\]])", text)
     return match.end() if match else None
 
 
 def mend(text: bytes) -> bytes | None:
-    """The JSON value in ``text`` as valid JSON: NaN and infinities become null, surplus commas, raw control characters
-    and bytes that are not UTF-8 are replaced. None when it is no JSON even so.
+    """The JSON value in ``text`` as valid JSON, None if it cannot be mended.
+
+    NaN and infinities become null, trailing commas go, invalid UTF-8 and raw control characters are replaced.
     """
     if is_json(text):
         return text
@@ -125,7 +126,7 @@ def mend(text: bytes) -> bytes | None:
     if is_json(clean):
         return clean
     try:
-        # Accepts control characters inside strings, which some writers leave there.
+        # Accepts control characters in strings, which some tools write.
         return msgspec.json.encode(json.loads(clean, strict=False))
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return None
@@ -140,7 +141,7 @@ def _allowed(match: re.Match[bytes]) -> bytes:
 
 
 def is_json(text: bytes) -> bool:
-    """Whether ``text`` is one JSON value in strict form, valid UTF-8 included."""
+    """Whether ``text`` is one strict JSON value in valid UTF-8."""
     try:
         _RAW.decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -153,10 +154,10 @@ def is_json(text: bytes) -> bool:
 
 
 def save_events(array: bytes) -> tuple[bytes, int]:
-    """What can be saved of a damaged array of events: (a valid array, how many pieces were lost).
+    """Recovers a damaged array of events: (a valid array, number of lost pieces).
 
-    Events are told apart exactly up to the first that is no JSON; behind it (an unbalanced quotation mark turns strings
-    inside out), from what looks like the next border of two events on.
+    Events are split exactly up to the first invalid one. After it, quotation marks may be out of step, so splitting
+    resumes at the next probable border of two events.
     """
     text = array.strip(_SPACE)[1:].removesuffix(b"]")
     good: list[bytes] = []
@@ -166,11 +167,10 @@ def save_events(array: bytes) -> tuple[bytes, int]:
         scan = scan_events(text[at : at + window])
         is_last = at + window >= len(text)
         if not scan.pieces and not scan.ended and not scan.broken and not is_last:
-            window *= 4  # one event is longer
+            window *= 4  # an event is longer than the window
             continue
         pieces, used = list(scan.pieces), scan.used
-        # An element that never ends is none: to try to read all of what is left, behind each damaged event, would take
-        # the square of its length.
+        # Do not try to read an element that never ends: after each damaged event that would take quadratic time.
         is_cut = is_last and scan.is_open
         if is_last and not scan.ended and not scan.broken and not is_cut:
             rest = text[at + used :].strip(_SPACE)
@@ -198,7 +198,7 @@ def save_events(array: bytes) -> tuple[bytes, int]:
 
 
 def until_damaged(pieces: Sequence[bytes]) -> list[bytes]:
-    """The pieces as valid JSON, up to the first that is none."""
+    """The pieces as valid JSON, up to the first that cannot be mended."""
     good: list[bytes] = []
     for piece in pieces:
         whole = mend(piece)
@@ -209,9 +209,9 @@ def until_damaged(pieces: Sequence[bytes]) -> list[bytes]:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """The object in a text, None when it is none."""
+    """The JSON object in a text, None if it is not one."""
     try:
-        # Not msgspec: it refuses numbers beyond what a float holds, and with them everything beside them.
+        # msgspec would reject the whole text for one number beyond the range of floats.
         value = read_json(text) if text else None
     except ValueError:
         return None

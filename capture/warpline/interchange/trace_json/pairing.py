@@ -1,4 +1,4 @@
-"""Put together what a trace records in pieces: begins with ends, flow points with the events they lie in."""
+"""Matches what a trace records separately: begins with ends, flow points with events."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Begins and their ends as indexes into the borders given; ``end`` is -1 for a begin that has none."""
+    """Begins and their ends, as indexes of borders; ``end`` is -1 for a begin without an end."""
 
     begin: Int64Array
     end: Int64Array
     lone_ends: int
     """Ends without a begin."""
     renamed: int
-    """Pairs whose end carries another name than its begin."""
+    """Pairs whose end has another name than its begin."""
 
 
 def match_borders(
     key: Int64Array, time: Int64Array, is_begin: BoolArray, name: Int64Array, *, strict: bool = False
 ) -> Pairs:
-    """Pair begins with ends inside each key (a thread, an asynchronous id), in order of time, then of the arrays.
+    """Pairs begins with ends of the same key (a thread, an asynchronous id), in order of time, then of the arrays.
 
-    An end closes the innermost open begin of its name; without one, the innermost begin at all (an end may leave its
-    name out: -1), unless ``strict``, which leaves such an end alone. All arrays have one entry per border. Keys that
-    nest well are matched without a loop.
+    An end closes the innermost open begin with its name. Without one it closes the innermost begin (an end may have no
+    name: -1), unless ``strict``. All arrays have one entry per border. Keys that nest properly need no loop.
     """
     order = np.lexsort((np.arange(len(key)), time, key))
     sorted_key = key[order]
@@ -50,7 +49,7 @@ def match_borders(
     broken = np.zeros(len(heads), bool)
     broken[group[depth < 0]] = True
 
-    # Inside one level begins and ends alternate, so each end stands right behind its begin.
+    # Within a level, begins and ends alternate, so each end directly follows its begin.
     by_level = np.lexsort((level, group))
     first, second = by_level[:-1], by_level[1:]
     paired = begin[first] & ~begin[second] & (group[first] == group[second]) & (level[first] == level[second])
@@ -72,14 +71,14 @@ def match_borders(
         lone += loop.lone_ends
         renamed += loop.renamed
     all_begins, all_ends = np.concatenate(begins), np.concatenate(ends)
-    found = all_ends >= 0
+    is_closed = all_ends >= 0
     result = np.full(len(all_ends), -1, np.int64)
-    result[found] = order[all_ends[found]]
+    result[is_closed] = order[all_ends[is_closed]]
     return Pairs(order[all_begins], result, lone, renamed)
 
 
 def _match_by_loop(begin: BoolArray, name: Int64Array, time: Int64Array, strict: bool) -> Pairs:
-    """One key whose borders do not nest: a stack, event by event."""
+    """Pairs the borders of a key that does not nest properly, one by one."""
     is_begin, names, times = begin.tolist(), name.tolist(), time.tolist()
     stack: list[int] = []
     end_of: dict[int, int] = {}
@@ -114,7 +113,7 @@ def _match_by_loop(begin: BoolArray, name: Int64Array, time: Int64Array, strict:
 def _begin_at_same_time(
     index: int, is_begin: list[bool], names: list[int], times: list[int], done: set[int]
 ) -> int | None:
-    """The begin of an event without length that was written behind its end."""
+    """The begin of an event without duration that was written after its end."""
     later = index + 1
     while later < len(times) and times[later] == times[index]:
         if is_begin[later] and later not in done and names[later] == names[index]:
@@ -125,7 +124,7 @@ def _begin_at_same_time(
 
 @dataclass(frozen=True)
 class SliceIndex:
-    """The events of one thread for finding those around a moment; sorted by start, the outer first."""
+    """The events of a thread, to find those around a time; sorted by start, outer events first."""
 
     start: Int64Array
     stop: Int64Array
@@ -134,7 +133,7 @@ class SliceIndex:
 
     @classmethod
     def of(cls, start: Int64Array, stop: Int64Array, event: Int64Array) -> SliceIndex:
-        """An index of events in any order; an event without length counts as one nanosecond long."""
+        """Indexes events given in any order; an event without duration counts as 1 ns long."""
         order = np.lexsort((-stop, start))
         stops = np.maximum(stop[order], start[order] + 1)
         levels = [stops]
@@ -146,18 +145,15 @@ class SliceIndex:
         return cls(start[order], stops, event[order], tuple(levels))
 
     def enclosing(self, times: Int64Array) -> Int64Array:
-        """The event that contains each moment and began last, -1 where there is none.
-
-        One that ends exactly at the moment counts where no other contains it.
-        """
+        """The innermost event around each time, -1 for none. One that ends exactly then counts if no other does."""
         last = np.searchsorted(self.start, times, "right") - 1
-        found = self._last_reaching(last, times + 1)
-        missing = found < 0
-        found[missing] = self._last_reaching(last[missing], times[missing])
-        return self._events(found)
+        index = self._last_reaching(last, times + 1)
+        missing = index < 0
+        index[missing] = self._last_reaching(last[missing], times[missing])
+        return self._events(index)
 
     def following(self, times: Int64Array) -> Int64Array:
-        """The first event that begins at or after each moment, -1 where there is none."""
+        """The first event that begins at or after each time, -1 for none."""
         index = np.searchsorted(self.start, times, "left")
         return self._events(np.where(index < len(self.start), index, -1))
 
@@ -167,7 +163,7 @@ class SliceIndex:
         return np.where(index >= 0, self.event[np.maximum(index, 0)], -1)
 
     def _last_reaching(self, last: Int64Array, reach: Int64Array) -> Int64Array:
-        """The largest index ≤ ``last`` whose stop is ≥ ``reach``: up and down a tree of maxima, all queries at once."""
+        """The largest index ≤ ``last`` whose stop is ≥ ``reach``, by a tree of maxima; all queries at once."""
         result = np.full(len(last), -1, np.int64)
         active = np.flatnonzero(last >= 0)
         position = last[active]
@@ -209,31 +205,31 @@ class FlowLinks:
     source: Int64Array
     target: Int64Array
     loose: int
-    """Points that are linked to nothing."""
+    """Points without a link."""
     backward: int
     """Links that end before they start."""
 
 
 CLOCK_ERROR_NS = 1_000_000
-"""How far an end may precede its start: clocks of host and device disagree by microseconds, rarely more."""
+"""How far an end may precede its start. Clocks of host and device usually differ by microseconds."""
 
 
 def match_flows(key: Int64Array, time: Int64Array, phase: npt.NDArray[np.uint8]) -> FlowLinks:
-    """Chain the points of each key: a start (``s``) to its steps (``t``) and on to its ends (``f``).
+    """Links the points of each key: a start (``s``), its steps (``t``), its ends (``f``).
 
-    ``phase`` is 0, 1, 2 for s, t, f. A further start begins a new chain; several ends share the point before them. An
-    end without one belongs to the start that follows within `CLOCK_ERROR_NS` and has no end of its own.
+    ``phase`` is 0, 1, 2 for s, t, f. Another start begins a new chain; several ends share the point before them. An end
+    without a start belongs to a start that follows within `CLOCK_ERROR_NS` and has no end of its own.
     """
     order = np.lexsort((np.arange(len(key)), phase, time, key))
     keys, phases, times = key[order], phase[order], time[order]
     positions = np.arange(len(order))
     carries = phases < 2
-    # The last start or step strictly before each point, and whether it is of the same key.
+    # The last start or step before each point, and whether it has the same key.
     last = np.maximum.accumulate(np.where(carries, positions, -1)) if len(order) else positions
     before = np.r_[np.int64(-1), last[:-1]] if len(order) else positions
     linked = (phases > 0) & (before >= 0)
     linked[linked] &= keys[before[linked]] == keys[positions[linked]]
-    # The next start behind each point: the same from the other side.
+    # Likewise the next start after each point.
     starts = np.where(phases == 0, positions, len(order))
     after = np.minimum.accumulate(starts[::-1])[::-1]
     backward = (phases == 2) & ~linked & (after < len(order))

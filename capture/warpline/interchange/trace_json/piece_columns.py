@@ -1,4 +1,4 @@
-"""Events of one piece of a trace as columns, grouped by what they are. Pure functions: text in, columns out."""
+"""Turns the events of a piece of a trace into columns, grouped by route. Pure functions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Metadata = tuple[str, Scalar, Scalar, bytes]
 """Name, pid, tid and arguments (JSON) of a metadata event."""
 
 Loss = tuple[str, str]
-"""What was left out, and why; both for people."""
+"""What was skipped, and why; both are shown."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Group:
-    """Columns of events of one sort: as many entries each as there are events.
+    """Columns of events of one group, all of the same length.
 
     ``thread`` holds codes into ``threads``; ``start`` and ``duration`` are int64 ns as recorded.
     """
@@ -50,62 +50,64 @@ class Group:
     """Further columns; masked arrays where a value may be missing."""
     texts: dict[str, TextColumn] = field(default_factory=dict)
     ids: list[Any] = field(default_factory=list)
-    """Ids of flows and asynchronous events, hashable, one per event; empty where there are none."""
+    """Ids of flows and asynchronous events, hashable, one per event; else empty."""
     phases: TextColumn | None = None
-    """Their letters, where a group has events of several phases."""
+    """Phase letters, if the group has several phases."""
     places: list[tuple[int | None, int | None, int | None]] = field(default_factory=list)
-    """Device, context and stream; what ``thread`` numbers where events belong to a GPU."""
+    """Device, context and stream; the values of ``thread`` index this for GPU events."""
 
     def __len__(self) -> int:
         return len(self.start)
 
     def of_phase(self, letters: str) -> npt.NDArray[np.bool_]:
-        """Which events are of one of these phases."""
+        """Which events have one of these phases."""
         assert self.phases is not None, "a group of several phases"
         return np.array([letter in letters for letter in self.phases.table], bool)[self.phases.codes]
 
     def take(self, index: Int64Array) -> Group:
-        """The events at these places only."""
+        """The events at these indexes."""
         rows = index.tolist()
         return Group(
-            self.threads,
-            self.thread[index],
-            self.start[index],
-            self.duration[index],
-            TextColumn(self.name.codes[index], self.name.table),
-            TextColumn(self.category.codes[index], self.category.table),
-            {name: column[index] for name, column in self.numbers.items()},
-            {name: TextColumn(column.codes[index], column.table) for name, column in self.texts.items()},
-            [self.ids[row] for row in rows] if self.ids else [],
-            None if self.phases is None else TextColumn(self.phases.codes[index], self.phases.table),
-            self.places,
+            threads=self.threads,
+            thread=self.thread[index],
+            start=self.start[index],
+            duration=self.duration[index],
+            name=TextColumn(self.name.codes[index], self.name.table),
+            category=TextColumn(self.category.codes[index], self.category.table),
+            numbers={name: column[index] for name, column in self.numbers.items()},
+            texts={
+                name: TextColumn(column.codes[index], column.table) for name, column in self.texts.items()
+            },
+            ids=[self.ids[row] for row in rows] if self.ids else [],
+            phases=None if self.phases is None else TextColumn(self.phases.codes[index], self.phases.table),
+            places=self.places,
         )
 
 
 @dataclass
 class Piece:
-    """Everything in one piece of a trace: groups by route, metadata, and what was left out."""
+    """A piece of a trace: groups by route, metadata, and what was skipped."""
 
     groups: dict[str, Group] = field(default_factory=dict)
     metadata: dict[Metadata, int] = field(default_factory=dict)
-    """The distinct metadata events by when they last came, and how often each did."""
+    """Distinct metadata events, ordered by their last occurrence, with their counts."""
     losses: Counter[Loss] = field(default_factory=Counter)
     events: int = 0
-    """How many events there were, metadata and losses included."""
+    """Number of events, including metadata and losses."""
     also: Piece | None = None
-    """Further events of the same text, made into columns another way."""
+    """More events of the same text, converted another way."""
 
 
 def add_metadata(known: dict[Metadata, int], more: Iterable[tuple[Metadata, int]]) -> None:
-    """Count metadata events that come after the known ones; some traces repeat each of theirs for every event."""
+    """Add metadata events to the known ones. Some traces repeat theirs for every event."""
     for event, count in more:
         known[event] = known.pop(event, 0) + count
 
 
 Route = Callable[[str, str], str]
-"""Maps a phase letter and a category to the name of a group; "" leaves events out."""
+"""Maps phase letter and category to the name of a group; "" skips the event."""
 Extractor = Callable[[list[Any], Counter[Loss]], "Group | dict[str, Group]"]
-"""Makes columns of the events of one group; of several, when it tells them apart more finely."""
+"""Turns the events of a group into columns; may split them into several groups."""
 
 METADATA = "metadata"
 SLICES = "slices"
@@ -131,21 +133,21 @@ _ROUTE_OF_PHASE = {
     **dict.fromkeys("benSTpF", ASYNC),
 }
 _UNSUPPORTED = {
-    "N": english("object created (N)"),
+    "N": english("object creation (N)"),
     "O": english("object snapshot (O)"),
-    "D": english("object destroyed (D)"),
+    "D": english("object destruction (D)"),
     "v": english("memory dump (v)"),
     "V": english("memory dump (V)"),
     "c": english("clock synchronisation (c)"),
-    "(": english("context entered (()"),
-    ")": english("context left ())"),
+    "(": english("context enter (()"),
+    ")": english("context leave ())"),
     "=": english("linked ids (=)"),
     "a": english("association (a)"),
 }
 
 
 def generic_route(phase: str, _category: str) -> str:
-    """The group of events that no format claims for itself."""
+    """The group of an event in plain Chrome JSON."""
     return _ROUTE_OF_PHASE.get(phase, "")
 
 
@@ -156,10 +158,9 @@ def split_piece(
     *,
     claimed: frozenset[str] = frozenset(),
 ) -> Piece:
-    """Sort events into groups and turn each group into columns.
+    """Sorts events into groups and turns each group into columns.
 
-    ``extractors`` make columns of groups; groups named in ``claimed`` need no column and are only counted as read
-    (what they say is recorded elsewhere).
+    Groups in ``claimed`` are counted but get no columns, because they repeat other data.
     """
     piece = Piece(events=len(events))
     pairs, codes = _phases_and_categories(events)
@@ -167,12 +168,12 @@ def split_piece(
     for code, ((phase, category), name) in enumerate(zip(pairs, routes, strict=True)):
         if name == "" and (phase is not None or category is not None):
             count = int((codes == code).sum())
-            what = _UNSUPPORTED.get(_letter(phase))
-            if what:
-                piece.losses[what, english("nothing on a timeline corresponds to it")] += count
+            subject = _UNSUPPORTED.get(_letter(phase))
+            if subject:
+                piece.losses[subject, english("has no place on a timeline")] += count
             else:
-                what = english("events of phase {phase!r}", phase=phase)
-                piece.losses[what, english("not a phase of the format")] += count
+                subject = english("events of phase {phase!r}", phase=phase)
+                piece.losses[subject, english("unknown phase")] += count
         elif name == "":
             piece.events -= _count_empty(events, codes == code, piece.losses)
     for name in dict.fromkeys(routes):
@@ -183,20 +184,20 @@ def split_piece(
             list(events) if members.all() else [events[index] for index in np.flatnonzero(members).tolist()]
         )
         if name == METADATA:
-            told = ((_text(row.name), row.pid, row.tid, bytes(row.args)) for row in rows)
-            add_metadata(piece.metadata, zip(told, repeat(1)))
+            entries = ((_text(row.name), row.pid, row.tid, bytes(row.args)) for row in rows)
+            add_metadata(piece.metadata, zip(entries, repeat(1)))
         else:
             found = extractors[name](rows, piece.losses)
-            for made, group in ({name: found} if isinstance(found, Group) else found).items():
-                if made in piece.groups:
-                    piece.also = Piece({made: group}, also=piece.also)
+            for group_name, group in ({name: found} if isinstance(found, Group) else found).items():
+                if group_name in piece.groups:
+                    piece.also = Piece({group_name: group}, also=piece.also)
                 else:
-                    piece.groups[made] = group
+                    piece.groups[group_name] = group
     return piece
 
 
 def _phases_and_categories(events: Sequence[Any]) -> tuple[list[tuple[Scalar, Scalar]], Int64Array]:
-    """Distinct (phase, category) pairs and which one each event has."""
+    """Distinct (phase, category) pairs, and the index of each event's pair."""
     phases, categories = Coder(), Coder()
     n = len(events)
     phase = np.fromiter(map(phases.__getitem__, [event.ph for event in events]), np.int64, n)
@@ -208,14 +209,14 @@ def _phases_and_categories(events: Sequence[Any]) -> tuple[list[tuple[Scalar, Sc
 
 
 def _count_empty(events: Sequence[Any], members: npt.NDArray[np.bool_], losses: Counter[Loss]) -> int:
-    """Objects without phase and category: empty ones end some lists and mean nothing, others are counted."""
+    """The number of empty objects, which end some lists; counts other objects without a phase as losses."""
     empty = 0
     for index in np.flatnonzero(members).tolist():
         event = events[index]
         if event.name is None and event.ts is None:
             empty += 1
         else:
-            losses[english("events without a phase"), english("what they are is not recorded")] += 1
+            losses[english("events without a phase"), english("their type is not recorded")] += 1
     return empty
 
 
@@ -228,7 +229,7 @@ def _text(value: Scalar) -> str:
 
 
 def thread_codes(rows: Sequence[Event]) -> tuple[list[ThreadKey], npt.NDArray[np.uint32]]:
-    """Distinct (pid, tid) of events and a code for each event."""
+    """Distinct (pid, tid) pairs, and the index of each event's pair."""
     coder = Coder()
     keys = zip([row.pid for row in rows], [row.tid for row in rows], strict=True)
     codes = np.fromiter(map(coder.__getitem__, keys), np.uint32, len(rows))
@@ -236,20 +237,19 @@ def thread_codes(rows: Sequence[Event]) -> tuple[list[ThreadKey], npt.NDArray[np
 
 
 def timed(rows: list[Any], losses: Counter[Loss]) -> tuple[list[Any], Int64Array]:
-    """The events that have a time, and their starts in ns; the others are counted."""
+    """The events with a time, and their starts in ns; counts the others as losses."""
     start, missing = nanoseconds([row.ts for row in rows])
     if missing.any():
-        losses[english("events without a time"), english("ts is missing or no number")] += int(missing.sum())
+        losses[english("events without a time"), english("ts is missing or not a number")] += int(
+            missing.sum()
+        )
         rows = [rows[index] for index in np.flatnonzero(~missing).tolist()]
         start = start[~missing]
     return rows, start
 
 
 def points(rows: list[Any], losses: Counter[Loss], *, bare: bool = False) -> tuple[list[Any], Group]:
-    """Events that have a time but no duration, without further columns.
-
-    ``bare`` leaves out thread and category, for events that belong to something else than a thread.
-    """
+    """Columns of events with a time but no duration. ``bare`` omits thread and category, for GPU events."""
     rows, start = timed(rows, losses)
     count = len(rows)
     if bare:
@@ -260,20 +260,27 @@ def points(rows: list[Any], losses: Counter[Loss], *, bare: bool = False) -> tup
         threads, codes = thread_codes(rows)
         categories = texts([row.cat for row in rows])
     names = texts([row.name for row in rows])
-    return rows, Group(threads, codes, start, np.zeros(count, np.int64), names, categories)
+    return rows, Group(
+        threads=threads,
+        thread=codes,
+        start=start,
+        duration=np.zeros(count, np.int64),
+        name=names,
+        category=categories,
+    )
 
 
 def spans(rows: list[Any], losses: Counter[Loss], *, bare: bool = False) -> tuple[list[Any], Group]:
-    """Events with time and duration, without further columns; ``bare`` as in `points`.
+    """Columns of events with time and duration; ``bare`` as in `points`.
 
-    ``numbers["no_duration"]`` marks those whose duration is missing; they get the thread clock's, or 0.
+    ``numbers["no_duration"]`` marks events without a duration, which get that of the thread clock, or 0.
     """
     rows, group = points(rows, losses, bare=bare)
     duration, missing = nanoseconds([row.dur for row in rows])
     negative = duration < 0
     if negative.any():
-        losses[english("events with a negative duration"), english("they would end before they begin")] += (
-            int(negative.sum())
+        losses[english("events with a negative duration"), english("they end before they begin")] += int(
+            negative.sum()
         )
         keep = np.flatnonzero(~negative)
         rows = [rows[index] for index in keep.tolist()]
@@ -289,7 +296,7 @@ def spans(rows: list[Any], losses: Counter[Loss], *, bare: bool = False) -> tupl
 
 
 def payloads(rows: Sequence[Event]) -> TextColumn:
-    """The arguments of events as recorded JSON text; "" where there are none."""
+    """The arguments of events as JSON text; "" for none."""
     return texts([bytes(row.args) for row in rows], _payload)
 
 
@@ -310,7 +317,7 @@ def extract_slices(rows: list[Any], losses: Counter[Loss]) -> Group:
 
 
 def extract_points(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Events of a moment: instants, and both borders of B/E pairs."""
+    """Instants, counters, and the borders of B/E pairs."""
     rows, group = points(rows, losses)
     group.texts["payload"] = payloads(rows)
     group.phases = texts([row.ph for row in rows])
@@ -320,7 +327,7 @@ def extract_points(rows: list[Any], losses: Counter[Loss]) -> Group:
 
 
 def extract_identified(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Events that an id holds together: flows and asynchronous events."""
+    """Events with ids: flows and asynchronous events."""
     rows, group = points(rows, losses)
     group.phases = texts([row.ph for row in rows])
     group.texts["payload"] = payloads(rows)
@@ -330,10 +337,10 @@ def extract_identified(rows: list[Any], losses: Counter[Loss]) -> Group:
 
 
 def _identity(row: Event) -> Any:
-    """What must be equal for two events to belong together: id with its scope, or the two-part id."""
+    """The key that related events share: the id with its scope, or the two-part id."""
     if row.id is not None or not row.id2:
         return (row.id, row.scope)
-    # A local id is unique in its process only.
+    # A local id is unique within its process.
     text = bytes(row.id2)
     return (text, row.pid) if b'"local"' in text else (text, row.scope)
 

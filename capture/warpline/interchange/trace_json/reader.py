@@ -1,4 +1,4 @@
-"""From a file to a converter: parts of the text, made into columns, handed over in order."""
+"""Reads a trace file into a converter: splits the text, turns parts into columns, and passes them on in order."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _Part = TypeVar("_Part")
 def read_trace(
     path: Path, converter: TraceConverter, form: TraceFormat, progress: Progress, cancelled: IsCancelled
 ) -> StreamState:
-    """Read all events of a file into a converter, which the caller then finishes.
+    """Read all events of a file into a converter; the caller finishes it.
 
-    Raises ImportFormatError when the file holds no list of events, Cancelled.
+    Raises ImportFormatError when the file has no list of events, Cancelled.
     """
     decoder = decoder_for(form)
     stream = EventStream(path, decoder.chunk_bytes, decoder.scanner)
@@ -34,12 +34,12 @@ def read_trace(
 
     def parts_of_stream() -> Iterator[bytes | Scan]:
         for part in stream:
-            # Taken while the reader stands within the events: it may be behind them before the first is used.
+            # Copied here, because the reader may be past the events before the first part is used.
             if not before:
                 before.append(dict(stream.state.header))
             yield part
 
-    # Three at work: one reads and scans, one makes columns, one takes them into the capture.
+    # Three threads: one reads and scans, one makes columns, this one adds them to the capture.
     with (
         closing(one_ahead(parts_of_stream())) as parts,
         closing(one_ahead(map(decoder.piece, parts))) as pieces,
@@ -57,9 +57,9 @@ def read_trace(
 
 
 def one_ahead(parts: Iterator[_Part]) -> Generator[_Part, None, None]:
-    """The same parts, the next one being made by a thread while the last one is used.
+    """Yields the parts while a thread makes the next one, and re-raises its exceptions.
 
-    Unpacking and scanning work without the interpreter's lock. What making a part raises is raised here.
+    Unpacking and scanning release the interpreter's lock.
     """
     require_memory()
     with ThreadPoolExecutor(1, thread_name_prefix="trace") as thread:

@@ -1,4 +1,4 @@
-"""Stack samples of a trace."""
+"""Adds the stack samples (P) of a trace."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.target import TraceTarget
 from warpline.model import Flag
 
-# The kinds of samples by their category, and the row below the thread. Others are plain samples.
+# Kind of sample by category, with its track below the thread. Other categories are plain samples.
 _ON_A_CORE = "cpu_sample"
 _ROWS = {"sample": "samples", _ON_A_CORE: "cpu-samples"}
 _NUMBERS = {"cpu": (np.int32, 1 << 16), "python": (np.uint8, 3), "is_cut": (np.bool_, 2)}
 
 
 def add_samples(target: TraceTarget, groups: Sequence[Group], frames: Any) -> None:
-    """Add the stack samples (P) of groups; the frames they refer to may stand behind the events."""
+    """Add the samples among ``groups``. ``frames`` is the table ``stackFrames``, which may follow the events."""
     known = frames if isinstance(frames, dict) else {}
     stacks: dict[str, int] = {}
     for group in groups:
@@ -45,16 +45,16 @@ def add_samples(target: TraceTarget, groups: Sequence[Group], frames: Any) -> No
             if not len(chosen):
                 continue
             chosen = chosen[np.argsort(places[chosen], kind="stable")]
-            found, counts = np.unique(places[chosen], return_counts=True)
-            told = columns if kind == _ON_A_CORE else {"stack": columns["stack"]}
+            distinct, counts = np.unique(places[chosen], return_counts=True)
+            attributes = columns if kind == _ON_A_CORE else {"stack": columns["stack"]}
             target.builder.add_events(
-                np.repeat([tracks[place] for place in found.tolist()], counts),
+                np.repeat([tracks[place] for place in distinct.tolist()], counts),
                 kind,
                 group.start[sample[chosen]],
                 0,
                 names[sample[chosen]],
                 flags=int(Flag.INSTANT),
-                attributes={name: column[chosen] for name, column in told.items()},
+                attributes={name: column[chosen] for name, column in attributes.items()},
             )
 
 
@@ -64,17 +64,17 @@ def _track(target: TraceTarget, key: ThreadKey, on_core: int) -> int:
 
 
 def _numbers(group: Group, sample: npt.NDArray[np.intp]) -> dict[str, np.ma.MaskedArray[Any, Any]]:
-    """What the arguments of samples on a core say, masked where they do not say it."""
+    """The numbers in the arguments of samples on a core, masked where missing."""
     payload = group.texts["payload"]
-    told: list[Any] = []
+    arguments: list[Any] = []
     for text in payload.table:
         try:
-            told.append(msgspec.json.decode(text))
+            arguments.append(msgspec.json.decode(text))
         except msgspec.MsgspecError:
-            told.append(None)
+            arguments.append(None)
     columns: dict[str, np.ma.MaskedArray[Any, Any]] = {}
     for name, (dtype, room) in _NUMBERS.items():
-        values = [entry.get(name) if isinstance(entry, dict) else None for entry in told]
+        values = [entry.get(name) if isinstance(entry, dict) else None for entry in arguments]
         good = np.array([isinstance(value, int) and 0 <= value < room for value in values])
         table = np.array([value if is_good else 0 for value, is_good in zip(values, good, strict=True)])
         codes = payload.codes[sample]

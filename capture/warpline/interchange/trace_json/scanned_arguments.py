@@ -1,4 +1,4 @@
-"""Arguments of events as the compiled scanner finds them: `arguments.Arguments` without making an object of each."""
+"""Arguments of events as columns, found by the compiled scanner instead of decoding each event."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INTEGER, _REAL, _TOKEN, _TRIPLE = range(4)
 
 
 class ScannedArguments:
-    """Arguments as the scanner found them; see `arguments.Arguments`."""
+    """`arguments.Arguments` from scanned text."""
 
     def __init__(
         self, count: int, columns: Int64Array, reals: npt.NDArray[np.float64], places: dict[str, int]
@@ -44,9 +44,9 @@ class ScannedArguments:
 
     @classmethod
     def of(cls, scan: Scan, objects: Int64Array, args_type: type[Any]) -> ScannedArguments | None:
-        """The fields of a struct type in the objects that begin at these tokens (`NO_INTEGER` for none).
+        """The fields of a struct type in the objects that begin at these tokens (`NO_INTEGER` for no object).
 
-        None when some do not fit the type.
+        None when an object does not fit the type.
         """
         count = len(objects)
         fields = _fields(args_type)
@@ -54,7 +54,7 @@ class ScannedArguments:
         widths = np.where(types == _TRIPLE, 3, 1)
         columns = np.ascontiguousarray(np.cumsum(widths) - widths, np.int64)
         key_ends = np.cumsum(np.array([len(field.key) for field in fields], np.int64))
-        # What is not touched takes no memory.
+        # Untouched pages take no memory.
         out = np.empty((int(widths.sum()), count), np.int64)
         reals = np.empty((int(widths.sum()) if (types == _REAL).any() else 0, count))
         slots = slot_count(count)
@@ -74,18 +74,18 @@ class ScannedArguments:
         others = rest.column() if odd == 0 else None
         if others is None:
             return None
-        found = cls(count, out, reals, {})
-        found._rest = others
+        result = cls(count, out, reals, {})
+        result._rest = others
         for place, field in enumerate(fields):
             if not hits[place]:
                 continue
-            found._places[field.name] = int(columns[place])
+            result._places[field.name] = int(columns[place])
             if field.code == _TOKEN:
                 tokens = pieces(scan.text, spans[place, : counts[place]])
                 if not are_json(tokens) or (field.is_text and any(token[:1] != b'"' for token in tokens)):
                     return None
-                found._tokens[field.name] = tokens
-        return found
+                result._tokens[field.name] = tokens
+        return result
 
     def __len__(self) -> int:
         return self._count
@@ -136,7 +136,7 @@ class ScannedArguments:
 
 @dataclass(frozen=True)
 class _Rest:
-    """Members that no field is for: their distinct texts (uint8), where each stands, which one each object has."""
+    """Members without a field: the distinct texts (uint8), their spans, and the code of each object."""
 
     text: npt.NDArray[np.uint8]
     codes: Int64Array
@@ -146,8 +146,8 @@ class _Rest:
 
     @classmethod
     def room_for(cls, count: int, slots: int, size: int) -> _Rest:
-        """Memory for so many objects of a text of ``size`` bytes."""
-        # The least member, `"":1,`, grows by two blanks.
+        """Memory for ``count`` objects in a text of ``size`` bytes."""
+        # The shortest member, `"":1,`, grows by two blanks.
         return cls(
             np.empty(3 * size // 2 + 64, np.uint8),
             np.empty(count, np.int64),
@@ -157,7 +157,7 @@ class _Rest:
         )
 
     def column(self) -> TextColumn | None:
-        """The members of each object as the text of a JSON object, "" for none; None where one is damaged."""
+        """The members of each object as a JSON object, "" for none; None when one is damaged."""
         distinct, size = self.counts.tolist()
         if not distinct:
             return repeated_text("", len(self.codes))
@@ -167,7 +167,7 @@ class _Rest:
             return None
         spans = self.spans[:distinct]
         if whole.isascii():
-            # As such it is clean: JSON has no NUL.
+            # Needs no cleaning: JSON text has no NUL.
             text = whole.decode("ascii")
             table = [text[begin : begin + length] for begin, length in spans.tolist()]
         else:
@@ -178,7 +178,7 @@ class _Rest:
 
 @dataclass(frozen=True)
 class _Field:
-    """A member wanted of arguments: its name in the struct, its key in the text, what its value must be."""
+    """A field: its name in the struct, its key in the text, its type."""
 
     name: str
     key: bytes
@@ -211,7 +211,7 @@ _RAW = msgspec.json.Decoder(msgspec.Raw)
 
 
 def is_json(token: bytes) -> bool:
-    """Whether a piece of text is one JSON value."""
+    """Whether the text is one JSON value."""
     try:
         _RAW.decode(token)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -220,15 +220,15 @@ def is_json(token: bytes) -> bool:
 
 
 def are_json(tokens: Sequence[bytes]) -> bool:
-    """Whether pieces that the scanner took for values are JSON values each; empty ones are left out.
+    """Whether each non-empty token of the scanner is a JSON value.
 
-    It pairs brackets and quotation marks, so none of its pieces begins what another one ends.
+    The scanner pairs brackets and quotation marks, so checking the joined tokens is enough.
     """
     return is_json(b"[" + b",".join(filter(None, tokens)) + b"]")
 
 
 def text_of(token: bytes) -> str | None:
-    """The text of a JSON string; None when the token is none."""
+    """The text of a JSON string; None when the token is not a string."""
     try:
         value = msgspec.json.decode(token)
     except (msgspec.MsgspecError, UnicodeDecodeError):

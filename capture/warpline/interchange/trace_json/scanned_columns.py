@@ -1,7 +1,7 @@
-"""The common events of a trace as columns, found by a compiled scanner: several times faster than making objects.
+"""Turns the common events of a trace into columns with the compiled scanner, several times faster than decoding.
 
-The scanner finds members in the text; what is unusual in any way it leaves to the decoder in Python, whose results are
-the same. Without the library everything goes the slower way.
+The scanner finds the members of events in the text. Unusual events go to the decoder in Python, which gives the same
+results; without the compiled library all events do.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MOST_THREADS = 1 << 22
 
 @dataclass(frozen=True)
 class _Tables:
-    """The texts of a scan's tables; None is what is no text. A last entry stands for what is missing."""
+    """The texts in a scan's tables; None is not text. The last entry stands for a missing member."""
 
     phases: list[str | None]
     categories: list[str | None]
@@ -51,10 +51,7 @@ class _Tables:
 
 
 def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], Piece]) -> Piece:
-    """The columns of the events of a scan, in a format that can be scanned.
-
-    ``decode_rest`` gets the events that are not of the common form, as the text of an array.
-    """
+    """The columns of the events of a scan. ``decode_rest`` gets unusual events, as the text of an array."""
     tables = _Tables(
         [*map(text_of, scan.tables[ScanColumn.PHASE]), None],
         [*map(text_of, scan.tables[ScanColumn.CATEGORY]), ""],
@@ -68,9 +65,9 @@ def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], 
         if route in form.claimed or not len(index):
             continue
         if route == METADATA:
-            told = _metadata(scan, index, tables)
-            add_metadata(piece.metadata, told or ())
-            rest[index] = told is None
+            entries = _metadata(scan, index, tables)
+            add_metadata(piece.metadata, entries or ())
+            rest[index] = entries is None
             continue
         group = _group(scan, index, route, tables, form) if route else None
         if group is None:
@@ -89,13 +86,13 @@ def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], 
 
 
 def _codes(scan: Scan, column: ScanColumn, index: Int64Array | None = None) -> Codes:
-    """Codes into the table of a column; what is missing gets the entry behind the last."""
+    """Codes into the table of a column; a missing member has the code after the last."""
     codes = scan.columns[column] if index is None else scan.columns[column, index]
     return np.where(codes == NO_INTEGER, scan.tables.size(column), codes)
 
 
 def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list[str]]:
-    """For each event the number of its group, and the groups; "" is for the rest."""
+    """The number of each event's group, and the groups; "" is for unusual events."""
     columns = scan.columns
     width = len(tables.categories)
     combined = _codes(scan, ScanColumn.PHASE) * width + _codes(scan, ScanColumn.CATEGORY)
@@ -104,23 +101,23 @@ def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list
     number_of = np.zeros(len(tables.phases) * width, np.int64)
     for code in np.flatnonzero(np.bincount(combined, minlength=len(number_of))).tolist():
         phase, category = tables.phases[code // width], tables.categories[code % width]
-        found = "" if phase is None or category is None else form.route(phase, category)
-        if found not in taken:
-            found = ""
-        if found not in routes:
-            routes.append(found)
-        number_of[code] = routes.index(found)
+        route = "" if phase is None or category is None else form.route(phase, category)
+        if route not in taken:
+            route = ""
+        if route not in routes:
+            routes.append(route)
+        number_of[code] = routes.index(route)
     group_of = number_of[combined]
     name = _codes(scan, ScanColumn.NAME)
     usable = (columns[ScanColumn.ODD] == 0) & (columns[ScanColumn.START] != NO_INTEGER)
     usable &= np.array([text is not None for text in tables.names])[name]
     lasting = usable & (columns[ScanColumn.DURATION] >= 0)
-    for number, found in enumerate(routes):
-        if found and found != METADATA and found not in form.claimed:
-            group_of[(group_of == number) & ~(usable if found in form.all_points else lasting)] = 0
+    for number, route in enumerate(routes):
+        if route and route != METADATA and route not in form.claimed:
+            group_of[(group_of == number) & ~(usable if route in form.all_points else lasting)] = 0
     for text, group in form.named_instants.items() if INSTANTS in routes else ():
         routes.append(group)
-        is_named = np.array([one == text for one in tables.names])[name]
+        is_named = np.array([candidate == text for candidate in tables.names])[name]
         group_of[(group_of == routes.index(INSTANTS)) & is_named] = len(routes) - 1
     return group_of, routes
 
@@ -132,12 +129,12 @@ def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: Tra
     if threads is None:
         return None
     group = Group(
-        threads[0],
-        threads[1],
-        columns[ScanColumn.START, index],
-        np.zeros(len(index), np.int64) if is_point else columns[ScanColumn.DURATION, index],
-        _texts(_codes(scan, ScanColumn.NAME, index), tables.names),
-        _texts(_codes(scan, ScanColumn.CATEGORY, index), tables.categories),
+        threads=threads[0],
+        thread=threads[1],
+        start=columns[ScanColumn.START, index],
+        duration=np.zeros(len(index), np.int64) if is_point else columns[ScanColumn.DURATION, index],
+        name=_texts(_codes(scan, ScanColumn.NAME, index), tables.names),
+        category=_texts(_codes(scan, ScanColumn.CATEGORY, index), tables.categories),
     )
     if not is_point:
         group.numbers["no_duration"] = np.zeros(len(index), np.bool_)
@@ -155,17 +152,17 @@ def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: Tra
 
 
 def _metadata(scan: Scan, index: Int64Array, tables: _Tables) -> list[tuple[Metadata, int]] | None:
-    """The distinct metadata events by when they come last, and how often each does; None when one is unusual.
+    """Distinct metadata events, ordered by their last occurrence, with their counts; None when one is unusual.
 
-    Some traces repeat those of a thread for every event: only distinct ones become objects.
+    Some traces repeat them for every event, so only distinct ones become objects.
     """
     columns = scan.columns
     threads = _threads(scan, index)
-    found = distinct(scan, columns[ScanColumn.ARGS_BEGIN, index], columns[ScanColumn.ARGS_LENGTH, index])
-    if columns[ScanColumn.ODD, index].any() or threads is None or found is None:
+    arguments = distinct(scan, columns[ScanColumn.ARGS_BEGIN, index], columns[ScanColumn.ARGS_LENGTH, index])
+    if columns[ScanColumn.ODD, index].any() or threads is None or arguments is None:
         return None
     keys, thread = threads
-    args, tokens = found
+    args, tokens = arguments
     names = _codes(scan, ScanColumn.NAME, index)
     texts = {code: tables.names[code] for code in np.unique(names).tolist()}
     if any(text is None or "\ufffd" in text for text in texts.values()):
@@ -189,7 +186,7 @@ def _metadata(scan: Scan, index: Int64Array, tables: _Tables) -> list[tuple[Meta
 
 
 def _with_marks(scan: Scan, index: Int64Array, route: str, group: Group, tables: _Tables) -> Group | None:
-    """What events without a duration have besides: their phase, an id, how they bind."""
+    """Adds phase, id and binding of events without a duration; None when one is unusual."""
     if route == SLICES:
         return group
     group.phases = _texts(_codes(scan, ScanColumn.PHASE, index), tables.phases)
@@ -213,13 +210,13 @@ def _with_marks(scan: Scan, index: Int64Array, route: str, group: Group, tables:
 
 
 def _marks(scan: Scan, column: ScanColumn, index: Int64Array) -> TextColumn | None:
-    """The texts of a column that few events have; None where one is damaged, so that it can be mended."""
+    """The texts of an optional column; None when one is damaged, so that the decoder mends it."""
     table = [*map(text_of, scan.tables[column]), ""]
     return None if None in table else _texts(_codes(scan, column, index), table)
 
 
 def _texts(codes: Codes, table: Sequence[str | None]) -> TextColumn:
-    """A text column with only those entries of a table that occur."""
+    """A text column with only the entries of a table that occur."""
     used = np.flatnonzero(np.bincount(codes, minlength=len(table)))
     place = np.zeros(len(table), np.uint32)
     place[used] = np.arange(len(used), dtype=np.uint32)
@@ -227,7 +224,7 @@ def _texts(codes: Codes, table: Sequence[str | None]) -> TextColumn:
 
 
 def _no_threads(index: Int64Array) -> _Threads:
-    """GPU work is not of a thread."""
+    """GPU work has no thread."""
     return [(None, None)], np.zeros(len(index), np.uint32)
 
 
@@ -251,19 +248,19 @@ def _threads(scan: Scan, index: Int64Array) -> _Threads | None:
 
 
 def _scalars(tokens: list[bytes]) -> list[int | float | str | bytes]:
-    """`_scalar` of each; decoded in one go where all of them are JSON."""
+    """`_scalar` of each token, decoded together if all are JSON."""
     try:
         values = msgspec.json.decode(b"[" + b",".join(tokens) + b"]", type=list[Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return [*map(_scalar, tokens)]
     if len(values) != len(tokens):
         return [*map(_scalar, tokens)]
-    found = zip(values, tokens, strict=True)
-    return [value if isinstance(value, (int, float, str)) else token for value, token in found]
+    pairs = zip(values, tokens, strict=True)
+    return [value if isinstance(value, (int, float, str)) else token for value, token in pairs]
 
 
 def _scalar(token: bytes) -> int | float | str | bytes:
-    """The number or text of a token; the token itself when it is neither."""
+    """The number or text of a token; the token itself if it is neither."""
     try:
         value: Any = msgspec.json.decode(token)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -272,12 +269,12 @@ def _scalar(token: bytes) -> int | float | str | bytes:
 
 
 def _payloads(scan: Scan, index: Int64Array) -> TextColumn | None:
-    found = distinct(
+    arguments = distinct(
         scan, scan.columns[ScanColumn.ARGS_BEGIN, index], scan.columns[ScanColumn.ARGS_LENGTH, index]
     )
-    if found is None:
+    if arguments is None:
         return None
-    codes, tokens = found
+    codes, tokens = arguments
     if not are_json(tokens):
         return None
     texts = [clean_text(raw_text(token).strip()) for token in tokens]

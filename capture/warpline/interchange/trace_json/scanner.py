@@ -1,4 +1,4 @@
-"""The compiled scanner (``native/trace_scan.c``): where the members of trace events stand in JSON text."""
+"""Calls the compiled scanner (``native/trace_scan.c``), which finds the members of trace events in JSON text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern"
 
 
 class ScanColumn(IntEnum):
-    """Columns of a `Scan`; the first eight are codes into its tables, `NO_INTEGER` where a member is missing."""
+    """Columns of a `Scan`. The first eight hold codes into its tables; a missing member is `NO_INTEGER`."""
 
     PHASE = 0
     CATEGORY = 1
@@ -44,20 +44,20 @@ class ScanColumn(IntEnum):
 _TABLES = 8
 
 UNUSUAL, OTHER_CLOCK, FURTHER = 1, 2, 4
-"""Bits of `ScanColumn.ODD`: a member is not of its usual type; there is a ``tdur``; an ``sf``, ``scope`` or ``id2``."""
+"""Bits of `ScanColumn.ODD`: a member of unusual type; a ``tdur``; an ``sf``, ``scope`` or ``id2``."""
 
 _MOST_EVENTS = 1 << 16
-"""In one scan; further ones are left for the next."""
+"""The most events in one scan."""
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The scanner, None where it is not compiled."""
+    """The compiled scanner, None if there is none."""
     return load(LIBRARY, dict.fromkeys(_FUNCTIONS, (ctypes.c_int64, None)), SHARED_SOURCES)
 
 
 class TokenTables:
-    """The distinct tokens of columns, by the number of the column; made when they are first wanted."""
+    """The distinct tokens of each column, made on first use."""
 
     def __init__(self, text: bytes | memoryview, spans: list[Int64Array]) -> None:
         self._text = text
@@ -70,16 +70,16 @@ class TokenTables:
         return self._made[column]
 
     def size(self, column: int) -> int:
-        """How many tokens a column has."""
+        """The number of distinct tokens of a column."""
         return len(self._spans[column])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scan:
-    """Events in a piece of text, which may be memory of its `Scanner`. Valid until that has scanned twice more.
+    """Events in a piece of text. The text may be the scanner's memory, which two more scans overwrite.
 
-    ``columns`` is int64, one row per `ScanColumn`; ``tables`` holds the distinct tokens (JSON) of the first columns;
-    ``tokens`` where the tokens of the text begin. ``stop`` is where to go on, ``ended`` whether the array ends there.
+    ``columns`` is int64, one row per `ScanColumn`. ``tables`` holds the distinct tokens (JSON) of the first columns,
+    ``tokens`` the positions of all tokens. ``stop`` is where to continue, ``ended`` whether the array ends there.
     """
 
     lib: ctypes.CDLL
@@ -95,15 +95,15 @@ class Scan:
 
     @property
     def address(self) -> ctypes.c_void_p:
-        """Where the text lies; valid while the scan lives."""
+        """The address of the text; valid while the scan lives."""
         return _address(self.text)
 
 
 class _Room:
-    """The arrays that one scan fills."""
+    """The arrays that a scan fills."""
 
     def __init__(self, size: int) -> None:
-        # An event has at least 16 bytes: {"ph":"e","ts":0}
+        # The shortest event: {"ph":"e","ts":0}
         self.capacity = min(_MOST_EVENTS, size // 16 + 1)
         self.text = np.empty(size, np.uint8)
         self.tokens = np.empty(size, np.uint32)
@@ -113,29 +113,29 @@ class _Room:
 
 
 class Scanner:
-    """Scans one piece of text after the other, in two rooms by turns: what is in one is used while the other fills."""
+    """Scans pieces of text into two alternating sets of arrays: one is in use while the other fills."""
 
     def __init__(self, lib: ctypes.CDLL) -> None:
         self._lib = lib
         self._rooms = [_Room(0), _Room(0)]
 
     def scan(self, text: bytes, begin: int = 0) -> Scan | None:
-        """The events of an unfinished array from ``begin`` on, where one begins; None when not even one can be taken.
+        """The events of an unfinished array from ``begin``, where an event begins; None when there is none.
 
-        Stops before the first event that is cut, or not of the form.
+        Stops before the first event that is truncated or malformed.
         """
         self._next_room(len(text) - begin)
         return self._scanned(text, begin)
 
     def memory(self, size: int) -> memoryview:
-        """Memory for a text of so many bytes and one more, which stays where it is: what `scan_memory` scans next."""
+        """Memory for a text of ``size`` bytes, for `scan_memory`. It does not move."""
         room = self._next_room(size + 1)
         return room.text.data[:size]
 
     def scan_memory(self, size: int) -> Scan | None:
-        """Likewise the events of the first ``size`` bytes of the memory given last."""
+        """Like `scan`, for the first ``size`` bytes of the last `memory`."""
         room = self._rooms[0]
-        room.text[size] = 0  # part of no number that is cut off
+        room.text[size] = 0  # terminates a truncated number
         return self._scanned(room.text.data[:size], 0)
 
     def _next_room(self, size: int) -> _Room:
@@ -161,7 +161,13 @@ class Scanner:
             return None
         tables = TokenTables(text, [room.spans[number, :used] for number, used in enumerate(counts.tolist())])
         return Scan(
-            self._lib, text, room.columns[:, :count], tables, room.tokens[:token_count], stop, bool(ended)
+            lib=self._lib,
+            text=text,
+            columns=room.columns[:, :count],
+            tables=tables,
+            tokens=room.tokens[:token_count],
+            stop=stop,
+            ended=bool(ended),
         )
 
 
@@ -172,7 +178,7 @@ def _address(text: bytes | memoryview) -> ctypes.c_void_p:
 
 
 def distinct(scan: Scan, begins: Int64Array, lengths: Int64Array) -> tuple[Int64Array, list[bytes]] | None:
-    """Number pieces of a scan's text: (code of each, distinct pieces); None when a piece lies outside."""
+    """Numbers pieces of a scan's text: (code of each, distinct pieces); None when a piece lies outside."""
     lib, text = scan.lib, scan.text
     count = len(begins)
     slots = slot_count(count)
@@ -180,8 +186,8 @@ def distinct(scan: Scan, begins: Int64Array, lengths: Int64Array) -> tuple[Int64
     spans = np.empty((count, 2), np.int64)
     table = np.empty(slots, np.int32)
     begins, lengths = np.ascontiguousarray(begins), np.ascontiguousarray(lengths)
-    found = lib.warpline_intern(
+    count_distinct = lib.warpline_intern(
         scan.address, ctypes.c_int64(len(text)), ctypes.c_int64(count), at(begins), at(lengths), at(codes),
         at(spans), at(table), ctypes.c_int64(slots),
     )  # fmt: skip
-    return None if found < 0 else (codes, pieces(text, spans[:found]))
+    return None if count_distinct < 0 else (codes, pieces(text, spans[:count_distinct]))

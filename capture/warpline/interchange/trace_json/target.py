@@ -1,4 +1,4 @@
-"""Where the events of a trace go: the capture, the tracks of the file, and what is noted on the way."""
+"""Adds groups of trace events to a capture, and collects the tracks, losses and notes of the file."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def optional_ids(builder: CaptureBuilder, column: TextColumn) -> np.ma.MaskedArr
 
 
 def payload_of(builder: CaptureBuilder, group: Group) -> dict[str, npt.NDArray[Any]]:
-    """The attribute that holds all arguments without one of their own; nothing where no event has any."""
+    """The attribute ``payload`` with all other arguments; empty if no event has any."""
     column = group.texts.get("payload")
     return {"payload": optional_ids(builder, column)} if column is not None and any(column.table) else {}
 
 
 def _order_by_code(codes: npt.NDArray[np.uint32], count: int) -> Int64Array:
-    """The stable order of codes below ``count``; numbers of 16 bits are sorted by counting."""
+    """The stable order of codes below ``count``; numpy sorts 16-bit numbers by counting."""
     return np.argsort(codes.astype(np.uint16) if count <= 1 << 16 else codes, kind="stable")
 
 
 class TraceTarget:
-    """Takes groups of events into the capture; what it has seen and lost is told at the end by who reads the file."""
+    """Adds groups of events to the capture; the converter reports losses and notes at the end."""
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         self.builder = builder
@@ -63,18 +63,18 @@ class TraceTarget:
         self.slices = SliceRegistry()
         self.losses: Counter[Loss] = Counter()
         self.notes: Counter[tuple[str, str]] = Counter()
-        """Oddities that lost nothing, counted by their text (`i18n.forms`)."""
+        """Harmless irregularities, counted by their text (`i18n.forms`)."""
         self.start_ns: int | None = None
         self.stop_ns: int | None = None
         builder.add_kind(_RANGE_EXTRA)
 
     def threads_of(self, group: Group) -> dict[int, ThreadEntry]:
-        """The threads of a group's events by their codes."""
+        """The threads of a group by their codes."""
         codes = np.unique(group.thread).tolist()
         return {code: self.tracks.thread(*self.thread_of(group.threads[code])) for code in codes}
 
     def thread_of(self, key: ThreadKey) -> ThreadKey:
-        """The thread that events with these recorded ids belong to; formats may know better than the file."""
+        """The thread for events with these recorded ids; formats override this."""
         return key
 
     @staticmethod
@@ -88,7 +88,7 @@ class TraceTarget:
                 yield key, index
 
     def row_of(self, key: ThreadKey) -> int:
-        """Where `slices` has the events whose recorded ids of process and thread are these."""
+        """The number in `slices` of the thread with these recorded ids."""
         return self.tracks.thread(*self.thread_of(key)).index
 
     def add_slices(
@@ -101,12 +101,12 @@ class TraceTarget:
         flags: npt.NDArray[np.uint8] | int = 0,
         names: npt.NDArray[np.uint32] | None = None,
     ) -> Int64Array:
-        """Add a group to its threads' tracks of a role; returns the events' ids in the group's order."""
+        """Add a group to its threads' tracks of a role; returns event ids in the group's order."""
         if names is None:
             names = name_ids(self.builder, group.name)
         flag_array = np.broadcast_to(np.asarray(flags, np.uint8), len(group))
         self.saw(group.start, group.start + group.duration)
-        # One batch, thread by thread: a batch for each would cost some traces of thousands of threads all their time.
+        # One batch for all threads: a batch each would dominate traces with thousands of threads.
         counts = np.bincount(group.thread, minlength=len(group.threads))
         present = np.flatnonzero(counts).tolist()
         order: Any = slice(None) if len(present) == 1 else _order_by_code(group.thread, len(group.threads))
@@ -128,19 +128,19 @@ class TraceTarget:
         ids[order] = own
         stop, at = start + duration, 0
         for thread, count in zip(threads, counts[present].tolist(), strict=True):
-            mine = slice(at, at + count)
-            self.slices.add(thread.index, start[mine], stop[mine], own[mine])
+            part = slice(at, at + count)
+            self.slices.add(thread.index, start[part], stop[part], own[part])
             at += count
         return ids
 
-    def durations_noted(self, group: Group) -> npt.NDArray[np.uint8]:
-        """Flags for a group of spans, after counting those without a duration of their own."""
+    def duration_flags(self, group: Group) -> npt.NDArray[np.uint8]:
+        """Flags for a group of spans; counts those without a duration."""
         missing = group.numbers["no_duration"]
         if missing.any():
             self.notes[
                 forms(
-                    "{count:,} complete event (X) without a duration: the thread clock's is used, else 0",
-                    "{count:,} complete events (X) without a duration: the thread clock's is used, else 0",
+                    "{count:,} complete event (X) has no duration; the thread clock's or 0 is used",
+                    "{count:,} complete events (X) have no duration; the thread clock's or 0 is used",
                 )
             ] += int(missing.sum())
         return np.where(missing, np.uint8(Flag.ESTIMATED), np.uint8(0)).astype(np.uint8)
@@ -152,15 +152,15 @@ class TraceTarget:
             attributes["payload"] = optional_ids(self.builder, group.texts["payload"])
         if "thread_duration" in group.numbers:
             attributes["thread_duration_ns"] = group.numbers["thread_duration"]
-        return self.add_slices(group, "range", "ranges", attributes, flags=self.durations_noted(group))
+        return self.add_slices(group, "range", "ranges", attributes, flags=self.duration_flags(group))
 
     def note(self, text: tuple[str, str], count: int) -> None:
-        """Count an oddity that lost nothing; ``text`` is from `i18n.forms`."""
+        """Count a harmless irregularity; ``text`` is from `i18n.forms`."""
         if count:
             self.notes[text] += count
 
     def saw(self, starts: Int64Array, stops: Int64Array) -> None:
-        """Widen the time in which the file has events."""
+        """Extend the time range of the file's events."""
         low, high = int(starts.min()), int(stops.max())
         self.start_ns = low if self.start_ns is None else min(self.start_ns, low)
         self.stop_ns = high if self.stop_ns is None else max(self.stop_ns, high)

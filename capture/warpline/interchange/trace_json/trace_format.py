@@ -1,4 +1,4 @@
-"""What a format of the Chrome JSON family is: how its events are told apart and made into columns."""
+"""Describes a Chrome JSON format: how events are grouped and turned into columns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from warpline.interchange.trace_json.piece_columns import (
 
 
 class Filler(NamedTuple):
-    """Makes columns of the arguments of a group: the struct that says what may be in them, and a function.
+    """Turns the scanned arguments of a group into columns.
 
-    The function adds columns to the group and is False when the arguments do not tell what they must. Without a
-    struct only names and times matter.
+    ``args_type`` names the arguments. ``fill`` adds columns to the group, and returns False when required arguments are
+    missing. Without an ``args_type`` only names and times are used.
     """
 
     args_type: type[Any] | None = None
@@ -37,15 +37,14 @@ _NO_FILLERS: Mapping[str, Filler] = MappingProxyType({})
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TraceFormat:
-    """A format; an importer of the family provides one.
+    """A Chrome JSON format.
 
-    ``route`` sorts events into groups, ``extractors`` make columns of decoded ones; groups in ``claimed`` need none: it
-    is recorded elsewhere what they say. The rest is for events that are scanned and not decoded: ``fillers`` for the
-    groups that can be read so, beside the generic ones; ``of_gpu`` are those whose events belong to no thread,
-    ``points`` those without a duration; instants with a name of ``named_instants`` are the group it says. A format
-    with extractors that see more than fillers do is not ``scannable``.
+    ``route`` sorts events into groups; ``extractors`` turn decoded groups into columns. Groups in ``claimed`` get no
+    columns, because they repeat other data. For scanned events: ``fillers`` are the groups that can be scanned, beside
+    the generic ones; groups in ``of_gpu`` have no thread, those in ``points`` no duration; ``named_instants`` maps the
+    name of an instant to its group. A format whose extractors need more than the scanner finds is not ``scannable``.
     """
 
     route: Route = generic_route

@@ -1,4 +1,4 @@
-"""Processes, threads and their tracks, made when a trace first mentions them."""
+"""The processes, threads and tracks of a trace, added to the capture when an event first needs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions
-from warpline.interchange.framework.told_tracks import ToldTrack, ToldTracks
+from warpline.interchange.framework.own_header import HeaderTrack, HeaderTracks
 from warpline.interchange.trace_json.events import Scalar
 from warpline.model.track_factory import TrackFactory, TrackSpec, process_title, thread_title
 from warpline.model.track_style import TRACE
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 UNKNOWN_ID = -1
-"""Number of a process or thread whose recorded id is a text without a number."""
+"""Number for a recorded id without a number."""
 
 _LEADING_NUMBER = re.compile(r"-?\d{1,18}(?!\d)")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ProcessEntry:
-    """A process of the trace. ``uri`` is that of its track."""
+    """A process of the trace. ``uri`` is its track's."""
 
     index: int
     pid: int
@@ -34,15 +34,15 @@ class ProcessEntry:
     name: str = ""
     labels: str = ""
     counters: dict[str, int] = field(default_factory=dict)
-    told_pid: Scalar = None
-    """Its number in the trace."""
+    recorded_pid: Scalar = None
+    """The id in the trace."""
     is_named: bool = False
-    """The trace tells its title apart from its events."""
+    """The header names it, so metadata events do not."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ThreadEntry:
-    """A thread of the trace, with the sub-tracks it has so far by the end of their URIs."""
+    """A thread of the trace. ``tracks`` are its sub-tracks by the last part of their URIs."""
 
     index: int
     tid: int
@@ -52,11 +52,11 @@ class ThreadEntry:
     name: str = ""
     tracks: dict[str, int] = field(default_factory=dict)
     only_track: int | None = None
-    """The track of a row that is no thread's."""
+    """The track, if the row is not a thread."""
 
 
 def number_of(value: Scalar) -> int:
-    """The number in a recorded id (``25738``, ``"25738"``, ``"21165(C++)"``), `UNKNOWN_ID` when there is none."""
+    """The number in a recorded id (``25738``, ``"25738"``, ``"21165(C++)"``), else `UNKNOWN_ID`."""
     if isinstance(value, int):
         return value if abs(value) < 1 << 62 else UNKNOWN_ID
     if isinstance(value, float):
@@ -65,11 +65,11 @@ def number_of(value: Scalar) -> int:
     return int(match[0]) if match else UNKNOWN_ID
 
 
-_NOBODY = ProcessEntry(-1, UNKNOWN_ID, "", -1, is_named=True)
+_NOBODY = ProcessEntry(index=-1, pid=UNKNOWN_ID, uri="", track=-1, is_named=True)
 
 
 class TraceTracks:
-    """The tables of processes and threads of one file while it is read."""
+    """The processes, threads and tracks of one file during its conversion."""
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         self.builder = builder
@@ -77,9 +77,9 @@ class TraceTracks:
         self.processes: dict[str, ProcessEntry] = {}
         self.threads: dict[tuple[str, str], ThreadEntry] = {}
         self.specs = TrackFactory(TRACE, options.prefix)
-        self.told = ToldTracks()
-        self._made: dict[int, int] = {}
-        """Tracks that the trace tells of, by their place in its list."""
+        self.header = HeaderTracks()
+        self._header_tracks: dict[int, int] = {}
+        """Tracks added from the header, by their index there."""
 
     def add_track(
         self,
@@ -88,9 +88,9 @@ class TraceTracks:
         process: ProcessEntry | None = None,
         thread: ThreadEntry | None = None,
     ) -> int:
-        """A track of this file, with its clock and rank; without a parent it belongs to the rank's group.
+        """Add a track with the clock and rank of this file.
 
-        What belongs to a thread or process stands below it where no parent is given.
+        The default parent is the thread, else the process, else the rank's group.
         """
         process = thread.process if thread is not None else process
         if parent is None:
@@ -105,37 +105,37 @@ class TraceTracks:
             rank=self.options.rank,
         )
 
-    def made(self, place: int) -> int:
-        """The track at a place of the list that the trace tells, with those above it."""
-        if place not in self._made:
-            told = self.told.tracks[place]
-            parent = self.made(told.up) if told.up >= 0 else self.options.group
-            process = None if told.process is None else self.process(told.process)
+    def header_track(self, place: int) -> int:
+        """The header's track at an index, added with its parents."""
+        if place not in self._header_tracks:
+            entry = self.header.tracks[place]
+            parent = self.header_track(entry.up) if entry.up >= 0 else self.options.group
+            process = None if entry.process is None else self.process(entry.process)
             thread = (
-                None if process is None or told.thread is None else self.thread(told.process, told.thread)
+                None if process is None or entry.thread is None else self.thread(entry.process, entry.thread)
             )
-            if told.role == "process" and process is not None:
-                self._made[place] = process.track
-            elif told.role == "thread" and thread is not None:
-                self._made[place] = thread.track
+            if entry.role == "process" and process is not None:
+                self._header_tracks[place] = process.track
+            elif entry.role == "thread" and thread is not None:
+                self._header_tracks[place] = thread.track
             else:
-                self._made[place] = self.builder.add_track(
-                    self._spec_of(told),
+                self._header_tracks[place] = self.builder.add_track(
+                    self._spec_of(entry),
                     parent=parent,
                     process=None if process is None else process.index,
                     thread=None if thread is None else thread.index,
                     clock=self.options.clock,
-                    rank=self._rank_of(told.rank),
+                    rank=self._rank_of(entry.rank),
                 )
-        return self._made[place]
+        return self._header_tracks[place]
 
-    def _spec_of(self, told: ToldTrack) -> TrackSpec:
-        # The ranks of several files are told by the files.
-        uri = told.uri if self.options.rank is None else re.sub(r"^rank/\d+/", "", told.uri)
-        return replace(told.spec, uri=f"{self.options.prefix}{uri}")
+    def _spec_of(self, entry: HeaderTrack) -> TrackSpec:
+        # With several files, the rank comes from the file.
+        uri = entry.uri if self.options.rank is None else re.sub(r"^rank/\d+/", "", entry.uri)
+        return replace(entry.spec, uri=f"{self.options.prefix}{uri}")
 
-    def _rank_of(self, told: int | None) -> int | None:
-        return told if self.options.rank is None else self.options.rank
+    def _rank_of(self, rank: int | None) -> int | None:
+        return rank if self.options.rank is None else self.options.rank
 
     def process(self, pid: Scalar) -> ProcessEntry:
         """The process with this recorded id."""
@@ -147,13 +147,13 @@ class TraceTracks:
             rank = self.options.rank
             spec = self.specs.process(key, process_title(name, _known(number)), place=len(self.processes))
             parent: int | str | None = self.options.group
-            told = self.told.processes.get(pid) if isinstance(pid, int) else None
-            if told is not None:
-                number, name, rank = told.number, told.name, self._rank_of(told.rank)
-                track_told = self.told.track_of_process.get(told.pid)
-                if track_told is not None:
-                    spec = self._spec_of(track_told)
-                    parent = self.made(track_told.up) if track_told.up >= 0 else parent
+            exported = self.header.processes.get(pid) if isinstance(pid, int) else None
+            if exported is not None:
+                number, name, rank = exported.number, exported.name, self._rank_of(exported.rank)
+                own_track = self.header.track_of_process.get(exported.pid)
+                if own_track is not None:
+                    spec = self._spec_of(own_track)
+                    parent = self.header_track(own_track.up) if own_track.up >= 0 else parent
             index = self.builder.add_process(number, name=name, rank=rank)
             track = self.builder.add_track(
                 spec,
@@ -163,7 +163,13 @@ class TraceTracks:
                 rank=rank,
             )
             entry = self.processes[key] = ProcessEntry(
-                index, number, spec.uri, track, name, told_pid=pid, is_named=told is not None
+                index=index,
+                pid=number,
+                uri=spec.uri,
+                track=track,
+                name=name,
+                recorded_pid=pid,
+                is_named=exported is not None,
             )
         return entry
 
@@ -172,9 +178,9 @@ class TraceTracks:
         key = (_key(pid), _key(tid))
         entry = self.threads.get(key)
         if entry is None:
-            place = self.told.of_row(pid, tid)
+            place = self.header.of_row(pid, tid)
             if place >= 0:
-                entry = self.threads[key] = self._told_row(place)
+                entry = self.threads[key] = self._row_entry(place)
                 return entry
             process = self.process(pid)
             number = number_of(tid)
@@ -182,10 +188,10 @@ class TraceTracks:
             title = thread_title(name, _known(number))
             spec = self.specs.thread(process.uri, key[1], title, place=len(self.threads))
             if isinstance(pid, int) and isinstance(tid, int):
-                told = self.told.threads.get((pid, tid))
-                track_told = self.told.track_of_thread.get((pid, tid))
-                name = told.name if told is not None else name
-                spec = self._spec_of(track_told) if track_told is not None else spec
+                exported = self.header.threads.get((pid, tid))
+                own_track = self.header.track_of_thread.get((pid, tid))
+                name = exported.name if exported is not None else name
+                spec = self._spec_of(own_track) if own_track is not None else spec
             index = self.builder.add_thread(process.index, number, name=name)
             track = self.builder.add_track(
                 spec,
@@ -195,34 +201,38 @@ class TraceTracks:
                 clock=self.options.clock,
                 rank=self.options.rank,
             )
-            entry = self.threads[key] = ThreadEntry(index, number, process, spec.uri, track, name)
+            entry = self.threads[key] = ThreadEntry(
+                index=index, tid=number, process=process, uri=spec.uri, track=track, name=name
+            )
         return entry
 
-    def _told_row(self, place: int) -> ThreadEntry:
-        """A row that is one track; its number is no thread's, and only tells its events from those of others."""
-        track = self.made(place)
+    def _row_entry(self, place: int) -> ThreadEntry:
+        """An entry for a row that is not a thread; its number only has to be unique."""
+        track = self.header_track(place)
         number = -1_000_000 - place
-        return ThreadEntry(number, UNKNOWN_ID, _NOBODY, "", track, only_track=track)
+        return ThreadEntry(
+            index=number, tid=UNKNOWN_ID, process=_NOBODY, uri="", track=track, only_track=track
+        )
 
-    def told_row(self, pid: Scalar, tid: Scalar) -> int | None:
-        """The one track that a row is, as far as the trace tells."""
-        place = self.told.of_row(pid, tid)
-        return self.made(place) if place >= 0 else None
+    def row_track(self, pid: Scalar, tid: Scalar) -> int | None:
+        """The track of a row that is not a thread, by the header."""
+        place = self.header.of_row(pid, tid)
+        return self.header_track(place) if place >= 0 else None
 
-    def told_on_gpu(self, role: str, device: int, context: int | None, stream: int | None) -> int | None:
-        """Likewise a track of a GPU."""
-        place = self.told.on_gpu(role, device, context, stream)
-        return self.made(place) if place >= 0 else None
+    def gpu_track(self, role: str, device: int, context: int | None, stream: int | None) -> int | None:
+        """The track of a GPU, by the header."""
+        place = self.header.on_gpu(role, device, context, stream)
+        return self.header_track(place) if place >= 0 else None
 
     def sub_track(self, thread: ThreadEntry, path: str) -> int:
-        """The thread's track for one sort of events, as in `TrackFactory.below_thread`."""
+        """A track below a thread, as in `TrackFactory.below_thread`."""
         if thread.only_track is not None:
             return thread.only_track
         track = thread.tracks.get(path)
         if track is None:
-            place = self.told.on_thread(thread.process.told_pid, thread.tid, path)
+            place = self.header.on_thread(thread.process.recorded_pid, thread.tid, path)
             spec = self.specs.below_thread(thread.uri, path)
-            track = self.made(place) if place >= 0 else self.add_track(spec, thread=thread)
+            track = self.header_track(place) if place >= 0 else self.add_track(spec, thread=thread)
             thread.tracks[path] = track
         return track
 
@@ -235,7 +245,7 @@ class TraceTracks:
         return track
 
     def name_process(self, pid: Scalar, name: str) -> None:
-        """Give a process its name; processes that nothing else mentions are not made for it."""
+        """Set the name of a process that has events."""
         entry = self.processes.get(_key(pid))
         if entry is not None and name and not entry.is_named:
             entry.name = name
@@ -243,7 +253,7 @@ class TraceTracks:
             self.builder.update_track(entry.track, title=process_title(name, _known(entry.pid)))
 
     def name_thread(self, pid: Scalar, tid: Scalar, name: str) -> None:
-        """Give a thread its name."""
+        """Set the name of a thread that has events."""
         entry = self.threads.get((_key(pid), _key(tid)))
         if entry is not None and name and not (entry.process.is_named or entry.only_track is not None):
             entry.name = name
@@ -251,17 +261,17 @@ class TraceTracks:
             self.builder.update_track(entry.track, title=thread_title(name, _known(entry.tid)))
 
     def sort_processes(self, keys: Mapping[str, int]) -> None:
-        """Order processes by recorded keys (by recorded id); they stay above what else stands beside them."""
-        if self.told.tracks:
+        """Order processes by their recorded sort keys; they stay above other top-level tracks."""
+        if self.header.tracks:
             return
         ordered = sorted(self.processes.items(), key=lambda item: keys.get(item[0], item[1].index))
         for place, (_key_text, entry) in enumerate(ordered):
             self.builder.update_track(entry.track, sort_key=min(place, 999))
 
     def sort_thread(self, pid: Scalar, tid: Scalar, key: int) -> None:
-        """Set where a thread stands among its siblings."""
+        """Set the sort key of a thread."""
         entry = self.threads.get((_key(pid), _key(tid)))
-        if entry is not None and abs(key) < 1 << 31 and not self.told.tracks:
+        if entry is not None and abs(key) < 1 << 31 and not self.header.tracks:
             self.builder.update_track(entry.track, sort_key=key)
 
 

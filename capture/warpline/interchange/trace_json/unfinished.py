@@ -1,4 +1,4 @@
-"""What can only be put together when the whole trace has been read: B/E pairs, asynchronous events, flows."""
+"""Collects what needs the whole trace: B/E pairs, asynchronous events, flows."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 Notes = Counter[tuple[str, str]]
-"""Oddities with how often they occurred; each text has a field ``{count}``."""
+"""Irregularities and their counts; each text has a field ``{count}``."""
 
 
 class SliceRegistry:
-    """Where each thread's events lie, for flows that bind to them, and how far each thread reaches."""
+    """The events of each thread, for flows that bind to them, and the last time of each thread."""
 
     def __init__(self) -> None:
         self._parts: defaultdict[int, list[tuple[Int64Array, Int64Array, Int64Array]]] = defaultdict(list)
         self._reach: dict[int, int] = {}
 
     def add(self, thread: int, start: Int64Array, stop: Int64Array, ids: Int64Array) -> None:
-        """Register events of a thread (its index in the capture) by their ids."""
+        """Register events of a thread (its index in the capture)."""
         self._parts[thread].append((start, stop, ids))
         self.reach(thread, int(stop.max()))
 
     def reach(self, thread: int, time_ns: int) -> None:
-        """Something of the thread was recorded at this time."""
+        """Note that the thread was active at this time."""
         self._reach[thread] = max(self._reach.get(thread, time_ns), time_ns)
 
     def last_ns(self, thread: int) -> int:
-        """The latest time recorded of a thread."""
+        """The last known time of a thread."""
         return self._reach[thread]
 
     def index(self, thread: int) -> SliceIndex:
-        """The thread's events, ready for finding those around a moment."""
+        """An index of the thread's events."""
         parts = self._parts.get(thread)
         if not parts:
             empty = np.empty(0, np.int64)
@@ -64,7 +64,7 @@ class PendingBorders:
     def add(
         self, group: Group, threads: Mapping[int, ThreadEntry], builder: CaptureBuilder, slices: SliceRegistry
     ) -> None:
-        """Keep the borders of a group, whose threads are given by their codes."""
+        """Keep the borders of a group; ``threads`` maps codes to threads."""
         indexes = np.full(len(group.threads), -1)
         last = np.full(len(group.threads), np.iinfo(np.int64).min)
         np.maximum.at(last, group.thread, group.start)
@@ -120,20 +120,20 @@ class PendingBorders:
             )
             ids, at = np.arange(id_of_first, id_of_first + len(start)), 0
             for index, count in zip(threads.tolist(), counts.tolist(), strict=True):
-                mine = slice(at, at + count)
-                slices.add(index, start[mine], stop[mine], ids[mine])
+                part = slice(at, at + count)
+                slices.add(index, start[part], stop[part], ids[part])
                 at += count
         open_until_the_end = forms(
-            "{count:,} event without an end (B without E) lasts until the end of its thread",
-            "{count:,} events without an end (B without E) last until the end of their thread",
+            "{count:,} event has no end (B without E); it is drawn until the end of its thread",
+            "{count:,} events have no end (B without E); they are drawn until the end of their thread",
         )
         notes[open_until_the_end] += int(unclosed.sum())
         builder.add_skipped(
-            english("ends of events (E)"), pairs.lone_ends, english("nothing was open on their thread")
+            english("ends of events (E)"), pairs.lone_ends, english("no event was open on the thread")
         )
         other_name = forms(
-            "{count:,} end carries another name than the event it closes",
-            "{count:,} ends carry another name than the event they close",
+            "{count:,} end has another name than the event it closes",
+            "{count:,} ends have other names than the events they close",
         )
         notes[other_name] += pairs.renamed
         return notes
@@ -142,7 +142,7 @@ class PendingBorders:
 def _merged(
     builder: CaptureBuilder, begins: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint32]:
-    """The arguments of begins and of their ends (0 for none), as one object each; equal ones are put together once."""
+    """Merges the arguments of begins and ends (string ids, 0 for none) into one object each."""
     both = begins.astype(np.int64) << 32 | ends
     distinct, codes = np.unique(both, return_inverse=True)
     texts = [_merged_text(builder, pair >> 32, pair & 0xFFFFFFFF) for pair in distinct.tolist()]
@@ -172,7 +172,7 @@ class PendingAsync:
         phases = [group.phases.table[code] for code in group.phases.codes.tolist()]
         names = [group.name.table[code] for code in group.name.codes.tolist()]
         categories = [group.category.table[code] for code in group.category.codes.tolist()]
-        # Legacy events belong together by category, name and id, nestable ones by category and id.
+        # Legacy events match by category, name and id; nestable ones by category and id.
         keys = [
             (category, name if phase in "STpF" else None, identity)
             for phase, name, category, identity in zip(phases, names, categories, group.ids, strict=True)
@@ -194,7 +194,7 @@ class PendingAsync:
         )
 
     def finish(self, builder: CaptureBuilder, tracks: TraceTracks) -> Notes:
-        """Add the pairs as ranges on a track per process and category; steps and instants beside them."""
+        """Add pairs, steps and instants as ranges, on a track per process and category."""
         notes: Notes = Counter()
         if not self._parts:
             return notes
@@ -222,20 +222,20 @@ class PendingAsync:
             np.where(unclosed, int(Flag.CUT_END), 0), np.full(len(moments), int(Flag.INSTANT), np.int64)
         ].astype(np.uint8)
         for number, ((thread_key, _tid), category) in enumerate(self._places):
-            mine = np.flatnonzero(place[rows] == number)
-            if not len(mine):
+            part = np.flatnonzero(place[rows] == number)
+            if not len(part):
                 continue
             process = tracks.process(thread_key)
             track = tracks.add_track(tracks.specs.process_async(process.uri, category), process=process)
-            chosen = rows[mine]
+            chosen = rows[part]
             category_id = builder.string(category)
             builder.add_events(
                 track,
                 "range",
                 time[chosen],
-                durations[mine],
+                durations[part],
                 name[chosen],
-                flags=flags[mine],
+                flags=flags[part],
                 attributes={
                     "category": np.ma.MaskedArray(
                         np.full(len(chosen), category_id, np.uint32), np.full(len(chosen), category_id == 0)
@@ -244,14 +244,14 @@ class PendingAsync:
                 },
             )
         open_until_the_last = forms(
-            "{count:,} asynchronous event without an end lasts until the last event of its id",
-            "{count:,} asynchronous events without an end last until the last event of their id",
+            "{count:,} asynchronous event has no end; it is drawn until the last event with its id",
+            "{count:,} asynchronous events have no end; they are drawn until the last event with their id",
         )
         notes[open_until_the_last] += int(unclosed.sum())
         builder.add_skipped(
             english("ends of asynchronous events (e, F)"),
             pairs.lone_ends,
-            english("no begin of the same id, category and name"),
+            english("no begin with the same id, category and name"),
         )
         return notes
 
@@ -267,8 +267,8 @@ class PendingFlows:
 
     def add(self, group: Group) -> None:
         """Keep a group of flow points."""
-        told = np.array([text != "" for text in group.texts["payload"].table], bool)
-        self._with_arguments += int(told[group.texts["payload"].codes].sum())
+        has_arguments = np.array([text != "" for text in group.texts["payload"].table], bool)
+        self._with_arguments += int(has_arguments[group.texts["payload"].codes].sum())
         names = [group.name.table[code] for code in group.name.codes.tolist()]
         categories = [group.category.table[code] for code in group.category.codes.tolist()]
         keys = list(zip(categories, names, group.ids, strict=True))
@@ -277,7 +277,7 @@ class PendingFlows:
         phases = np.where(group.of_phase("s"), 0, np.where(group.of_phase("t"), 1, 2))
         table = np.fromiter(map(self._threads.__getitem__, group.threads), np.int64, len(group.threads))
         bind = np.array([text == "e" for text in group.texts["bind"].table])[group.texts["bind"].codes]
-        # An end binds to the next event unless it says that it lies inside one.
+        # An end binds to the next event, or with bp: "e" to the event around it.
         self._parts.append(
             (codes, group.start, phases, ((phases < 2) | bind).astype(np.int64), table[group.thread])
         )
@@ -290,9 +290,9 @@ class PendingFlows:
         row_of: Callable[[ThreadKey], int],
         wanted: Callable[[ThreadKey, ThreadKey], bool] | None = None,
     ) -> Notes:
-        """Add the links between the events in which the points lie; ``row_of`` finds these in the registry.
+        """Add links between the events of the points; ``row_of`` gives a thread's number in the registry.
 
-        With ``wanted`` only links between these threads (from, to) are kept, and nothing is said of the others.
+        ``wanted`` selects links by thread (from, to); the others are dropped without a note.
         """
         notes: Notes = Counter()
         if not self._parts:
@@ -318,8 +318,8 @@ class PendingFlows:
             if kind and chosen.any():
                 builder.add_links(kind, source[chosen], target[chosen])
         ends_early = forms(
-            "{count:,} arrow ends before it starts: the clocks of host and device disagree",
-            "{count:,} arrows end before they start: the clocks of host and device disagree",
+            "{count:,} arrow ends before it starts, because the clocks of host and device differ",
+            "{count:,} arrows end before they start, because the clocks of host and device differ",
         )
         notes[ends_early] += links.backward
         if wanted is None:
@@ -334,26 +334,30 @@ class PendingFlows:
         slices: SliceRegistry,
         row_of: Callable[[ThreadKey], int],
     ) -> Int64Array:
-        """The event in or before which each point lies, -1 for none."""
+        """The event of each point, around it or next to it; -1 for none."""
         events = np.full(len(time), -1, np.int64)
         keys = list(self._threads)
         for code in np.unique(thread).tolist():
-            mine = np.flatnonzero(thread == code)
+            part = np.flatnonzero(thread == code)
             lookup = slices.index(row_of(keys[code]))
-            within = lookup.enclosing(time[mine])
-            after = lookup.following(time[mine])
-            prefer_within = inside[mine] == 1
+            within = lookup.enclosing(time[part])
+            after = lookup.following(time[part])
+            prefer_within = inside[part] == 1
             first = np.where(prefer_within, within, after)
-            events[mine] = np.where(first >= 0, first, np.where(prefer_within, after, within))
+            events[part] = np.where(first >= 0, first, np.where(prefer_within, after, within))
         return events
 
     def _count_losses(self, builder: CaptureBuilder, loose: int, unusable: int) -> None:
         builder.add_skipped(
-            english("arguments of flow points (s, t, f)"), self._with_arguments, english("an arrow has none")
+            english("arguments of flow points (s, t, f)"),
+            self._with_arguments,
+            english("arrows have no arguments"),
         )
-        builder.add_skipped(english("flow points (s, t, f)"), loose, english("no other point has their id"))
         builder.add_skipped(
-            english("flows"), unusable, english("an end touches no event, or both touch the same one")
+            english("flow points (s, t, f)"), loose, english("no other point has the same id")
+        )
+        builder.add_skipped(
+            english("flows"), unusable, english("an end lies on no event, or both lie on the same one")
         )
 
 

@@ -114,7 +114,7 @@ def find_job(
             first = ranks[found.rank].url or ranks[found.rank].path
             left_out.append(_left_out(one, tr("{first} is the same rank", first=first), found.rank))
         else:
-            ranks[found.rank] = RankFile(found.rank, one.path, found.told_by, one.url, one.format)
+            ranks[found.rank] = RankFile(found.rank, one.path, found.source, one.url, one.format)
     left_out = [one for one in left_out if not _is_beside(one, ranks)]
     if not ranks:
         reasons = "; ".join(f"{one.where}: {one.reason}" for one in left_out[:1])

@@ -33,7 +33,7 @@ def test_content_decides_and_not_the_name(tmp_path: Path) -> None:
 def test_a_format_can_be_forced(tmp_path: Path) -> None:
     path = trace_file(tmp_path, [x("op", 0, 1, cat="cpu_op")], schemaVersion=1, deviceProperties=[])
     assert rows(imported(tmp_path, path, format="chrome"))[0][3].endswith("/ranges")
-    with pytest.raises(UsageError, match="no format 'tape'"):
+    with pytest.raises(UsageError, match="unknown format 'tape'"):
         importer_named("tape")
 
 
@@ -42,7 +42,7 @@ def test_foreign_content_lists_what_can_be_read(tmp_path: Path) -> None:
         detect(text_file(tmp_path, "just text", "notes.txt"))
 
 
-@pytest.mark.parametrize(("name", "reason"), [("missing.json", "No such file"), (".", "no file in it")])
+@pytest.mark.parametrize(("name", "reason"), [("missing.json", "No such file"), (".", "holds no files")])
 def test_what_cannot_be_opened(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(ImportFormatError, match=reason):
         import_files([tmp_path / name], tmp_path / "out.h5")

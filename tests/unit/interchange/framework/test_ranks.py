@@ -212,7 +212,7 @@ def test_ranks_of_traces_are_aligned_by_their_collectives(tmp_path: Path) -> Non
     ]
     capture = imported(tmp_path, *files)
     assert {clock.method for clock in capture.clocks[1:]} == {"collectives"}
-    assert "ends on all ranks at once" in capture.meta["alignment"]["reason"]
+    assert "ends on all ranks at the same time" in capture.meta["alignment"]["reason"]
     ends = sorted(capture_times(capture, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
     assert [ends[index + 2] - ends[index] for index in (0, 3, 6)] == [0, 0, 0]
 

@@ -161,5 +161,5 @@ def test_an_archive_that_points_elsewhere_ends_in_one_line(tmp_path: Path) -> No
     packed[0:4] = b"PK\x03\x04"
     entry = packed.index(b"PK\x01\x02")
     struct.pack_into("<I", packed, entry + 42, entry)
-    with pytest.raises(ImportFormatError, match="not where the archive says"):
+    with pytest.raises(ImportFormatError, match="not where the directory says"):
         unpacked(io.BytesIO(bytes(packed)), Path("trace.zip"))

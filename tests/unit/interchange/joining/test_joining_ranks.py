@@ -35,7 +35,7 @@ def test_every_rank_keeps_what_it_was_aligned_by(tmp_path: Path) -> None:
         said = alignment_reason(capture.meta)
     assert "common collectives: 0, 1" in said
     assert "common steps: 2" in said
-    assert said.endswith("begins: 3")
+    assert said.endswith("first events: 3")
 
 
 def test_one_way_for_all_needs_no_list(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def test_times_start_with_the_recording_or_with_the_piece_that_was_kept(captures
     assert captures[FUSER].span == (0, 2_231_574_198)
     piece = captures[H100]
     assert piece.span == (155_357_525_002, 156_326_972_607)
-    assert any("cut out" in text for text in piece.warnings)
+    assert any("an excerpt" in text for text in piece.warnings)
     assert piece.meta["start_utc_ns"] == 1_779_630_014_975_716_426
     assert piece.meta["tool"] == "Nsight Systems 2026.2.1.210"
     assert captures[FUSER].meta["command_line"][0] == "./bin/test_matmul"

@@ -117,5 +117,5 @@ def test_a_text_that_cannot_be_had_is_damage_and_no_want_of_memory(
         monkeypatch.setattr(SqliteRows, "open", classmethod(lambda _cls, _path: None))
     with contextlib.closing(SqliteTables(LOST)) as tables:
         (name,) = tables.names()
-        with pytest.raises(ImportFormatError, match="a text in it"):
+        with pytest.raises(ImportFormatError, match="a damaged text"):
             list(tables.read(name, texts=sorted(tables.columns(name))))

@@ -336,7 +336,7 @@ def test_a_trace_without_gpu_events_says_nothing_of_a_gpu(tmp_path: Path) -> Non
 
 
 def test_a_trace_of_no_events_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ImportFormatError, match="it has none"):
+    with pytest.raises(ImportFormatError, match="list of events is empty"):
         torch_trace(tmp_path, [])
 
 

@@ -135,4 +135,4 @@ def test_a_cut_real_trace_keeps_its_beginning(data_dir: Path, tmp_path: Path) ->
     text = (data_dir / "torch/pytorch+kineto/tb_plugin/test/gpu_metrics_input.json").read_bytes()
     capture = imported(tmp_path, text_file(tmp_path, text[: len(text) // 3], "cut.json"))
     assert 0 < count(capture, "operator") < 178
-    assert any("the file is cut" in warning for warning in capture.warnings)
+    assert any("the file is incomplete" in warning for warning in capture.warnings)

@@ -46,7 +46,7 @@ def test_missing_ends_and_begins_are_counted(tmp_path: Path) -> None:
     assert rows(capture) == [("open", 1000, 9000, THREAD), ("last", 4000, 6000, THREAD)]
     assert int(capture.events.flags[named(capture, "open")]) == Flag.CUT_END
     assert skipped(capture) == {"ends of events (E)": 1}
-    assert any(warning.startswith("1 event without an end") for warning in capture.warnings)
+    assert any(warning.startswith("1 event has no end") for warning in capture.warnings)
 
 
 def test_instants_have_the_reach_they_say(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_has_no_place_on_a_timeline_is_counted(tmp_path: Path) -> None:
         "memory dump (v)": 1,
         "events of phase '?'": 1,
         "events without a phase": 1,
-        "values that are no events": 2,
+        "values that are not events": 2,
     }
 
 

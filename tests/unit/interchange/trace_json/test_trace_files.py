@@ -52,9 +52,9 @@ def test_a_real_file_without_a_place_on_a_timeline_says_what_is_in_it(data_dir: 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("[]", "it has none"),
-        ('{"traceEvents": []}', "it has none"),
-        ('{"traceEvents": [{}]}', "it has none"),
+        ("[]", "list of events is empty"),
+        ('{"traceEvents": []}', "list of events is empty"),
+        ('{"traceEvents": [{}]}', "list of events is empty"),
         ('[{"ph": "X", "name": "n"}]', r"events without a time: 1 \("),
         ('[{"ph": "X", "name": "n", "ts": 5, "dur": -1}]', "events with a negative duration: 1"),
         (
@@ -65,8 +65,8 @@ def test_a_real_file_without_a_place_on_a_timeline_says_what_is_in_it(data_dir: 
             '[{"ph": "X", "name": "n", "ts": 1e400, "dur": 1}, {"ph": "M", "name": "process_name"}]',
             "without a time",
         ),
-        ("[", "the list of events has no end"),
-        ('{"traceEvents": [{"ph": "X", "na', "the file ends inside an event"),
+        ("[", "the list of events is not closed"),
+        ('{"traceEvents": [{"ph": "X", "na', "it ends inside an event"),
     ],
 )
 def test_a_trace_without_a_usable_event_ends_in_one_line(tmp_path: Path, content: str, reason: str) -> None:

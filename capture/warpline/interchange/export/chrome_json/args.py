@@ -1,4 +1,4 @@
-"""Attributes of events as the arguments of a Chrome trace, under the names the PyTorch profiler gives them."""
+"""Writes attributes of events as arguments of a Chrome trace, with the PyTorch profiler's names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ObjectArray = npt.NDArray[np.object_]
 _STEP = re.compile(r"Profiler?Step#\d{1,12}")
 _BANDWIDTH = "memory bandwidth (GB/s)"
 _NUMBERS = {"event_index": "Ev Idx", "record_function_id": "Record function id"}
-# Kind → attribute → argument. Attributes not listed are written under their own name.
+# Kind → attribute → argument. Other attributes keep their names.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "kernel": {
         "registers_per_thread": "registers per thread",
@@ -67,17 +67,17 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
 _VECTORS = {"grid": ("grid_x", "grid_y", "grid_z"), "block": ("block_x", "block_y", "block_z")}
 _SHARED = ("static_shared_memory_bytes", "dynamic_shared_memory_bytes")
 _SHARED_TOTAL = "shared_memory_bytes"
-"""What importers keep of formats that do not tell the two apart."""
+"""Used by importers of formats that do not distinguish the two."""
 _AS_JSON = frozenset({"input_shapes", "input_types", "arguments"})
-"""String attributes that hold JSON text and are written as such."""
+"""String attributes that hold JSON and are written unquoted."""
 _SYNC_KINDS = ("", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
-# c10::DeviceType of the names the importer gives to devices of memory events.
+# c10::DeviceType by the importer's name for the device of a memory event.
 _DEVICE_TYPES = {"CPU": 0, "GPU": 1, "XLA": 9, "XPU": 12, "device": 20}
 
 
 @dataclass
 class JsonTexts:
-    """String ids as JSON text; every text is encoded once."""
+    """Encodes strings as JSON, each only once."""
 
     capture: Capture
     _quoted: ObjectArray = field(init=False)
@@ -87,24 +87,24 @@ class JsonTexts:
         self._quoted = np.full(len(self.capture.strings) + 1, None, object)
 
     def quoted(self, ids: npt.NDArray[Any]) -> ObjectArray:
-        """Texts in quotation marks."""
+        """The texts as JSON strings."""
         ids = np.minimum(ids, len(self._quoted) - 1)
         new = np.unique(ids)
         new = new[self._quoted[new] == None]  # noqa: E711  # elementwise
         for string_id in new.tolist():
             text = self.capture.strings[string_id]
             self._quoted[string_id] = orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
-        found: ObjectArray = self._quoted[ids]
-        return found
+        texts: ObjectArray = self._quoted[ids]
+        return texts
 
     def plain(self, ids: npt.NDArray[Any]) -> ObjectArray:
-        """Texts as they are."""
+        """The texts unchanged."""
         unique, inverse = np.unique(ids, return_inverse=True)
-        found: ObjectArray = np.array([*self.capture.strings.get(unique.tolist()), ""], object)[:-1]
-        return found[inverse.reshape(-1)]
+        texts: ObjectArray = np.array([*self.capture.strings.get(unique.tolist()), ""], object)[:-1]
+        return texts[inverse.reshape(-1)]
 
     def stacks(self, stacks: npt.NDArray[Any]) -> ObjectArray:
-        """Stacks as the profiler writes them: frames from the innermost on, separated by semicolons."""
+        """Stacks as JSON strings: frames separated by semicolons, innermost first."""
         unique, inverse = np.unique(stacks, return_inverse=True)
         texts = [
             orjson.dumps(";".join(self.capture.stack_frames(stack))).decode() for stack in unique.tolist()
@@ -112,7 +112,7 @@ class JsonTexts:
         return np.array(texts, object)[inverse.reshape(-1)]
 
     def json(self, ids: npt.NDArray[Any]) -> ObjectArray:
-        """Texts that are JSON as they are, others in quotation marks."""
+        """Texts that are JSON unchanged, others as JSON strings."""
         unique, inverse = np.unique(ids, return_inverse=True)
         rendered = np.empty(len(unique), object)
         for index, string_id in enumerate(unique.tolist()):
@@ -133,18 +133,18 @@ def _is_json(text: str) -> bool:
 
 @dataclass
 class EventArguments:
-    """Arguments of a batch of events: a template for ``%`` and one column per placeholder in it."""
+    """Arguments of a batch of events: a template for ``%``, and a column per placeholder."""
 
     template: str = ""
     columns: list[npt.NDArray[Any]] = field(default_factory=list)
 
     def constant(self, name: str, value: int | str) -> None:
-        """An argument that all events share."""
+        """Add an argument that all events share."""
         text = orjson.dumps(value).decode().replace("%", "%%")
         self.template += f'{"," if self.template else ""}"{name}":{text}'
 
     def spread(self, texts: ObjectArray, valid: npt.NDArray[np.bool_], name: str) -> None:
-        """A recorded payload: the members of a JSON object become arguments, anything else the argument ``name``."""
+        """Add a payload: members of a JSON object become arguments, anything else the argument ``name``."""
         unique, codes = _unique(np.where(valid, texts, ""))
         pieces = np.array([_members(text, name) for text in unique], object)[codes]
         if not self.template:
@@ -153,7 +153,7 @@ class EventArguments:
         self.columns.append(pieces)
 
     def column(self, name: str, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> None:
-        """An argument with a value per event; events without one do not have the argument."""
+        """Add an argument with a value per event; events without a value lack the argument."""
         if not valid.any():
             return
         key = orjson.dumps(name).decode().replace("%", "%%")
@@ -173,13 +173,13 @@ class EventArguments:
 
 
 def _members(text: str, name: str) -> str:
-    """Members of a JSON object with a comma in front, or one member of that name; nothing for no text."""
+    """The members of a JSON object, or the text as one member, after a comma; "" for no text."""
     if not text:
         return ""
     if text.startswith("{") and _is_json(text):
         inner = text.strip()[1:-1].strip()
         return f",{inner}" if inner else ""
-    # The profiler's annotations have nothing but their shapes.
+    # An array is the shapes of an annotation.
     is_shapes = text.startswith("[") and _is_json(text)
     return f',"Input Dims":{text}' if is_shapes else f',"{name}":{orjson.dumps(text).decode()}'
 
@@ -201,27 +201,24 @@ def arguments_of(
     rows: Int64Array,
     correlation: Mapping[int, int] | None = None,
 ) -> EventArguments:
-    """Arguments of events of one kind on one track.
-
-    ``correlation`` (process index → number) is added to correlation ids, which are unique in their process only.
-    """
-    found = EventArguments()
+    """Arguments of events of one kind on one track. ``correlation`` is from `keys.correlation_offsets`."""
+    arguments = EventArguments()
     if track.device is not None:
-        found.constant("device", track.device)
+        arguments.constant("device", track.device)
         if track.context is not None:
-            found.constant("context", track.context)
+            arguments.constant("context", track.context)
         if track.stream is not None and kind != "sync":
-            found.constant("stream", track.stream)
+            arguments.constant("stream", track.stream)
     table = capture.kinds[kind]
     position = table.indices_of(rows)
     names = _NAMES.get(kind, {})
     done: set[str] = set()
     if kind == "kernel":
-        done = _kernel_arguments(capture, position, found)
+        done = _kernel_arguments(capture, position, arguments)
     if kind == "memory" and track.thread is not None:
-        done = _memory_arguments(capture, position, found)
+        done = _memory_arguments(capture, position, arguments)
     if kind in ("thread_state", "cpu_slice", "osrt", "release"):
-        done = _whose(capture, track, table, rows, position, found)
+        done = _owner_arguments(capture, track, table, rows, position, arguments)
     for spec in table.spec.attributes:
         if spec.name in done or (spec.name == "category" and kind in ("range", "other")):
             continue
@@ -234,7 +231,7 @@ def arguments_of(
             valid = valid & ~_names_its_step(capture, rows)
         if spec.dtype == "stack":
             if kind in ("operator", "osrt", "thread_state", "release"):
-                found.column("Call stack", texts.stacks(np.where(valid, values, 0)), valid)
+                arguments.column("Call stack", texts.stacks(np.where(valid, values, 0)), valid)
             continue
         if spec.name == "correlation" and correlation is not None:
             values = values.astype(np.int64) + correlation.get(
@@ -242,7 +239,7 @@ def arguments_of(
             )
         if spec.dtype == "string":
             if spec.name == "payload" or (spec.name == "arguments" and kind != "operator"):
-                found.spread(texts.plain(values), valid, spec.name)
+                arguments.spread(texts.plain(values), valid, spec.name)
                 continue
             values = texts.json(values) if spec.name in _AS_JSON else texts.quoted(values)
         elif spec.name == "sync_type":
@@ -256,28 +253,28 @@ def arguments_of(
             values = _shortest(values)
         elif spec.dtype == "bool":
             values = np.array(["false", "true"], object)[(values != 0).astype(np.int64)]
-        found.column(name, values, valid)
+        arguments.column(name, values, valid)
     if kind == "memcpy" and "bytes" in table.attributes and "bandwidth_gb_per_s" not in table.attributes:
-        _bandwidth(capture, rows, position, found)
-    return found
+        _bandwidth(capture, rows, position, arguments)
+    return arguments
 
 
 def _names_its_step(capture: Capture, rows: Int64Array) -> npt.NDArray[np.bool_]:
-    """Whether the name of a phase tells the number of its step, as the PyTorch profiler writes it."""
+    """Whether the name of a phase contains its step, as in ``ProfilerStep#4``."""
     ids, inverse = np.unique(capture.events.name[rows], return_inverse=True)
     known = [_STEP.fullmatch(text) is not None for text in capture.strings.get(ids.tolist())]
     return np.array(known, bool)[inverse.reshape(-1)]
 
 
 def _shortest(values: npt.NDArray[Any]) -> ObjectArray:
-    """Reals with as many digits as tell them apart; `str` of a numpy float32 is its shortest form."""
+    """Reals with the fewest digits that identify them; `str` of a numpy float32 is its shortest form."""
     unique, inverse = np.unique(values, return_inverse=True)
     texts = np.array([str(value) if np.isfinite(value) else "0" for value in unique], object)
     return texts[inverse.reshape(-1)]
 
 
-def _kernel_arguments(capture: Capture, position: Int64Array, found: EventArguments) -> set[str]:
-    """Vectors and sums that the PyTorch profiler writes as one argument; returns the attributes that are done."""
+def _kernel_arguments(capture: Capture, position: Int64Array, arguments: EventArguments) -> set[str]:
+    """Adds vectors and sums, which the PyTorch profiler writes as one argument; returns the attributes used."""
     table = capture.kinds["kernel"]
     done: set[str] = set()
     for name, parts in _VECTORS.items():
@@ -289,22 +286,22 @@ def _kernel_arguments(capture: Capture, position: Int64Array, found: EventArgume
             values = np.stack([column[position] for column, _ in columns], 1)
             unique, inverse = np.unique(values, axis=0, return_inverse=True)
             texts = np.array([f"[{x},{y},{z}]" for x, y, z in unique.tolist()], object)
-            found.column(name, texts[inverse.reshape(-1)], valid)
+            arguments.column(name, texts[inverse.reshape(-1)], valid)
             done |= set(parts)
     shared, known = _shared_memory(table, position)
     if known.any():
-        found.column("shared memory", shared, known)
+        arguments.column("shared memory", shared, known)
     done.add(_SHARED_TOTAL)
     if "occupancy_ratio" in table.attributes:
         ratio, validity = table.column("occupancy_ratio")
         valid = validity[position] & np.isfinite(ratio[position])
         percent = np.rint(np.where(valid, ratio[position], 0) * 100).astype(np.int64)
-        found.column("est. achieved occupancy %", percent, valid)
+        arguments.column("est. achieved occupancy %", percent, valid)
     return done
 
 
 def _shared_memory(table: KindTable, position: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-    """Bytes of shared memory of each kernel and where they are known: recorded as one number, or as two."""
+    """Bytes of shared memory of each kernel, recorded as one number or two, and where they are known."""
     total = np.zeros(len(position), np.int64)
     known = np.zeros(len(position), bool)
     for parts in ((_SHARED_TOTAL,), _SHARED):
@@ -317,20 +314,20 @@ def _shared_memory(table: KindTable, position: Int64Array) -> tuple[Int64Array, 
     return total, known
 
 
-def _memory_arguments(capture: Capture, position: Int64Array, found: EventArguments) -> set[str]:
-    """The size of a release is negative there, and the device is two numbers."""
+def _memory_arguments(capture: Capture, position: Int64Array, arguments: EventArguments) -> set[str]:
+    """Adds size (negative for a release) and device (two numbers); returns the attributes used."""
     table = capture.kinds["memory"]
     if {"bytes", "operation"} <= set(table.attributes):
         (size, known), (operation, _) = table.column("bytes"), table.column("operation")
         signed = np.where(operation[position] == 1, -size[position], size[position])
-        found.column("Bytes", signed, known[position])
+        arguments.column("Bytes", signed, known[position])
     if "device" in table.attributes:
         ids, known = table.column("device")
         unique, inverse = np.unique(np.where(known[position], ids[position], 0), return_inverse=True)
         pairs = np.array([_device_numbers(text) for text in capture.strings.get(unique.tolist())], np.int64)
         kinds, numbers = pairs[inverse.reshape(-1)].T
-        found.column("Device Type", kinds, kinds >= 0)
-        found.column("Device Id", numbers, kinds >= 0)
+        arguments.column("Device Type", kinds, kinds >= 0)
+        arguments.column("Device Id", numbers, kinds >= 0)
     return {"bytes", "operation", "device"}
 
 
@@ -339,20 +336,20 @@ def _device_numbers(text: str) -> tuple[int, int]:
     return _DEVICE_TYPES.get(name, -1), number_in(number)
 
 
-def _whose(
+def _owner_arguments(
     capture: Capture,
     track: Track,
     table: KindTable,
     rows: Int64Array,
     position: Int64Array,
-    found: EventArguments,
+    arguments: EventArguments,
 ) -> set[str]:
-    """Whose state, or what ran on which core: their rows have made-up numbers, and indexes mean nothing there."""
+    """Adds the thread or core of scheduling events, whose rows have made-up numbers; returns the attributes used."""
     flags = capture.events.flags[rows]
     if track.thread is not None:
-        found.constant("tid", capture.threads[track.thread].tid)
+        arguments.constant("tid", capture.threads[track.thread].tid)
     elif track.role == "core":
-        found.constant("core", number_in(track.uri.rpartition("/")[2]))
+        arguments.constant("core", number_in(track.uri.rpartition("/")[2]))
         if "thread" in table.attributes:
             index, validity = table.column("thread")
             thread = index[position]
@@ -362,15 +359,15 @@ def _whose(
             )
             place = np.where(known, thread, 0)
             if known.any():
-                found.column("tid", tids[place, 0], known)
-                found.column("pid", tids[place, 1], known)
-    found.column("flags", flags, flags != 0)
+                arguments.column("tid", tids[place, 0], known)
+                arguments.column("pid", tids[place, 1], known)
+    arguments.column("flags", flags, flags != 0)
     return {"process", "thread"}
 
 
-def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, found: EventArguments) -> None:
+def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, arguments: EventArguments) -> None:
     size, valid = capture.kinds["memcpy"].column("bytes")
     duration = capture.events.duration[rows]
     known = valid[position] & (duration > 0)
     rate = np.round(size[position] / np.maximum(duration, 1), 6)
-    found.column(_BANDWIDTH, _shortest(rate), known)
+    arguments.column(_BANDWIDTH, _shortest(rate), known)

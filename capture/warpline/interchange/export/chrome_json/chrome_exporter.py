@@ -1,4 +1,4 @@
-"""Exporter for Chrome / Perfetto JSON, as the PyTorch profiler writes it where it writes such events."""
+"""Exports Chrome / Perfetto JSON, with the PyTorch profiler's conventions where it has any."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from warpline.i18n import tr
 from warpline.interchange.export.chrome_json.args import EventArguments, JsonTexts, arguments_of
 from warpline.interchange.export.chrome_json.counters import named_counters
 from warpline.interchange.export.chrome_json.flows import anchors
+from warpline.interchange.export.chrome_json.header import header_tables
 from warpline.interchange.export.chrome_json.keys import correlation_offsets, external_ids
 from warpline.interchange.export.chrome_json.rows import Rows, TraceRow
 from warpline.interchange.export.chrome_json.text import lines_of, microseconds, quoted, reals
-from warpline.interchange.export.chrome_json.told import told_tracks
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
 from warpline.interchange.export.selection import (
@@ -47,7 +47,7 @@ _CATEGORIES = {
     "memory": "cpu_instant_event",
     "other": "Trace",
 }
-"""Kind → category of the PyTorch profiler; other kinds are their own category."""
+"""Kind → category of the PyTorch profiler; other kinds keep their names."""
 _FLOWS = {LAUNCH: "ac2g", FORWARD_BACKWARD: "fwdbwd"}
 _DEVICE_PROPERTIES = {
     "memory_bytes": "totalGlobalMem",
@@ -59,39 +59,39 @@ _DEVICE_PROPERTIES = {
     "max_shared_memory_per_sm_bytes": "sharedMemPerMultiprocessor",
 }
 _EVENTS_SHARE = 0.8
-"""Of the whole time; the rest is counters and links."""
+"""Share of the whole time; counters and links take the rest."""
 _BATCH = 1 << 15
-"""Events formatted by one operation: the text of a batch should stay in cache."""
+"""Events formatted at a time; the text of a batch should stay in the cache."""
 
 
 class ChromeExporter:
-    """Times are capture time in microseconds with three decimals, so no nanosecond is lost."""
+    """Times are capture time in microseconds with three decimals, which keeps nanoseconds."""
 
     name = "chrome"
     position = 20
     suffixes = (".json", ".json.gz")
-    size_model = SizeModel(110, 20, 1.1)
+    size_model = SizeModel(per_event=110, per_attribute=20, per_text_byte=1.1)
 
     @property
     def title(self) -> str:
         return tr("Chrome / Perfetto JSON")
 
     def export(self, job: ExportJob) -> Path:
-        # .gz in the name decides whether it is packed.
+        # `writing` compresses if the name ends in .gz.
         with writing(job.out) as file:
             _Writer(job, file).run()
         return job.out
 
 
 class _Writer:
-    """One export, event by event in batches; nothing but the rows and the used texts is kept."""
+    """Writes one trace in batches of events; keeps only rows and used texts in memory."""
 
     def __init__(self, job: ExportJob, file: BinaryIO) -> None:
         self._job = job
         self._capture = capture = job.capture
         self._selection = job.selection
         self._file = file
-        self._rows = Rows(capture)
+        self._rows = Rows(capture=capture)
         self._texts = JsonTexts(capture)
         self._row_of_track: dict[int, TraceRow] = {}
         self._correlation = correlation_offsets(capture)
@@ -101,7 +101,7 @@ class _Writer:
         self._counter_names = named_counters(capture, job.selection, self._rows)
 
     def run(self) -> None:
-        """Writes the whole document."""
+        """Write the whole document."""
         for track, _rows in lane_slices(self._capture, self._selection):
             self._row(self._capture.tracks[track])
         self._file.write(self._header())
@@ -121,7 +121,7 @@ class _Writer:
         self._job.progress(1.0, tr("done"))
 
     def _write(self, text: str) -> None:
-        """Events as lines without a separator after the last."""
+        """Write events as lines, without a comma after the last."""
         if text:
             self._file.write(b"\n" if self._is_first else b",\n")
             self._file.write(text.encode())
@@ -152,7 +152,7 @@ class _Writer:
             "uuid": capture.uuid,
             "range_ns": self._selection.range_ns(capture),
             "span_ns": self._selection.interval(capture),
-            **told_tracks(
+            **header_tables(
                 capture,
                 self._rows,
                 self._row_of_track,
@@ -174,7 +174,7 @@ class _Writer:
         row = self._row(track)
         for kind, rows in rows_by_kind(capture, part):
             instant = (capture.events.flags[rows] & np.uint8(Flag.INSTANT)) != 0
-            # Moments of a process have a form of their own there.
+            # Instants of a process are written as instants.
             is_async = row.is_async and not track.uri.endswith("/instants")
             for is_instant in (False, True):
                 chosen = rows[instant == is_instant]
@@ -184,7 +184,7 @@ class _Writer:
                     self._write(self._plain(track, row, kind, chosen, is_instant))
 
     def _category(self, kind: str, rows: Int64Array, names: npt.NDArray[np.uint32]) -> npt.NDArray[Any] | str:
-        """Category of each event as JSON text, or that of all."""
+        """Category of each event as JSON text, or one for all."""
         table = self._capture.kinds[kind]
         if kind in ("range", "other", "phase") and "category" in table.attributes:
             ids, validity = table.column("category")
@@ -231,7 +231,7 @@ class _Writer:
         return lines_of(template, [*columns, *arguments.columns])
 
     def _sample_stacks(self, kind: str, rows: Int64Array) -> npt.NDArray[Any] | None:
-        """References of samples to the table of frames at the end; None when these events are no samples."""
+        """References of samples to ``stackFrames``; None when the events are not samples."""
         table = self._capture.kinds[kind]
         if kind not in ("sample", "cpu_sample"):
             return None
@@ -247,16 +247,16 @@ class _Writer:
         return pieces
 
     def _stack_frames(self) -> None:
-        """The frames of samples, each with the number of its caller."""
+        """Write the frames of samples, each with its caller."""
         frame, parent = self._capture.stacks
-        todo, found = sorted(self._stacks, reverse=True), set(self._stacks)
+        todo, stacks = sorted(self._stacks, reverse=True), set(self._stacks)
         while todo:
             above = int(parent[todo.pop()])
-            if above < len(frame) and above not in found:
-                found.add(above)
+            if above < len(frame) and above not in stacks:
+                stacks.add(above)
                 todo.append(above)
         frames: dict[str, dict[str, str]] = {}
-        for stack in sorted(found):
+        for stack in sorted(stacks):
             entry = frames[str(stack)] = {"name": self._capture.strings[int(frame[stack])]}
             if int(parent[stack]) < stack:
                 entry["parent"] = str(int(parent[stack]))
@@ -270,7 +270,7 @@ class _Writer:
         arguments.column("External id", number[at], known[at] == rows)
 
     def _async_events(self, track: Track, row: TraceRow, kind: str, rows: Int64Array) -> None:
-        """Ranges of a process may overlap as they like: a begin and an end each, held together by an id."""
+        """Write ranges that may overlap, as pairs of begin and end with an id."""
         capture = self._capture
         starts, stops = capture.event_times(rows)
         names = self._texts.quoted(capture.events.name[rows])
@@ -302,7 +302,7 @@ class _Writer:
                     self._write(lines_of(template, [microseconds(times[at]), reals(values[at])]))
 
     def _links(self) -> None:
-        """A flow from one event to the other. A link with one end outside has none."""
+        """Write each link as a flow, unless an end is outside."""
         capture = self._capture
         links = capture.links
         for first in range(0, len(links), CHUNK_EVENTS // 4):
@@ -334,7 +334,7 @@ class _Writer:
             np.array(values)[inverse] for values in zip(*((p.pid, p.tid) for p in places), strict=True)
         )
         on_row = ~np.array([place.is_async for place in places])[inverse]
-        # Bound to the event around the point, not to the next one.
+        # Binds to the event around the point, not to the next one.
         extra = ',"bp":"e"' if phase == "f" else ""
         template = (
             f'{{"ph":"{phase}","cat":{category},"name":{category},"id":%s,"pid":%s,"tid":%s,"ts":%s{extra}}}'
@@ -349,7 +349,7 @@ class _Writer:
         if self._selection.is_bounded:
             start, stop = self._selection.interval(self._capture)
             starts, stops = self._capture.event_times(rows)
-            # As `lane_slice` has it: what touches the inside, and instants at the start.
+            # As in `lane_slice`: events that overlap the range, and instants at its start.
             selected &= (starts < stop) & ((stops > start) | (starts >= start))
         return selected
 
@@ -370,14 +370,14 @@ class _Writer:
 
 
 def _scope(track: Track) -> str:
-    """How far a moment reaches: it is of all, of a process or of a thread."""
+    """Scope of an instant: global, process or thread."""
     if track.process is None and track.device is None and track.role == "ranges":
         return "g"
     return "p" if track.thread is None and track.device is None and track.role == "ranges" else "t"
 
 
 def _api_category(name: str) -> str:
-    """``cuLaunchKernel`` is the driver's, ``cudaLaunchKernel`` and ``hipLaunchKernel`` are the runtime's."""
+    """Driver for ``cuLaunchKernel``, runtime for ``cudaLaunchKernel`` and ``hipLaunchKernel``."""
     return "cuda_driver" if name.startswith("cu") and not name.startswith(("cuda", "cub")) else "cuda_runtime"
 
 

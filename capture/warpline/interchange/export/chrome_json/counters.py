@@ -1,4 +1,4 @@
-"""Which counters a trace gets, and under which names: there, a process has one counter of a name."""
+"""Chooses the counters of a trace and their names, which are unique within a process."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from warpline.storage import Capture, Counter
 
 _MEMORY_COUNTERS = ("Allocated memory", "Reserved memory")
-"""Counters that memory events repeat, and that reading the trace makes of them again."""
+"""Not written, because importing the trace derives them from its memory events."""
 
 
 def named_counters(capture: Capture, selection: ExportSelection, rows: Rows) -> dict[int, tuple[int, str]]:
-    """Process and name in the trace by the number of each counter that is written."""
-    found: dict[int, tuple[int, str]] = {}
-    taken: set[tuple[int, str]] = set()
+    """Process and name in the trace for each counter to write, by index."""
+    written: dict[int, tuple[int, str]] = {}
+    used: set[tuple[int, str]] = set()
     for counter in capture.counters:
         if not selection.has_track(counter.track) or _is_repeated(capture, counter):
             continue
         track = capture.tracks[counter.track]
-        # Of the program's share and the system's load, which is a core's, the name says which it is.
+        # The load of a core needs a name that differs from the program's share.
         is_load = track.role == "core" and counter.name == CORE_LOAD
         name = CORE_LOAD_OF.format(core=track.title or track.uri) if is_load else counter.name
         place = (rows.counter_pid(track), name)
-        if place in taken:
+        if place in used:
             place = (place[0], f"{track.title} {counter.name}")
-        while place in taken:
+        while place in used:
             place = (place[0], f"{place[1]} ({counter.index})")
-        taken.add(place)
-        found[counter.index] = place
-    return found
+        used.add(place)
+        written[counter.index] = place
+    return written
 
 
 def _is_repeated(capture: Capture, counter: Counter) -> bool:

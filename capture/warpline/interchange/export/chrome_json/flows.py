@@ -1,4 +1,4 @@
-"""Where an arrow of a Chrome trace must touch an event so that readers find that event and no other."""
+"""Places the flow points of links so that readers find the right event."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MAX_STEPS = 200
 
 
 def anchors(capture: Capture, rows: Int64Array, earliest: Int64Array | None = None) -> Int64Array:
-    """A moment of each event, in capture time, at which no event nested in it runs; from ``earliest`` on if possible.
+    """A time in each event when no nested event runs, in capture time, not before ``earliest`` if possible.
 
-    A flow point belongs to the innermost event around it, so the start of an event will not do where a nested one
-    starts with it. Events that are covered all along keep the first moment that is late enough.
+    A flow point belongs to the innermost event around it, so the start of an event does not work if a nested event
+    starts with it. Events that are covered completely get the first possible time.
     """
     starts, stops = capture.event_times(rows)
     first = starts if earliest is None else np.maximum(starts, earliest)
@@ -35,11 +35,11 @@ def anchors(capture: Capture, rows: Int64Array, earliest: Int64Array | None = No
 
 
 def _uncovered(capture: Capture, lane: int, times: Int64Array, limits: Int64Array) -> Int64Array:
-    """The first moments from ``times`` on that no event of the lane covers; the limit or later when there is none."""
+    """The first times from ``times`` on that no event of the lane covers; the limit or later for none."""
     low = int(capture.lanes.first[lane])
     run = slice(low, low + int(capture.lanes.count[lane]))
     starts = capture.events.start[run] - capture.lane_offset_ns[lane]
-    # Readers take an event without length for one that lasts a nanosecond.
+    # Readers treat an event without duration as 1 ns long.
     stops = starts + np.maximum(capture.events.duration[run], 1)
     times = times.copy()
     active = np.arange(len(times))

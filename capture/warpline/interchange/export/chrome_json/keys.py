@@ -1,4 +1,4 @@
-"""Numbers by which the events of a trace find each other: correlation and external ids."""
+"""Correlation and external ids, which connect the events of a trace."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 
-"""Links that the PyTorch profiler does not write as flows: both ends have the same external id."""
-
 
 def correlation_offsets(capture: Capture) -> dict[int, int] | None:
-    """What to add to the correlation ids of each process, so that they are unique in all (int64); None when only one
-    process has any, or damaged ones leave no room for others.
+    """What to add to the correlation ids of each process (by index) to make them unique across processes.
+
+    None when only one process has any, or the result does not fit int64.
     """
     highest: dict[int, int] = {}
     for table in capture.kinds.values():
@@ -48,7 +47,7 @@ def correlation_offsets(capture: Capture) -> dict[int, int] | None:
 
 
 def external_ids(capture: Capture) -> tuple[Int64Array, Int64Array] | None:
-    """Rows at either end of links of annotations, ascending, and a number both ends share; None without such links."""
+    """Rows at the ends of annotation links, ascending, and a number that both ends share; None without such links."""
     links = capture.links
     if ANNOTATION not in links.kinds:
         return None

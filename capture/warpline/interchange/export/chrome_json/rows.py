@@ -1,4 +1,4 @@
-"""Where the tracks of a capture go in a Chrome trace: every row there is a pair of process and thread numbers."""
+"""Assigns the tracks of a capture to rows of a Chrome trace, which are pairs of process and thread numbers."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _CALLS = frozenset({"api", "ranges", "operators", "phases", "python"})
-"""Roles whose events are calls on a thread's stack and share its row, as the PyTorch profiler writes them."""
+"""Roles that share a thread's row, because their events nest on its stack."""
 _ON_THREAD = _CALLS | {"thread", "memory", "samples", "cpu_samples"}
-"""Moments do not disturb the nesting of the row."""
+"""Roles that share a thread's row; instants do not disturb nesting."""
 
 FIRST_MADE_UP = 10_000_000
-"""Numbers from here on belong to no process or thread: Linux has at most 4,194,304."""
+"""Made-up numbers start here; Linux ids go up to 4,194,304."""
 
 
 @dataclass(frozen=True)
 class TraceRow:
-    """A row of the trace; ``is_async`` tracks have no row and are written as asynchronous events of the process."""
+    """A row of the trace. ``is_async``: no row; events are written as asynchronous events of the process."""
 
     pid: int
     tid: int
     is_async: bool = False
     is_shared: bool = False
-    """A thread's row, on which its tracks are told apart by what their events are."""
+    """A thread's row, shared by its tracks; events show by their kind which track they belong to."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Rows:
-    """Assigns rows. A thread keeps its numbers, a stream gets (device, stream), everything else made-up numbers."""
+    """Assigns rows: threads keep their ids, streams get (device, stream), other tracks made-up numbers."""
 
     capture: Capture
     names: dict[tuple[int, int | None], str] = field(default_factory=dict)
@@ -46,13 +46,12 @@ class Rows:
     _made_up: int = FIRST_MADE_UP
     _group_pids: dict[int, int] = field(default_factory=dict)
     _on_thread: dict[tuple[int, str], int] = field(default_factory=dict)
-    """The track of each role that stands on its thread's row."""
+    """The track of each role on its thread's row."""
 
     def __post_init__(self) -> None:
         used: set[int] = set()
         for index, process in enumerate(self.capture.processes):
-            # Ranks and re-used numbers: a second process of that number gets another one.
-            # The profiler's traces have things of no process under 0.
+            # A pid may repeat (ranks, reuse), and 0 is for events without a process.
             pid = process.pid if process.pid not in used and process.pid > 0 else self._next()
             used.add(pid)
             self._process_pids[index] = pid
@@ -97,11 +96,11 @@ class Rows:
         return self._group_row(track)
 
     def pid_of(self, process: int) -> int:
-        """The number of a process in the trace."""
+        """The pid of a process in the trace."""
         return self._process_pids[process]
 
     def counter_pid(self, track: Track) -> int:
-        """The process a counter is shown with."""
+        """The pid of a counter."""
         if track.process is not None:
             return self._process_pids.get(track.process, track.process)
         if track.device is not None:
@@ -124,7 +123,7 @@ class Rows:
         return pid
 
     def _free_tid(self, pid: int, tid: int, owner: str, name: str) -> int:
-        """``tid`` unless somebody else has it (two contexts with a stream 7)."""
+        """``tid``, or another number if a different owner has it (two contexts with a stream 7)."""
         while self._taken.setdefault((pid, tid), owner) != owner:
             tid = (
                 next((t for (p, t), o in self._taken.items() if p == pid and o == owner), None)
@@ -135,7 +134,7 @@ class Rows:
         return tid
 
     def _group_row(self, track: Track) -> TraceRow:
-        """Tracks of no process (cores, messages) stand in a process of their own, named like the track above."""
+        """A row for a track without a process (cores, messages), in a made-up process named after its top track."""
         top = track
         while top.parent >= 0:
             top = self.capture.tracks[top.parent]

@@ -1,4 +1,4 @@
-"""Columns as the text of many JSON objects at once."""
+"""Formats columns as the text of many JSON objects at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def lines_of(template: str, columns: list[npt.NDArray[Any]]) -> str:
-    """One line per event from a template with ``%s`` for each column: a single formatting operation."""
+    """One line per event, from a template with ``%s`` for each column, in one operation."""
     count = len(columns[0])
     if not count:
         return ""
@@ -23,7 +23,7 @@ def lines_of(template: str, columns: list[npt.NDArray[Any]]) -> str:
 
 
 def microseconds(times: Int64Array) -> npt.NDArray[np.object_]:
-    """Nanoseconds as microseconds with three decimals where they are not whole."""
+    """Nanoseconds as microseconds with three decimals."""
     texts = np.empty(len(times), object)
     whole, rest = np.divmod(np.abs(times), 1000)
     pairs = np.empty((len(times), 2), object)
@@ -37,12 +37,12 @@ def microseconds(times: Int64Array) -> npt.NDArray[np.object_]:
 
 
 def reals(values: npt.NDArray[np.float64]) -> npt.NDArray[np.object_]:
-    """Finite numbers with as many digits as tell them apart."""
+    """Finite numbers with the fewest digits that identify them."""
     texts = np.empty(len(values), object)
     texts[:] = [repr(value) for value in values.tolist()]
     return texts
 
 
 def quoted(text: str) -> str:
-    """A text as JSON."""
+    """A text as a JSON string."""
     return orjson.dumps(text).decode()

@@ -1,6 +1,4 @@
-"""Exporter for HTML: one page for somebody who has no Warpline: a timeline to zoom into, and tables that sort. No other
-file, no network.
-"""
+"""Exports a self-contained HTML page with a zoomable timeline and sortable tables, for people without Warpline."""
 
 from __future__ import annotations
 
@@ -30,8 +28,9 @@ _SAMPLED_EVENTS = 100_000
 
 
 class HtmlExporter:
-    """The timeline holds at most `MAX_DRAWN` boxes: where there are more events, short ones are put together, and the
-    page says so. The tables hold times by name for each kind of event.
+    """The timeline has at most `MAX_DRAWN` boxes; beyond that, short events are merged, and the page says so.
+
+    The tables show times by name for each kind of event.
     """
 
     name = "html"
@@ -44,12 +43,12 @@ class HtmlExporter:
         return tr("Page with timeline and tables (HTML)")
 
     def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
-        """About as many bytes as the boxes take; what reads them comes along."""
+        """Estimated bytes of the boxes, names and scripts."""
         own = sum(
             resource(f"page/{name}").stat().st_size for name in ("timeline.js", "page.css", "colors.json")
         )
         events = count_events(capture, selection)
-        # Putting short ones together ends below the limit, on average at three quarters of it.
+        # Merging leaves three quarters of the limit on average.
         boxes = events if events <= MAX_DRAWN else MAX_DRAWN * 3 // 4
         return own + _BYTES_PER_NAME * _names(capture, selection) + _BYTES_PER_BOX * boxes
 
@@ -76,16 +75,16 @@ class HtmlExporter:
 
 
 def _names(capture: Capture, selection: ExportSelection) -> int:
-    """How many names the events have, as far as a few of them tell."""
-    found: set[int] = set()
+    """The number of distinct names, from a sample of the events."""
+    names: set[int] = set()
     looked_at = 0
     for _track, rows in lane_slices(capture, selection):
         part = slice(rows.start, min(rows.stop, rows.start + _SAMPLED_EVENTS))
-        found.update(capture.events.name[part].tolist())
+        names.update(capture.events.name[part].tolist())
         looked_at += part.stop - part.start
         if looked_at > _SAMPLED_EVENTS:
             break
-    return len(found)
+    return len(names)
 
 
 def _resource(name: str) -> str:
@@ -93,7 +92,7 @@ def _resource(name: str) -> str:
 
 
 def _json(element: str, value: object) -> str:
-    """A value in an element of its own; no text in it can end the element, since none holds a ``<``."""
+    """A value as JSON in a script element; escapes ``<`` so that no text can end the element."""
     text = (
         orjson.dumps(value).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     )
@@ -117,7 +116,7 @@ def _data(job: ExportJob, rows: PageRows) -> dict[str, object]:
 
 
 def _head(job: ExportJob, rows: PageRows) -> str:
-    """Title, facts, command, how to move, and what is thinned."""
+    """Title, facts, command, keys, and what was merged."""
     capture = job.capture
     start, stop = job.selection.interval(capture)
     facts = tr_n(
@@ -143,18 +142,18 @@ def _thinned(rows: PageRows) -> list[str]:
     if rows.bin_ns:
         texts.append(
             tr(
-                "More events than a page can hold ({limit:,}): those shorter than {time} are drawn together.",
+                "More than {limit:,} events: those shorter than {time} are merged.",
                 limit=MAX_DRAWN,
                 time=format_duration(rows.bin_ns),
             )
         )
     if rows.lanes_left_out:
-        texts.append(tr_n("{count} lane is not drawn", "{count} lanes are not drawn", rows.lanes_left_out))
+        texts.append(tr_n("{count} lane is not shown", "{count} lanes are not shown", rows.lanes_left_out))
     return texts
 
 
 def _legend(rows: PageRows) -> str:
-    """What colours mean, of those that occur; names have colours of their own."""
+    """A legend of the colours that occur, except those of names."""
     meanings = {
         "kernel": tr("kernel"),
         "communication": tr("communication"),

@@ -1,4 +1,4 @@
-"""Colours of events on a page: tokens of ``resources/page/colors.json``, chosen as the window chooses them."""
+"""Colours of events on a page: tokens of ``resources/page/colors.json``, as in the window."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 HUES = 8
 _NAMED = frozenset({"core", "range", "operator", "phase", "python", "os"})
-"""Families whose events have a hue by their name."""
+"""Families whose events get a hue from their name."""
 _STATES = frozenset({"running", "runnable", "blocked", "uninterruptible"})
 _WAITS = {int(kind): family.color for family in WAIT_FAMILIES for kind in family.kinds}
 
 
 class PageColors:
-    """Tokens of events: a family (``kernel``), a hue (``hue 3``) or a colour of the event's own (``#rrggbb``)."""
+    """Tokens of events: a family (``kernel``), a hue (``hue 3``) or the event's own colour (``#rrggbb``)."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -38,8 +38,8 @@ class PageColors:
             table = self._capture.kinds.get(self._capture.kind_of_code.get(code, ""))
             if table is not None:
                 tokens[chosen] = self._of_kind(table, rows[chosen])
-        found: list[str] = tokens.tolist()
-        return found
+        result: list[str] = tokens.tolist()
+        return result
 
     def _of_kind(self, table: KindTable, rows: Int64Array) -> list[str]:
         family = table.spec.color

@@ -1,4 +1,4 @@
-"""The rows of a page: lanes with their events as plain lists, thinned where there are more than a page can hold."""
+"""The rows of a page: lanes of events as plain lists, with short events merged if there are too many."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 MAX_DRAWN = 60_000
-"""Boxes on a page: about 2 MB, which browsers draw smoothly."""
+"""Boxes on a page: about 2 MB, which browsers still draw smoothly."""
 MAX_LANES = 600
 _FIRST_BIN_NS = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PageRows:
-    """``rows`` are those of the page's script: ``title``, ``depth`` in the tree, ``lanes`` (lists of boxes).
+    """``rows`` have ``title``, ``depth`` in the tree, and ``lanes`` (lists of boxes).
 
-    A box is start and duration in ns from ``start``, index of its name (-1: several short ones), index of its colour
-    and how many events it stands for. Events shorter than ``bin_ns`` are put together; 0 where every one is drawn.
+    A box is start (ns from the start of the range), duration in ns, index of its name (-1: merged events), index of its
+    colour, number of events. Events shorter than ``bin_ns`` are merged; 0 if none are.
     """
 
     rows: list[dict[str, Any]]
@@ -48,20 +48,27 @@ def page_rows(capture: Capture, selection: ExportSelection, max_drawn: int = MAX
     names = _Numbers()
     colors = _Numbers()
     painter = PageColors(capture)
-    found: list[dict[str, Any]] = []
+    page: list[dict[str, Any]] = []
     last = -1
     for track, rows in shown:
         if track != last:
-            found += _headings(capture, track, last)
-            found[-1]["lanes"] = []
+            page += _headings(capture, track, last)
+            page[-1]["lanes"] = []
             last = track
-        found[-1]["lanes"].append(_boxes(capture, rows, (start, stop), bin_ns, (names, colors, painter)))
+        page[-1]["lanes"].append(_boxes(capture, rows, (start, stop), bin_ns, (names, colors, painter)))
     events = sum(rows.stop - rows.start for _track, rows in shown)
-    return PageRows(found, names.texts, colors.texts, events, bin_ns, len(lanes) - len(shown))
+    return PageRows(
+        rows=page,
+        names=names.texts,
+        colors=colors.texts,
+        events=events,
+        bin_ns=bin_ns,
+        lanes_left_out=len(lanes) - len(shown),
+    )
 
 
 class _Numbers:
-    """Texts by number, in the order of their first use."""
+    """Numbers texts in order of first use."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -75,14 +82,14 @@ class _Numbers:
 
 
 def _in_order(capture: Capture) -> list[int]:
-    """All tracks, each behind the one above it."""
-    found: list[int] = []
+    """All tracks, in the order of the tree."""
+    ordered: list[int] = []
     waiting = list(reversed(capture.children(-1)))
     while waiting:
         track = waiting.pop()
-        found.append(track)
+        ordered.append(track)
         waiting.extend(reversed(capture.children(track)))
-    return found
+    return ordered
 
 
 def _above(capture: Capture, track: int) -> list[int]:
@@ -93,7 +100,7 @@ def _above(capture: Capture, track: int) -> list[int]:
 
 
 def _headings(capture: Capture, track: int, last: int) -> list[dict[str, Any]]:
-    """A row for the track and for those above it that the row before does not stand under."""
+    """Rows for the track and for its parents that the previous track does not share."""
     known = set(_above(capture, last)) if last >= 0 else set()
     return [
         {"title": capture.tracks[index].title, "depth": depth, "lanes": []}
@@ -103,7 +110,7 @@ def _headings(capture: Capture, track: int, last: int) -> list[dict[str, Any]]:
 
 
 def _bin_for(capture: Capture, lanes: list[slice], limit: int) -> int:
-    """The shortest events drawn by themselves, 0 where all are: powers of two from `_FIRST_BIN_NS` on."""
+    """The length below which events are merged, a power of two from `_FIRST_BIN_NS`; 0 for none."""
     if sum(rows.stop - rows.start for rows in lanes) <= limit:
         return 0
     bin_ns = _FIRST_BIN_NS
@@ -113,7 +120,7 @@ def _bin_for(capture: Capture, lanes: list[slice], limit: int) -> int:
 
 
 def _groups(capture: Capture, rows: slice, bin_ns: int) -> Int64Array:
-    """Where in a lane boxes begin: long events are one each, short ones of one bin are one together."""
+    """Indexes in a lane where boxes begin: one per long event, one for the short events of a bin."""
     start, duration = capture.events.start[rows], capture.events.duration[rows]
     is_short = duration < bin_ns
     number = start // bin_ns

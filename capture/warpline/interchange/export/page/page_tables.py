@@ -1,4 +1,4 @@
-"""The tables of a page: for each kind of event the names that took most time."""
+"""The tables of a page: the names with the most time, for each kind of event."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_NAMES = 100
 
 
 def page_tables(job: ExportJob) -> str:
-    """A heading and a table for each kind; durations are those of whole events."""
+    """A heading and a table for each kind; events across the border count in full."""
     capture = job.capture
-    found: list[str] = []
+    sections: list[str] = []
     for kind, (count, total) in _sums(job).items():
         spec = capture.kinds[kind].spec
         order = np.argsort(-total, kind="stable")
@@ -35,11 +35,11 @@ def page_tables(job: ExportJob) -> str:
         )
         titles = (tr("Name"), tr("Count"), tr("Total"), tr("Average"), tr("Share"))
         heads = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
-        found.append(
+        sections.append(
             f"<h2>{html.escape(translated(spec.title))}</h2><table><thead><tr>{heads}</tr></thead>"
             f"<tbody>{lines}</tbody></table>{rest}"
         )
-    return "".join(found)
+    return "".join(sections)
 
 
 def _line(name: str, count: int, total_ns: int, whole_ns: int) -> str:

@@ -1,4 +1,4 @@
-/* Distinct pieces of text, numbered in the order of their first appearance. */
+/* Numbers distinct pieces of text in order of first appearance. */
 #ifndef WARPLINE_INTERN_H
 #define WARPLINE_INTERN_H
 
@@ -6,8 +6,8 @@
 #include <string.h>
 
 typedef struct {
-    int64_t *spans; /* begin and length of each, two per piece */
-    int32_t *slots; /* hash table of numbers, -1 where free */
+    int64_t *spans; /* begin and length of each piece */
+    int32_t *slots; /* hash table of piece numbers, -1 is free */
     int64_t mask;
     int64_t slot_count;
     int64_t capacity;
@@ -23,7 +23,7 @@ static inline void intern_clear(Intern *intern, int64_t slot_count)
     memset(intern->slots, 0xff, (size_t)slot_count * sizeof *intern->slots);
 }
 
-/* `slot_count` is a power of two, at least twice the capacity; only as many slots are used as are needed. */
+/* `slot_count` is a power of two, at least twice the capacity. The table grows into it as needed. */
 static inline void intern_init(Intern *intern, int64_t *spans, int32_t *slots, int64_t slot_count, int64_t capacity)
 {
     intern->spans = spans;
@@ -44,7 +44,7 @@ static inline uint64_t hash_of(const uint8_t *piece, int64_t length)
             hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
             hash ^= hash >> 29;
         }
-        /* The last eight overlap those before. */
+        /* The last eight bytes may overlap the ones before. */
         memcpy(&word, piece + length - 8, 8);
     } else {
         word = 0;
@@ -68,11 +68,11 @@ static inline void intern_grow(Intern *intern, const uint8_t *text)
     }
 }
 
-/* The number of a piece, -1 when there are too many. */
+/* The number of a piece, -1 when the table is full. */
 static inline int64_t intern_code(Intern *intern, const uint8_t *text, int64_t begin, int64_t length)
 {
     const uint8_t *piece = text + begin;
-    /* Neighbours are often of one thread, one category. */
+    /* Neighbouring events often share a thread or category. */
     if (intern->latest >= 0) {
         const int64_t *span = intern->spans + 2 * intern->latest;
         if (span[1] == length && memcmp(text + span[0], piece, (size_t)length) == 0)

@@ -1,4 +1,4 @@
-"""Tables of an Nsight Systems export as numpy columns, whatever file they are in."""
+"""The interface to the tables of an Nsight Systems export, as numpy columns."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ Float64Array = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 NULL = int(np.iinfo(np.int64).min)
-"""Stands for a missing integer in a column; no export stores it as a value."""
+"""A missing integer; no export stores this value."""
 
 CHUNK_ROWS = 32_768
-"""Rows read at a time: enough for numpy to be fast, few enough that Python's objects of one chunk stay in cache."""
+"""Rows read at a time: enough for numpy to be fast, few enough to stay in the cache."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table. Integers are int64 with :data:`NULL` for a missing value, reals float64 with NaN, texts
-    undecoded bytes or None. A column the table does not have is missing in every row.
+    """Some rows of a table: integers as int64 (missing: `NULL`), reals as float64 (NaN), texts as bytes (None).
+
+    A column that the table lacks is missing in every row.
     """
 
     rows: int
@@ -68,9 +69,9 @@ class TableFile(Protocol):
         only: tuple[str, Sequence[int]] | None = None,
         chunk_rows: int = CHUNK_ROWS,
     ) -> Iterator[Batch]:
-        """The rows in the order of the file, in batches; nothing when there is no such table.
+        """The rows in file order, in batches; nothing when there is no such table.
 
-        ``only`` keeps the rows in which a column has one of these values.
+        ``only`` selects rows in which a column has one of these values.
         """
         ...
 
@@ -78,7 +79,7 @@ class TableFile(Protocol):
 
 
 def read_all(tables: TableFile, table: str, ints: Sequence[str] = (), texts: Sequence[str] = ()) -> Batch:
-    """All rows of a table that is known to be small or needed as a whole."""
+    """All rows of a table, as one batch."""
     batches = list(tables.read(table, ints=ints, texts=texts))
     return Batch(
         sum(batch.rows for batch in batches),
@@ -94,18 +95,18 @@ def read_all(tables: TableFile, table: str, ints: Sequence[str] = (), texts: Seq
 
 
 def decode(text: bytes | None) -> str:
-    """Text of a cell; bytes that are not UTF-8 are replaced, a missing text is empty."""
+    """The text of a cell, empty if missing; replaces invalid UTF-8."""
     return text.decode("utf-8", "replace") if text else ""
 
 
 def groups(*keys: Int64Array) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:
-    """Each combination of values the columns take, with the indexes of its rows in their order."""
+    """Each combination of values in the columns, with the indexes of its rows in order."""
     rows = len(keys[0])
     if not rows:
         return
     code: Int64Array | None = None
     for key in keys:
-        # Most exports have one process and one device: no sorting for a constant column.
+        # Most exports have one process and one device; a constant column needs no sorting.
         if key[0] == key[-1] and (key == key[0]).all():
             continue
         values, inverse = np.unique(key, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Cells as Python's sqlite3 hands them out, as columns. Any cell of SQLite may hold any type, whatever the column."""
+"""Turns cells from Python's sqlite3 into columns. In SQLite, a cell may have any type, whatever its column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpline.untrusted import INT64
 
 @dataclass(frozen=True)
 class Constant:
-    """A column with one value in every row."""
+    """A column with the same value in every row."""
 
     value: Any
 
@@ -25,7 +25,7 @@ Cells: TypeAlias = tuple[Any, ...] | Constant
 
 
 def int_column(cells: Cells | None, count: int) -> npt.NDArray[np.int64]:
-    """Integers; what is missing or cannot be read as a number is `NULL`. None is a column that does not exist."""
+    """Integers; `NULL` for a missing or non-numeric cell. ``cells`` is None for a column that does not exist."""
     if cells is None:
         return np.full(count, NULL)
     if isinstance(cells, Constant):
@@ -41,7 +41,7 @@ def int_column(cells: Cells | None, count: int) -> npt.NDArray[np.int64]:
 
 
 def real_column(cells: Cells | None, count: int) -> npt.NDArray[np.float64]:
-    """Reals; what is missing or no number is NaN."""
+    """Reals; NaN for a missing or non-numeric cell."""
     if cells is None:
         return np.full(count, np.nan)
     if isinstance(cells, Constant):
@@ -50,7 +50,7 @@ def real_column(cells: Cells | None, count: int) -> npt.NDArray[np.float64]:
 
 
 def text_column(cells: Cells | None, count: int) -> Sequence[bytes | None]:
-    """Undecoded texts; None where there is none."""
+    """Texts as bytes; None for a missing cell."""
     if cells is None:
         return (None,) * count
     if isinstance(cells, Constant):

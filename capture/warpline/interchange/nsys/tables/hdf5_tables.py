@@ -1,4 +1,4 @@
-"""The HDF5 export of Nsight Systems as tables: one compound dataset of one dimension per table."""
+"""Reads the HDF5 export of Nsight Systems: each table is a one-dimensional compound dataset."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from warpline.storage.columns.why_unreadable import why_unreadable
 
 
 class Hdf5Tables:
-    """Opens the file for reading only.
-
-    Raises ImportFormatError when the file is not a sound HDF5 file.
-    """
+    """`TableFile` for HDF5, read-only. Raises ImportFormatError for an invalid HDF5 file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,9 +30,9 @@ class Hdf5Tables:
             raise self._damaged() from error
 
     def _find_tables(self) -> dict[str, h5py.Dataset]:
-        found: dict[str, h5py.Dataset] = {}
+        tables: dict[str, h5py.Dataset] = {}
         for name in self._file:
-            # A link may lead out of the file; only what lies in it is read.
+            # Soft and external links may lead out of the file.
             if not isinstance(self._file.get(name, getlink=True), h5py.HardLink):
                 continue
             item = self._file.get(name)
@@ -46,13 +43,13 @@ class Hdf5Tables:
                 and not item.is_virtual
                 and not item.external
             ):
-                found[name] = item
-        return found
+                tables[name] = item
+        return tables
 
     def _damaged(self) -> ImportFormatError:
         return ImportFormatError(
             tr(
-                "{path}: cannot be read: {reason}; or export the report again: {command}",
+                "{path} cannot be read: {reason}. Export the report again: {command}",
                 path=self.path,
                 reason=why_unreadable(self.path, self.path.stat().st_size),
                 command="nsys export --type hdf --force-overwrite true REPORT.nsys-rep",
@@ -132,7 +129,7 @@ def _texts(column: npt.NDArray[Any] | None, count: int) -> Sequence[bytes | None
 
 
 def _bytes_of(cell: Any) -> bytes | None:
-    """A text, or the bytes of a binary value; None for an empty one, as HDF5 has no missing values."""
+    """A text or binary value as bytes; None if empty, because HDF5 has no missing values."""
     if isinstance(cell, np.ndarray):
         return cell.tobytes() or None
     return cell.encode() if isinstance(cell, str) else cell or None

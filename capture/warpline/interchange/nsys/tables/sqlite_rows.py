@@ -1,4 +1,4 @@
-"""Rows of a table of SQLite as columns, by a compiled loop: Python's own module makes an object of every cell."""
+"""Reads rows of an SQLite table into columns with a compiled loop; Python's module makes an object per cell."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _MAX_COLUMNS = 64
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled loop (``native/sqlite_rows.c``), None where it is not compiled."""
+    """The compiled loop (``native/sqlite_rows.c``), None if there is none."""
     return load(LIBRARY, {"warpline_sqlite_rows": (ctypes.c_int64, None)}, SHARED_SOURCES)
 
 
 @lru_cache(maxsize=1)
 def _sqlite() -> ctypes.CDLL | None:
-    """The system's SQLite, None where there is none or the compiled loop is missing."""
+    """The system's SQLite library, None without it or without the compiled loop."""
     if library() is None:
         return None
     try:
-        found = ctypes.CDLL("libsqlite3.so.0")
+        sqlite = ctypes.CDLL("libsqlite3.so.0")
         for name in ("open_v2", "prepare_v2", "exec", "finalize", "close", *_FUNCTIONS):
-            getattr(found, f"sqlite3_{name}")
+            getattr(sqlite, f"sqlite3_{name}")
     except (OSError, AttributeError):
         return None
-    return found
+    return sqlite
 
 
 class SqliteRows:
-    """A connection of its own to a file that nobody changes."""
+    """A connection to a file that does not change."""
 
     def __init__(self, sqlite: ctypes.CDLL, connection: ctypes.c_void_p) -> None:
         self._sqlite = sqlite
@@ -53,24 +53,24 @@ class SqliteRows:
 
     @classmethod
     def open(cls, path: Path) -> SqliteRows | None:
-        """None when the file cannot be read this way."""
+        """Opens the file; None when it cannot be read this way."""
         sqlite = _sqlite()
         if sqlite is None:
             return None
         connection = ctypes.c_void_p()
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1".encode()
         flags = _READ_ONLY | _URI | _NO_MUTEX
-        found = cls(sqlite, connection)
+        rows = cls(sqlite, connection)
         if sqlite.sqlite3_open_v2(uri, ctypes.byref(connection), flags, None):
-            found.close()
+            rows.close()
             return None
         sqlite.sqlite3_exec(connection, b"PRAGMA trusted_schema=OFF", None, None, None)
-        return found
+        return rows
 
     def read(self, query: str, types: Mapping[str, int], chunk_rows: int) -> Iterator[Batch | None]:
-        """The rows of a query that selects the columns of ``types``, in batches.
+        """The rows of a query that selects the columns in ``types``, in batches.
 
-        Ends with None where a cell is of another type, or at an error: the rest must be read another way.
+        Ends with None at a cell of another type or an error; the caller reads the rest another way.
         """
         statement = ctypes.c_void_p()
         sqlite = self._sqlite
@@ -94,7 +94,7 @@ class SqliteRows:
         self, statement: ctypes.c_void_p, types: Mapping[str, int], rows: int
     ) -> tuple[Batch | None, bool]:
         lib = library()
-        assert lib is not None, "there is no connection without it"
+        assert lib is not None, "open() needs the library"
         kinds = np.array(list(types.values()), np.int32)
         width, texts = len(types), len(types) if TEXT in types.values() else 0
         slots = slot_count(rows)
@@ -117,7 +117,7 @@ class SqliteRows:
             if kinds[place] == TEXT:
                 used = spans[place, : counts[place]]
                 text = arena[: int(used.sum(axis=1).max(initial=0))].tobytes()
-                # A missing text has the number -1, which is the last.
+                # The code of a missing text is negative and becomes -1, the last entry.
                 distinct = [*pieces(text, used), None]
                 named[name] = [distinct[code] for code in np.maximum(out[place, :count], -1).tolist()]
         batch = Batch(
@@ -129,5 +129,5 @@ class SqliteRows:
         return batch, bool(is_done[0])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._sqlite.sqlite3_close(self._connection)

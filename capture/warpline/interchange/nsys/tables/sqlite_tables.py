@@ -1,4 +1,4 @@
-"""The SQLite export of Nsight Systems as tables."""
+"""Reads the SQLite export of Nsight Systems."""
 
 from __future__ import annotations
 
@@ -13,31 +13,27 @@ from warpline.interchange.nsys.tables.sqlite_rows import INTEGER, REAL, TEXT, Sq
 from warpline.model import ImportFormatError
 
 _FIRST_ROWS = 1024
-"""Rows that are fetched in full to see which columns hold one value."""
+"""Rows fetched in full to find constant columns."""
 
-# Messages of SQLite about a damaged schema may themselves not be UTF-8; a rebuilt value may not fit; of a text that
-# cannot be had Python says that memory is short.
+# Damage may show as an SQLite message that is not UTF-8, a value that does not fit, or a text too long for memory.
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError)
 
 
 class SqliteTables:
-    """Opens the file for reading only; nothing is written beside it.
-
-    Raises ImportFormatError when the file is not a sound SQLite database.
-    """
+    """`TableFile` for SQLite, read-only. Raises ImportFormatError for an invalid database."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            # `immutable` keeps SQLite from creating journal files and from needing a writable directory.
+            # `immutable`: SQLite creates no journal files and needs no writable directory.
             uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         except _UNREADABLE as error:
             raise self._damaged(error) from error
         try:
-            # A damaged file may hold text that is not UTF-8; decoding is left to whoever wants text.
+            # Text may be invalid UTF-8 in a damaged file, so callers decode it.
             self._connection.text_factory = bytes
-            # A hostile schema may define views and triggers; with this pragma their functions do nothing unsafe.
+            # Disables unsafe functions in the views and triggers of a hostile schema.
             self._connection.execute("PRAGMA trusted_schema=OFF")
             self._columns = self._read_columns()
             self._rows = SqliteRows.open(path)
@@ -48,21 +44,21 @@ class SqliteTables:
     def _damaged(self, error: Exception) -> ImportFormatError:
         return ImportFormatError(
             tr(
-                "{path}: the SQLite file cannot be read ({error}); export the report again with: {command}",
+                "{path}: the SQLite file is damaged ({error}). Export the report again: {command}",
                 path=self.path,
-                error=str(error) or english("a text in it is damaged"),
+                error=str(error) or english("it contains a damaged text"),
                 command="nsys export --type sqlite --force-overwrite true REPORT.nsys-rep",
             )
         )
 
     def _read_columns(self) -> dict[str, frozenset[str]]:
         names = self._connection.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
-        found: dict[str, frozenset[str]] = {}
+        tables: dict[str, frozenset[str]] = {}
         for (raw,) in names:
             name = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
             rows = self._connection.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
-            found[name] = frozenset(bytes(row[1]).decode("utf-8", "replace") for row in rows)
-        return found
+            tables[name] = frozenset(bytes(row[1]).decode("utf-8", "replace") for row in rows)
+        return tables
 
     def columns(self, table: str) -> frozenset[str]:
         return self._columns.get(table, frozenset())
@@ -117,7 +113,7 @@ class SqliteTables:
         condition: str,
         chunk_rows: int,
     ) -> Generator[Batch, None, int | None]:
-        """The rows as far as the compiled loop reads them; returns how many, None when these were all."""
+        """The rows that the compiled loop can read; returns their number, or None if these were all."""
         have = self.columns(table)
         types = {
             name: kind
@@ -126,19 +122,19 @@ class SqliteTables:
             if name in have
         }
         if self._rows is None or len(types) < sum(name in have for name in (*ints, *reals, *texts)):
-            return 0  # a column may be wanted as two types
+            return 0  # a column is requested as two types
         columns = ",".join(map(_quoted, types))
         query = f"SELECT {columns} FROM {_quoted(table)} {condition} ORDER BY rowid"
         done = 0
-        for found in self._rows.read(query, types, chunk_rows):
-            if found is None:
+        for batch in self._rows.read(query, types, chunk_rows):
+            if batch is None:
                 return done
-            count = found.rows
+            count = batch.rows
             yield Batch(
                 count,
-                {name: found.ints[name] if name in have else int_column(None, count) for name in ints},
-                {name: found.reals[name] if name in have else real_column(None, count) for name in reals},
-                {name: found.texts[name] if name in have else text_column(None, count) for name in texts},
+                {name: batch.ints[name] if name in have else int_column(None, count) for name in ints},
+                {name: batch.reals[name] if name in have else real_column(None, count) for name in reals},
+                {name: batch.texts[name] if name in have else text_column(None, count) for name in texts},
             )
             done += count
         return None
@@ -146,11 +142,11 @@ class SqliteTables:
     def _chunks(
         self, table: str, wanted: list[str], condition: str, chunk_rows: int, done: int = 0
     ) -> Iterator[tuple[int, dict[str, Cells]]]:
-        """The rows behind the first ``done`` in pieces, each column as a `Constant` or as a tuple of cells.
+        """The rows after the first ``done``, in pieces; each column is a `Constant` or a tuple of cells.
 
-        Most columns of an export hold one value in all rows, mostly nothing, and fetching a cell costs more than
-        anything done with it later. So a column that was constant in the first piece is compared by SQLite instead
-        of fetched; where the comparison fails, that piece is fetched in full and the column not compared any more.
+        Most columns of an export are constant, mostly NULL, and fetching a cell is the most expensive step. So SQLite
+        compares a column that was constant in the first piece instead of fetching it. If a comparison fails, the piece
+        is fetched in full and the column is no longer compared.
         """
         varying: set[str] = set()
         constants: dict[str, Constant] = {}
@@ -160,7 +156,7 @@ class SqliteTables:
             compared = [] if is_full else [name for name in wanted if name in constants]
             checks = " AND ".join(f"{_quoted(name)} IS ?" for name in compared) or "1"
             columns = ",".join([*(_quoted(name) for name in fetched), checks])
-            # Both ways of reading must see the rows in one order, whatever indexes somebody added.
+            # Both ways of reading must see the same order, whatever indexes the file has.
             cursor = self._connection.execute(
                 f"SELECT {columns} FROM {_quoted(table)} {condition} ORDER BY rowid LIMIT -1 OFFSET {done}",
                 [constants[name].value for name in compared],
@@ -171,12 +167,12 @@ class SqliteTables:
                 if agrees.count(1) != count:
                     is_full = True
                     break
-                found: dict[str, Cells] = dict(zip(fetched, cells, strict=True))
+                cells_of: dict[str, Cells] = dict(zip(fetched, cells, strict=True))
                 del rows, cells
-                yield count, {**found, **{name: constants[name] for name in compared}}
+                yield count, {**cells_of, **{name: constants[name] for name in compared}}
                 done += count
                 if is_full:
-                    for name, column in found.items():
+                    for name, column in cells_of.items():
                         known = constants.get(name)
                         value = column[0] if isinstance(column, tuple) else None
                         if not _is_constant(column) or (known is not None and known.value != value):
@@ -196,7 +192,7 @@ class SqliteTables:
 
 
 def _is_constant(column: Cells) -> bool:
-    """Whether all cells hold one value of one type (1, 1.0 and b"1" are different cells)."""
+    """Whether all cells have the same value and type (1, 1.0 and b"1" differ)."""
     return isinstance(column, Constant) or (
         column.count(column[0]) == len(column) and len(set(map(type, column))) == 1
     )

@@ -1,7 +1,7 @@
-/* Where the tokens of JSON text begin: brackets, colons, commas, strings, and numbers or words.
+/* Finds where the tokens of JSON text begin: brackets, colons, commas, strings, numbers and words.
  *
- * 64 bytes at a time, as masks of one bit per byte; what lies inside strings is found from the parity of the quotation
- * marks before it. The idea is that of "Parsing Gigabytes of JSON per Second" (Langdale and Lemire, 2019).
+ * Works on blocks of 64 bytes, with masks of one bit per byte. The parity of the quotation marks before a byte says
+ * whether it is inside a string. The idea is from "Parsing Gigabytes of JSON per Second" (Langdale and Lemire, 2019).
  */
 #ifndef WARPLINE_JSON_TOKENS_H
 #define WARPLINE_JSON_TOKENS_H
@@ -42,14 +42,14 @@ static inline Masks classify(const uint8_t *block)
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * part));
         __m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
         __m128i comma = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(','));
-        /* Bit 5 set makes braces of square brackets. */
+        /* Setting bit 5 turns square brackets into braces. */
         __m128i bracket = _mm_or_si128(_mm_cmpeq_epi8(lower, _mm_set1_epi8('{')),
                                        _mm_cmpeq_epi8(lower, _mm_set1_epi8('}')));
         __m128i structure = _mm_or_si128(_mm_or_si128(comma, bracket), _mm_cmpeq_epi8(bytes, _mm_set1_epi8(':')));
-        /* From + to . lie plus, comma, minus and point. */
+        /* The range + to . is plus, comma, minus and point. */
         __m128i sign = _mm_andnot_si128(comma, in_range(bytes, '+', 3));
         __m128i word = _mm_or_si128(_mm_or_si128(sign, in_range(bytes, '0', 9)), in_range(lower, 'a', 25));
-        /* Tabulator and line feed are neighbours. */
+        /* Tab and line feed have adjacent codes. */
         __m128i space = _mm_or_si128(
             _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r'))),
             in_range(bytes, '\t', 1));
@@ -88,8 +88,8 @@ static inline Masks classify(const uint8_t *block)
 
 #endif
 
-/* Of the bytes behind backslashes those that a backslash escapes. `carry` is 1 when the last byte of the block before
- * escapes the first of this one. */
+/* The bytes escaped by a backslash. `carry` is 1 if the last byte of the previous block escapes the first byte of this
+ * one. */
 static inline uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry)
 {
     if (!backslash) {
@@ -110,7 +110,7 @@ static inline uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry)
     return escaped;
 }
 
-/* For each bit the parity of the bits up to and including it. */
+/* Parity of all bits up to and including each bit. */
 static inline uint64_t parity_before(uint64_t bits)
 {
     for (int shift = 1; shift < 64; shift *= 2)
@@ -118,8 +118,8 @@ static inline uint64_t parity_before(uint64_t bits)
     return bits;
 }
 
-/* Writes where tokens begin, in order, of text from `begin` on; a string's token is its opening quotation mark.
- * `tokens` has room for one entry per byte. What follows a byte that is outside of strings and no JSON is left out. */
+/* Writes the positions of the tokens from `begin` on; a string's token is its opening quotation mark. `tokens` has room
+ * for one entry per byte. Stops at the first byte outside strings that is not JSON. */
 static inline int64_t find_tokens(const uint8_t *text, int64_t begin, int64_t size, uint32_t *tokens)
 {
     int64_t count = 0;
@@ -134,7 +134,7 @@ static inline int64_t find_tokens(const uint8_t *text, int64_t begin, int64_t si
         }
         Masks found = classify(block);
         uint64_t quote = found.quote & ~escaped_bytes(found.backslash, &escape);
-        /* From the opening mark on, without the closing one. */
+        /* From the opening mark up to, but not including, the closing one. */
         uint64_t inside = parity_before(quote) ^ in_string;
         in_string = (uint64_t)0 - (inside >> 63);
         uint64_t word = found.word & ~inside;

@@ -1,5 +1,5 @@
-/* Numbers in JSON text. Each function reads the word at `at`, whose end is a byte that is part of no word, and answers
- * false for anything it cannot give back exactly. */
+/* Parses numbers in JSON text. Each function reads the word at `at`, which ends before the first non-word byte. Returns
+ * false for anything it cannot represent exactly. */
 #ifndef WARPLINE_NUMBERS_H
 #define WARPLINE_NUMBERS_H
 
@@ -16,8 +16,8 @@
 
 static inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
 
-/* Whether digits begin with a nought before others, which is no JSON. */
-static inline bool has_nought(const uint8_t *digits) { return digits[0] == '0' && is_digit(digits[1]); }
+/* Whether digits have a leading zero, which JSON does not allow. */
+static inline bool has_leading_zero(const uint8_t *digits) { return digits[0] == '0' && is_digit(digits[1]); }
 
 /* A whole number of at most 18 digits. */
 static inline bool read_integer(const uint8_t *at, int64_t *value)
@@ -31,13 +31,13 @@ static inline bool read_integer(const uint8_t *at, int64_t *value)
             return false;
         result = result * 10 + (*at - '0');
     }
-    if (at == first || has_nought(first) || is_word(*at))
+    if (at == first || has_leading_zero(first) || is_word(*at))
         return false;
     *value = negative ? -result : result;
     return true;
 }
 
-/* Microseconds with or without a fraction, as nanoseconds rounded to nearest; not exactly half a nanosecond. */
+/* Microseconds, with or without a fraction, rounded to nanoseconds. Refuses exact halves. */
 static inline bool read_nanoseconds(const uint8_t *at, int64_t *value)
 {
     bool negative = *at == '-';
@@ -49,7 +49,7 @@ static inline bool read_nanoseconds(const uint8_t *at, int64_t *value)
             return false;
         whole = whole * 10 + (*at - '0');
     }
-    if (at == first || has_nought(first) || whole >= MAX_WHOLE)
+    if (at == first || has_leading_zero(first) || whole >= MAX_WHOLE)
         return false;
     int64_t fraction = 0;
     if (*at == '.') {
@@ -75,7 +75,7 @@ static inline bool read_nanoseconds(const uint8_t *at, int64_t *value)
     return true;
 }
 
-/* A decimal number without exponent that is longer than two exact operands make it. */
+/* A decimal number without exponent and with more than 15 digits. */
 static inline bool read_long_real(const uint8_t *at, double *value)
 {
     char copy[64];
@@ -97,7 +97,7 @@ static inline bool read_long_real(const uint8_t *at, double *value)
             return false;
         }
     }
-    if ((after_point && !decimals) || has_nought(at + first))
+    if ((after_point && !decimals) || has_leading_zero(at + first))
         return false;
     copy[length] = 0;
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -108,8 +108,8 @@ static inline bool read_long_real(const uint8_t *at, double *value)
     return true;
 }
 
-/* A decimal number without exponent. Up to 15 digits it is exactly rounded since both operands are exact; more are for
- * the C library, in a locale of its own. */
+/* A decimal number without exponent. Up to 15 digits both operands are exact, so the result is correctly rounded. The C
+ * library parses longer ones, in the "C" locale. */
 static inline bool read_real(const uint8_t *at, double *value)
 {
     static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -117,7 +117,7 @@ static inline bool read_real(const uint8_t *at, double *value)
     const uint8_t *word = at;
     bool negative = *at == '-';
     at += negative;
-    if (has_nought(at))
+    if (has_leading_zero(at))
         return false;
     int64_t mantissa = 0;
     int digits = 0, decimals = 0;

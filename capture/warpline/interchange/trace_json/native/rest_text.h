@@ -1,7 +1,7 @@
-/* Members of objects that no column is for, as the JSON text of an object: {"key": value, "key": value}.
+/* Collects the members of objects that have no column, as JSON objects: {"key": value, "key": value}.
  *
- * The texts of distinct objects stand in one buffer, as the array of them: [{…},{…}, whose last comma is the caller's
- * to close. What must be looked at more closely (a key with escapes, one that comes twice) is for the decoder.
+ * Distinct objects are stored in one buffer as an array, [{…},{…}, and the caller replaces the last comma by a bracket.
+ * Unusual members (keys with escapes, repeated keys) are left to the decoder.
  */
 #ifndef WARPLINE_REST_TEXT_H
 #define WARPLINE_REST_TEXT_H
@@ -15,13 +15,13 @@ typedef struct {
     uint8_t *buffer;
     int64_t capacity;
     int64_t used; /* bytes of finished objects */
-    int64_t end;  /* where the object at hand ends so far */
-    int members;  /* of it */
+    int64_t end;  /* end of the current object so far */
+    int members;  /* of the current object */
     int64_t key[MAX_REST_MEMBERS], key_length[MAX_REST_MEMBERS];
     Intern objects;
 } RestText;
 
-/* `capacity` is at least 1; see `intern_init` for the others. */
+/* `capacity` is at least 1; for the other arguments see `intern_init`. */
 static inline void rest_init(RestText *rest, uint8_t *buffer, int64_t capacity, int64_t *spans, int32_t *slots,
                              int64_t slot_count, int64_t objects)
 {
@@ -45,11 +45,11 @@ static inline void rest_copy(RestText *rest, const void *piece, int64_t length)
     rest->end += length;
 }
 
-/* Adds a member whose key is given without quotation marks; false when it is not for us. */
+/* Adds a member; the key has no quotation marks. Returns false when the member is unusual. */
 static inline bool rest_add(RestText *rest, const uint8_t *key, int64_t key_length, const uint8_t *value,
                             int64_t length)
 {
-    /* Besides both: an opening brace or comma and blank, two quotation marks, colon and blank, and the end. */
+    /* 8 bytes for: brace or comma and blank, two quotation marks, colon and blank, the end. */
     if (rest->members >= MAX_REST_MEMBERS || rest->capacity - rest->end < key_length + length + 8)
         return false;
     for (int64_t i = 0; i < key_length; i++)
@@ -70,7 +70,7 @@ static inline bool rest_add(RestText *rest, const uint8_t *key, int64_t key_leng
     return true;
 }
 
-/* The number of the object at hand among the distinct ones, -1 when it has no members. */
+/* The number of the current object among the distinct ones, -1 when it has no members. */
 static inline int64_t rest_close(RestText *rest)
 {
     if (!rest->members)

@@ -1,8 +1,8 @@
-/* Finds the members of trace events in JSON text, without making an object of each.
+/* Finds the members of trace events in JSON text without decoding each event.
  *
- * Everything here only reads inside [text, text + size) and only writes inside the arrays it is given. What is
- * unusual is left to the Python code, which understands more: an event is marked, or scanning stops before it.
- * The caller is warpline/interchange/trace_json/scanner.py, which also documents the arrays.
+ * Reads only inside [text, text + size) and writes only inside the given arrays. Unusual events are left to the Python
+ * decoder: an event is marked, or scanning stops before it. Called by warpline/interchange/trace_json/scanner.py, which
+ * documents the arrays.
  */
 /* For `newlocale`. */
 #define _GNU_SOURCE
@@ -22,19 +22,19 @@ typedef struct {
     int64_t at;
 } Cursor;
 
-/* The outcome of reading a part of an event: done, the text ends too early, or it is not as it should be. */
+/* Outcome of reading a part of an event: done, truncated, or malformed. */
 typedef enum { FINE, CUT, BAD } Outcome;
 
-/* A member of an object: the text of its key without quotation marks, its value's first token and text. */
+/* A member of an object: its key without quotation marks, its value's first token and text. */
 typedef struct {
     int64_t key, key_length;
-    int64_t token, begin, length; /* length is 0 for numbers and words, which are read where they stand */
+    int64_t token, begin, length; /* length is 0 for numbers and words */
     uint8_t first;
 } Member;
 
 static uint8_t byte_at(const Cursor *c, int64_t token) { return c->text[c->tokens[token]]; }
 
-/* Length of the string that begins at a token and ends before the next one; quotation marks included, 0 for none. */
+/* Length of the string at a token, including quotation marks; 0 when it is not closed. */
 static int64_t string_length(const Cursor *c, int64_t token)
 {
     int64_t begin = c->tokens[token], last = (int64_t)c->tokens[token + 1] - 1;
@@ -43,7 +43,7 @@ static int64_t string_length(const Cursor *c, int64_t token)
     return last > begin && c->text[last] == '"' ? last + 1 - begin : 0;
 }
 
-/* From an opening bracket to behind the closing one. Brackets must pair; what stands between them is not looked at. */
+/* Moves from an opening bracket to after the closing one. Checks only that brackets pair. */
 static Outcome skip_brackets(Cursor *c)
 {
     uint8_t open[MAX_DEPTH];
@@ -55,7 +55,7 @@ static Outcome skip_brackets(Cursor *c)
                 return BAD;
             open[depth++] = byte;
         } else if (byte == '}' || byte == ']') {
-            /* Each closing bracket is two behind its opening one. */
+            /* The code of a closing bracket is that of its opening one + 2. */
             if (open[--depth] + 2 != byte)
                 return BAD;
             if (depth == 0) {
@@ -67,7 +67,7 @@ static Outcome skip_brackets(Cursor *c)
     return CUT;
 }
 
-/* The next member of an object, and whether a comma (more members) or a brace (the end) follows it. */
+/* Reads the next member of an object; `more` says whether another one follows. */
 static inline Outcome next_member(Cursor *c, Member *member, bool *more)
 {
     if (c->at + 3 >= c->count)
@@ -115,7 +115,7 @@ static int64_t word_length(const uint8_t *at)
     return at - first;
 }
 
-/* Whether a key of as many bytes is this literal; of a known length, which is compared without a call. */
+/* Whether a key of the same length equals a literal. The constant length avoids a call. */
 #define KEY_IS(c, member, name) (memcmp((c)->text + (member)->key, name, sizeof name - 1) == 0)
 
 /* Columns of scan_events, each `capacity` long. */
@@ -138,7 +138,7 @@ enum {
     ODD,
     COLUMNS
 };
-/* The first ones are numbers in tables of distinct tokens. */
+/* The columns before START hold codes into tables of distinct tokens. */
 enum { TABLES = START };
 /* Bits of ODD. */
 enum { UNUSUAL = 1, OTHER_CLOCK = 2, FURTHER = 4 };
@@ -175,7 +175,7 @@ static int64_t further_of(const Cursor *c, const Member *m)
     }
 }
 
-/* Puts one member where it belongs; false when a table has no room. */
+/* Stores a member in its column; false when a table is full. */
 static bool keep_member(const Cursor *c, const Member *m, int64_t *row, Intern *tables)
 {
     int column = column_of(c, m);
@@ -186,7 +186,7 @@ static bool keep_member(const Cursor *c, const Member *m, int64_t *row, Intern *
     if (row[column] != MISSING)
         row[ODD] |= UNUSUAL;
     if (column < TABLES) {
-        /* Names are texts; process, thread and id may be numbers as well. */
+        /* Process, thread and id may also be numbers. */
         bool may_be_number = column == PID || column == TID || column == ID;
         if (m->first != '"' && !(may_be_number && (is_digit(m->first) || m->first == '-')))
             row[ODD] |= UNUSUAL;
@@ -208,10 +208,10 @@ static bool keep_member(const Cursor *c, const Member *m, int64_t *row, Intern *
 
 /* Reads the events of an array from `begin`, where an event begins or the array ends.
  *
- * Returns how many it could read; spans[…] and table_counts describe the tables of distinct tokens. `progress` gets
- * where to go on (behind the comma of the last event read, or behind the closing bracket), whether the array has
- * ended, and the number of tokens. Stops at what is cut off or not of the form, and when there is no room.
- * `tokens` has room for one entry per byte from `begin` on.
+ * Returns the number of events. `spans` and `table_counts` describe the tables of distinct tokens. `progress` gets the
+ * position to continue from (after the comma of the last event, or after the closing bracket), whether the array has
+ * ended, and the number of tokens. Stops at truncated or malformed text, and when an array is full. `tokens` has room
+ * for one entry per byte from `begin` on.
  */
 EXPORT int64_t warpline_scan_events(const uint8_t *text, int64_t begin, int64_t size, uint32_t *tokens,
                                     int64_t capacity, int64_t *out, int64_t *spans, int32_t *slots, int64_t slot_count,
@@ -262,7 +262,7 @@ EXPORT int64_t warpline_scan_events(const uint8_t *text, int64_t begin, int64_t 
     return n;
 }
 
-/* What a member's value is to be read as. */
+/* Types of values. */
 enum { INTEGER = 0, REAL = 1, TOKEN = 2, TRIPLE = 3 };
 
 #define MAX_KEYS 64
@@ -319,7 +319,7 @@ static bool read_triple(const Cursor *c, int64_t token, int64_t *cell, int64_t s
     return true;
 }
 
-/* Nothing is known yet of any object's value under a key. */
+/* Marks the values of a key as missing in all objects. */
 static void clear_key(int type, int64_t n, int64_t *out, double *reals)
 {
     if (type == REAL)
@@ -330,17 +330,16 @@ static void clear_key(int type, int64_t n, int64_t *out, double *reals)
             out[i] = MISSING;
 }
 
-/* Reads members of n objects, given by their first tokens as scan_events left them; -2^63 for none.
+/* Reads members of n objects, given by the first tokens from scan_events (-2^63 for no object).
  *
- * `keys` holds the wanted keys one after another, `key_ends` where each ends, `types` what its value must be. Key k has
- * its values in `out` from column `columns[k]` on, n per column (a triple takes three columns); reals go to `reals` in
- * the same place. Tokens are numbered per key: spans from 2 * n * k on, counts in `table_counts[k]`. `hits` counts how
- * often each key occurs; of keys that do not occur nothing is written.
- * All other members of an object are written as the text of one (`rest_text.h`) into `rest`, which has room for
- * `rest_capacity` bytes: `rest_codes` gets the number of each object's among the distinct ones, whose begins and lengths
- * `rest_spans` gets, -2^63 where there are none; `rest_counts` how many there are and how many bytes are used.
- * Returns how many objects hold something else under a wanted key, or members that the decoder must look at; -1 when one
- * is no object after all.
+ * `keys` holds the wanted keys one after another, `key_ends` the end of each, `types` the type of its value. The values
+ * of key k go to `out` from column `columns[k]` on, n per column (a triple takes three columns); reals go to the same
+ * place in `reals`. Tokens are numbered per key: spans from 2 * n * k on, counts in `table_counts[k]`. `hits` counts the
+ * occurrences of each key; nothing is written for a key that does not occur.
+ * All other members go to `rest` (`rest_text.h`) of `rest_capacity` bytes. `rest_codes` gets the number of each object
+ * among the distinct ones (-2^63 for none), `rest_spans` their begins and lengths, `rest_counts` their number and the
+ * bytes used.
+ * Returns the number of objects with a value of another type or with unusual members; -1 when one is malformed.
  */
 EXPORT int64_t warpline_scan_members(const uint8_t *text, const uint32_t *tokens, int64_t token_count, int64_t n,
                                      const int64_t *objects, int64_t key_count, const uint8_t *keys,
@@ -410,7 +409,7 @@ EXPORT int64_t warpline_scan_members(const uint8_t *text, const uint32_t *tokens
     return odd;
 }
 
-/* Numbers n pieces of text; spans and the count are those of the distinct ones. Returns -1 when a span is impossible. */
+/* Numbers n pieces of text. Writes the spans of the distinct pieces and returns their count, -1 for an invalid span. */
 EXPORT int64_t warpline_intern(const uint8_t *text, int64_t size, int64_t n, const int64_t *begins,
                                const int64_t *lengths, int64_t *codes, int64_t *spans, int32_t *slots,
                                int64_t slot_count)

@@ -1,6 +1,6 @@
-/* Rows of an SQLite statement as columns. The functions of SQLite come as pointers: nothing is linked against it.
+/* Reads the rows of an SQLite statement into columns. SQLite's functions are passed as pointers, so nothing links to it.
  *
- * The caller is warpline/interchange/nsys/tables/sqlite_rows.py. What a column should not hold is left to the Python code.
+ * Called by warpline/interchange/nsys/tables/sqlite_rows.py. Values of an unexpected type are left to the Python code.
  */
 #include "intern.h"
 
@@ -21,14 +21,13 @@ typedef struct {
 
 enum { SQLITE_ROW = 100, SQLITE_DONE = 101 };
 enum { IS_INTEGER = 1, IS_FLOAT = 2, IS_TEXT = 3, IS_BLOB = 4, IS_NULL = 5 };
-/* What a column is to be read as. */
+/* Types of columns. */
 enum { INTEGER = 0, REAL = 1, TEXT = 2 };
 
-/* Reads up to `capacity` rows. Column k has its values from capacity * k on: integers in `out` (-2^63 where there is
- * none), reals in `reals` (NaN), texts as codes in `out`. The distinct texts of column k stand in `arena` where the
- * spans from 2 * capacity * k on say, `text_counts[k]` of them; their hash table is at slot_count * k.
- * `is_done` becomes 1 behind the last row.
- * Returns the number of rows, -1 when a cell holds something else, an error of SQLite or no room for the texts.
+/* Reads up to `capacity` rows. The values of column k start at capacity * k: integers in `out` (-2^63 for NULL), reals in
+ * `reals` (NaN for NULL), texts as codes in `out`. The spans from 2 * capacity * k on give the `text_counts[k]` distinct
+ * texts of column k in `arena`; their hash table is at slot_count * k. `is_done` becomes 1 after the last row.
+ * Returns the number of rows, -1 for a cell of another type, an SQLite error or a full arena.
  */
 EXPORT int64_t warpline_sqlite_rows(const Sqlite *api, void *statement, int64_t columns, const int32_t *types,
                                     int64_t capacity, int64_t *out, double *reals, uint8_t *arena, int64_t arena_size,

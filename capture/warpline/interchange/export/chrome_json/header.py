@@ -1,6 +1,4 @@
-"""What a Chrome trace has no place for, told in its header, so that reading it gives the same rows again: the tracks
-with their names and places, which of them an event's row stands for, counters with their units, the time it covers.
-"""
+"""The tables in the header of a Chrome trace, from which importing it restores tracks, processes and counters."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 
-def told_tracks(
+def header_tables(
     capture: Capture, rows: Rows, written: Mapping[int, TraceRow], counters: Iterable[tuple[int, int, str]]
 ) -> dict[str, Any]:
-    """``written`` are the rows of tracks; ``counters`` the number of each, its process in the trace and its name there.
+    """The tables. ``written`` are the rows of tracks, ``counters`` are (index, pid in the trace, name there).
 
-    Tracks stand behind those above them; ``up`` is the place of that in the list, -1 for none.
+    Tracks follow their parents; ``up`` is the index of the parent, -1 for none.
     """
     listed = list(counters)
     wanted = [*written, *(capture.counters[number].track for number, _pid, _name in listed)]

@@ -1,4 +1,4 @@
-"""What the tests of importers share: write a trace, import it, look at what came out."""
+"""Helpers for importer tests: write a trace, import it, inspect the capture."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from warpline.storage import Capture, open_capture
 
 Row = tuple[str, int, int, str]
 THREAD = "process/1.1/thread/1.1/ranges"
-"""Where complete events stand whose process and thread are 1."""
+"""The track of complete events with process 1 and thread 1."""
 
 
 def imported(tmp_path: Path, *files: Path, **options: Any) -> Capture:
-    """The capture that files become."""
+    """Imports the files and opens the capture."""
     return open_capture(import_files(list(files), tmp_path / "capture.h5", **options))
 
 
@@ -113,7 +113,7 @@ def nesting(capture: Capture, uri: str) -> list[tuple[int, str]]:
 def x(
     name: str, ts: float | str, dur: float | str | None, *, pid: Any = 1, tid: Any = 1, **more: Any
 ) -> dict[str, Any]:
-    """A complete event; its times may be what a damaged trace has there."""
+    """A complete event; times may be invalid."""
     return {"ph": "X", "name": name, "ts": ts, "dur": dur, "pid": pid, "tid": tid, **more}
 
 
@@ -123,7 +123,7 @@ def e(phase: str, name: str, ts: float, *, pid: Any = 1, tid: Any = 1, **more: A
 
 
 def skipped(capture: Capture) -> dict[str, int]:
-    """What was left out and how often."""
+    """Counts of skipped items."""
     return {entry.what: entry.count for entry in capture.skipped}
 
 

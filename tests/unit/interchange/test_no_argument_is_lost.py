@@ -1,4 +1,4 @@
-"""Every argument of every event of the traces at hand is kept, or counted as left out."""
+"""Every argument of every event in the test traces is kept, or counted as skipped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN_AS_EVENTS = "XiIRP"
 
 
 def columns_of_structs() -> set[str]:
-    """Arguments that have an attribute of their own; other tests hold their values."""
+    """Arguments with their own attribute; other tests check their values."""
     structs = [SchedulingArgs, *vars(torch_args).values(), *vars(paddle_columns).values()]
     return {
         field.encode_name
@@ -58,7 +58,7 @@ def raw_events(path: Path) -> list[dict[str, Any]]:
 
 
 def kept(capture: Capture) -> Counter[str]:
-    """How many events have each argument among those without an attribute of their own."""
+    """Number of events with each argument that has no attribute."""
     found: Counter[str] = Counter()
     for table in capture.kinds.values():
         if "payload" not in table.attributes:

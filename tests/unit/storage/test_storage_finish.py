@@ -78,7 +78,7 @@ def test_leaving_without_finish_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_cancelling_leaves_what_was_there(tmp_path: Path) -> None:
+def test_cancelling_keeps_the_existing_file(tmp_path: Path) -> None:
     target = tmp_path / "x.h5"
     target.write_text("before")
     calls = itertools.count()

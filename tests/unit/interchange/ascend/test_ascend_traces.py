@@ -1,4 +1,4 @@
-"""Ascend's traces against the tables that msprof wrote beside them."""
+"""Ascend traces equal the tables that msprof wrote beside them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def nanoseconds(microseconds: str) -> int:
     return int(whole) * 1000 + int(rest.ljust(3, "0")[:3])
 
 
-def test_its_importer_takes_it(data_dir: Path) -> None:
+def test_each_file_is_recognised_by_its_importer(data_dir: Path) -> None:
     assert detect(output(data_dir, RANKS[0]) / "trace_view.json").name == "ascend"
 
 
@@ -87,7 +87,7 @@ def test_times_are_those_of_step_trace_time(capture: Capture, rank: str, data_di
         assert times[ours] == pytest.approx(float(told[theirs]) * 1000, abs=200), ours
 
 
-def test_what_npus_do_not_tell_is_not_told(capture: Capture) -> None:
+def test_unknown_sizes_of_npu_copies_stay_missing(capture: Capture) -> None:
     (row,) = rows_of(capture, "gpu_utilization")
     assert 0.5 < row["utilization_ratio"] < 1
     assert row["sm_efficiency_ratio"] is row["achieved_occupancy_ratio"] is row["tensor_core_ratio"] is None
@@ -110,7 +110,7 @@ def test_calls_are_those_of_api_statistic(capture: Capture, rank: str, data_dir:
         )
 
 
-def test_each_task_is_led_to_by_its_call(capture: Capture) -> None:
+def test_each_task_is_linked_to_its_call(capture: Capture) -> None:
     kinds = capture.links.counts()
     assert kinds["launch"] == 215
     linked = set(capture.links.to_row[capture.links.kind == code_of(capture, "launch")].tolist())
@@ -119,7 +119,7 @@ def test_each_task_is_led_to_by_its_call(capture: Capture) -> None:
     assert any("before they start" in warning for warning in capture.warnings)
 
 
-def test_calls_of_cann_are_the_programs(capture: Capture) -> None:
+def test_cann_calls_belong_to_the_program(capture: Capture) -> None:
     titles = [track.title for track in capture.tracks]
     assert not any(title.startswith("CANN") for title in titles)
     main = next(track for track in capture.tracks if track.title.startswith("Python ["))
@@ -147,7 +147,7 @@ def test_two_ranks_are_aligned_by_what_hccl_did(data_dir: Path, tmp_path: Path) 
     assert all(max(pair) - min(pair) < 20_000 for pair in ends.values())
 
 
-def test_names_of_processes_may_come_last(tmp_path: Path) -> None:
+def test_process_names_may_follow_their_events(tmp_path: Path) -> None:
     named: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 9, "tid": 0, "args": {"name": "Ascend Hardware"}},
         {"ph": "M", "name": "process_name", "pid": 8, "tid": 0, "args": {"name": "CANN"}},

@@ -1,4 +1,4 @@
-"""Captures that are exported: one made for it, and some of other profilers."""
+"""Captures to export: a synthetic one, and some from other profilers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpline.storage import Capture, CaptureBuilder, open_capture
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
-    """A capture with everything a capture can have: clocks, re-used ids, overlap, stacks, loose links, gaps."""
+    """A capture with clocks, reused ids, overlap, stacks, links with a missing end, gaps."""
     path = tmp_path_factory.mktemp("made") / "made.h5"
     with CaptureBuilder(path) as builder:
         late = builder.add_clock("rank 1", 1_000, "steps", 7)

@@ -1,4 +1,4 @@
-"""What the tests of exporters share: write a part of a capture, and say all that a capture holds."""
+"""Helpers for exporter tests: write a part of a capture, list its content."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def attributes_of(capture: Capture, kind: str) -> Counter[tuple[Any, ...]]:
 
 
 def rows_of(capture: Capture, kind: str) -> Counter[tuple[Any, ...]]:
-    """The roles of the tracks on which events of a kind lie, their threads, and how often each flag occurs there."""
+    """For the events of a kind: roles and threads of their tracks, and counts of flags."""
     found: Counter[tuple[Any, ...]] = Counter()
     for row in capture.kinds[kind].rows.tolist():
         track = capture.tracks[capture.track_of_row(row)]

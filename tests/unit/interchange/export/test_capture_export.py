@@ -27,7 +27,7 @@ from warpline.storage import NO_ROW, Capture, open_capture
 
 
 @pytest.mark.parametrize("compress", [False, True])
-def test_a_whole_capture_comes_back_whole(made: Capture, tmp_path: Path, compress: bool) -> None:
+def test_a_capture_survives_export_and_import(made: Capture, tmp_path: Path, compress: bool) -> None:
     with open_capture(written(made, tmp_path / "out.h5", compress=compress)) as copy:
         assert copy.is_mapped != compress
         assert events_of(copy) == events_of(made)
@@ -112,7 +112,7 @@ def test_counters_of_a_range_start_with_the_value_that_holds(made: Capture, tmp_
         assert part.counters[0].times.tolist() == [100, 150, 200, 250]
 
 
-def test_selected_tracks_bring_those_above_them_and_nothing_else(made: Capture, tmp_path: Path) -> None:
+def test_selected_tracks_bring_only_their_parents(made: Capture, tmp_path: Path) -> None:
     tracks = match_tracks(made.tracks, ["gpu/*"])
     with open_capture(written(made, tmp_path / "out.h5", None, None, tracks)) as part:
         assert {track.uri for track in part.tracks} == {"gpu/0", "gpu/0/process/71.1/context/1/stream/7"}

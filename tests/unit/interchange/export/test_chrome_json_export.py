@@ -1,4 +1,4 @@
-"""Chrome JSON out, and in again."""
+"""Chrome JSON export, and importing it again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_chrome_json_gives_the_same_capture_again(
         assert {thread.name for thread in capture.threads if thread.name} <= names
 
 
-def test_the_load_of_a_core_is_called_the_systems(tmp_path: Path) -> None:
+def test_the_load_of_a_core_is_labelled_as_the_systems(tmp_path: Path) -> None:
     with open_capture(write_cores(tmp_path / "cores.h5")) as capture:
         out = written(capture, tmp_path / "out.json")
         named = {event["name"] for event in json.loads(out.read_text())["traceEvents"] if event["ph"] == "C"}
@@ -165,7 +165,7 @@ def test_holistic_trace_analysis_sees_the_same_kernels(
     assert len(tables[0][1]["name"]) > 20
 
 
-def test_why_threads_waited_comes_through_chrome_json(tmp_path: Path) -> None:
+def test_causes_of_waits_survive_chrome_json(tmp_path: Path) -> None:
     """Calls that blocked, releases and reasons of states: all of it, with stacks."""
     with open_capture(write_wait_sample(tmp_path / "fight.h5", tmp_path / "fight.py")) as capture:
         out = written(capture, tmp_path / "out.json")
@@ -176,7 +176,7 @@ def test_why_threads_waited_comes_through_chrome_json(tmp_path: Path) -> None:
             assert events_of(again) == events_of(capture)
 
 
-def test_who_ended_a_wait_comes_through_chrome_json(tmp_path: Path) -> None:
+def test_what_ended_a_wait_survives_chrome_json(tmp_path: Path) -> None:
     path = tmp_path / "links.h5"
     with CaptureBuilder(path) as builder:
         process = builder.add_process(71, name="python")
@@ -204,7 +204,7 @@ def test_who_ended_a_wait_comes_through_chrome_json(tmp_path: Path) -> None:
             assert links_of(again) == links_of(capture) != Counter()
 
 
-def test_samples_on_a_core_come_back_as_what_they_are(tmp_path: Path) -> None:
+def test_samples_on_a_core_survive_the_round_trip(tmp_path: Path) -> None:
     path = write_native_sample(tmp_path / "native.h5", tmp_path / "pack.py")
     with open_capture(path) as capture:
         out = written(capture, tmp_path / "out.json")
@@ -218,7 +218,7 @@ def test_samples_on_a_core_come_back_as_what_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("highest", "is_room"), [((1 << 31) + 5, True), (1 << 40, True), ((1 << 63) - 2, False)]
 )
-def test_ids_of_two_processes_are_told_apart_where_there_is_room(
+def test_correlation_ids_of_two_processes_are_renumbered_if_they_fit(
     tmp_path: Path, highest: int, is_room: bool
 ) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
@@ -236,7 +236,7 @@ def test_ids_of_two_processes_are_told_apart_where_there_is_room(
     assert ids == ([highest, 2 * highest + 1] if is_room else [highest, highest])
 
 
-def test_a_stack_that_the_capture_has_not_is_left_out(made: Capture, tmp_path: Path) -> None:
+def test_an_unknown_stack_is_left_out(made: Capture, tmp_path: Path) -> None:
     path = tmp_path / "damaged.h5"
     shutil.copy(made.path, path)
     with h5py.File(path, "r+") as file:

@@ -1,4 +1,4 @@
-"""Every capture at hand, out and in again, whole and in part: titles, tracks, the events of each, the time."""
+"""Every test capture survives export and import, whole and in part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TORCH = "torch/pytorch+kineto/tb_plugin/test/gpu_metrics_input.json"
 
 
 def traces() -> list[str]:
-    """The files of the folder of real captures that an importer takes."""
+    """Real files that an importer recognises."""
     found = []
     for path in sorted(FOLDER.rglob("*")) if FOLDER.is_dir() else []:
         if not path.is_file() or path.suffix in {".md", ".txt", ".csv", ".xz"} or "expected" in str(path):
@@ -34,7 +34,7 @@ def traces() -> list[str]:
 
 
 def rows_of(capture: Capture, selection: ExportSelection) -> Counter[tuple[str, ...]]:
-    """Number of events by the titles of their track and of those above it."""
+    """Number of events by the titles of their track and its parents."""
     found: Counter[tuple[str, ...]] = Counter()
     for index, rows in lane_slices(capture, selection):
         titles = []
@@ -82,7 +82,7 @@ def test_a_part_of_a_trace_of_a_gpu_is_of_its_process(data_dir: Path, tmp_path: 
             assert again.duration_ns == 3_000_000
 
 
-def test_a_header_that_says_something_impossible_says_nothing(data_dir: Path, tmp_path: Path) -> None:
+def test_an_invalid_header_is_ignored(data_dir: Path, tmp_path: Path) -> None:
     with open_capture(import_files([data_dir / TORCH], tmp_path / "in.h5")) as whole:
         document = orjson.loads(written(whole, tmp_path / "out.json").read_bytes())
         counts = []

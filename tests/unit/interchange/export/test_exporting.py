@@ -1,4 +1,4 @@
-"""What all exporters share: preview, cancelling, errors, the command, what others register."""
+"""Behaviour of all exporters: preview, cancelling, errors, the command, entry points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from warpline.storage import Capture, CaptureBuilder, open_capture
 
 
 @pytest.mark.parametrize("file", [*NSYS, *TORCH, GENERIC[0]])
-def test_the_preview_counts_exactly_and_guesses_the_size(
+def test_the_preview_counts_events_exactly_and_estimates_the_size(
     imported: dict[str, Capture], tmp_path: Path, file: str
 ) -> None:
     capture = imported[file]
@@ -45,7 +45,7 @@ def test_the_preview_counts_exactly_and_guesses_the_size(
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".json", ".csv", ".parquet"])
-def test_cancelling_leaves_what_was_there(made: Capture, tmp_path: Path, suffix: str) -> None:
+def test_cancelling_keeps_the_existing_file(made: Capture, tmp_path: Path, suffix: str) -> None:
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
     out = tmp_path / f"out{suffix}"
@@ -56,7 +56,7 @@ def test_cancelling_leaves_what_was_there(made: Capture, tmp_path: Path, suffix:
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_a_pipe_or_a_descriptor_by_its_name_is_written_to_and_stays(tmp_path: Path) -> None:
+def test_pipes_and_descriptors_are_written_directly(tmp_path: Path) -> None:
     reads, writes = os.pipe()
     file = os.open(tmp_path / "redirected", os.O_WRONLY | os.O_CREAT, 0o600)
     for descriptor in (writes, file):
@@ -75,7 +75,7 @@ def test_a_pipe_or_a_descriptor_by_its_name_is_written_to_and_stays(tmp_path: Pa
         os.close(descriptor)
 
 
-def test_impossible_requests_end_in_one_clear_line(made: Capture, tmp_path: Path) -> None:
+def test_invalid_export_requests_are_one_line_errors(made: Capture, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.json"):
         export_capture(made, tmp_path / "out.docx")
     with pytest.raises(UsageError, match="itself"):
@@ -124,7 +124,7 @@ def test_one_event_is_an_event(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert capsys.readouterr().out == f"{tmp_path / 'out.csv'}: {said}\n"
 
 
-def test_a_format_whose_packages_are_missing_says_what_to_install(
+def test_an_exporter_without_its_packages_says_what_to_install(
     made: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Point:

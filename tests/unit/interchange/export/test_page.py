@@ -1,4 +1,4 @@
-"""The page for somebody without Warpline: it stands on its own, says what is thinned, and takes any name for a text."""
+"""The HTML page is self-contained, says what it merges, and escapes every name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> &
 
 
 class Page(HTMLParser):
-    """What a browser makes of a page: elements with their attributes, texts of scripts, cells of tables."""
+    """A parsed page: elements with attributes, texts of scripts, cells of tables."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -70,7 +70,7 @@ def page_of(capture: Capture, out: Path, *selection: Any) -> Page:
     return Page(written(capture, out, *selection).read_text("utf-8"))
 
 
-def test_a_page_stands_on_its_own(made: Capture, tmp_path: Path) -> None:
+def test_a_page_loads_no_other_file(made: Capture, tmp_path: Path) -> None:
     tracks = match_tracks(made.tracks, ["gpu/*", "process/*"])
     page = page_of(made, tmp_path / "out.html", 100, 900, tracks)
     assert {tag for tag, _ in page.elements} <= {
@@ -128,7 +128,7 @@ def test_boxes_are_the_events_of_the_part(tmp_path: Path) -> None:
         assert {data["colors"][box[3]] for box in kernels} >= {"kernel"}
 
 
-def test_more_events_than_a_page_holds_are_put_together(tmp_path: Path) -> None:
+def test_short_events_are_merged_when_a_page_has_too_many(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     with CaptureBuilder(tmp_path / "many.h5") as builder:
         track = builder.track("many", title="Many")
@@ -150,7 +150,7 @@ def test_more_events_than_a_page_holds_are_put_together(tmp_path: Path) -> None:
         assert all(a[0] + a[1] <= b[0] for a, b in itertools.pairwise(boxes))
 
 
-def test_the_size_is_guessed_within_a_factor_of_two(tmp_path: Path) -> None:
+def test_the_estimated_size_is_right_within_a_factor_of_two(tmp_path: Path) -> None:
     with open_capture(write_sample(tmp_path / "sample.h5")) as capture:
         out = tmp_path / "page.html"
         guess = estimate(capture, ExportSelection(), exporter_for(out)).size_bytes

@@ -1,4 +1,4 @@
-"""Out and in again, for each pair of forms that can carry it: parts of captures, several ranks, tables."""
+"""Round trips through each pair of formats: parts of captures, ranks, tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fuser(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def middle(capture: Capture) -> tuple[int, int]:
-    """A third of the capture in its middle."""
+    """The middle third of the capture."""
     third = capture.duration_ns // 3
     return capture.span[0] + third, capture.span[0] + 2 * third
 

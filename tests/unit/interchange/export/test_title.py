@@ -1,4 +1,4 @@
-"""What an export is called: as the file that a person opened."""
+"""An export is titled after the file that the user opened."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from warpline.storage import CaptureBuilder
 
 
 def job_folder(tmp_path: Path) -> Path:
-    """Two ranks, each in a folder of its own, beside a file that is no trace."""
+    """Two ranks, each in its own folder, beside a file that is not a trace."""
     folder = tmp_path / "job"
     for rank in (3, 5):
         place = folder / f"rank{rank}_profile"
@@ -75,7 +75,7 @@ def test_one_trace_beside_other_files_is_a_trace(tmp_path: Path) -> None:
     assert not [track for track in capture.tracks if track.role == "rank"]
 
 
-def test_no_member_leaves_the_folder_it_is_unpacked_to(tmp_path: Path) -> None:
+def test_archive_members_stay_inside_the_folder(tmp_path: Path) -> None:
     trace = rank_file(tmp_path, 0, 0).read_bytes()
     path = tmp_path / "evil.tar"
     names = ["../../rank1.json", "/rank2.json", "a/../../rank3.json", "..\\..\\rank4.json"]
@@ -98,7 +98,7 @@ def test_no_member_leaves_the_folder_it_is_unpacked_to(tmp_path: Path) -> None:
     assert set(tmp_path.rglob("*")) == before
 
 
-def test_what_is_damaged_or_holds_no_trace_says_so(tmp_path: Path) -> None:
+def test_damaged_archives_and_folders_without_traces_are_errors(tmp_path: Path) -> None:
     empty = tmp_path / "nothing"
     empty.mkdir()
     with pytest.raises(ImportFormatError, match="holds no files"):

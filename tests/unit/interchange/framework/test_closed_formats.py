@@ -1,4 +1,4 @@
-"""Formats Warpline does not read: named by their content, with the way to bring them in."""
+"""Formats that Warpline recognises but does not read: the error names them and the command."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_a_closed_format_is_named_and_the_way_in_is_told(name: str, data_dir: Path, tmp_path: Path) -> None:
+def test_the_error_names_a_closed_format_and_the_command_that_converts_it(
+    name: str, data_dir: Path, tmp_path: Path
+) -> None:
     title, remedy = CLOSED[name]
     # The content decides, not the name; of packed tables only the name inside tells what they are.
     copy = tmp_path / ("copy.csv.xz" if name.endswith(".xz") else "copy")
@@ -90,7 +92,7 @@ def test_a_closed_format_is_named_and_the_way_in_is_told(name: str, data_dir: Pa
 
 
 @pytest.mark.parametrize("folder", ["torch", "paddle", "chrome_generic", "nsys", "ascend"])
-def test_formats_that_are_read_are_none_of_them(folder: str, data_dir: Path) -> None:
+def test_formats_that_open_are_not_closed_formats(folder: str, data_dir: Path) -> None:
     suffixes = (".json", ".json.gz", ".pb", ".sqlite", ".zip", ".gz")
     from warpline.interchange.framework.closed_formats import why_closed
     from warpline.interchange.framework.detection import read_head

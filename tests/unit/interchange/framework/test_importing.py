@@ -1,4 +1,4 @@
-"""Recognition, registration, progress, cancelling: what all importers share."""
+"""Behaviour of all importers: recognition, registration, progress, cancelling."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_command_converts_and_reports(tmp_path: Path, capsys: pytest.Capture
     assert main(["import", str(path)]) == 2
 
 
-def test_what_was_exported_comes_back_as_it_was(data_dir: Path, tmp_path: Path) -> None:
+def test_an_export_comes_back_unchanged(data_dir: Path, tmp_path: Path) -> None:
     from warpline.interchange.export.exporter import ExportOptions
     from warpline.interchange.export.exporting import export_capture
     from warpline.interchange.export.selection import ExportSelection

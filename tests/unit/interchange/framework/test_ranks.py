@@ -39,7 +39,7 @@ def test_each_rank_is_a_group_with_its_own_clock(tmp_path: Path) -> None:
     assert capture.span[0] == 0
 
 
-def test_correlation_ids_of_ranks_are_their_own(tmp_path: Path) -> None:
+def test_correlation_ids_do_not_link_across_ranks(tmp_path: Path) -> None:
     capture = imported(tmp_path, rank_file(tmp_path, 0, 0), rank_file(tmp_path, 1, 0))
     assert capture.links.counts()["launch"] == 6
     assert links(capture, "launch") == {
@@ -59,7 +59,7 @@ def test_a_rank_can_be_moved_without_importing_again(tmp_path: Path) -> None:
     assert capture_times(moved, "kernel of rank 0") == capture_times(capture, "kernel of rank 0")
 
 
-def test_a_rank_is_moved_as_often_as_one_likes_in_an_archive_too(tmp_path: Path) -> None:
+def test_a_rank_of_an_archive_can_be_moved_again_and_again(tmp_path: Path) -> None:
     from warpline.interchange.export.exporter import ExportOptions
     from warpline.interchange.export.exporting import export_capture
     from warpline.storage import open_capture
@@ -90,13 +90,13 @@ def test_utc_is_used_where_no_step_is_shared(tmp_path: Path) -> None:
     )
 
 
-def test_start_is_what_is_left(tmp_path: Path) -> None:
+def test_start_is_the_last_resort_of_auto(tmp_path: Path) -> None:
     capture = imported(tmp_path, rank_file(tmp_path, 0, 0), rank_file(tmp_path, 1, 9e6, steps=range(7, 9)))
     assert {clock.method for clock in capture.clocks[1:]} == {"start"}
     assert capture_times(capture, "kernel of rank 0")[0] == capture_times(capture, "kernel of rank 1")[0]
 
 
-def test_a_method_that_cannot_work_says_so(tmp_path: Path) -> None:
+def test_an_unusable_alignment_method_is_an_error(tmp_path: Path) -> None:
     files = [rank_file(tmp_path, 0, 0), rank_file(tmp_path, 1, 0, steps=range(7, 9))]
     with pytest.raises(ImportFormatError, match="--align"):
         imported(tmp_path, *files, align="steps")
@@ -143,7 +143,7 @@ def test_steps_align_to_within_the_residual(shift: int, ends: list[int], jitter:
 def ranks_with_collectives(
     count: int, errors: list[int], *, epoch: bool, surplus: int = 0
 ) -> list[ImportSummary]:
-    """Ranks whose clocks are off by ``errors``: collectives end together, their one step ends when each host likes."""
+    """Ranks with clock errors: collectives end together, but the single step ends at a random time."""
     rng = np.random.default_rng(7)
     ends = np.cumsum(rng.integers(200_000, 900_000, 60))
     summaries = []
@@ -163,7 +163,7 @@ def ranks_with_collectives(
 
 
 def disagreement(summaries: list[ImportSummary], offsets: tuple[int, ...]) -> int:
-    """How far apart the last collective ends on the ranks."""
+    """The largest distance between the ends of the last collective."""
     ends = [
         int(summary.collectives["ncclDevKernel_AllReduce_Sum_f32_RING_LL"][-1]) - offset
         for summary, offset in zip(summaries, offsets, strict=True)
@@ -171,7 +171,7 @@ def disagreement(summaries: list[ImportSummary], offsets: tuple[int, ...]) -> in
     return max(ends) - min(ends)
 
 
-def test_clocks_that_agree_are_left_alone() -> None:
+def test_clocks_that_already_agree_do_not_move() -> None:
     summaries = ranks_with_collectives(8, [0] * 8, epoch=True)
     found = align(summaries, "auto")
     assert disagreement(summaries, found.offsets_ns) <= 7_000
@@ -194,7 +194,7 @@ def test_collectives_find_the_clocks_that_steps_miss(surplus: int) -> None:
         assert residual <= 6_000
 
 
-def test_collectives_of_other_groups_have_no_say() -> None:
+def test_collectives_of_other_groups_do_not_affect_alignment() -> None:
     first, second = ranks_with_collectives(2, [0, 333_000], epoch=False)
     rng = np.random.default_rng(1)
     strangers = [np.sort(rng.integers(0, 3 * 10**7, 60)) for _ in range(2)]

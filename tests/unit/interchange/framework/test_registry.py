@@ -69,7 +69,7 @@ def test_every_registered_module_exports_an_importer() -> None:
 
 @pytest.fixture
 def fresh_registries() -> Iterator[None]:
-    """Importers and exporters are looked for again, before the test and behind it."""
+    """Searches for importers and exporters again, before and after the test."""
     forget()
     yield
     forget()
@@ -86,7 +86,7 @@ def forget() -> None:
 def example_installed(
     tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, fresh_registries: None
 ) -> Iterator[None]:
-    """The example of docs/ as pip installs it, in a folder of its own."""
+    """The example from docs/, installed by pip into a temporary folder."""
     source = tmp_path / "example"
     shutil.copytree(repository / "docs" / "example_importer", source)
     target = tmp_path / "site"
@@ -106,7 +106,7 @@ def example_installed(
 def one_more_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registries: None
 ) -> Iterator[None]:
-    """An importer as a module, one as a folder, and an exporter, beside those there are."""
+    """Adds an importer module, an importer folder and an exporter."""
     inside = tmp_path / "interchange"
     (inside / "reel").mkdir(parents=True)
     (inside / "tape_importer.py").write_text(TAPE.replace("NAME", "'tape'"))
@@ -122,7 +122,7 @@ def one_more_format(
 
 
 @pytest.mark.usefixtures("one_more_format")
-def test_a_new_format_is_one_new_module_or_folder(tmp_path: Path) -> None:
+def test_a_new_format_is_one_new_folder_or_module(tmp_path: Path) -> None:
     assert [importer.name for importer in importers()][-2:] == ["reel", "tape"]
     for name in ("tape", "reel"):
         file = text_file(tmp_path, f"{name} 1", f"{name}.bin")
@@ -133,7 +133,7 @@ def test_a_new_format_is_one_new_module_or_folder(tmp_path: Path) -> None:
         capture.close()
 
 
-def test_order_is_that_of_positions() -> None:
+def test_importers_and_exporters_are_ordered_by_position() -> None:
     names = ["torch", "paddle", "ascend", "paddle-pb", "chrome"]
     assert [importer.name for importer in importers()][:5] == names
     assert [exporter.name for exporter in builtin_exporters()] == [

@@ -1,4 +1,4 @@
-"""Packed files give all that stands before the place where they end or are damaged, whatever unpacks them."""
+"""Packed files give everything before the place where they end or are damaged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, unpacked
 from warpline.model import ImportFormatError
 
 LOST = 256 << 10
-"""What may be lost before a damaged place."""
+"""Bytes that may be lost before damage."""
 
 
 @pytest.fixture(params=["isal", "zlib"], autouse=True)
@@ -43,7 +43,7 @@ def content(size: int = 3 << 20) -> bytes:
 
 
 def read_all(packed: bytes, step: int = 100_000) -> tuple[bytes, BaseException | None]:
-    """What can be read, and the error that ended it."""
+    """What could be read, and the error at the end."""
     stream = unpacked(io.BytesIO(packed), Path("trace.json.gz"))
     parts: list[bytes] = []
     try:
@@ -55,7 +55,7 @@ def read_all(packed: bytes, step: int = 100_000) -> tuple[bytes, BaseException |
 
 
 def before_the_damage(packed: bytes) -> int:
-    """How much of a gzip file can be unpacked at best, a few bytes at a time."""
+    """The most that can be unpacked of a gzip file, a few bytes at a time."""
     unpacker = zlib.decompressobj(31)
     size = 0
     try:
@@ -67,7 +67,7 @@ def before_the_damage(packed: bytes) -> int:
 
 
 @pytest.mark.parametrize("step", [1, 7, 65_536, 1 << 23])
-def test_steps_of_any_size_give_the_whole(step: int) -> None:
+def test_reads_of_any_size_give_the_whole_content(step: int) -> None:
     text = content(2_000 if step < 100 else 3 << 20)
     assert read_all(gzip.compress(text), step) == (text, None)
 
@@ -80,7 +80,7 @@ def test_several_members_are_one_file_and_padding_ends_it() -> None:
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.999])
-def test_a_cut_file_gives_everything_before_the_cut(share: float) -> None:
+def test_a_truncated_file_gives_everything_before_its_end(share: float) -> None:
     text = content()
     packed = gzip.compress(text)
     packed = packed[: int(len(packed) * share)]
@@ -100,7 +100,7 @@ def test_a_damaged_file_gives_nearly_everything_before_the_damage(share: float) 
     assert len(found) >= before_the_damage(bytes(packed)) - LOST
 
 
-def test_a_reader_that_met_an_error_is_let_go_of_at_once(request: pytest.FixtureRequest) -> None:
+def test_a_reader_is_freed_at_once_after_an_error(request: pytest.FixtureRequest) -> None:
     packed = bytearray(gzip.compress(content(1 << 20)))
     packed[len(packed) // 2 :] = random.Random(1).randbytes(len(packed) - len(packed) // 2)
     request.addfinalizer(gc.enable)
@@ -115,7 +115,7 @@ def test_a_reader_that_met_an_error_is_let_go_of_at_once(request: pytest.Fixture
         assert alive() is None
 
 
-def test_a_wrong_checksum_is_told_behind_the_content() -> None:
+def test_a_gzip_file_with_a_wrong_checksum_fails_after_its_content() -> None:
     text = content()
     found, error = read_all(gzip.compress(text)[:-8] + bytes(8))
     assert error is not None
@@ -137,7 +137,7 @@ def test_the_largest_member_of_an_archive_is_read(tmp_path: Path, method: int) -
     assert read_all(path.read_bytes()) == (text, None)
 
 
-def test_a_damaged_member_gives_what_stands_before(tmp_path: Path) -> None:
+def test_a_damaged_member_gives_everything_before_the_damage(tmp_path: Path) -> None:
     text = content()
     packed = bytearray(zipped(tmp_path / "trace.zip", {"trace.json": text}).read_bytes())
     packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\xff" * 64
@@ -147,7 +147,7 @@ def test_a_damaged_member_gives_what_stands_before(tmp_path: Path) -> None:
     assert found[:quarter] == text[:quarter]
 
 
-def test_a_member_with_a_wrong_checksum_is_told_behind_the_content(tmp_path: Path) -> None:
+def test_a_zip_member_with_a_wrong_checksum_fails_after_its_content(tmp_path: Path) -> None:
     text = content(100_000)
     packed = bytearray(zipped(tmp_path / "trace.zip", {"trace.json": text}).read_bytes())
     entry = packed.index(b"PK\x01\x02")
@@ -156,7 +156,7 @@ def test_a_member_with_a_wrong_checksum_is_told_behind_the_content(tmp_path: Pat
     assert (found, str(error)) == (text, "Bad CRC-32 for file 'trace.json'")
 
 
-def test_an_archive_that_points_elsewhere_ends_in_one_line(tmp_path: Path) -> None:
+def test_a_zip_directory_with_wrong_offsets_is_a_one_line_error(tmp_path: Path) -> None:
     packed = bytearray(zipped(tmp_path / "trace.zip", {"trace.json": content(1000)}).read_bytes())
     packed[0:4] = b"PK\x03\x04"
     entry = packed.index(b"PK\x01\x02")

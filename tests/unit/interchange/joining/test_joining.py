@@ -135,7 +135,7 @@ def test_a_kineto_trace_joins_with_its_gpu_and_operators(tmp_path: Path) -> None
         assert capture.meta["trace_header"]["file"]["schemaVersion"] == 1
 
 
-def test_what_is_not_of_one_run_is_refused(tmp_path: Path) -> None:
+def test_traces_of_other_runs_are_refused(tmp_path: Path) -> None:
     run = recording(tmp_path)
     stranger = trace_file(tmp_path, [span("a", 1, 2, UTC_NS, pid=4711)], "stranger.json")
     with pytest.raises(ImportFormatError, match=r"4711.*was recorded \(71\)"):
@@ -175,7 +175,7 @@ def test_several_traces_join_one_recording(tmp_path: Path) -> None:
         assert {capture.tracks[capture.track_of_row(row)].clock for row in rows} == {0, 1, 2}
 
 
-def test_joining_tells_how_far_it_is_and_can_be_cancelled(tmp_path: Path) -> None:
+def test_joining_reports_progress_and_can_be_cancelled(tmp_path: Path) -> None:
     run, trace = recording(tmp_path), trace_file(tmp_path, [span("a", 10, 20, UTC_NS)])
     seen: list[float] = []
     with joined(tmp_path, run, trace, progress=lambda fraction, _text: seen.append(fraction)):
@@ -190,9 +190,9 @@ def test_the_command_line_joins_and_says_how(tmp_path: Path, capsys: pytest.Capt
     run, trace = recording(tmp_path), trace_file(tmp_path, [span("a", 10, 20, BOOT_NS)])
     out = tmp_path / "both.h5"
     assert main(["import", str(run), str(trace), "-o", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert "trace.json: aligned by the machine's monotonic clock" in said
-    assert "aligned so because: both use the machine's monotonic clock" in said
+    output = capsys.readouterr().out
+    assert "trace.json: aligned by the machine's monotonic clock" in output
+    assert "aligned so because: both use the machine's monotonic clock" in output
     assert main(["info", str(out), "--verify"]) == 0
 
 

@@ -1,4 +1,4 @@
-"""Captures of several ranks as one: each put to the others by what is known of it, and said of each."""
+"""Joining captures of several ranks: each keeps its alignment, and the reason names it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def joined(folder: Path, methods: list[str]) -> Path:
         return join_captures(ranks, folder / "joined.h5")
 
 
-def test_every_rank_keeps_what_it_was_aligned_by(tmp_path: Path) -> None:
+def test_every_rank_keeps_its_alignment_method(tmp_path: Path) -> None:
     with open_capture(joined(tmp_path / "job", ["collectives", "collectives", "steps", "start"])) as capture:
         clocks = [clock for clock in capture.clocks if clock.method]
         assert [clock.method for clock in clocks] == ["collectives", "collectives", "steps", "start"]
         assert [clock.offset_ns - clocks[0].offset_ns for clock in clocks] == [0, 5_000, 10_000, 15_000]
         assert capture.meta["alignment"]["method"] == "collectives, steps, start"
-        said = alignment_reason(capture.meta)
-    assert "common collectives: 0, 1" in said
-    assert "common steps: 2" in said
-    assert said.endswith("first events: 3")
+        reason = alignment_reason(capture.meta)
+    assert "common collectives: 0, 1" in reason
+    assert "common steps: 2" in reason
+    assert reason.endswith("first events: 3")
 
 
-def test_one_way_for_all_needs_no_list(tmp_path: Path) -> None:
+def test_a_common_alignment_method_needs_no_list(tmp_path: Path) -> None:
     with open_capture(joined(tmp_path / "job", ["collectives", "collectives"])) as capture:
         assert capture.meta["alignment"] == {"method": "collectives", "reason": ""}

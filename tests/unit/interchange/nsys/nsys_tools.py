@@ -1,4 +1,4 @@
-"""What the tests of Nsight's importers share: the real exports, and exports made for a test."""
+"""Helpers for Nsight tests: real exports, and synthetic ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PID = TID & ~0xFFFFFF
 
 
 def import_mutated(data_dir: Path, folder: Path, seed: int) -> None:
-    """Change some bytes of a real file: it ends in a capture that can be opened, or in one line."""
+    """Changes some bytes of a real file; importing it gives a valid capture or a one-line error."""
     chance = random.Random(seed)
     content = bytearray((data_dir / "nsys" / chance.choice([FILES[2], FILES[4], FUSER])).read_bytes())
     for _ in range(chance.choice([1, 8, 64, 512])):

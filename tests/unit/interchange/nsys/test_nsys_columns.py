@@ -1,4 +1,4 @@
-"""Columns of Nsight's tables: how they are read, grouped and joined."""
+"""Columns of Nsight tables are read, grouped and joined."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_groups_partition_the_rows(pairs: list[tuple[int, int]]) -> None:
 
 @settings(max_examples=rounds(40, 5_000))
 @given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=6), min_size=1, max_size=20), st.randoms())
-def test_stacks_are_the_chains(chains: list[list[int]], chance: random.Random) -> None:
+def test_stacks_equal_the_call_chains(chains: list[list[int]], chance: random.Random) -> None:
     rows = [
         (number, depth, frame) for number, chain in enumerate(chains) for depth, frame in enumerate(chain)
     ]
@@ -126,7 +126,7 @@ cells = st.one_of(
     chunk_rows=st.integers(1, 7),
     first_rows=st.integers(1, 7),
 )
-def test_reading_gives_every_cell_whatever_changes_where(
+def test_every_cell_is_read_wherever_columns_change(
     runs: list[tuple[Any, Any, int]], chunk_rows: int, first_rows: int
 ) -> None:
     rows = [(first, second) for first, second, count in runs for _ in range(count)]

@@ -1,4 +1,4 @@
-"""What rows of Nsight's exports become, and what damaged or foreign files cost."""
+"""Rows of Nsight exports become events; damaged and foreign files are errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpline.model import Flag, ImportFormatError, WarplineError
 from warpline.storage import CaptureBuilder, open_capture
 
 
-def test_a_report_ends_in_the_command_that_exports_it(data_dir: Path, tmp_path: Path) -> None:
+def test_the_error_for_a_report_names_the_export_command(data_dir: Path, tmp_path: Path) -> None:
     report = next((data_dir / "nsys_rep").rglob("*.nsys-rep"))
     with pytest.raises(ImportFormatError, match="nsys export --type sqlite"):
         import_files([report], tmp_path / "out.h5")
@@ -78,7 +78,7 @@ def test_nvtx_domains_categories_colours_payloads_and_unfinished_ranges(tmp_path
         assert any("99" in entry.reason and entry.count == 1 for entry in capture.skipped)
 
 
-def test_devices_are_those_of_the_machine_not_the_ordinals_of_the_process(tmp_path: Path) -> None:
+def test_device_ordinals_map_to_the_gpus_of_the_machine(tmp_path: Path) -> None:
     second = PID + (1 << 24)
     kernel = "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName"
     rows = [(0, 10, 0, 1, 7, 5, PID, 1, 2), (5, 20, 0, 1, 7, 5, second, 1, 2)]
@@ -165,7 +165,7 @@ def test_graphs_metrics_memory_and_calls(tmp_path: Path) -> None:
         assert [(entry.what, entry.count) for entry in capture.skipped] == [("VULKAN_API", 2)]
 
 
-def test_odd_rows_are_kept_or_counted(tmp_path: Path) -> None:
+def test_irregular_rows_are_kept_or_counted(tmp_path: Path) -> None:
     columns = "start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, shortName"
     rows: list[tuple[Any, ...]] = [
         (0, 10, 0, 1, 7, 1, PID, 1, 2),

@@ -195,7 +195,7 @@ def test_slices_of_a_gpu_equal_sql(convert: Callable[[Tables], Capture]) -> None
 
 
 @pytest.mark.parametrize(("first_call", "span"), [(1, (0, 10_000)), (90_000, (6_000, 7_100))])
-def test_idle_time_before_the_first_call_is_not_cut_off(
+def test_idle_time_before_the_first_call_is_part_of_the_capture(
     convert: Callable[[Tables], Capture], first_call: int, span: tuple[int, int]
 ) -> None:
     calls = [(6_000, 6_100, TID, first_call, 1, 0), (7_000, 7_100, TID, first_call + 1, 1, 0)]

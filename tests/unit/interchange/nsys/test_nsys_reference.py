@@ -1,4 +1,4 @@
-"""Exports of Nsight Systems, held to what plain SQL says about the same files."""
+"""Imported Nsight exports equal plain SQL on the same files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def totals(capture: Capture, rows: np.ndarray, names: list[str]) -> dict[str, di
 
 
 def repetitions(path: Path) -> int:
-    """Rows that are there again for the stack of a call (event class 67): one call, as the program made it."""
+    """Rows that repeat a call for its stack (event class 67)."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as export:
         if not export.execute(
             "SELECT 1 FROM pragma_table_info('CUPTI_ACTIVITY_KIND_RUNTIME') WHERE name = 'eventClass'"
@@ -233,7 +233,7 @@ def test_correlation_is_per_process(data_dir: Path, captures: dict[str, Capture]
     assert wrong > 0, "the file no longer has the trap this test is about"
 
 
-def test_synchronisations_stand_with_the_context_they_belong_to(captures: dict[str, Capture]) -> None:
+def test_synchronisations_go_to_their_context(captures: dict[str, Capture]) -> None:
     capture = captures[H100]
     devices = {track.process: track.device for track in capture.tracks if track.role == "stream"}
     assert devices
@@ -243,7 +243,7 @@ def test_synchronisations_stand_with_the_context_they_belong_to(captures: dict[s
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_what_is_not_recorded_says_so(captures: dict[str, Capture], file: str) -> None:
+def test_missing_tables_are_reported_as_not_recorded(captures: dict[str, Capture], file: str) -> None:
     capture = captures[file]
     sources = {source.name: source for source in capture.sources}
     metrics = sources["Nsight GPU metrics"]
@@ -265,7 +265,7 @@ def test_the_environment_stays_out(data_dir: Path, captures: dict[str, Capture])
     assert not [name for name in names if len(name) > 8 and name + b"=" in content]
 
 
-def test_times_start_with_the_recording_or_with_the_piece_that_was_kept(captures: dict[str, Capture]) -> None:
+def test_the_span_is_the_recording_or_the_excerpt(captures: dict[str, Capture]) -> None:
     assert captures[FUSER].span == (0, 2_231_574_198)
     piece = captures[H100]
     assert piece.span == (155_357_525_002, 156_326_972_607)

@@ -1,4 +1,4 @@
-"""The compiled loop over rows of SQLite gives every cell, and leaves to Python what a column should not hold."""
+"""The compiled SQLite loop reads every cell, and leaves unexpected types to Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def encoded(cell: Any) -> bytes | None:
     odd=st.none() | st.tuples(st.integers(0, 39), st.integers(0, 2), ODD),
     chunk_rows=st.integers(1, 9),
 )
-def test_every_cell_comes_out(
+def test_every_cell_is_read(
     rows: list[tuple[Any, ...]], odd: tuple[int, int, Any] | None, chunk_rows: int
 ) -> None:
     if odd is not None and odd[0] < len(rows):
@@ -97,11 +97,13 @@ def test_whole_batches_and_the_last(connection: SqliteRows) -> None:
     ("query", "types"),
     [("SELECT a FROM Nothing", {"a": INTEGER}), ("SELECT c FROM T", {"c": INTEGER}), ("SELECT 1", {})],
 )
-def test_what_it_cannot_read_it_says(connection: SqliteRows, query: str, types: dict[str, int]) -> None:
+def test_unsupported_zip_members_are_errors(
+    connection: SqliteRows, query: str, types: dict[str, int]
+) -> None:
     assert list(connection.read(query, types, 10)) == [None]
 
 
-def test_a_text_of_many_digits_is_no_number_and_costs_the_file_nothing() -> None:
+def test_a_text_of_too_many_digits_is_not_a_number() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tables = SqliteTables(table(folder, [(1, None, None), (b"9" * 30, None, None), (b"7", None, None)]))
         (batch,) = tables.read("T", ("a",))
@@ -110,7 +112,7 @@ def test_a_text_of_many_digits_is_no_number_and_costs_the_file_nothing() -> None
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_a_text_that_cannot_be_had_is_damage_and_no_want_of_memory(
+def test_an_unreadable_text_is_reported_as_damage_not_as_lack_of_memory(
     monkeypatch: pytest.MonkeyPatch, compiled: bool
 ) -> None:
     if not compiled:

@@ -1,4 +1,4 @@
-"""Paddle profiles: the JSON with its peculiarities, and the protobuf file of the same run."""
+"""Paddle profiles: JSON, and the protobuf file of the same run."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def test_starts_get_their_nanoseconds_back(tmp_path: Path) -> None:
     ("name", "plain"),
     [("conv2d[12.3 us]", "conv2d"), ("a[1][0.004 ms]", "a[1]"), ("list[int]", "list[int]"), ("x[3 s]", "x")],
 )
-def test_durations_leave_names(name: str, plain: str) -> None:
+def test_durations_are_removed_from_names(name: str, plain: str) -> None:
     assert plain_name(name) == plain
 
 
-def test_places_are_devices() -> None:
+def test_paddle_places_become_device_names() -> None:
     assert [device_of_place(f"Place({place})") for place in ("cpu", "gpu:1", "gpu_pinned")] == [
         "CPU",
         "GPU 1",
@@ -179,7 +179,7 @@ def test_step_times_are_those_of_the_summary(data_dir: Path, tmp_path: Path) -> 
     assert sum(found) / 1e6 == pytest.approx(float(total_ms), abs=0.006)
 
 
-def test_a_cut_protobuf_file_keeps_its_beginning(data_dir: Path, tmp_path: Path) -> None:
+def test_a_truncated_protobuf_file_keeps_its_beginning(data_dir: Path, tmp_path: Path) -> None:
     content = (data_dir / "paddle/paddle_lenet_cpu_b8s4.pb").read_bytes()
     with imported(tmp_path, data_dir / "paddle/paddle_lenet_cpu_b8s4.pb") as capture:
         whole = len(capture.events)

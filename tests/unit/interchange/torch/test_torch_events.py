@@ -1,4 +1,4 @@
-"""What events of PyTorch's profiler become: kinds, tracks, attributes, links."""
+"""PyTorch profiler events become the right kinds, tracks, attributes and links."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_operators_keep_shapes_sequence_and_stack(tmp_path: Path) -> None:
     assert set(attributes(capture, "aten::plain").values()) == {None}
 
 
-def test_kernels_keep_what_cupti_told_and_nothing_is_zero_for_missing(tmp_path: Path) -> None:
+def test_kernels_keep_cupti_values_and_missing_is_not_zero(tmp_path: Path) -> None:
     told: dict[str, Any] = {
         "registers per thread": 40, "shared memory": 1024, "blocks per SM": 0.5, "warps per SM": 2.0,
         "est. achieved occupancy %": 25,
@@ -227,7 +227,7 @@ def test_rocm_has_no_contexts(tmp_path: Path) -> None:
         ("something else", "unknown", "unknown", "unknown"),
     ],
 )
-def test_copies_say_where_from_and_where_to(name: str, direction: str, source: str, target: str) -> None:
+def test_copies_have_source_and_destination(name: str, direction: str, source: str, target: str) -> None:
     codes = copy_codes(name)
     assert (COPY_KINDS[codes[0]], MEMORY_KINDS[codes[1]], MEMORY_KINDS[codes[2]]) == (
         direction,
@@ -236,7 +236,7 @@ def test_copies_say_where_from_and_where_to(name: str, direction: str, source: s
     )
 
 
-def test_overlapping_kernels_of_a_stream_all_survive(tmp_path: Path) -> None:
+def test_overlapping_kernels_on_a_stream_are_all_kept(tmp_path: Path) -> None:
     events = [
         cpu("cpu_op", "op", 0, 1),
         *(gpu("kernel", f"k{n}", n, 10, correlation=n + 1) for n in range(5)),
@@ -258,7 +258,7 @@ def test_forward_and_backward_are_linked(tmp_path: Path) -> None:
     assert links(torch_trace(tmp_path, events), "forward_backward") == {("aten::mul", "MulBackward0")}
 
 
-def test_gpu_work_before_any_call_finds_its_process(tmp_path: Path) -> None:
+def test_gpu_work_before_the_first_call_gets_its_process(tmp_path: Path) -> None:
     events = [
         gpu("kernel", "k", 5, 1, correlation=8),
         cpu("cuda_runtime", "cudaLaunchKernel", 1, 1, correlation=8),
@@ -268,7 +268,7 @@ def test_gpu_work_before_any_call_finds_its_process(tmp_path: Path) -> None:
     assert links(capture, "launch") == {("cudaLaunchKernel", "k")}
 
 
-def test_arguments_of_the_wrong_type_cost_themselves_only(tmp_path: Path) -> None:
+def test_an_argument_of_the_wrong_type_loses_only_itself(tmp_path: Path) -> None:
     events = [
         cpu("cuda_runtime", "call", 0, 1, correlation="7", cbid=None),
         gpu("kernel", "k", 2, 1, correlation=7, grid="big", block=[1], **{"registers per thread": 2**80}),
@@ -311,8 +311,8 @@ def test_launches_are_linked_before_the_process_is_known(tmp_path: Path, pid: in
     assert links(capture, "annotation") == {("step", "step")}
 
 
-def test_states_and_slices_of_others_are_ranges(tmp_path: Path) -> None:
-    """Only our own export says whose they are."""
+def test_states_and_slices_of_other_tools_are_ranges(tmp_path: Path) -> None:
+    """Only Warpline's own export names their threads."""
     events = [
         cpu("thread_state", "Running", 0, 5),
         cpu("cpu_slice", "python", 6, 5, cpu=3),
@@ -335,7 +335,7 @@ def test_a_trace_without_gpu_events_says_nothing_of_a_gpu(tmp_path: Path) -> Non
     assert not [track for track in capture.tracks if track.role == "gpu"]
 
 
-def test_a_trace_of_no_events_is_an_error(tmp_path: Path) -> None:
+def test_a_trace_without_events_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ImportFormatError, match="list of events is empty"):
         torch_trace(tmp_path, [])
 
@@ -365,7 +365,7 @@ def test_arrows_may_start_and_end_on_streams(tmp_path: Path) -> None:
     assert [thread.tid for thread in capture.threads] == [41]
 
 
-def test_work_of_mtia_is_told_as_what_it_is(tmp_path: Path) -> None:
+def test_mtia_work_is_imported_with_its_launches(tmp_path: Path) -> None:
     arrow = {"cat": "ac2g", "name": "ac2g"}
     capture = imported(
         tmp_path,

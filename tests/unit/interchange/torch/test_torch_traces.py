@@ -1,4 +1,4 @@
-"""Traces of PyTorch that other people recorded, held to what other tools printed for them."""
+"""Real PyTorch traces equal what other tools printed for them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_instants_of_the_profiler_do_not_count_as_cut(data_dir: Path, tmp_path: 
     assert named(capture, "Record Window End") >= 0
 
 
-def test_a_cut_real_trace_keeps_its_beginning(data_dir: Path, tmp_path: Path) -> None:
+def test_a_truncated_real_trace_keeps_its_beginning(data_dir: Path, tmp_path: Path) -> None:
     text = (data_dir / "torch/pytorch+kineto/tb_plugin/test/gpu_metrics_input.json").read_bytes()
     capture = imported(tmp_path, text_file(tmp_path, text[: len(text) // 3], "cut.json"))
     assert 0 < count(capture, "operator") < 178

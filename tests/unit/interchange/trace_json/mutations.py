@@ -1,4 +1,4 @@
-"""Real traces, damaged at random, and what importing them must end in."""
+"""Damages real traces at random and imports them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check(tmp_path: Path, content: bytes) -> None:
 
 
 def import_problem(path: Path, out: Path) -> str | None:
-    """Why the file cannot be imported, None when it can."""
+    """The import error, None on success."""
     try:
         import_files([path], out)
     except WarplineError as error:

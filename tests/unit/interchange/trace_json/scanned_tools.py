@@ -1,4 +1,4 @@
-"""Everything a piece of a trace holds, read by the scanner and by the decoder."""
+"""Reads a piece of a trace with the scanner and with the decoder, for comparison."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parts(piece: Piece | None) -> Iterator[Piece]:
 
 
 def table(name: str, group: Group) -> list[tuple[Any, ...]]:
-    """One tuple per event with everything that is known of it."""
+    """One tuple per event with all its values."""
     columns: list[list[Any]] = [
         [group.name.table[code] for code in group.name.codes],
         group.start.tolist(),
@@ -74,7 +74,7 @@ def scanner() -> Scanner:
 
 
 def scanned(text: bytes, form: str) -> list[Piece]:
-    """An array as the scanner reads it, and the decoder from where the scanner stops."""
+    """Reads an array with the scanner, and with the decoder from where the scanner stops."""
     begin = text.index(b"[") + 1
     reader = scanner()
     decoder = CompiledDecoder(FORMATS[form], reader)
@@ -88,7 +88,7 @@ def scanned(text: bytes, form: str) -> list[Piece]:
 
 
 def both_ways(text: bytes, form: str) -> tuple[dict[str, Any], dict[str, Any], bool]:
-    """What the scanner and the decoder read, and whether the scanner took anything."""
+    """The results of scanner and decoder, and whether the scanner read anything."""
     pieces = scanned(text, form)
     return content(*pieces), content(TextDecoder(FORMATS[form]).piece(text)), bool(pieces[0].groups)
 

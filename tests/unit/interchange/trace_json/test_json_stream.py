@@ -1,4 +1,4 @@
-"""Chrome JSON in pieces: whatever the size and the damage, every whole event comes once."""
+"""Chrome JSON in pieces: every complete event is read once, whatever the size and damage."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_gzip_and_zip_are_unpacked(tmp_path: Path) -> None:
         assert rows(imported(tmp_path, path)) == [("work", 1000, 2000, THREAD)]
 
 
-def test_a_cut_gzip_keeps_what_could_be_read(tmp_path: Path) -> None:
+def test_a_truncated_gzip_file_keeps_what_could_be_read(tmp_path: Path) -> None:
     events = [
         x(f"event {number}", number * 10, 5, args={"n": number * 7919 % 1000}) for number in range(20_000)
     ]
@@ -112,7 +112,7 @@ def test_a_cut_gzip_keeps_what_could_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 23, 40, 61])
-def test_a_cut_file_keeps_every_whole_event(tmp_path: Path, cut: int) -> None:
+def test_a_truncated_file_keeps_every_complete_event(tmp_path: Path, cut: int) -> None:
     text = json.dumps([x("one", 1, 1), x("two", 2, 1), x("three", 3, 1)])
     capture = imported(tmp_path, text_file(tmp_path, text[:-cut]))
     whole = 3 if cut == 1 else 2
@@ -120,7 +120,7 @@ def test_a_cut_file_keeps_every_whole_event(tmp_path: Path, cut: int) -> None:
     assert any("the file is incomplete" in warning for warning in capture.warnings)
 
 
-def test_what_json_forbids_and_writers_write(tmp_path: Path) -> None:
+def test_common_violations_of_json_are_accepted(tmp_path: Path) -> None:
     text = b"""[
       {"ph":"X","name":"fine: NaN, {not} changed,]","ts":1,"dur":1,"pid":1,"tid":1,"args":{"v":NaN,"w":-Infinity,},},
       {"ph":"X","name":"bad \xff byte","ts":2,"dur":1,"pid":1,"tid":1},
@@ -138,7 +138,7 @@ def test_what_json_forbids_and_writers_write(tmp_path: Path) -> None:
     assert skipped(capture) == {"damaged pieces of JSON": 1}
 
 
-def test_a_lone_quotation_mark_costs_one_event() -> None:
+def test_a_stray_quotation_mark_loses_one_event() -> None:
     good = [json.dumps(x(f"n{number}", number, 1)) for number in range(20)]
     good[7] = good[7].replace('"n7"', '"n7')
     saved, lost = save_events(("[" + ", ".join(good) + "]").encode())
@@ -172,12 +172,12 @@ def test_microseconds_keep_their_nanoseconds(times_ns: list[int]) -> None:
     assert not missing.any()
 
 
-def test_epoch_microseconds_with_a_fraction_lose_nothing(tmp_path: Path) -> None:
+def test_epoch_times_keep_their_nanoseconds(tmp_path: Path) -> None:
     text = '[{"ph":"X","name":"a","ts":1707417525509335.123,"dur":0.001,"pid":1,"tid":1}]'
     assert rows(imported(tmp_path, text_file(tmp_path, text))) == [("a", 1707417525509335123, 1, THREAD)]
 
 
-def test_times_that_are_none(tmp_path: Path) -> None:
+def test_invalid_times_are_counted(tmp_path: Path) -> None:
     events = [
         x("ok", "12.5", "1"),
         x("late", 1e300, 1),
@@ -191,7 +191,7 @@ def test_times_that_are_none(tmp_path: Path) -> None:
     assert any("no duration" in warning for warning in capture.warnings)
 
 
-def test_what_is_left_of_a_damaged_array_is_not_read_anew_behind_each_damaged_event(
+def test_repair_does_not_rescan_the_rest_after_each_damaged_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     events = b",".join(b'{"name": "%d", "ts": }' % number for number in range(400))

@@ -1,4 +1,4 @@
-"""Events that many threads have by turns are taken in together; each still goes where it goes alone."""
+"""Interleaved events of many threads give the same result as separate ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVENTS = st.lists(
 
 
 def event(place: int, letter: str, thread: int, number: int | None) -> dict[str, Any]:
-    """Thread 3 and 4 are of another process; a microsecond passes between events."""
+    """Threads 3 and 4 belong to another process; events are a microsecond apart."""
     more: dict[str, Any] = {} if number is None else {"args": {letter: number}}
     if letter in "tgp":
         more["s"] = letter
@@ -37,7 +37,7 @@ def event(place: int, letter: str, thread: int, number: int | None) -> dict[str,
 
 
 def one_by_one(events: list[tuple[str, int, int | None]]) -> list[Told]:
-    """Where each goes: a stack for every thread."""
+    """The expected result, from a stack for every thread."""
     found: list[Told] = []
     open_: dict[int, list[tuple[int, int | None]]] = {}
     last: dict[int, int] = {}
@@ -87,7 +87,9 @@ def taken_in(capture: Capture) -> list[Told]:
 @pytest.mark.fuzz
 @given(EVENTS)
 @settings(max_examples=rounds(25, 2_000), deadline=None)
-def test_events_by_turns_go_where_each_goes_alone(events: list[tuple[str, int, int | None]]) -> None:
+def test_interleaved_threads_give_the_same_tracks_as_separate_ones(
+    events: list[tuple[str, int, int | None]],
+) -> None:
     expected = one_by_one(events)
     if not expected:
         return

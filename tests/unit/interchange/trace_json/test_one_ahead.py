@@ -1,4 +1,4 @@
-"""Parts of a trace are made one ahead, by a thread that ends with whoever takes them."""
+"""A thread makes the next part of a trace, and ends with its consumer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_next_part_is_made_while_one_is_used() -> None:
         assert not made[2].is_set(), "one ahead is enough"
 
 
-def test_what_making_a_part_raises_is_raised_behind_the_parts_before_it() -> None:
+def test_an_error_is_raised_after_the_parts_before_it() -> None:
     def parts() -> Iterator[int]:
         yield 1
         yield 2
@@ -60,7 +60,7 @@ def test_leaving_early_ends_the_thread() -> None:
     assert not trace_threads()
 
 
-def test_only_what_stands_before_the_events_is_known_when_they_begin(
+def test_the_header_holds_only_what_precedes_the_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     headers: list[dict[str, Any]] = []

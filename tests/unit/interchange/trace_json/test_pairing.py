@@ -1,4 +1,4 @@
-"""Borders, slices and flows find the ones they belong to."""
+"""Begins match ends, and flow points match events."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_enclosing_event_is_the_innermost(slices: list[tuple[int, int]], tim
             assert start[event] == start[around].max()
 
 
-def test_a_flow_id_used_again_begins_a_new_chain() -> None:
+def test_a_reused_flow_id_begins_a_new_chain() -> None:
     found = match_flows(np.zeros(4, np.int64), np.array([0, 5, 10, 15]), np.array([0, 2, 0, 2], np.uint8))
     assert list(zip(found.source.tolist(), found.target.tolist(), strict=True)) == [(0, 1), (2, 3)]
     assert found.loose == 0

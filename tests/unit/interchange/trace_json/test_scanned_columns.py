@@ -1,4 +1,4 @@
-"""The compiled scanner and the decoder in Python read the same from every trace, whole or damaged."""
+"""The compiled scanner and the decoder in Python agree on every trace, valid or damaged."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_mutated_traces_read_the_same(data_dir: Path) -> None:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", [TORCH, ROCM, SIMPLE, ASYNC])
 def test_damaged_files_read_the_same_in_parts(data_dir: Path, tmp_path: Path, name: str) -> None:
-    """However the file is damaged: what the decoder reads without a loss, the scanner reads as well."""
+    """Whatever the damage, the scanner reads what the decoder reads without a loss."""
     form = FORMATS["torch" if name.startswith("torch") else "chrome"]
     path = tmp_path / "trace.json"
     compared = 0
@@ -144,7 +144,7 @@ def test_times_are_exact(times: list[tuple[str, str]]) -> None:
     )
 )
 @settings(max_examples=rounds(40, 5_000))
-def test_any_arguments_come_out_as_they_went_in(args: dict[str, Any]) -> None:
+def test_any_arguments_survive_the_round_trip(args: dict[str, Any]) -> None:
     text = json.dumps([x("name", 1, 2, args=args)]).encode()
     (piece,) = scanned(text, "chrome")
     (group,) = [part.groups["slices"] for part in parts(piece) if part.groups]
@@ -154,7 +154,7 @@ def test_any_arguments_come_out_as_they_went_in(args: dict[str, Any]) -> None:
     ) or "\\u" in payload
 
 
-def test_what_is_unusual_goes_to_the_decoder() -> None:
+def test_unusual_events_go_to_the_decoder() -> None:
     events = [
         x("plain", 1, 1),
         x("text time", "2", 1),
@@ -186,7 +186,7 @@ def test_what_is_unusual_goes_to_the_decoder() -> None:
         b'["' + b"x" * 50,
     ],
 )
-def test_what_is_no_array_of_events_is_not_taken(text: bytes) -> None:
+def test_text_without_an_array_of_events_is_not_scanned(text: bytes) -> None:
     scan = scanner().scan(text, 1)
     assert scan is None or not scan.ended
 
@@ -206,9 +206,7 @@ METADATA_EVENTS = st.fixed_dictionaries(
 
 @settings(max_examples=rounds(30, 500), deadline=None)
 @given(st.lists(METADATA_EVENTS, min_size=1, max_size=12), st.sampled_from((None, 1)))
-def test_metadata_is_told_in_the_order_in_which_it_last_came(
-    events: list[dict[str, Any]], indent: int | None
-) -> None:
+def test_metadata_is_ordered_by_its_last_occurrence(events: list[dict[str, Any]], indent: int | None) -> None:
     text = json.dumps([x("work", 0, 1), *events], indent=indent).encode()
     found = [list(part.metadata.items()) for piece in scanned(text, "torch") for part in parts(piece)]
     decoded = list(TextDecoder(FORMATS["torch"]).piece(text).metadata.items())
@@ -241,10 +239,10 @@ def object_text(members: list[tuple[str, str, str, str]]) -> str:
 @given(st.lists(OBJECTS, min_size=1, max_size=6))
 @example([[('"External id"', "00", "", "")]])
 @example([[('"External id"', "-01", "", "")]])
-def test_members_without_a_column_are_kept_to_the_letter(
+def test_members_without_a_column_keep_their_exact_text(
     objects: list[list[tuple[str, str, str, str]]],
 ) -> None:
-    """Twice as well, with escapes and outside of ASCII; where one is damaged the decoder reads all."""
+    """Also repeated, with escapes and outside ASCII; the decoder reads everything if one is damaged."""
     events = [
         f'{{"ph":"X","cat":"cpu_op","name":"n","pid":1,"tid":1,"ts":{at},"dur":1,"args":{object_text(members)}}}'
         for at, members in enumerate(objects)
@@ -292,7 +290,7 @@ def test_fractions_are_read_as_python_reads_them(fractions: list[str]) -> None:
     "mark", [b'"M\xff\xfft"', b'"\xc3"', b'"a\x01b"', b'"\xed\xa0\x80"', b'"\\ud800"', b"5"]
 )
 @pytest.mark.parametrize("phase", [b'"i", "s"', b'"C", "s"', b'"f", "bp"'])
-def test_marks_that_are_no_text_are_read_as_the_decoder_mends_them(phase: bytes, mark: bytes) -> None:
+def test_damaged_optional_members_are_left_to_the_decoder(phase: bytes, mark: bytes) -> None:
     event = b'{"name": "n", "id": 1, "pid": 1, "tid": 1, "ts": 3, "ph": %s: %s}'
     sound = event % (b'"i", "s"', b'"t"')
     scanned, decoded, _taken = both_ways(b"[%s, %s]" % (event % (phase, mark), sound), "chrome")
@@ -300,7 +298,7 @@ def test_marks_that_are_no_text_are_read_as_the_decoder_mends_them(phase: bytes,
 
 
 def test_members_are_numbered_as_texts_of_objects() -> None:
-    """Objects whose other members read the same have one text, whatever stands between them."""
+    """Objects with the same other members share one text, whatever comes between them."""
     args = ('{"External id":1,"a":1,"b":[2]}', '{"a" : 1, "External id":2, "b":[2]}', "{}", '{"b":[2]}')
     events = [
         f'{{"ph":"X","cat":"cpu_op","name":"n","pid":1,"tid":1,"ts":{at},"dur":1,"args":{one}}}'

@@ -1,4 +1,4 @@
-"""The compiled scanner reads and writes only where it may: mutated traces under the compiler's sanitizers."""
+"""The compiled scanner stays in bounds: mutated traces under the compiler's sanitizers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_mutated_texts_stay_in_bounds(tmp_path: Path, data_dir: Path, flags: tup
 @pytest.mark.skipif(library() is None, reason="the scanner is not compiled here")
 @pytest.mark.parametrize("length", [1, 2, 62, 63, 64, 65, 127, 128, 129])
 def test_strings_across_blocks(length: int) -> None:
-    """Blocks of 64 bytes: a backslash, a quotation mark or a number may be cut by each border."""
+    """Backslashes, quotation marks and numbers across the border of 64-byte blocks."""
     lib = library()
     assert lib is not None
     for filling in (b"x", b"\\\\", b'\\"', b"\\\\x"):
@@ -82,7 +82,7 @@ GOOD = '{"ph":"X","cat":"cpu_op","name":"op","ts":%d,"dur":9,"pid":4,"tid":4,"ar
 @pytest.mark.skipif(library() is None, reason="the scanner is not compiled here")
 @pytest.mark.parametrize("member", MEMBERS)
 def test_hostile_values_are_read_as_the_decoder_reads_them(member: str) -> None:
-    """Every member with every value nobody should write."""
+    """Every member with every kind of invalid value."""
     for category in ("kernel", "cpu_op", "python_function"):
         for value in HOSTILE:
             if (member, value) == ("dur", "2305843009213692.999"):
@@ -100,7 +100,7 @@ def test_hostile_values_are_read_as_the_decoder_reads_them(member: str) -> None:
 
 
 def test_a_file_of_hostile_values_imports(tmp_path: Path) -> None:
-    """Numbers nobody can show are counted, texts that cannot be stored replaced."""
+    """Unusable numbers are counted, unstorable texts replaced."""
     texts = [with_value(member, value, "cpu_op") for member in MEMBERS for value in HOSTILE]
     events = ",\n".join([GOOD % 1, *texts, GOOD % 2])
     path = text_file(
@@ -116,7 +116,7 @@ def test_a_file_of_hostile_values_imports(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["torch", "paddle", "chrome"])
-def test_arguments_that_are_not_utf8_cost_no_other_event(tmp_path: Path, form: str) -> None:
+def test_invalid_utf8_in_arguments_loses_no_other_event(tmp_path: Path, form: str) -> None:
     bad = (
         (GOOD % 5)
         .encode()

@@ -1,4 +1,4 @@
-"""What each phase of the Chrome JSON format becomes."""
+"""Each phase of the Chrome JSON format becomes the right events."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_missing_ends_and_begins_are_counted(tmp_path: Path) -> None:
     assert any(warning.startswith("1 event has no end") for warning in capture.warnings)
 
 
-def test_instants_have_the_reach_they_say(tmp_path: Path) -> None:
+def test_instants_follow_their_scope(tmp_path: Path) -> None:
     events = [
         e("i", "thread", 1, s="t"),
         e("I", "process", 2, s="p"),
@@ -84,7 +84,7 @@ def test_counters_are_series_of_numbers(tmp_path: Path) -> None:
     assert skipped(capture) == {"counter events without a value": 1}
 
 
-def test_names_of_processes_and_threads_may_come_last(tmp_path: Path) -> None:
+def test_process_and_thread_names_may_follow_their_events(tmp_path: Path) -> None:
     events = [
         x("work", 0, 1, pid=71, tid="main"),
         e("M", "process_name", 0, pid=71, tid=0, args={"name": "trainer"}),
@@ -97,9 +97,7 @@ def test_names_of_processes_and_threads_may_come_last(tmp_path: Path) -> None:
     assert capture.track("process/71.1/thread/main.1").title == "loop"
 
 
-def test_names_that_a_trace_repeats_are_given_once_and_the_last_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_repeated_names_the_last_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[int] = []
     update = CaptureBuilder.update_thread
 
@@ -138,7 +136,7 @@ def test_nestable_async_events_pair_by_category_id_and_name(tmp_path: Path) -> N
     assert skipped(capture) == {"ends of asynchronous events (e, F)": 1}
 
 
-def test_local_ids_are_of_their_process(tmp_path: Path) -> None:
+def test_local_ids_match_only_within_their_process(tmp_path: Path) -> None:
     events = [
         e("b", "request", 0, cat="c", id2={"local": "1"}),
         e("b", "request", 1, cat="c", id2={"local": "1"}, pid=2),
@@ -194,7 +192,7 @@ def test_stack_samples_get_their_frames(tmp_path: Path) -> None:
     assert attributes(capture, "tock")["stack"] is None
 
 
-def test_what_has_no_place_on_a_timeline_is_counted(tmp_path: Path) -> None:
+def test_unsupported_phases_are_counted(tmp_path: Path) -> None:
     events = [
         e("O", "object", 1),
         e("v", "dump", 1),
@@ -220,8 +218,8 @@ def test_broken_nesting_keeps_durations_and_takes_another_lane(tmp_path: Path) -
     assert nesting(capture, THREAD) == [(0, "alpha"), (1, "beta")]
 
 
-def test_events_of_many_threads_by_turns_stay_with_theirs(tmp_path: Path) -> None:
-    """Also where ids are used again as text, which is another thread, and arrows bind to what encloses them."""
+def test_interleaved_events_stay_on_their_threads(tmp_path: Path) -> None:
+    """Also with ids repeated as text (another thread), and arrows that bind to the enclosing event."""
     tids: list[int | str] = [*range(1, 30), "a", "b"]
     events = [
         x(f"{tid} {turn}", 10 * turn + place % 3, 5, tid=tid, args={"of": f"{tid} {turn}"})

@@ -1,4 +1,4 @@
-"""Chrome and Perfetto traces that other people recorded."""
+"""Real Chrome and Perfetto traces."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_real_files_lose_nothing(data_dir: Path, tmp_path: Path) -> None:
         capture.close()
 
 
-def test_a_real_file_without_a_place_on_a_timeline_says_what_is_in_it(data_dir: Path, tmp_path: Path) -> None:
+def test_a_real_file_without_timeline_events_names_its_content(data_dir: Path, tmp_path: Path) -> None:
     (name,) = (name for name in expected(data_dir) if name.endswith("trace-with-bad-world-bounds.json"))
     with pytest.raises(ImportFormatError, match="timeline: object snapshot"):
         imported(tmp_path, data_dir / name)

@@ -56,16 +56,13 @@ class _BrokenExporter:
 
 
 def exporter_for(out: Path) -> Exporter:
-    """The exporter with the longest suffix that fits a file name. Raises UsageError when none fits.
-    """
+    """The exporter with the longest suffix that fits a file name. Raises UsageError when none fits."""
     name = ".csv" if out.is_dir() else out.name.lower()
     # The application's exporters import Qt, so try the built-in ones first.
     exporter = _longest_match(name, builtin_exporters()) or _longest_match(name, exporters())
     if exporter is None:
         known = " ".join(suffix for exporter in exporters() for suffix in exporter.suffixes)
-        raise UsageError(
-            tr("{out}: unknown file type; use one of {known}", out=out, known=known)
-        )
+        raise UsageError(tr("{out}: unknown file type; use one of {known}", out=out, known=known))
     return exporter
 
 

@@ -1,4 +1,4 @@
-"""Which importers and exporters there are: every module that is named like one, and what others install."""
+"""Importers and exporters are found by the names of their modules, and by entry points of other packages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 /* Lines of codes and the pixels they become: what lines.py and compositor.py do with numpy, with the same results.
  *
- * The caller is warpline_app/timeline/compiled.py. Times are a file's and may be anything: arithmetic on them wraps around,
+ * The caller is warpline_app/timeline/draw/compiled.py. Times are a file's and may be anything: arithmetic on them wraps around,
  * and what becomes a place in an array is clipped before. Numbers of lines, colours and columns are the caller's own.
  */
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Records that belong to no source: clocks, and what became of a source. */
+/* Records of no particular source: clocks, and the state of a source. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ void spool_write_common(enum slot slot, const void *record, size_t size)
 
 void wl_write_clock_pair(uint64_t third_ns)
 {
-    /* The middle of two reads, so that being scheduled away between them is halved, not added. */
+    /* The middle of two reads: if the thread is preempted between them, only half of that time is an error. */
     uint64_t before = wl_clock(CLOCK_MONOTONIC);
     uint64_t realtime = wl_clock(CLOCK_REALTIME);
     uint64_t after = wl_clock(CLOCK_MONOTONIC);

@@ -1,4 +1,4 @@
-/* The page shared with the recorder: whether anything is to be recorded, and the capture ranges of programs. */
+/* The page shared with the recorder: the recording state, and capture ranges. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,10 +44,10 @@ void wl_capture_range(bool is_start)
 {
     const uint32_t from = is_start ? STATE_PAUSED : STATE_RECORDING, to = is_start ? STATE_RECORDING : STATE_PAUSED;
     uint64_t now, old = atomic_load(&wl_control->change);
-    /* The clock is read after the change before this one is seen and before this one is made, and the epoch tells when
-     * another came between: so times stand in the order of the changes, whichever threads and processes make them. */
+    /* The clock is read between the previous change and this one; a changed epoch shows that another change came
+     * between. So times are in the order of the changes, across threads and processes. */
     do {
-        /* Not when stopping: a program that ends its range while it is being stopped must not resume the recording. */
+        /* Not while stopping: a program that ends its range then must not resume the recording. */
         if (old >> 32 != from)
             return;
         now = wl_clock(CLOCK_MONOTONIC);

@@ -1,4 +1,4 @@
-/* Records that a forked child, and a session that is joined later, have to be told again, in the order they were said. */
+/* Records that every spool file needs: repeated, in order, in a forked child and in a session joined later. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

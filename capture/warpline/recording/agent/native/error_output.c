@@ -1,6 +1,6 @@
-/* The last of what the program and its children write to the standard error they were started with: kept in a ring that
- * all of them share (docs/spool.md, *Standard error*), so that it is there however the program ends. What the C library
- * prints by itself, such as the word of a broken heap, passes by none of these functions. */
+/* Keeps the end of what the program and its children write to their original standard error, in a ring that all of
+ * them share (docs/spool.md, *Standard error*). So it survives however the program ends. Messages that the C library
+ * writes by itself, such as heap corruption, are not seen here. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 struct ring {
     char magic[8];
-    uint64_t device, inode; /* of the standard error the program was started with */
+    uint64_t device, inode; /* of the program's original standard error */
     _Atomic uint64_t written;
     uint8_t reserved[32];
     char text[RING_BYTES];
@@ -66,7 +66,7 @@ void wl_keep_error_text(const void *text, size_t size)
     wl_quiet++;
     struct ring *to = ring();
     struct stat status;
-    /* A child's standard error may be a pipe to somebody who reads it. */
+    /* A child's standard error may be a pipe that somebody reads. */
     if (to != NULL && fstat(STDERR_FILENO, &status) == 0 && status.st_dev == to->device && status.st_ino == to->inode) {
         if (size > RING_BYTES) {
             text = (const char *)text + (size - RING_BYTES);
@@ -81,15 +81,15 @@ void wl_keep_error_text(const void *text, size_t size)
     errno = saved_errno;
 }
 
-/* --- streams: what the C library writes for them passes by no `write` that can be stood in for */
+/* --- streams: the C library writes them without calling a `write` that we can stand in for */
 
-/* Long lines are put together in one place: the stack of the program may be one of two pages. */
+/* Long lines share one static buffer: the program's stack may have only two pages. */
 static void keep_long(const char *format, va_list arguments, const char *beginning, size_t begun)
 {
     static char line[LINE_BYTES];
     static atomic_flag is_taken = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire)) {
-        wl_keep_error_text(beginning, begun); /* by another thread, or by what this signal handler interrupts */
+        wl_keep_error_text(beginning, begun); /* taken by another thread, or by the code interrupted here */
         return;
     }
     int length = vsnprintf(line, sizeof line, format, arguments);

@@ -1,13 +1,14 @@
-/* Standing in for functions of the C library, and recording nothing of what the agent itself calls. */
+/* Standing in for functions of the C library. */
 #ifndef WARPLINE_INTERPOSE_H
 #define WARPLINE_INTERPOSE_H
 
 #include <stdint.h>
 
-/* A function that programs find: one of the C library's names, or one of ours. */
+/* An exported function: one of the C library's names, or one of ours. */
 #define EXPORT __attribute__((visibility("default")))
 
-/* Not 0 in threads of the agent, and while the agent itself calls functions that it stands in for. */
+/* Not 0 in the agent's own threads, and while the agent calls functions that it stands in for: then nothing is
+ * recorded. */
 extern __thread uint32_t wl_quiet __attribute__((tls_model("initial-exec")));
 
 /* The C library's own function behind one of ours. `version` may be NULL. */

@@ -1,9 +1,9 @@
-/* For warpline.Profiler: what a process does that runs already and joins a session. Called with the GIL. */
+/* For warpline.Profiler: joining a session from a process that already runs. Called with the GIL. */
 #include "interpose.h"
 #include "source_hooks.h"
 #include "spool.h"
 
-/* Write to the session in a directory from now on. */
+/* From now on, write to the session in this directory. Returns 0 if that is impossible. */
 EXPORT int warpline_join(const char *directory)
 {
     if (!wl_join(directory))

@@ -18,7 +18,7 @@
 #include "interpose.h"
 #include "spool.h"
 
-static _Atomic uint64_t counted; /* process << 32 | its threads: a child of fork begins with none of them */
+static _Atomic uint64_t counted; /* process << 32 | number of its threads: a forked child starts with none */
 
 static uint32_t count_of(uint64_t known, uint64_t process) { return known >> 32 == process ? (uint32_t)known : 0; }
 
@@ -57,14 +57,15 @@ bool wl_start_thread(void (*work)(void))
     return is_started;
 }
 
-/* --- how many threads Python finds in itself
+/* --- the number of threads that Python sees
  *
- * From 3.12 on it warns of a fork in a process with several threads (bpo-100228), of which it reads the number in
- * /proc/self/stat. A program with one thread, and ours, is not to be warned. Nobody else's reading is touched. */
+ * Since 3.12 Python warns of a fork in a process with several threads (bpo-100228), and reads their number from
+ * /proc/self/stat. A program with one thread of its own must not get that warning because of ours. Only Python's own
+ * read is changed. */
 
 #define STAT "/proc/self/stat"
 #define LONGEST 1024
-enum { SPACES_BEFORE_THREADS = 18 }; /* from the end of the program's name on: field 20 of proc_pid_stat(5) */
+enum { SPACES_BEFORE_THREADS = 18 }; /* counted from the end of the program's name: field 20 in proc_pid_stat(5) */
 
 static bool is_python(const void *caller)
 {
@@ -74,7 +75,7 @@ static bool is_python(const void *caller)
            asks.dli_fbase == python.dli_fbase;
 }
 
-/* The same text, with so many threads less; what was given where that cannot be made. */
+/* Returns a file with the same text but `own` threads fewer; the given file if that fails. */
 static FILE *without_threads(FILE *file, uint32_t own, const char *mode)
 {
     char text[LONGEST];
@@ -103,11 +104,12 @@ static FILE *without_threads(FILE *file, uint32_t own, const char *mode)
     return made;
 }
 
-typedef FILE *(*opens)(const char *path, const char *mode);
+typedef FILE *(*open_call)(const char *path, const char *mode);
 
-static FILE *open_file(_Atomic opens *theirs, const char *name, const char *path, const char *mode, const void *caller)
+static FILE *open_file(_Atomic open_call *theirs, const char *name, const char *path, const char *mode,
+                       const void *caller)
 {
-    opens open = atomic_load_explicit(theirs, memory_order_relaxed);
+    open_call open = atomic_load_explicit(theirs, memory_order_relaxed);
     if (UNLIKELY(open == NULL)) {
         *(void **)&open = wl_real(name, NULL);
         atomic_store_explicit(theirs, open, memory_order_relaxed);
@@ -128,12 +130,12 @@ static FILE *open_file(_Atomic opens *theirs, const char *name, const char *path
 
 EXPORT FILE *fopen(const char *path, const char *mode)
 {
-    static _Atomic opens theirs;
+    static _Atomic open_call theirs;
     return open_file(&theirs, "fopen", path, mode, __builtin_return_address(0));
 }
 
 EXPORT FILE *fopen64(const char *path, const char *mode)
 {
-    static _Atomic opens theirs;
+    static _Atomic open_call theirs;
     return open_file(&theirs, "fopen64", path, mode, __builtin_return_address(0));
 }

@@ -1,11 +1,11 @@
-/* Threads of our own in the program: it is not to notice them. */
+/* Threads of the agent, which the program should not notice. */
 #ifndef WARPLINE_OWN_THREADS_H
 #define WARPLINE_OWN_THREADS_H
 
 #include <stdbool.h>
 
-/* Start a thread that does `work`: none of the program's signal handlers runs on it, and what it waits for is not written
- * down. False where the system gives no thread. */
+/* Starts a thread that does `work`. No signal handler of the program runs on it, and its waits are not recorded.
+ * Returns false if the system refuses. */
 bool wl_start_thread(void (*work)(void));
 
 #endif

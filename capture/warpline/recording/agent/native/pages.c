@@ -10,10 +10,10 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL and fault page by page */
 #endif
 
-static char zeros[256u << 10]; /* takes no memory: nobody writes here */
+static char zeros[256u << 10]; /* takes no memory: never written */
 
-/* Room on the disk, and pages of zeros in memory: a page of reserved room that is only mapped is read before it is
- * written, which costs several times as much. Where they cannot be written, they are read. */
+/* Allocates disk space and fills the pages with zeros: a page that is only allocated and mapped is read before its
+ * first write, which costs several times as much. If writing fails, the pages are read instead. */
 int spool_reserve_pages(int fd, uint64_t offset, size_t size)
 {
     int error;
@@ -30,8 +30,8 @@ int spool_reserve_pages(int fd, uint64_t offset, size_t size)
     return error;
 }
 
-/* Room that was reserved may be none: a file system that copies what is written (btrfs) looks for more then, also under a
- * quota. What would be a SIGBUS in the program is told here. */
+/* Disk space that was allocated can still be missing: copy-on-write file systems (btrfs) need more, also under a
+ * quota. Touching the pages here returns an error where the program would get SIGBUS. */
 void *spool_map_pages(int fd, uint64_t offset, size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);

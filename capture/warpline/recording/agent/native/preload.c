@@ -1,11 +1,11 @@
-/* What happens when the dynamic loader brings the agent in by LD_PRELOAD, before the program's first line. */
+/* Runs when the dynamic loader loads the agent by LD_PRELOAD, before the program's first line. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "becoming.h"
+#include "exec_calls.h"
 #include "interpose.h"
 #include "source_hooks.h"
 #include "spool.h"
@@ -22,7 +22,7 @@ __attribute__((constructor)) static void start(void)
     wl_quiet++;
     bool is_wanted = is_preloaded();
     if (is_wanted)
-        becoming_start();
+        exec_start();
     if (is_wanted && wl_start()) {
         wl_find_error_ring(getenv("WARPLINE_SPOOL"));
         CALL_SOURCES(start);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define RECENT 256u
-#define LONGEST 120u /* of a name that is kept */
+#define LONGEST 120u /* bytes of a cached name */
 
 struct recent_name {
     const char *address;

@@ -19,7 +19,7 @@
 
 #define PAGE 4096u
 #define FIRST_CHUNK (16u << 10)
-/* A chunk is populated at once. What CUPTI's own thread writes may take longer for that than what a program's may. */
+/* A chunk's pages are populated at once. CUPTI's own thread may take longer for that than a thread of the program. */
 #define LARGEST_CHUNK (256u << 10)
 #define LARGEST_CUPTI_CHUNK (1u << 20)
 #define CHUNK_MAGIC 0x4b4e4843u
@@ -41,13 +41,13 @@ static char *folder;
 static struct file_header *header; /* mapped; NULL until the first record */
 static char path[4096];
 static int failure;                    /* errno that ended writing; 0 while all is well */
-static _Atomic uint64_t lost_unmapped; /* lost while there was no header to count in */
+static _Atomic uint64_t lost_unmapped; /* records lost while there was no header */
 static struct cursor strings;
 static struct writer *writers;
 static uint32_t last_serial;
-static struct writer common; /* for records that are written under the lock */
+static struct writer common; /* for records written under the lock */
 
-/* Waits for our own lock, and the files we open, are none of the program's. */
+/* Neither waits for our lock nor files opened under it are the program's. */
 void spool_lock(void)
 {
     wl_quiet++;
@@ -77,13 +77,13 @@ static bool fail_locked(int error)
     return false;
 }
 
-/* Maps `size` fresh bytes of the file at `offset`. The file is opened for each piece and no descriptor is kept: the
- * program sees the same descriptor numbers as without us, and may close all it likes. */
+/* Maps `size` new bytes of the file at `offset`. Opens the file each time and keeps no descriptor: the program gets
+ * the same descriptor numbers as without us, and may close any of them. */
 static void *map_locked(uint64_t offset, size_t size, int flags)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        offset + size > limit.rlim_cur) { /* growing past it would raise SIGXFSZ in the program */
+        offset + size > limit.rlim_cur) { /* growing beyond it would raise SIGXFSZ */
         fail_locked(EFBIG);
         return NULL;
     }
@@ -126,7 +126,7 @@ static bool open_locked(void)
     atomic_store_explicit(&made->next, PAGE, memory_order_relaxed);
     atomic_store_explicit(&made->lost, atomic_exchange(&lost_unmapped, 0), memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    memcpy(made->magic, "WLSPOOL1", 8); /* last: a reader that sees it sees the rest */
+    memcpy(made->magic, "WLSPOOL1", 8); /* written last: a reader that sees it sees the rest */
     __atomic_store_n(&header, made, __ATOMIC_RELEASE);
 
     strings_dump_locked();
@@ -147,14 +147,14 @@ static void unmap_chunk(struct cursor *cursor, bool is_done)
     cursor->position = cursor->end = NULL;
 }
 
-/* Gives `cursor` a new chunk with room for at least `need` bytes. The old one is complete and is let go. */
+/* Gives `cursor` a new chunk with room for `need` bytes or more. The old one is complete and is unmapped. */
 static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t record_size, size_t need, uint32_t tid,
                             uint64_t free_field)
 {
     if (failure != 0 || (header == NULL && !open_locked()))
         return false;
     if (cursor->position != NULL && cursor->position + need <= cursor->end)
-        return true; /* opening the file has just written here */
+        return true; /* opening the file made room here */
     uint64_t size = cursor->next_size ? cursor->next_size : FIRST_CHUNK;
     uint64_t least = (sizeof(struct chunk_header) + need + PAGE - 1) / PAGE * PAGE;
     if (size < least)
@@ -183,7 +183,7 @@ static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t recor
 
 void *wl_next_chunk(struct writer *writer, enum slot slot, size_t size)
 {
-    if (writer->is_busy) { /* a signal handler interrupted this thread in here */
+    if (writer->is_busy) { /* called from a signal handler that interrupted this function */
         wl_count_lost(1);
         return NULL;
     }
@@ -212,14 +212,13 @@ bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length)
     }
     memcpy(strings.position, &id, 4);
     memcpy(strings.position + 4, &length, 4);
-    memcpy(strings.position + 8, text, length); /* the padding is zero already: pages of a grown file are */
+    memcpy(strings.position + 8, text, length); /* the padding is already zero, as all pages of a grown file */
     strings.position += size;
     atomic_store_explicit(&strings.chunk->committed, (uint64_t)(strings.position - (uint8_t *)(strings.chunk + 1)),
                           memory_order_release);
     return true;
 }
 
-/* Writes a record to a chunk that whoever holds the lock may write to. */
 void *spool_append_locked(enum slot slot, const void *record, size_t size)
 {
     struct cursor *cursor = &common.cursors[slot];
@@ -298,8 +297,8 @@ struct writer *wl_create_writer(void)
 static void before_fork(void) { spool_lock(); }
 static void after_fork_in_parent(void) { spool_unlock(); }
 
-/* The child gets a file of its own, when it first has something to write. The parent's is shared memory here, so the
- * mappings have to go; levels of open ranges stay, because the child will pop them. */
+/* The child open_call its own file with its first record. The parent's file is shared memory, so the child unmaps it.
+ * Levels of open ranges stay, because the child will pop them. */
 static void after_fork_in_child(void)
 {
     struct writer *own = wl_self;
@@ -339,7 +338,7 @@ static void prepare_once(void)
                   atexit(wl_mark_finished) == 0;
 }
 
-/* Relative would break as soon as the program changes its directory. */
+/* A relative path would break when the program changes its directory. */
 static bool set_folder_locked(const char *directory)
 {
     char *copy = directory != NULL && directory[0] == '/' ? strdup(directory) : NULL;
@@ -366,7 +365,7 @@ bool wl_start(void)
     return is_usable;
 }
 
-/* What other threads write meanwhile goes to the chunks they have, which stay mapped until they ask for the next. */
+/* Other threads keep writing to their old chunks, which stay mapped until they need the next one. */
 bool wl_join(const char *directory)
 {
     int saved_errno = errno;
@@ -378,7 +377,7 @@ bool wl_join(const char *directory)
         for (struct writer *writer = writers; writer != NULL; writer = writer->next)
             for (int slot = 0; slot < SLOT_COUNT; slot++)
                 __atomic_store_n(&writer->cursors[slot].end, NULL, __ATOMIC_RELAXED);
-        /* Records of the old file may be pointed at, and who counts lost ones takes no lock: both stay mapped. */
+        /* Old records may still be pointed at, and lost records are counted without the lock: both stay mapped. */
         memset(common.cursors, 0, sizeof common.cursors);
         unmap_chunk(&strings, false);
         __atomic_store_n(&header, NULL, __ATOMIC_RELEASE);

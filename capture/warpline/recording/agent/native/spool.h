@@ -1,5 +1,5 @@
-/* The spool file of this process: see docs/spool.md. One thread writes a chunk, without locks and without system
- * calls per record; what is slow (a new chunk, a new string, opening the file) happens under one lock. */
+/* The spool file of this process (docs/spool.md). Each chunk has one writing thread, which needs no lock and no
+ * system call per record. Slow operations (a new chunk, a new string, opening the file) take one lock. */
 #ifndef WARPLINE_SPOOL_H
 #define WARPLINE_SPOOL_H
 
@@ -14,12 +14,12 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 }; /* 3: the recorder's alone */
+enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 }; /* 3 is used by the recorder alone */
 
 struct control_page {
     char magic[8];
     union {
-        _Atomic uint64_t change; /* both, to be changed together: the state stands in the upper half */
+        _Atomic uint64_t change; /* both, changed together: the state is the upper half */
         struct {
             _Atomic uint32_t epoch, state;
         };
@@ -36,7 +36,7 @@ struct chunk_header {
     uint64_t size;
     _Atomic uint64_t committed;
     uint64_t free;
-    uint32_t is_closed; /* nobody will write into it any more */
+    uint32_t is_closed; /* complete: no more writes */
     uint8_t reserved[20];
 };
 _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
@@ -60,20 +60,20 @@ struct cursor {
 /* The push/pop ranges a thread has open in one NVTX domain. */
 struct open_ranges {
     uint32_t depth;
-    /* Lowest level that was popped while nothing was recorded since the last record, and when; NVTX_LEVEL_UNBALANCED
-     * when there was none. Without it the next pop would seem to end a range that ended during a pause. */
+    /* Lowest level popped while paused since the last record, and when; NVTX_LEVEL_UNBALANCED if none was. Without it
+     * the next pop would seem to end a range that ended during the pause. */
     uint32_t lost_level;
     uint64_t lost_ns;
 };
 
-/* An operator of a framework that has begun. */
+/* An operator of a framework that has not ended. */
 struct open_operator {
     uint64_t start_ns;
     int64_t sequence;
     uint32_t name, thread;
 };
 
-/* An event of Paddle's that has begun; `event` is the object. */
+/* An event of Paddle that has not ended; `event` is the object. */
 struct open_event {
     const void *event;
     uint64_t start_ns;
@@ -82,37 +82,37 @@ struct open_event {
 
 struct writer {
     uint64_t last_ns;
-    uint32_t tid, serial; /* serial: tells threads apart that had the same id one after the other */
-    bool is_busy;         /* in a slow path: a signal handler must not enter it again */
+    uint32_t tid, serial; /* serial: distinguishes threads that had the same id one after the other */
+    bool is_busy;         /* in a slow path, which a signal handler must not enter again */
     uint32_t domain_count;
     struct open_ranges *domains; /* by NVTX domain */
     uint32_t operator_depth, operator_room;
     struct open_operator *operators;
     uint32_t event_depth, event_room;
     struct open_event *events;
-    struct recent_name *recent_names;    /* of operators (torch/native/operators.c); NULL until there is one */
-    uint32_t framework_thread;           /* what a framework calls this thread; 0 until it was asked */
-    bool is_without_operators;           /* something else tells those of this thread */
-    struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
-    const void *waiting_caller;          /* return address whose text `waiting` has; NULL: none */
+    struct recent_name *recent_names;    /* recent_names.c; NULL until first used */
+    uint32_t framework_thread;           /* the framework's id of this thread; 0: not known yet */
+    bool is_without_operators;           /* operators of this thread are recorded by other means */
+    struct record_osrt_waiting *waiting; /* this thread's record of its current wait; NULL until its first wait */
+    const void *waiting_caller;          /* return address that `waiting` describes; NULL: none */
     struct writer *next, *previous;
     struct cursor cursors[SLOT_COUNT];
 };
 
-/* Of this process, as the kernel has it: asking costs a system call. */
+/* The process id, cached: asking costs a system call. */
 extern int wl_process;
-extern struct control_page *wl_control; /* never NULL: a stopped page of our own until a session is found */
+extern struct control_page *wl_control; /* never NULL: a page of our own, stopped, until a session is found */
 extern __thread struct writer *wl_self __attribute__((tls_model("initial-exec")));
 
-/* True when WARPLINE_SPOOL names a session this process can write to. Idempotent. */
+/* Whether WARPLINE_SPOOL names a session this process can write to. Idempotent. */
 bool wl_start(void);
-/* Writes to the session in this directory from now on, whatever was written before went elsewhere or nowhere. */
+/* From now on, writes to the session in this directory, whatever the process wrote to before. */
 bool wl_join(const char *directory);
-/* Set once the process is exiting: what exits later (destructors, other threads) may still record. */
+/* Called when the process exits. Later code (destructors, other threads) may still record. */
 void wl_mark_finished(void);
 
 struct writer *wl_create_writer(void);
-/* This thread's writer, or NULL when memory ran out. */
+/* This thread's writer; NULL if memory ran out. */
 static inline struct writer *wl_writer(void) { return LIKELY(wl_self != NULL) ? wl_self : wl_create_writer(); }
 
 static inline bool wl_is_recording(uint32_t source)
@@ -128,8 +128,8 @@ static inline uint64_t wl_clock(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC, strictly increasing within a thread: equal times would lose the order of a push and a pop that
- * lie in different chunks. */
+/* CLOCK_MONOTONIC, strictly increasing within a thread: with equal times the order of a push and a pop in different
+ * chunks would be lost. */
 static inline uint64_t wl_now(struct writer *writer)
 {
     uint64_t now = wl_clock(CLOCK_MONOTONIC);
@@ -141,16 +141,16 @@ static inline uint64_t wl_now(struct writer *writer)
 
 void *wl_next_chunk(struct writer *writer, enum slot slot, size_t size);
 
-/* Gives the writer its `waiting`; false when there is no room. */
+/* Sets the writer's `waiting`; false if there is no room. */
 bool wl_make_waiting(struct writer *writer);
-/* Threads that are in a call just now, and since when; how many. */
+/* Fills `to` with the threads that are in a blocking call now, and since when; returns their number. */
 struct thread_waiting {
     uint64_t since_ns;
     uint32_t tid;
 };
 int wl_threads_waiting(struct thread_waiting *to, int most);
 
-/* Room for one record, or NULL (counted as lost) when there is none. Follow with wl_commit. */
+/* Room for one record; NULL, counted as lost, if there is none. Follow with wl_commit. */
 static inline void *wl_reserve(struct writer *writer, enum slot slot, size_t size)
 {
     struct cursor *cursor = &writer->cursors[slot];
@@ -178,19 +178,19 @@ uint32_t wl_intern(const char *text, size_t length);
 uint32_t wl_intern_text(const char *text);
 uint32_t wl_intern_wide(const wchar_t *text);
 
-/* A record that a forked child needs too: written now (or when the file is opened) and again in every child. */
+/* A record that every spool file needs: written now, or when the file is opened, and again in each forked child. */
 void wl_define(enum slot slot, const void *record, size_t size);
 
 void wl_write_clock_pair(uint64_t third_ns);
 void wl_write_source_state(const char *name, bool is_enabled, const char *reason, const char *remedy, uint64_t lost);
-/* A capture range began or ended in this process: every other process sees it at once, and the recorder follows. */
+/* A capture range began or ended here: every process sees it at once, and the recorder follows. */
 void wl_capture_range(bool is_start);
 
 uint64_t wl_strings_refused(void);
 
-/* Where the ring is that keeps the last of the program's standard error; it is opened when something is written there. */
+/* Sets the folder of the ring that keeps the end of the standard error. It is opened at the first write. */
 void wl_find_error_ring(const char *folder);
-/* Keeps what was just written to the standard error. */
+/* Adds to that ring what was just written to the standard error. */
 void wl_keep_error_text(const void *text, size_t size);
 
 #endif

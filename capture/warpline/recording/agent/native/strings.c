@@ -1,5 +1,5 @@
-/* Interned strings. Looking one up takes no lock: an open-addressed table of pointers that only ever gains entries;
- * when it fills up a larger one takes its place and the old one stays allocated, because a reader may be in it. */
+/* Interned strings. A lookup takes no lock: the open-addressed table of pointers only gains entries. When it is full,
+ * a larger one replaces it; the old one stays allocated, because a reader may be in it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static char *block;
 static size_t block_left;
 static uint32_t overflow_id;
 static _Atomic uint64_t refused;
-/* By where a text lay that was looked up: mostly the same one lies there again. */
+/* By address of the text: mostly the same text is there again. */
 static _Atomic(struct entry *) by_place[KNOWN_PLACES];
 
 uint64_t wl_strings_refused(void) { return atomic_load_explicit(&refused, memory_order_relaxed); }
@@ -124,7 +124,7 @@ static uint32_t add_locked(uint64_t hash, const char *text, uint32_t length)
         table = grow();
     if (table == NULL)
         return 0;
-    struct entry *entry = find(table, hash, text, length); /* another thread may have been faster */
+    struct entry *entry = find(table, hash, text, length); /* another thread may have added it */
     if (entry != NULL)
         return entry->id;
     if (count == capacity) {
@@ -160,11 +160,11 @@ uint32_t wl_intern_text(const char *text)
 {
     if (text == NULL || text[0] == 0)
         return 0;
-    /* The upper bits of the product: texts lie at multiples of eight. */
+    /* Uses the upper bits of the product, because texts lie at multiples of eight. */
     uint64_t place = (uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15u;
     _Atomic(struct entry *) *slot = &by_place[place >> 32 & (KNOWN_PLACES - 1)];
     struct entry *entry = atomic_load_explicit(slot, memory_order_acquire);
-    /* Another text may lie there now: that one comparison tells is cheaper than to measure, hash and find it. */
+    /* Another text may be there now. One comparison is cheaper than measuring, hashing and searching. */
     if (LIKELY(entry != NULL) && LIKELY(strcmp(entry->text, text) == 0))
         return entry->id;
     size_t size = strlen(text);
@@ -209,7 +209,7 @@ uint32_t wl_intern(const char *text, size_t size)
 
 uint32_t wl_intern_wide(const wchar_t *text)
 {
-    char buffer[4096]; /* longer wide names are cut; nobody reads them on a timeline */
+    char buffer[4096]; /* longer wide names are cut */
     size_t length = 0;
     for (; text != NULL && *text != 0 && length + 4 <= sizeof buffer; text++) {
         uint32_t c = (uint32_t)*text;

@@ -1,14 +1,13 @@
-/* One record per thread that says what it waits for now, so that a wait that never ends is known too: a process may be
- * killed at any time, and nobody asks it then. */
+/* One record per thread with its current wait, so that a wait that never ends is known even if the process is killed. */
 #include <errno.h>
 
 #include "spool_internal.h"
 
-/* Of threads that are gone, linked by `object`. */
+/* Records of ended threads, linked by `object`. */
 static struct record_osrt_waiting *unused;
-/* Of all threads, those that are gone too. */
-#define MOST_TOLD 1024
-static struct record_osrt_waiting *all[MOST_TOLD];
+/* Records of all threads, ended ones included. */
+#define MOST_RECORDS 1024
+static struct record_osrt_waiting *all[MOST_RECORDS];
 static int all_count;
 
 bool wl_make_waiting(struct writer *writer)
@@ -23,7 +22,7 @@ bool wl_make_waiting(struct writer *writer)
     } else {
         spool_keep_chunk_locked(SLOT_OSRT_WAITING, sizeof nothing);
         to = spool_append_locked(SLOT_OSRT_WAITING, &nothing, sizeof nothing);
-        if (to != NULL && all_count < MOST_TOLD)
+        if (to != NULL && all_count < MOST_RECORDS)
             all[all_count++] = to;
     }
     if (to != NULL)

@@ -1,8 +1,8 @@
-/* What to draw of many lanes at once: the inner loop of warpline/storage/query.py, with the same results.
+/* What to draw of many lanes at once: the inner loop of warpline/storage/index/strip_numpy.py, with the same results.
  *
- * The caller is warpline/storage/strip_native.py, which also says what the arrays are. Directories (lanes, levels, skip
- * index) were checked when the capture was opened; values of mapped columns may be anything, so they never become an
- * address unchecked, and arithmetic on them wraps around.
+ * The caller is strip_native.py beside it, which documents the arrays. Directories (lanes, levels, skip index) were
+ * checked when the capture was opened. Values of mapped columns may be anything: none becomes an address unchecked, and
+ * arithmetic on them wraps around.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -174,7 +174,7 @@ static Entry event_of(const Capture *c, int64_t at, int64_t origin)
     return (Entry){subtract(c->start[at], origin), duration, c->flags[at] & c->not_busy ? 0 : duration, 0};
 }
 
-/* See `_settle_edges` in query.py. */
+/* See `_settle_edges` in strip_numpy.py. */
 static void settle_first(Entry *e, int64_t origin, int64_t level)
 {
     int64_t bin = add(e->begin, origin) >> level, width = (int64_t)1 << level;

@@ -1,4 +1,4 @@
-/* CPython's stable ABI without its headers: the agent is not built for one Python. */
+/* CPython's stable ABI without its headers, since the agent is not built for one Python version. */
 #ifndef WARPLINE_PYTHON_API_H
 #define WARPLINE_PYTHON_API_H
 
@@ -40,16 +40,16 @@ struct python_api {
 
 extern struct python_api py;
 
-/* Sets a pointer to what Python calls so; the function it stands in ends with false where there is none. */
+/* Looks up a symbol of Python; makes the surrounding function return false if there is none. */
 #define PYTHON_FIND(pointer, name)                                  \
     if ((*(void **)&(pointer) = dlsym(RTLD_DEFAULT, name)) == NULL) \
         return false;
 
-/* Fills `py`; false where this process has no Python that can be used. */
+/* Fills `py`; false if this process has no usable Python. */
 bool py_find(void);
-/* None, as a function returns it. */
+/* A new reference to None. */
 void *py_none(void);
-/* An unsigned integer; what is none counts as 0 and raises nothing. */
+/* An unsigned integer from a Python object; 0 if it is none. Raises nothing. */
 uint64_t py_number(void *object);
 
 #endif

@@ -1,6 +1,6 @@
-/* The location table is that of CPython 3.11 and later (Objects/locations.md in its sources): per entry a byte with
- * the code (bits 3-6) and the length in instructions less one (bits 0-2), then variable-length numbers; every entry
- * begins with its top bit set and nothing else has it. */
+/* Location tables of CPython 3.11 and later (Objects/locations.md in its sources). Each entry begins with a byte: the
+ * code (bits 3–6) and the number of instructions less one (bits 0–2); variable-length numbers follow. Only the first
+ * byte of an entry has its top bit set. */
 #include "python_code.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 enum { LOCATION_NONE = 15, LOCATION_LONG = 14, LOCATION_NO_COLUMNS = 13, LOCATION_ONE_LINE = 10 };
 
-/* A stretch of memory, read piece by piece: stacks of threads may be small, and nothing may be allocated here. */
+/* A range of memory, read piece by piece: thread stacks may be small, and nothing may be allocated here. */
 struct bytes {
     uintptr_t from, end; /* not read yet */
     unsigned at, size;
@@ -91,7 +91,7 @@ static size_t put_utf8(char *to, uint32_t c)
     }
     if (c < 0x10000) {
         if (c >= 0xd800 && c < 0xe000)
-            c = 0xfffd; /* surrogates stand for bytes that were no text */
+            c = 0xfffd; /* surrogates encode bytes that are no text */
         to[0] = (char)(0xe0 | c >> 12);
         to[1] = (char)(0x80 | (c >> 6 & 63));
         to[2] = (char)(0x80 | (c & 63));
@@ -123,7 +123,7 @@ size_t python_text(const struct python_layout *layout, uintptr_t text, char *to,
     size_t written = 0;
     for (uint64_t i = 0; i < length && written + 4 <= room; i++) {
         uint32_t c = 0;
-        memcpy(&c, raw + i * kind, kind); /* little-endian, as everything the agent runs on */
+        memcpy(&c, raw + i * kind, kind); /* little-endian, like every machine the agent supports */
         written += put_utf8(to + written, c);
     }
     return written;

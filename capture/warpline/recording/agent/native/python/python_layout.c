@@ -34,7 +34,7 @@ bool python_find(void)
         return true;
     char *runtime = symbol("_PyRuntime");
     if (runtime == NULL)
-        return false; /* most programs: each name that is not there costs the loader microseconds */
+        return false; /* most programs; each missing name costs the loader microseconds */
     python.version = symbol("Py_GetVersion");
     python.is_initialized = symbol("Py_IsInitialized");
     python.is_finalizing = symbol("Py_IsFinalizing");
@@ -81,7 +81,7 @@ static uintptr_t read_pointer(uintptr_t from)
     return python_read(&value, from, sizeof value) ? value : 0;
 }
 
-/* This thread's innermost Python frame as `layout` finds it; 0 where that leads nowhere. */
+/* This thread's innermost Python frame according to `layout`; 0 if it finds none. */
 static uintptr_t innermost_frame(const struct python_layout *layout)
 {
     uintptr_t thread = (uintptr_t)python.this_thread_state();
@@ -169,7 +169,7 @@ void python_layout_verify(void)
     }
     void *frame = python.current_frame(); /* borrowed */
     if (frame == NULL)
-        return; /* no Python function runs: ask again at the next chance */
+        return; /* no Python function runs yet: try again later */
     void *code = python.frame_code(frame);
     void *qualname = code ? python.attribute(code, "co_qualname") : NULL;
     const char *name = qualname ? python.text_utf8(qualname) : NULL;

@@ -1,5 +1,5 @@
-/* Where things lie inside a CPython: 3.11 and 3.12 by table, 3.13 and 3.14 as the interpreter itself publishes them.
- * Nothing is used before `python_layout_verify` has read a known frame right. */
+/* Offsets inside CPython: 3.11 and 3.12 by table, 3.13 and 3.14 as the interpreter publishes them. Nothing uses them
+ * before `python_layout_verify` has read a known frame correctly. */
 #ifndef WARPLINE_PYTHON_LAYOUT_H
 #define WARPLINE_PYTHON_LAYOUT_H
 
@@ -11,8 +11,8 @@ struct python_layout {
     int minor;
     size_t interpreters_head, interpreter_next, threads_head;
     size_t thread_next, thread_native_id;
-    size_t thread_chunk; /* memory that holds most frames of a thread */
-    size_t thread_frame; /* 3.13 and later; before that through the C frame: */
+    size_t thread_chunk; /* memory with most of a thread's frames */
+    size_t thread_frame; /* 3.13 and later; earlier versions use the C frame: */
     size_t thread_cframe, cframe_frame;
     size_t frame_code, frame_instruction, frame_previous, frame_owner;
     size_t code_filename, code_qualname, code_linetable, code_first_line, code_instructions;
@@ -20,7 +20,7 @@ struct python_layout {
     size_t text_length, text_state, text_ascii, text_compact;
 };
 
-/* Functions of the Python in this process, looked up by name; NULL where it has none. */
+/* Functions of this process's Python, looked up by name; NULL if absent. */
 struct python_functions {
     const char *(*version)(void);
     int (*is_initialized)(void);
@@ -37,13 +37,13 @@ struct python_functions {
     void (*release)(void *);
     void (*clear_error)(void);
     char *runtime;
-    size_t runtime_size; /* it holds the first interpreter and its first thread, and never goes away */
+    size_t runtime_size; /* contains the first interpreter and its first thread; never freed */
 };
 
 enum python_state {
-    PYTHON_UNKNOWN,     /* not looked for yet, or not started yet */
+    PYTHON_UNKNOWN,     /* not looked up yet, or Python has not started */
     PYTHON_ABSENT,      /* no Python in this process */
-    PYTHON_UNSUPPORTED, /* another version or build; `python_refusal` says which */
+    PYTHON_UNSUPPORTED, /* unknown version or build; see `python_refusal` */
     PYTHON_READY,
 };
 
@@ -51,14 +51,14 @@ extern struct python_layout python_layout;
 extern struct python_functions python;
 
 enum python_state python_state(void);
-/* Looks the functions up; false when there is no Python in this process. */
+/* Looks up the functions; false if this process has no Python. */
 bool python_find(void);
-/* Called with the GIL held, inside a running Python function or at the start of a program: chooses the layout and
- * checks it against a frame that the interpreter describes itself. */
+/* Chooses the layout and checks it against a frame that the interpreter describes itself. Call it with the GIL,
+ * inside a Python function or at the start of a program. */
 void python_layout_verify(void);
 const char *python_refusal(void);
 
-/* Frames may be walked now: a layout is known, and the interpreter is neither starting nor ending. */
+/* Whether frames may be walked now: the layout is known, and the interpreter is neither starting nor ending. */
 static inline bool python_is_readable(void)
 {
     return python_state() == PYTHON_READY && python.is_initialized() && !python.is_finalizing();

@@ -18,11 +18,11 @@
 #define PIPE_BYTES (60u << 10)
 
 __thread bool python_reads_own __attribute__((tls_model("initial-exec")));
-/* Writing to a pipe fails where the memory cannot be read, as process_vm_readv does, which takes three times as long. */
+/* Writing to a pipe fails if the memory cannot be read, like process_vm_readv, which takes three times as long. */
 static __thread int pipe_ends[2] __attribute__((tls_model("initial-exec")));
 static __thread bool has_pipe __attribute__((tls_model("initial-exec")));
 
-/* What was written of it is taken out again: the pipe is empty afterwards. */
+/* Empties the pipe again. */
 static bool copy_through_pipe(const struct iovec *to, int to_count, const struct iovec *from, int count, size_t size)
 {
     long written = syscall(SYS_writev, (long)pipe_ends[1], from, (long)count);
@@ -34,7 +34,7 @@ long python_copy(const struct iovec *to, int to_count, const struct iovec *from,
 {
     if (has_pipe && size <= PIPE_BYTES && copy_through_pipe(to, to_count, from, count, size))
         return (long)size;
-    /* Tells how far it came, too. */
+    /* Also returns how many bytes were read. */
     return syscall(SYS_process_vm_readv, (long)wl_process, to, (long)to_count, from, (long)count, 0L);
 }
 

@@ -1,7 +1,7 @@
-/* NVTX: what a program says about itself, through NVTX_INJECTION64_PATH. Needs no GPU.
+/* NVTX, through NVTX_INJECTION64_PATH. Needs no GPU.
  *
- * InitializeInjectionNvtx2 is called once for each shared object that contains NVTX, so everything here is shared
- * and idempotent. warpline.annotate uses the same records through the warpline_* functions at the end. */
+ * InitializeInjectionNvtx2 is called once for each shared object with NVTX, so everything here is shared and
+ * idempotent. warpline.annotate uses the same records through the warpline_* functions at the end. */
 #include <string.h>
 #include <wchar.h>
 

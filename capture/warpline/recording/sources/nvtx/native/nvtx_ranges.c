@@ -1,4 +1,4 @@
-/* NVTX's ranges, marks, domains and names, written into the spool; nvtx.c calls these for every way of saying so. */
+/* Writes NVTX's ranges, marks, domains and names to the spool, for every variant in nvtx.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -17,7 +17,7 @@ static _Atomic uint64_t last_range;
 static struct {
     bool is_set;
     uint32_t name;
-    /* Where the range that opened the capture is: its pop ends the capture. */
+    /* The range that opened the capture; its pop ends it. */
     _Atomic uint64_t owner; /* writer serial << 32 | domain << 16 | level, or the id of a started range; 0: none */
     _Atomic bool is_started_range;
 } capture;
@@ -94,7 +94,7 @@ static inline bool has_attributes(const struct nvtx_event_attributes *event)
     return event->category || event->color_type || event->payload_type;
 }
 
-/* Capture ranges: a range of the asked name starts the recording, its end stops it. */
+/* Capture ranges: a range with this name starts the recording, its end stops it. */
 static void capture_begins(uint32_t name, uint64_t owner, bool is_started_range)
 {
     uint64_t none = 0;
@@ -143,7 +143,7 @@ int nvtx_push(uint32_t domain, const char *ascii, const wchar_t *wide, const str
             record->name = name;
             record->domain = (uint16_t)domain;
             record->level = (uint16_t)level;
-            record->time_ns = wl_now(writer); /* last: our own work is not part of the range */
+            record->time_ns = wl_now(writer); /* read last: our own work is not part of the range */
             WL_COMMIT(writer, SLOT_NVTX_RANGE, record_nvtx_range);
         }
     } else {
@@ -275,7 +275,7 @@ void nvtx_name_thread(uint32_t tid, uint32_t name)
     }
 }
 
-/* The same name is the same domain, whichever shared object asks. */
+/* One domain per name, whichever shared object asks. */
 const struct nvtx_domain *nvtx_create_domain(uint32_t name)
 {
     const struct nvtx_domain *found = NULL;

@@ -1,4 +1,4 @@
-/* What programs say through NVTX and warpline.annotate, as records. The text is `ascii`, `wide` or that of `event`. */
+/* Records of NVTX and warpline.annotate. The text is `ascii`, `wide` or that of `event`. */
 #ifndef WARPLINE_NVTX_RANGES_H
 #define WARPLINE_NVTX_RANGES_H
 
@@ -12,7 +12,7 @@ struct nvtx_domain {
     uint32_t id, name;
 };
 
-/* From the environment: a range of this name begins the recording. */
+/* Reads from the environment which range begins the recording. */
 void nvtx_read_capture_range(void);
 
 /* Levels as NVTX counts them; NVTX_NO_PUSH_POP_TRACKING without memory, -1 for a pop without a push. */

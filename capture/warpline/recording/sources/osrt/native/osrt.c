@@ -14,25 +14,24 @@
 #include "source_hooks.h"
 
 #define GIL_PAUSE_NS 20000u
-/* What looking closer costs must not be a share of the call: a stack, the task, and asking what a descriptor stands for
- * now. */
+/* Details are read only when they cost little beside the call: a stack, the task, what a descriptor stands for now. */
 static uint64_t stack_ns = 10000;
 #define TASK_NS 50000u
 #define DESCRIPTOR_NS 1000000u
-/* What an event loop does all day takes some ten microseconds and never waits: its stack would cost a share of it. */
+/* Event loops make calls of ten microseconds that never wait: a stack would add a share to each. */
 #define NEVER_WAITS_NS 200000u
 
 uint64_t osrt_threshold_ns = 1000;
 static bool has_stacks = true;
 
-/* Where a call came from, by return address: a small cache that may forget. */
+/* Callers by return address: a small cache that may forget. */
 #define CALLERS 4096u
 static struct {
     _Atomic uintptr_t address;
     _Atomic uint32_t text;
 } callers[CALLERS];
 
-/* The last wait for the GIL of this thread: taking it waits in pieces of its switch interval, which are one wait. */
+/* This thread's last wait for the GIL. Taking the GIL waits in pieces of the switch interval; they are one wait. */
 static __thread struct record_osrt_call *gil_record __attribute__((tls_model("initial-exec")));
 static __thread struct chunk_header *gil_chunk __attribute__((tls_model("initial-exec")));
 
@@ -42,8 +41,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path ? path : "?";
 }
 
-/* The program may be on a stack of two pages here, so no path lies on it. Whoever holds this is quiet: a signal handler
- * that interrupts it writes no call down and does not come here. */
+/* Static, because the program's stack may have only two pages. Whoever holds the lock is quiet: a signal handler that
+ * interrupts it records no call and does not come here. */
 static pthread_mutex_t caller_lock = PTHREAD_MUTEX_INITIALIZER;
 static char caller_text[2 * PATH_MAX + 64], library_path[2 * PATH_MAX];
 static char program_path[PATH_MAX];
@@ -58,7 +57,7 @@ static void find_program(void)
     program_path[length > 0 ? length : 0] = '\0';
 }
 
-/* Where a file lies, for whoever reads its symbols afterwards. The program itself is called as it was started. */
+/* Absolute path of a library, for reading its symbols later. The program itself is named as it was started. */
 static const char *whole_path_locked(const Dl_info *info)
 {
     const char *path = info->dli_fname;
@@ -84,7 +83,7 @@ static uint32_t describe_caller(const void *address)
     uintptr_t offset = (uintptr_t)address - (uintptr_t)info.dli_saddr;
     int length;
     pthread_mutex_lock(&caller_lock);
-    /* The nearest exported symbol says nothing when the address lies behind its end: the function is a static one. */
+    /* An address behind the end of the nearest exported symbol is in a static function. */
     if (symbol != NULL && info.dli_sname != NULL && offset <= symbol->st_size)
         length = snprintf(caller_text, sizeof caller_text, "%s!%s", base_name(info.dli_fname), info.dli_sname);
     else
@@ -130,19 +129,19 @@ static _Atomic bool is_forked;
 static void note_fork(void)
 {
     atomic_store_explicit(&is_forked, true, memory_order_relaxed);
-    pthread_mutex_init(&caller_lock, NULL); /* a thread that is not here may have held it */
+    pthread_mutex_init(&caller_lock, NULL); /* a thread of the parent may hold it */
     osrt_forget_holders();
 }
 
-/* At the first call of a forked child that is written down: most children become other programs before. */
+/* At a forked child's first recorded call: most children exec before that. */
 static inline void follow_fork(void)
 {
     if (UNLIKELY(atomic_load_explicit(&is_forked, memory_order_relaxed)) && atomic_exchange(&is_forked, false))
         CALL_SOURCES(start_threads);
 }
 
-/* Opening the spool file costs a process that lives for a millisecond something. Calls that are longer than the
- * threshold in any case open it now instead of later; of the others only those that may never end. */
+/* Opening the spool file is a cost for a process that lives for a millisecond. So only calls that certainly exceed
+ * the threshold, or may never end, open it in advance. */
 static bool may_last(const struct osrt_call *call)
 {
     switch (call->function) {
@@ -241,7 +240,8 @@ void osrt_release(enum osrt_function function, const void *object, uint64_t now,
     errno = saved_errno;
 }
 
-/* Options in WARPLINE_OSRT, with commas: threshold=NANOSECONDS, stacks=0, longer=NANOSECONDS (only these get a stack). */
+/* Options in WARPLINE_OSRT, separated by commas: threshold=NANOSECONDS, stacks=0, longer=NANOSECONDS (only longer
+ * calls get a stack). */
 static void start(void)
 {
     find_program();

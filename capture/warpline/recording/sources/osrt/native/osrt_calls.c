@@ -1,5 +1,5 @@
-/* Input, output, sleeping and waiting for children. Each function here is the one the program calls instead of the C
- * library's; the work is a call of that. Names with `__…_chk` and `…64` are what compilers make of the plain ones. */
+/* Input, output, sleeping and waiting for children. Programs call these functions instead of the C library's, which
+ * they call. Compilers turn plain names into `__…_chk` and `…64`. */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 32 /* the plain names, not their 64-bit twins */
 #undef _FORTIFY_SOURCE
@@ -35,7 +35,7 @@ EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
     ON_DESCRIPTOR(OSRT_READ, fd, REAL(__read_chk)(fd, to, size, room));
 }
 
-/* `written` bytes of these parts, which are kept when they went to the standard error. */
+/* Keeps `written` bytes of these parts if they went to the standard error. */
 static ssize_t kept(int fd, const struct iovec *parts, int count, ssize_t written)
 {
     if (LIKELY(fd != STDERR_FILENO))
@@ -116,7 +116,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     ON_DESCRIPTOR(OSRT_SEND, fd, REAL(sendmsg)(fd, message, flags));
 }
 
-/* Unions of pointers to addresses are passed as such pointers. */
+/* glibc declares a union of address pointers; pass one of them. */
 static int accepted(int fd, __SOCKADDR_ARG peer, const socklen_t *length, int descriptor)
 {
     if (descriptor >= 0)
@@ -154,8 +154,8 @@ EXPORT int getaddrinfo(const char *host, const char *service, const struct addri
 
 /* --- waiting for descriptors */
 
-/* The descriptor of a poll that asks for one alone, as most do. The compiler takes what `poll` is given for written to
- * only, and would warn that it is read here. */
+/* The descriptor of a poll with only one, as most are. The compiler believes that `poll` only writes its argument,
+ * and would warn of this read. */
 static int only_one(const void *descriptors, nfds_t count)
 {
     int first = -1;
@@ -220,7 +220,7 @@ EXPORT int open64(const char *path, int flags, ...) { OPENING(REAL(open64)(path,
 EXPORT int openat(int at, const char *path, int flags, ...) { OPENING(REAL(openat)(at, path, flags, mode)); }
 EXPORT int openat64(int at, const char *path, int flags, ...) { OPENING(REAL(openat64)(at, path, flags, mode)); }
 
-/* The C library opens it itself, in the folder where it has them. */
+/* The C library open_call it itself, in its own folder. */
 EXPORT int shm_open(const char *name, int flags, mode_t mode)
 {
     char path[NAME_MAX + sizeof "/dev/shm/"];

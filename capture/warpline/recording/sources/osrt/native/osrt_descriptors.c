@@ -1,4 +1,4 @@
-/* What a descriptor stands for. The text is kept per number; a call that was long anyway asks the kernel again. */
+/* Texts of descriptors, kept by number. After a long call the kernel is asked again. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -12,18 +12,18 @@
 
 #include "osrt.h"
 
-/* CONNECTING: a socket that is told by whom it asks for, until it is known whether it has that peer. KEEPS_ITS_TEXT: what
- * it leads to was opened by that name, or is a socket that has all the names that it will ever have. */
+/* CONNECTING: a socket named by its target until its peer is known. KEEPS_ITS_TEXT: opened by that name, or a socket
+ * that has all its names. */
 enum { NOT_LOOKED_AT, A_FILE, NO_FILE, CONNECTING, KEEPS_ITS_TEXT };
 
-/* One that waits is asked again only now and then: were it changed meanwhile, a few calls had a stack too many. */
+/* A waiting descriptor is checked only now and then: a change meanwhile costs a few needless stacks. */
 #define BLOCKING_CALLS 16
 
 _Atomic uint32_t osrt_known_texts[DESCRIPTORS];
 static struct {
     _Atomic uint8_t class;
-    _Atomic uint8_t blocking_calls; /* so many more are taken to wait */
-    uint64_t device, inode;         /* 0: not looked at, of a socket that keeps its text */
+    _Atomic uint8_t blocking_calls; /* calls until the next check */
+    uint64_t device, inode;         /* 0: not checked (a socket that keeps its text) */
 } known[DESCRIPTORS];
 
 static bool is_in_table(int descriptor) { return descriptor >= 0 && descriptor < DESCRIPTORS; }
@@ -71,8 +71,8 @@ static int put_address(char *to, size_t room, const struct sockaddr_storage *add
     return snprintf(to, room, "%.*s", (int)(most < sizeof in->sun_path ? most : sizeof in->sun_path), in->sun_path);
 }
 
-/* "socket:[12] 10.0.0.1:80 from 10.0.0.2:4711": the inode tells ends of one machine apart, the rest is for people. A path
- * stands without one: thousands may connect to it in a second, and each text is kept for good. */
+/* "socket:[12] 10.0.0.1:80 from 10.0.0.2:4711": the inode distinguishes sockets of one machine, the rest is for
+ * people. A socket with a path has no inode in its text: thousands may connect per second, and each text is kept. */
 static int put_socket(char *to, size_t room, int descriptor, uint64_t inode)
 {
     struct sockaddr_storage address;
@@ -125,7 +125,7 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
     bool is_unlooked = class == KEEPS_ITS_TEXT && known[descriptor].inode == 0 && is_socket;
     known[descriptor].device = status.st_dev;
     known[descriptor].inode = status.st_ino;
-    /* Any other socket may have got a peer since. */
+    /* Other sockets may have a peer by now. */
     if (text != 0 && (is_unlooked || (is_same && (class == KEEPS_ITS_TEXT || !is_socket))))
         return text;
     set_class(descriptor, S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) ? A_FILE : NO_FILE);
@@ -182,7 +182,7 @@ uint32_t osrt_find_waiting_text(int descriptor)
     return text;
 }
 
-/* Nobody but who makes a pair knows that its ends belong together. */
+/* Only the call that makes a pair knows that its ends belong together. */
 void osrt_note_pair(const int ends[2])
 {
     struct stat status[2];
@@ -204,11 +204,11 @@ void osrt_note_pair(const int ends[2])
 
 void osrt_note_opened(int descriptor, const char *path, uint32_t text)
 {
-    /* Others there stand for something else. */
+    /* Other files there are something else. */
     bool is_itself = path[0] == '/' && strncmp(path, "/proc/", 6) != 0 &&
                      (strncmp(path, "/dev/", 5) != 0 || strncmp(path, "/dev/shm/", 9) == 0);
     struct stat status;
-    /* Which file it is tells later whether the number was given anew unseen, as after `fclose`. */
+    /* The inode later shows whether the number was reused unseen, as after `fclose`. */
     if (!is_itself || !is_in_table(descriptor) || fstat(descriptor, &status) != 0)
         return;
     known[descriptor].device = status.st_dev;
@@ -236,7 +236,7 @@ void osrt_note_connecting(int descriptor, const struct sockaddr *peer, socklen_t
 
 void osrt_note_connected(int descriptor, const struct sockaddr *peer)
 {
-    /* Other families have got an address of their own now. */
+    /* Other families have their own address by now. */
     if (is_in_table(descriptor) && class_of(descriptor) == CONNECTING && peer->sa_family == AF_UNIX)
         set_class(descriptor, KEEPS_ITS_TEXT);
 }
@@ -264,7 +264,7 @@ void osrt_note_copy(int from, int to)
 {
     if (!is_in_table(from) || !is_in_table(to) || (class_of(from) == NOT_LOOKED_AT && class_of(to) == NOT_LOOKED_AT))
         return;
-    /* After vfork, numbers are the child's alone and all that is known the parent's still. */
+    /* After vfork, descriptors are the child's but our memory is still the parent's. */
     if (getpid() == wl_process)
         copy(from, to);
 }
@@ -283,7 +283,7 @@ void osrt_forget_descriptors(unsigned int first, unsigned int last)
     for (unsigned int each = first; each <= last && each < DESCRIPTORS; each++) {
         if (LIKELY(class_of((int)each) == NOT_LOOKED_AT))
             continue;
-        /* A child of vfork mostly closes all of them, and would have the parent forget which sockets are a pair. */
+        /* A vfork child mostly closes all descriptors; the parent must not forget its pairs because of that. */
         if (getpid() != wl_process)
             return;
         osrt_forget_descriptor((int)each);

@@ -1,5 +1,5 @@
-/* Locks, conditions, semaphores, joins, and the GIL of a Python in this process. A lock that is free costs one call
- * more than without us; only who must wait is measured, and who ends a wait says so only when somebody waits. */
+/* Locks, conditions, semaphores, joins, and Python's GIL. A free lock costs one extra call. Only waits are measured,
+ * and a release is recorded only when somebody waits. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "python_memory.h"
 
 const void *osrt_gil;
-/* Set in the thread that looks for the GIL: what it waits on next is the GIL's condition. */
+/* Set in the thread that searches for the GIL: its next wait is on the GIL's condition. */
 static __thread bool is_probing __attribute__((tls_model("initial-exec")));
 static _Atomic(const void *) probed;
 
@@ -24,7 +24,7 @@ static _Atomic(const void *) probed;
     apply(pthread_rwlock_timedrdlock) apply(pthread_rwlock_timedwrlock) apply(pthread_rwlock_unlock)                \
     apply(pthread_barrier_wait) apply(pthread_join)
 /* clang-format on */
-/* The C library has these twice; without a version the loader may give the older one, of another layout. */
+/* glibc has two versions of these; without one the loader may return the older, with another layout. */
 #define CONDITIONS(apply) \
     apply(pthread_cond_wait) apply(pthread_cond_timedwait) apply(pthread_cond_signal) apply(pthread_cond_broadcast)
 
@@ -33,7 +33,7 @@ int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec 
 int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
 
 #define DECLARE(name) __typeof__(&name) name;
-/* What every lock looks at comes first, together. */
+/* Read by every lock: kept together, first. */
 static struct {
     _Atomic bool is_resolved;
     LOCKS(DECLARE) CONDITIONS(DECLARE) DECLARE(pthread_cond_clockwait)
@@ -55,7 +55,7 @@ static void resolve(void)
     atomic_store_explicit(&real.is_resolved, true, memory_order_release);
 }
 
-/* Before main, in constructors of libraries that are initialised before this one. */
+/* Also called before main, by constructors of libraries initialised before this one. */
 #define ENSURE_RESOLVED()                                                             \
     do {                                                                              \
         if (UNLIKELY(!atomic_load_explicit(&real.is_resolved, memory_order_acquire))) \
@@ -77,8 +77,10 @@ static void resolve(void)
         return result;                                                   \
     } while (0)
 
-/* --- the GIL: its condition is waited on, and left, with its mutex, and every thread that wants or gives the GIL away needs
- * that too. What there is to be written of such a wait is written when the mutex is free again. */
+/* --- the GIL
+ *
+ * Its condition is waited on with its mutex, which every thread needs to take or drop the GIL. So a wait is written
+ * only after the mutex is free again. */
 
 static __thread struct {
     struct osrt_call call;
@@ -94,7 +96,7 @@ static void write_gil_wait(void)
     osrt_write(&gil_wait.call, gil_wait.end_ns);
 }
 
-/* One attempt to take the GIL waits in pieces of its switch interval. */
+/* One attempt to take the GIL waits in pieces of the switch interval. */
 static void finish_gil_wait(const struct osrt_call *call)
 {
     uint64_t now = wl_clock(CLOCK_MONOTONIC);
@@ -109,14 +111,14 @@ static void finish_gil_wait(const struct osrt_call *call)
     gil_wait.is_there = true;
 }
 
-/* --- mutexes: glibc keeps the owner and whether somebody waits in the mutex itself */
+/* --- mutexes: glibc stores the owner and whether somebody waits in the mutex */
 
 static inline uint32_t owner_of(const pthread_mutex_t *mutex)
 {
     return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
 }
 
-/* 0 when it was taken at once; otherwise what trylock said. */
+/* 0 if it was free; otherwise trylock's error. */
 static inline int take(pthread_mutex_t *mutex) { return real.pthread_mutex_trylock(mutex); }
 
 #define LOCK_MUTEX(expression)                                                                \
@@ -145,9 +147,9 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, cons
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     ENSURE_RESOLVED();
-    /* 2 in the lock word: taken, and somebody sleeps on it (nptl/lowlevellock.h). */
+    /* 2 in the lock word: taken, with a sleeping waiter (nptl/lowlevellock.h). */
     bool is_wanted = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 2;
-    /* The time is taken before, so that no waiter is done before it was released; the rest waits until it is. */
+    /* The time is read before the release, so that no waiter ends earlier; writing waits until after it. */
     uint64_t now = UNLIKELY(is_wanted) && osrt_is_on() && !osrt_is_gil(mutex) ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_mutex_unlock(mutex);
     if (UNLIKELY(gil_wait.is_there) && (const void *)mutex == gil_mutex())
@@ -192,7 +194,7 @@ EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct times
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
     ENSURE_RESOLVED();
-    /* Readers and writers that wait sleep on futexes of their own; the words are not 0 then (glibc 2.25 and later). */
+    /* Waiting readers and writers sleep on separate futexes, whose words are then not 0 (glibc 2.25 and later). */
     bool is_wanted = (lock->__data.__wrphase_futex & 2u) || lock->__data.__writers_futex > 1u;
     uint64_t now = UNLIKELY(is_wanted) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_rwlock_unlock(lock);
@@ -203,7 +205,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 
 /* --- conditions */
 
-/* The thread that holds the GIL: `last_holder` of CPython's struct stands 24 bytes before the condition. */
+/* The GIL's holder: `last_holder` in CPython's struct, 24 bytes before the condition. */
 static uint32_t gil_holder(bool is_mutex_held)
 {
     uintptr_t thread = 0;
@@ -213,7 +215,7 @@ static uint32_t gil_holder(bool is_mutex_held)
     memcpy(&thread, (const char *)osrt_gil - 24, sizeof thread);
     if (thread == 0)
         return 0;
-    /* Nobody gives the GIL away, and ends, while its mutex is ours: the thread is there. */
+    /* While we hold the mutex, nobody can drop the GIL and end: the thread exists. */
     if (is_mutex_held)
         memcpy(&id, (const char *)thread + python_layout.thread_native_id, sizeof id);
     else if (!python_read(&id, thread + python_layout.thread_native_id, sizeof id))
@@ -263,8 +265,8 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mu
     CONDITION_WAIT(real.pthread_cond_clockwait(condition, mutex, clock, until));
 }
 
-/* Waiters are counted in the upper bits of `__wrefs`. The GIL is given back thousands of times a second: who held it
- * is in the record of the wait. */
+/* The upper bits of `__wrefs` count waiters. The GIL is released thousands of times a second, so it is excluded: the
+ * record of a wait has its holder. */
 static inline bool has_waiters(const pthread_cond_t *condition)
 {
     return __atomic_load_n(&condition->__data.__wrefs, __ATOMIC_RELAXED) >> 3 != 0 && !osrt_is_gil(condition);
@@ -318,8 +320,8 @@ static void wait_for_gil(void)
     python.release_gil(gil);
 }
 
-/* A thread that asks for the GIL, which the caller holds, waits on the GIL's condition: that is its address, in every
- * version. Taken as true only when the holder beside it is the caller. */
+/* A thread that asks for the GIL while the caller holds it waits on the GIL's condition, in every version: that is
+ * its address. Accepted only if the holder beside it is the caller. */
 void osrt_find_gil(void)
 {
     if (osrt_gil != NULL || !wl_start_thread(wait_for_gil))

@@ -1,10 +1,10 @@
-/* How a function of ours stands in for one of the C library that is known by its name. */
+/* Measuring a call of the C library. */
 #ifndef WARPLINE_OSRT_MEASURE_H
 #define WARPLINE_OSRT_MEASURE_H
 
 #include "osrt.h"
 
-/* Runs `expression`, a call of the real function, and writes it down when it was long. */
+/* Runs `expression`, a call of the real function, and records it if it was long. */
 #define MEASURE(what, fd, about, name, expression)                       \
     do {                                                                 \
         if (!osrt_is_on())                                               \

@@ -1,7 +1,7 @@
-/* Semaphores: locks of Python are these. Value in the lower half of the first word, waiters in the upper.
+/* Semaphores, which Python's locks are. The first word holds the value in its lower half, the waiters in its upper.
  *
- * A semaphore does not know who has it. Who took one without waiting is remembered until it is given back: so whoever
- * waits for it knows the holder, and one that a thread waits for although it took it itself stands for a condition. */
+ * A semaphore does not know its holder. We remember who took it without waiting until it is released. If the waiter
+ * itself had taken it, it serves as a condition. */
 #define _GNU_SOURCE
 #include <semaphore.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static struct {
 } real;
 static _Atomic bool is_resolved;
 
-/* By address, in places that may be taken away: part of the address and the thread, 0 for nobody. */
+/* Holders by address, in slots that may be overwritten: part of the address and the thread; 0: nobody. */
 static _Atomic uint64_t holders[HOLDERS];
 static __thread uint32_t own_thread __attribute__((tls_model("initial-exec")));
 
@@ -40,7 +40,7 @@ static void resolve(void)
     atomic_store_explicit(&is_resolved, true, memory_order_release);
 }
 
-/* Before main, in constructors of libraries that are initialised before this one. */
+/* Also called before main, by constructors of libraries initialised before this one. */
 static inline void ensure_resolved(void)
 {
     if (UNLIKELY(!atomic_load_explicit(&is_resolved, memory_order_acquire)))
@@ -49,7 +49,7 @@ static inline void ensure_resolved(void)
 
 static inline _Atomic uint64_t *place_of(const sem_t *semaphore)
 {
-    /* Mixed: what the first locks of many threads have in common are the lower bits of their addresses. */
+    /* Mixed, because the first locks of many threads share the lower bits of their addresses. */
     return &holders[(uint64_t)(uintptr_t)semaphore * 0x9e3779b97f4a7c15u >> 52];
 }
 
@@ -84,30 +84,30 @@ EXPORT int sem_trywait(sem_t *semaphore)
     return result;
 }
 
-#define WAIT(expression)                                                  \
-    do {                                                                  \
-        ensure_resolved();                                                \
-        if (!osrt_is_on())                                                \
-            return expression;                                            \
-        pthread_testcancel(); /* as the C library does before it looks */ \
-        int saved_errno = errno;                                          \
-        if (LIKELY(real.trywait(semaphore) == 0)) {                       \
-            note_taken(semaphore);                                        \
-            return 0;                                                     \
-        }                                                                 \
-        errno = saved_errno;                                              \
-        struct osrt_call call = {.function = OSRT_SEMAPHORE,              \
-                                 .descriptor = -1,                        \
-                                 .object = (uintptr_t)semaphore,          \
-                                 .holder = holder_of(semaphore),          \
-                                 .caller = __builtin_return_address(0)};  \
-        call.start_ns = wl_clock(CLOCK_MONOTONIC);                        \
-        osrt_begin(&call);                                                \
-        call.result = expression;                                         \
-        if (call.result == 0 && call.holder != 0)                         \
-            note_taken(semaphore);                                        \
-        osrt_finish(&call);                                               \
-        return (int)call.result;                                          \
+#define WAIT(expression)                                                 \
+    do {                                                                 \
+        ensure_resolved();                                               \
+        if (!osrt_is_on())                                               \
+            return expression;                                           \
+        pthread_testcancel(); /* as the C library does first */          \
+        int saved_errno = errno;                                         \
+        if (LIKELY(real.trywait(semaphore) == 0)) {                      \
+            note_taken(semaphore);                                       \
+            return 0;                                                    \
+        }                                                                \
+        errno = saved_errno;                                             \
+        struct osrt_call call = {.function = OSRT_SEMAPHORE,             \
+                                 .descriptor = -1,                       \
+                                 .object = (uintptr_t)semaphore,         \
+                                 .holder = holder_of(semaphore),         \
+                                 .caller = __builtin_return_address(0)}; \
+        call.start_ns = wl_clock(CLOCK_MONOTONIC);                       \
+        osrt_begin(&call);                                               \
+        call.result = expression;                                        \
+        if (call.result == 0 && call.holder != 0)                        \
+            note_taken(semaphore);                                       \
+        osrt_finish(&call);                                              \
+        return (int)call.result;                                         \
     } while (0)
 
 EXPORT int sem_wait(sem_t *semaphore) { WAIT(real.wait(semaphore)); }
@@ -126,7 +126,7 @@ EXPORT int sem_post(sem_t *semaphore)
         atomic_store_explicit(place_of(semaphore), 0, memory_order_relaxed);
     uint64_t data;
     memcpy(&data, semaphore, sizeof data);
-    /* The time is taken before, so that no waiter is done before it was given; the rest waits until it is. */
+    /* The time is read before the release, so that no waiter ends earlier; writing waits until after it. */
     uint64_t now = UNLIKELY(data >> 32 != 0) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.post(semaphore);
     if (UNLIKELY(now != 0))

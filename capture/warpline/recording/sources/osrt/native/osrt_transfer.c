@@ -1,5 +1,5 @@
-/* Less common ways to read, write, close and wait: vectors at a place, from descriptor to descriptor, many messages or
- * descriptors at once, locks of files, semaphores of System V. */
+/* Less common ways to read, write, close and wait: vectors at an offset, from descriptor to descriptor, many messages
+ * or descriptors at once, file locks, System V semaphores. */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 32 /* the plain names, not their 64-bit twins */
 #undef _FORTIFY_SOURCE
@@ -32,7 +32,7 @@ void closefrom(int);
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
 
-/* A program that asks whether there is one finds ours. */
+/* A program that looks the function up finds ours. */
 #define WHERE_THERE_IS(name)                \
     do {                                    \
         if (UNLIKELY(REAL(name) == NULL)) { \
@@ -129,7 +129,7 @@ EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int fl
     ON_DESCRIPTOR(OSRT_SEND, fd, REAL(sendmmsg)(fd, messages, count, flags));
 }
 
-/* From a file into a socket mostly: what takes long is the other end. */
+/* Mostly from a file into a socket: the other end takes long. */
 EXPORT ssize_t sendfile(int to, int from, off_t *at, size_t size)
 {
     ON_DESCRIPTOR(OSRT_SEND, to, REAL(sendfile)(to, from, at, size));
@@ -193,8 +193,8 @@ EXPORT int socketpair(int domain, int type, int protocol, int ends[2])
 
 EXPORT int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 0, NULL, REAL(sigsuspend)(mask)); }
 
-/* Locks of files: only the commands that wait for one. What is copied is known already. The third argument is a word
- * whatever its type. */
+/* File locks: only the commands that wait. Copies of descriptors are noted. The third argument is one word whatever
+ * its type. */
 #define CONTROL(name)                                             \
     va_list more;                                                 \
     va_start(more, command);                                      \

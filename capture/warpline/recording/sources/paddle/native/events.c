@@ -1,9 +1,8 @@
-/* Paddle marks everything it does by an object `phi::RecordEvent` (paddle/phi/core/platform/profiler/event_tracing.h,
- * which is all that is known of it here): its constructor is told a name, a type and a level, and `End` ends it. Both
- * are functions of one of Paddle's libraries that the others, and this one itself, call through their tables of
- * procedures (ELF's DT_JMPREL). Our functions are put there, which call Paddle's: whatever its own profiler does, it
- * does as before. The types of arguments are part of the names of these functions, so another Paddle with other ones
- * has no such functions. */
+/* Paddle marks its work with objects `phi::RecordEvent` (only paddle/phi/core/platform/profiler/event_tracing.h is
+ * relied on): the constructor gets a name, a type and a level, and `End` ends the event. Paddle's libraries call both
+ * through their procedure tables (ELF's DT_JMPREL). We put our functions there, which call Paddle's, so its own
+ * profiler is not affected. Argument types are part of these names, so a Paddle with other arguments has no such
+ * functions. */
 #define _GNU_SOURCE
 #include "events.h"
 
@@ -22,8 +21,8 @@
     "_ZN3phi11RecordEventC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS_15TracerEventTypeEjNS_" \
     "9EventRoleE"
 #define END "_ZN3phi11RecordEvent3EndEv"
-#define MOST_OPEN 256u /* in one thread; more are events that end in another one */
-#define MOST_LEVEL 1u  /* what Paddle's profiler shows unless it is asked for more */
+#define MOST_OPEN 256u /* open events of a thread; beyond it, events end in other threads */
+#define MOST_LEVEL 1u  /* the default of Paddle's profiler */
 #define MOST_LIBRARIES 64
 
 #ifdef __x86_64__
@@ -32,12 +31,12 @@
 #define JUMP_SLOT R_AARCH64_JUMP_SLOT
 #endif
 
-/* TracerEventType: what Python marks (phases, layers, its own events) is hooked where it is done. */
+/* TracerEventType. Events that Python marks (phases, layers, its own) are hooked in Python. */
 enum { OPERATOR = 0, OF_USER = 7, INNER = 8, COMMUNICATION = 12, DYGRAPH_LAUNCH = 15, STATIC_LAUNCH = 16 };
 #define WANTED \
     (1u << OPERATOR | 1u << OF_USER | 1u << INNER | 1u << COMMUNICATION | 1u << DYGRAPH_LAUNCH | 1u << STATIC_LAUNCH)
 
-/* std::string of libstdc++ and libc++'s of this name: where the text lies comes first. */
+/* std::string of libstdc++, and of libc++ under this name: begins with the address of the text. */
 struct string {
     const char *text;
 };
@@ -45,13 +44,13 @@ struct string {
 static void (*from_text)(void *, const char *, int, unsigned, int);
 static void (*from_string)(void *, const struct string *, int, unsigned, int);
 static void (*end_event)(void *);
-static _Atomic bool is_telling;
-/* Only the thread that tries looks for the event that it makes: others have events of their own meanwhile. */
-static __thread bool is_trying __attribute__((tls_model("initial-exec")));
-static const void *tried;
-static bool has_tried;
-static char tried_name[32];
-static unsigned tried_type;
+static _Atomic bool records_events;
+/* Only the trying thread looks for its own event: other threads have events too. */
+static __thread bool is_in_trial __attribute__((tls_model("initial-exec")));
+static const void *trial_event;
+static bool has_ended_trial;
+static char trial_name[32];
+static unsigned trial_type;
 
 static bool more(struct writer *writer)
 {
@@ -67,20 +66,20 @@ static bool more(struct writer *writer)
     return true;
 }
 
-static void try_begin(const void *event, const char *name, unsigned type)
+static void begin_trial(const void *event, const char *name, unsigned type)
 {
-    if (type < 32 && strlen(name) < sizeof tried_name) {
-        strcpy(tried_name, name);
-        tried_type = type;
-        tried = event;
+    if (type < 32 && strlen(name) < sizeof trial_name) {
+        strcpy(trial_name, name);
+        trial_type = type;
+        trial_event = event;
     }
 }
 
 static void begins(const void *event, const char *name, unsigned type, unsigned level)
 {
-    if (UNLIKELY(is_trying) && name != NULL)
-        try_begin(event, name, type);
-    if (!atomic_load_explicit(&is_telling, memory_order_relaxed) || level > MOST_LEVEL || type > STATIC_LAUNCH ||
+    if (UNLIKELY(is_in_trial) && name != NULL)
+        begin_trial(event, name, type);
+    if (!atomic_load_explicit(&records_events, memory_order_relaxed) || level > MOST_LEVEL || type > STATIC_LAUNCH ||
         !(WANTED >> type & 1u) || name == NULL || !wl_is_recording(SOURCE_PADDLE))
         return;
     struct writer *writer = wl_writer();
@@ -96,8 +95,8 @@ static void begins(const void *event, const char *name, unsigned type, unsigned 
 static void ends(const void *event)
 {
     struct writer *writer = wl_self;
-    if (UNLIKELY(is_trying))
-        has_tried |= event == tried;
+    if (UNLIKELY(is_in_trial))
+        has_ended_trial |= event == trial_event;
     if (writer == NULL)
         return;
     uint32_t at = writer->event_depth;
@@ -146,13 +145,13 @@ static const struct {
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
 #ifdef JUMP_SLOT
-/* A library's own tables, as the loader has them. */
+/* A library's tables, as the loader has mapped them. */
 struct library {
     const ElfW(Sym) * symbols;
     const char *names;
     const ElfW(Rela) * calls;
     size_t count;
-    uintptr_t base, fixed, fixed_end; /* what is read-only once it was relocated */
+    uintptr_t base, fixed, fixed_end; /* read-only after relocation */
     char *path;
 };
 
@@ -174,7 +173,7 @@ static void put(const struct library *library, void **slot, void *function)
         mprotect((void *)from, page, PROT_READ);
 }
 
-/* Which of the functions are called through the library's table, as bits; they are ours if `is_change`. */
+/* Bits of the functions that this library's table calls; replaces them by ours if `is_change`. */
 static unsigned calls_of(const struct library *library, bool is_change)
 {
     unsigned found = 0;
@@ -195,8 +194,8 @@ static unsigned calls_of(const struct library *library, bool is_change)
     return found;
 }
 
-/* The loader holds a lock while it calls this one: nothing is opened or looked up here that wants another of its locks,
- * which a thread may hold that waits for this one. */
+/* The loader calls this with a lock held. Nothing may be opened or looked up here: that takes another of its locks,
+ * and a thread that holds that one may wait for this one. */
 static int add_library(struct dl_phdr_info *info, size_t size, void *to)
 {
     (void)size;
@@ -212,7 +211,7 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *to)
         if (part->p_type == PT_DYNAMIC)
             entry = (const ElfW(Dyn) *)(info->dlpi_addr + part->p_vaddr);
         if (part->p_type == PT_GNU_RELRO) {
-            /* As the loader rounds: it leaves the last page as it is, unless all of it is to be read-only. */
+            /* Rounded like the loader does: the last page stays writable unless all of it is to be read-only. */
             library->fixed = (info->dlpi_addr + part->p_vaddr) & ~(page - 1);
             library->fixed_end = (info->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(page - 1);
         }
@@ -236,7 +235,7 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *to)
     return 0;
 }
 
-/* Paddle's own functions, in whichever of the libraries they are. */
+/* Looks up Paddle's functions in these libraries. */
 static bool find_functions(const struct libraries *libraries)
 {
     bool has_all = false;
@@ -274,7 +273,7 @@ bool paddle_follow(void)
         forget(&libraries);
         return false;
     }
-    is_trying = true;
+    is_in_trial = true;
     for (size_t i = 0; i < libraries.count; i++)
         calls_of(&libraries.found[i], true);
     return true;
@@ -285,8 +284,8 @@ bool paddle_follow(void) { return false; }
 
 bool paddle_has_seen(const char *name, unsigned type)
 {
-    is_trying = false;
-    return has_tried && tried_type == type && strcmp(tried_name, name) == 0;
+    is_in_trial = false;
+    return has_ended_trial && trial_type == type && strcmp(trial_name, name) == 0;
 }
 
-void paddle_tell(bool is_on) { atomic_store(&is_telling, is_on); }
+void paddle_record(bool is_on) { atomic_store(&records_events, is_on); }

@@ -1,15 +1,15 @@
-/* What Paddle says of itself to its own profiler: operators, what they consist of, launches of kernels. */
+/* Events that Paddle marks for its own profiler: operators, their parts, kernel launches. */
 #ifndef WARPLINE_PADDLE_EVENTS_H
 #define WARPLINE_PADDLE_EVENTS_H
 
 #include <stdbool.h>
 
-/* Has the libraries of Paddle in this process call us where an event begins and ends; false where they do not do it in
- * the way that is known. Nothing is recorded yet. */
+/* Makes Paddle's libraries call us when an event begins and ends; false if they work in an unknown way. Records
+ * nothing yet. */
 bool paddle_follow(void);
-/* Whether, since then, an event of this name and type was seen to begin and to end. */
+/* Whether an event of this name and type has begun and ended since. */
 bool paddle_has_seen(const char *name, unsigned type);
-/* From now on events are recorded, or no more. */
-void paddle_tell(bool is_on);
+/* Turns recording on or off. */
+void paddle_record(bool is_on);
 
 #endif

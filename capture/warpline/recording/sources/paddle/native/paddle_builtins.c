@@ -1,4 +1,4 @@
-/* What Python code of ours inside Paddle calls. */
+/* Builtins for our Python code inside Paddle. */
 #include "events.h"
 #include "python_api.h"
 #include "source_hooks.h"
@@ -10,9 +10,9 @@ static void *paddle(void *self, void *what)
     bool is_done = true;
     switch (py_number(what)) {
     case 1: is_done = paddle_follow(); break;
-    case 2: is_done = paddle_has_seen("warpline", 14); break; /* what the hooks try: PythonUserDefined */
-    case 3: paddle_tell(true); break;
-    case 4: paddle_tell(false); break;
+    case 2: is_done = paddle_has_seen("warpline", 14); break; /* trial_event by the hooks: PythonUserDefined */
+    case 3: paddle_record(true); break;
+    case 4: paddle_record(false); break;
     default: is_done = false;
     }
     return py.from_long(is_done);

@@ -7,13 +7,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "python_aside.h"
+#include "gil_work.h"
 #include "python_layout.h"
 
 #define SEEN 8192u
 #define PAUSE_NS 100000000u
 
-/* Of the stable ABI; all called with the GIL held. */
+/* Part of the stable ABI; called with the GIL held. */
 static struct {
     void *(*modules)(void);
     void *(*item)(void *, const char *);
@@ -22,12 +22,12 @@ static struct {
     unsigned long long (*number)(void *);
 } py;
 
-static uint32_t seen[SEEN]; /* open addressing; 0 is free. Only our own thread looks here. */
+static uint32_t seen[SEEN]; /* open addressing; 0 is free. Used by our own thread alone */
 static uint32_t seen_count;
 static bool has_new;
 static uint64_t not_before_ns;
 
-/* What was found, by whoever had the GIL; then our own thread writes it. */
+/* Names found under the GIL; our own thread writes them. */
 static struct {
     uint32_t tid, name;
 } found[SEEN / 2];
@@ -54,14 +54,14 @@ void names_wait_until(uint64_t time_ns)
     atomic_store(&is_found, false);
 }
 
-void names_saw(uint32_t tid)
+void names_note_thread(uint32_t tid)
 {
     uint32_t i = tid * 0x9e3779b1u % SEEN;
     while (seen[i] != 0 && seen[i] != tid)
         i = (i + 1) % SEEN;
     if (seen[i] == tid)
         return;
-    if (seen_count == SEEN / 2) { /* thousands of threads came and went: begin anew */
+    if (seen_count == SEEN / 2) { /* thousands of threads have ended: start again */
         memset(seen, 0, sizeof seen);
         seen_count = 0;
         i = tid * 0x9e3779b1u % SEEN;
@@ -80,7 +80,7 @@ static void write_name(struct writer *writer, uint64_t now, uint32_t tid, uint32
     WL_COMMIT(writer, SLOT_PYTHON_THREAD_NAME, record_python_thread_name);
 }
 
-/* threading._active: by thread the object that stands for it. No program imports threading on our account. */
+/* threading._active maps threads to their objects. We never import threading ourselves. */
 static void find_all(void)
 {
     if (atomic_load(&is_found))
@@ -109,7 +109,7 @@ static void find_all(void)
     atomic_store(&is_found, true);
 }
 
-static struct aside finding = {.work = find_all};
+static struct gil_work finding = {.run = find_all};
 
 void names_write_new(struct writer *writer, uint64_t now)
 {
@@ -123,5 +123,5 @@ void names_write_new(struct writer *writer, uint64_t now)
         return;
     has_new = false;
     not_before_ns = now + PAUSE_NS;
-    python_aside(&finding);
+    gil_work_request(&finding);
 }

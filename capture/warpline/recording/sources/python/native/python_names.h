@@ -1,4 +1,4 @@
-/* What Python calls its threads: before 3.14 the kernel is not told. */
+/* Python's names of its threads: before 3.14 the kernel does not know them. */
 #ifndef WARPLINE_PYTHON_NAMES_H
 #define WARPLINE_PYTHON_NAMES_H
 
@@ -6,12 +6,12 @@
 
 #include "spool.h"
 
-/* A thread that Python has, by the kernel's id: when it is one that was not seen before, names are to be asked for. */
-void names_saw(uint32_t tid);
-/* Has the names of all threads found when there are new ones, ten times a second at most, and writes those found. Never
- * waits for the GIL: a thread of its own does, and has it for some microseconds. */
+/* A thread of Python, by the kernel's id. A new one makes the next `names_write_new` ask for names. */
+void names_note_thread(uint32_t tid);
+/* Asks for the names of all threads when there are new ones, at most ten times a second, and writes the names found.
+ * A separate thread takes the GIL for some microseconds; this function never waits for it. */
 void names_write_new(struct writer *writer, uint64_t now);
-/* Not before this time: a child that was forked is busy putting its GIL together again. */
+/* Asks for no names before this time: a forked child is busy restoring its GIL. */
 void names_wait_until(uint64_t time_ns);
 
 #endif

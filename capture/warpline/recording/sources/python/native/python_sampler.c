@@ -1,4 +1,4 @@
-/* The thread that follows a Python: it waits for the interpreter, has it checked, and then samples all its threads. */
+/* The sampling thread: waits for the interpreter, has its layout checked, then samples all its threads. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static _Atomic int running_in; /* process the thread was started in */
 static _Atomic bool is_booted, is_asked;
 static bool is_child; /* forked, not executed */
 
-/* --- once, in the main thread of Python, with its GIL */
+/* --- once, in Python's main thread, with the GIL */
 
 static int boot(void *unused)
 {
@@ -57,17 +57,17 @@ static void write_task(struct writer *writer, uint64_t now, uint32_t tid, uint32
     WL_COMMIT(writer, SLOT_PYTHON_TASK, record_python_task);
 }
 
-/* What a thread was in when it was last read, and how long it had run by then. */
+/* The stack of a thread when it was last read, and its CPU time then. */
 struct last_read {
     uintptr_t thread;
     uint64_t id, ran_ns, read_ns;
-    uint64_t waits_since_ns, waits_at; /* begin of the call it was seen in, and at which round */
+    uint64_t waits_since_ns, waits_at; /* begin of the call it was in, and the round that saw it */
     uint32_t stack, task;
 };
 #define LAST_READS 512u
 static struct last_read last_reads[LAST_READS];
 
-/* 0 where the kernel does not say. It knows the processor time of another thread by a number made of its id. */
+/* CPU time of another thread; 0 if the kernel does not tell. Its clock id is computed from the thread's id. */
 static uint64_t time_run_ns(uint64_t id)
 {
     struct timespec time;
@@ -75,7 +75,7 @@ static uint64_t time_run_ns(uint64_t id)
     return clock_gettime(clock, &time) == 0 ? (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec : 0;
 }
 
-/* What threads are in, by what they say themselves: no system call. */
+/* Notes which threads are in a blocking call, from their own records: no system call. */
 static uint64_t find_waiting(void)
 {
     static struct thread_waiting waiting[LAST_READS];
@@ -91,7 +91,7 @@ static uint64_t find_waiting(void)
     return rounds;
 }
 
-/* Whether a thread is where it was last read: it is still in the call that it was in by then, or has not run since. */
+/* Whether a thread is where it was last read: still in the same call, or without CPU time since. */
 static bool has_rested(const struct last_read *last, uintptr_t thread, uint64_t id, uint64_t round, uint64_t *ran_ns)
 {
     *ran_ns = 0;
@@ -104,7 +104,7 @@ static bool has_rested(const struct last_read *last, uintptr_t thread, uint64_t 
 
 static void write_sample(struct writer *writer, uint64_t now, uint32_t tid, uint32_t stack, uint32_t task)
 {
-    names_saw(tid);
+    names_note_thread(tid);
     if (task != 0)
         write_task(writer, now, tid, task);
     struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
@@ -114,8 +114,8 @@ static void write_sample(struct writer *writer, uint64_t now, uint32_t tid, uint
     WL_COMMIT(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
 }
 
-/* A thread that moved has mostly done so while this one had no core: read again at once. Stack 0 is one that moved all
- * the same, so that it is known how many did. */
+/* A thread that moved mostly did so while this one had no core, so it is read again at once. If it moved every time,
+ * stack 0 is written, so that these are counted. */
 static void sample_thread(struct writer *writer, struct walk *walk, uintptr_t thread, uint64_t round)
 {
     uint64_t id = walk_thread_id(walk), now = wl_now(writer);
@@ -175,9 +175,9 @@ static void rest(uint64_t time_ns)
     nanosleep(&time, NULL);
 }
 
-/* Until Python has run `boot`, asked again as long as it was asked too early. 3.11 does not notice a call that another
- * thread queued before it next gives the GIL away (Py_AddPendingCall computes there whether *this* thread may run it),
- * so it is made to. */
+/* Waits until Python has run `boot`, and asks again as long as it was too early. 3.11 notices a call queued by
+ * another thread only when it next releases the GIL (Py_AddPendingCall checks there whether *this* thread may run
+ * it), so it is forced to. */
 static void wait_for_python(void)
 {
     for (uint64_t pause = FIRST_POLL_NS, waited = 0; !atomic_load(&is_booted); rest(pause), waited += pause) {
@@ -217,7 +217,7 @@ static void follow(void)
         if (now < next)
             rest(next - now);
         else
-            next = now; /* late: no bursts to make up for it */
+            next = now; /* late: skip the missed samples */
         if (atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING)
             break;
         if (wl_is_recording(SOURCE_PYTHON)) {
@@ -229,7 +229,7 @@ static void follow(void)
     free(walk);
 }
 
-/* Starts the thread where there is a Python in this process, once in each process. */
+/* Starts the thread once per process, if the process has Python. */
 static void start_sampler(void)
 {
     int process = (int)getpid(), before_fork = atomic_exchange(&running_in, process);

@@ -17,12 +17,12 @@
 #define NODES (1u << NODE_BITS)
 #define RECENT 8192u
 
-/* The pointers of a code object that tell it from another at the same address. */
+/* Pointers that distinguish a code object from a later one at the same address. */
 struct identity {
     uintptr_t filename, qualname, linetable;
 };
 
-/* A code object, known by its address and by what it points to: an address is used again when a function has gone. */
+/* A code object, identified by its address and its pointers: addresses are used again when a function is gone. */
 struct code {
     uintptr_t address;
     struct identity identity;
@@ -30,7 +30,7 @@ struct code {
     int32_t first_line;
 };
 
-/* One frame on top of another. */
+/* A frame and the stack it stands on. */
 struct node {
     uint32_t parent, code;
     uint32_t offset; /* of the instruction, in the code object */
@@ -38,7 +38,7 @@ struct node {
 };
 
 struct tables {
-    struct code codes[CODES]; /* index 0 is nobody's */
+    struct code codes[CODES]; /* index 0 is unused */
     struct node nodes[NODES];
     _Atomic uint32_t code_slots[CODES * 2], node_slots[NODES * 2];
     _Atomic uint64_t recent[RECENT];
@@ -130,7 +130,8 @@ static uint32_t code_id(uintptr_t address, const struct identity *identity)
     code.file = intern_text(identity->filename);
     spool_lock();
     uint32_t id = 0;
-    /* From the same place on: another thread may have put its own there. Twice the same code object does no harm. */
+    /* Continues from the same slot, where another thread may have stored its own. A duplicate code object does no
+     * harm. */
     while (atomic_load_explicit(&tables->code_slots[i], memory_order_relaxed) != 0)
         i = (i + 1) & mask;
     if (code_count < CODES) {
@@ -172,7 +173,7 @@ static uint32_t node_id(uint32_t parent, uint32_t code, uintptr_t address, uintp
     return id;
 }
 
-/* Of a frame and all that it stands on. */
+/* Hash of a frame and all frames below it. */
 static inline uint64_t hash_of(uint64_t below, const struct stack_frame *frame, const struct identity *identity)
 {
     uint64_t a = below ^ frame->code ^ (identity->linetable << 32 | identity->linetable >> 32);
@@ -182,8 +183,8 @@ static inline uint64_t hash_of(uint64_t below, const struct stack_frame *frame, 
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* A program has few stacks again and again, and new ones stand on them: known by their hash alone, of which the part
- * above the id is kept with it. */
+/* Programs repeat a few stacks, and new ones share their lower frames. They are recognised by their hash alone; the
+ * bits of it above the id are stored too. */
 static inline uint32_t recent_stack(uint64_t hash)
 {
     uint64_t found = atomic_load_explicit(&tables->recent[hash % RECENT], memory_order_relaxed);
@@ -218,7 +219,7 @@ static uint32_t intern(const struct stack_frame *frames, const struct identity *
     return stack;
 }
 
-/* The first of the fields that are read of a code object. */
+/* Offset of the first field read from a code object. */
 static uintptr_t first_field(void)
 {
     uintptr_t first = python_layout.code_filename;
@@ -265,7 +266,8 @@ static inline uintptr_t load(uintptr_t from)
     return value;
 }
 
-/* Apart from its callers, which may run on the small stack of a handler of signals: threads of Python alone need as much. */
+/* Not inlined into its callers, which may run on the small stack of a signal handler: only Python threads need this
+ * much. */
 static __attribute__((noinline)) uint32_t stack_from(uintptr_t frame, uint32_t *task)
 {
     struct stack_frame frames[STACK_DEPTH];
@@ -275,7 +277,7 @@ static __attribute__((noinline)) uint32_t stack_from(uintptr_t frame, uint32_t *
     for (; frame != 0 && depth < STACK_DEPTH; frame = load(frame + python_layout.frame_previous)) {
         uint8_t owner = *(const uint8_t *)(frame + python_layout.frame_owner);
         if (owner >= OWNED_BY_C)
-            continue; /* a frame of the C stack or of the interpreter itself */
+            continue; /* a C frame, or one of the interpreter itself */
         if (owner == OWNED_BY_GENERATOR)
             coroutine = frame;
         frames[depth].code = load(frame + python_layout.frame_code) & ~(uintptr_t)7;

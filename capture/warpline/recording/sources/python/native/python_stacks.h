@@ -12,26 +12,26 @@
 struct stack_frame {
     uintptr_t code, instruction;
 };
-/* What a frame says of who owns it (pycore_frame.h). */
+/* Owner of a frame (pycore_frame.h). */
 enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C = 3 };
 
-/* The stack of the calling thread, read without the GIL: a thread's own frames stand still while it is in C.
- * 0 where there is none. Costs what its depth costs; nothing is allocated for a stack that was seen before. `task` may be
- * NULL; otherwise it gets the name of the asyncio task the thread is in, where there is one. */
+/* The stack of the calling thread, read without the GIL: its frames do not change while it is in C. 0 if there is
+ * none. Cost grows with depth; a known stack allocates nothing. `task`, unless NULL, gets the name of the thread's
+ * asyncio task, if it has one. */
 uint32_t stack_and_task(uint32_t *task);
 
-/* What the code objects of frames that were read elsewhere say of themselves. */
+/* Fields of the code objects of frames read elsewhere. */
 #define CODE_SPAN 64
 struct stack_codes {
     char fields[STACK_DEPTH][CODE_SPAN];
 };
-/* Reads it, and then `count` places more, at most 8, into `more`, in one call that cannot fault: code objects may go away
- * meanwhile. How many bytes of the places were read; -1 when one of the code objects could not be. */
+/* Reads them, then `count` further places (at most 8) into `more`, in one call that cannot fault: code objects may be
+ * freed meanwhile. Returns how many bytes of the places were read; -1 if a code object could not be. */
 long stack_read_codes(struct stack_codes *codes, const struct stack_frame *frames, int depth, void *more,
                       const struct python_place *places, int count);
-/* The id of such frames, innermost first. */
+/* The id of these frames, innermost first. */
 uint32_t stack_intern(const struct stack_codes *codes, const struct stack_frame *frames, int depth);
-/* Writes every code object and stack known so far; the spool calls it, with its lock held, when a file was opened. */
+/* Writes all known code objects and stacks to a file that was just opened. Called with the spool's lock held. */
 void stacks_dump_locked(void);
 uint64_t stacks_refused(void);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "interpose.h"
-#include "python_aside.h"
+#include "gil_work.h"
 #include "python_code.h"
 #include "python_layout.h"
 #include "spool.h"
@@ -19,14 +19,14 @@
 #define PAUSE_NS 100000000u
 #define LOOK_PAUSE_NS 1000000000u
 #define MOST_TRIES 100u
-/* A frame lies this near behind the beginning of its coroutine. */
+/* A coroutine's frame lies within this many bytes of the coroutine. */
 #define COROUTINE_BYTES 160u
 
 /* A dictionary of CPython 3.11 to 3.13: cpython/dictobject.h, pycore_dict.h. */
 enum { DICT_KEYS = 32, KEYS_INDEX_BITS = 9, KEYS_KIND = 10, KEYS_ENTRIES = 24, KEYS_INDICES = 32, ENTRY_VALUE = 16 };
 enum { ENTRY_BYTES = 24, MOST_ENTRIES = 16 };
 
-/* Where the current tasks are, and where in a task its coroutine and its name; found once, then only read. */
+/* Address of the current tasks, and offsets of coroutine and name in a task; found once, then only read. */
 static struct {
     uintptr_t tasks, text_type;
     size_t coroutine, name;
@@ -40,7 +40,7 @@ static uintptr_t word_in(const char *from)
     return value;
 }
 
-/* Values of the dictionary of current tasks; how many. */
+/* Reads the values of the dictionary of current tasks; returns their number. */
 static int current_tasks(uintptr_t *tasks)
 {
     char head[KEYS_INDICES], entries[MOST_ENTRIES * ENTRY_BYTES];
@@ -62,7 +62,7 @@ static int current_tasks(uintptr_t *tasks)
     return count;
 }
 
-/* Names that nobody gave are numbers until somebody asks, from 3.13 on. */
+/* Since 3.13 a default name is a number until it is asked for. */
 static uint32_t name_of(uintptr_t name)
 {
     char text[256];
@@ -77,8 +77,8 @@ static uint32_t name_of(uintptr_t name)
     return wl_intern(text, (size_t)snprintf(text, sizeof text, "Task-%u", number));
 }
 
-/* The task that was found for a frame. Tasks, coroutines and names are made again where others were freed, so that a name
- * is known by what it says: from its type on, after its count of references. */
+/* The task found for a frame. Memory of tasks, coroutines and names is used again, so a name is compared by content:
+ * from its type on, behind its reference count. */
 enum { NAME_TYPE = 8 };
 struct known_task {
     uintptr_t frame, task, name;
@@ -86,12 +86,12 @@ struct known_task {
     char said[TASK_NAME_BYTES];
     uint32_t text;
 };
-/* Most that a thread does and waits for next is of the same task. */
+/* A thread's next wait is mostly of the same task. */
 static __thread struct known_task last __attribute__((tls_model("initial-exec")));
 #define SAMPLED_TASKS 64u
-static struct known_task sampled[SAMPLED_TASKS]; /* of the thread that samples */
+static struct known_task sampled[SAMPLED_TASKS]; /* of the sampling thread */
 
-/* Bytes of a name behind its count of references; 0 when they are too many to keep. */
+/* Bytes of a name behind its reference count; 0 if too many to store. */
 static size_t name_bytes(const char *said)
 {
     if (word_in(said) != layout.text_type)
@@ -103,7 +103,7 @@ static size_t name_bytes(const char *said)
     return length <= (TASK_NAME_BYTES - head) / (kind ? kind : 4) ? head + (size_t)length * kind : 0;
 }
 
-/* Called before the name is read to be told: one that changes in between is found to be another the next time. */
+/* Called before the name is read for output: if it changes in between, the next comparison fails. */
 static void keep(struct known_task *known, uintptr_t frame, uintptr_t task, uintptr_t name)
 {
     known->frame = 0;
@@ -123,11 +123,11 @@ static int places_of(const struct known_task *known, uintptr_t frame, struct pyt
     return TASK_PLACES;
 }
 
-/* Whether the task is still that of the frame, and called the same; `size` bytes were read of what says so. */
-static bool is_same(const struct known_task *known, uintptr_t frame, const struct task_said *said, size_t size)
+/* Whether the frame's task and its name are unchanged; `size` bytes were read to compare. */
+static bool is_same(const struct known_task *known, uintptr_t frame, const struct task_identity *said, size_t size)
 {
-    return frame == known->frame && size == offsetof(struct task_said, said) + known->size && said->coroutine != 0 &&
-           frame - said->coroutine < COROUTINE_BYTES && said->name == known->name &&
+    return frame == known->frame && size == offsetof(struct task_identity, said) + known->size &&
+           said->coroutine != 0 && frame - said->coroutine < COROUTINE_BYTES && said->name == known->name &&
            memcmp(said->said, known->said, known->size) == 0;
 }
 
@@ -148,7 +148,7 @@ static uint32_t find_task(struct known_task *known, uintptr_t frame)
     return 0;
 }
 
-/* False, and noted that somebody wants to know, as long as it is not known how tasks look. */
+/* False until the layout of tasks is known; notes that it is wanted. */
 static bool can_find(uintptr_t frame)
 {
     if (frame != 0 && !atomic_load_explicit(&is_known, memory_order_acquire)) {
@@ -161,10 +161,10 @@ static bool can_find(uintptr_t frame)
 uint32_t task_of_frame(uintptr_t frame)
 {
     struct python_place places[TASK_PLACES];
-    struct task_said said;
+    struct task_identity said;
     if (!can_find(frame))
         return 0;
-    int count = places_of(&last, frame, places); /* one system call where finding it takes six */
+    int count = places_of(&last, frame, places); /* one system call; finding it takes six */
     size_t size = count != 0 ? python_read_most(&said, places, count) : 0;
     return is_same(&last, frame, &said, size) ? last.text : find_task(&last, frame);
 }
@@ -180,7 +180,7 @@ int task_places(uintptr_t frame, struct python_place *places)
     return places_of(place_in_sampled(frame), frame, places);
 }
 
-uint32_t task_of_sampled(uintptr_t frame, const struct task_said *said, size_t size)
+uint32_t task_of_sampled(uintptr_t frame, const struct task_identity *said, size_t size)
 {
     if (!can_find(frame))
         return 0;
@@ -188,7 +188,7 @@ uint32_t task_of_sampled(uintptr_t frame, const struct task_said *said, size_t s
     return is_same(known, frame, said, size) ? known->text : find_task(known, frame);
 }
 
-/* --- finding out, with the GIL held */
+/* --- finding the layout, with the GIL held */
 
 static struct {
     void *(*modules)(void);
@@ -214,7 +214,7 @@ static size_t offset_of(const char *task, const void *what)
     return 0;
 }
 
-/* A task of the C library's own class alone: another may answer with code of the program. */
+/* Only for tasks of the built-in class: another may run the program's code. */
 static void learn_from(void *tasks, void *class)
 {
     void *key, *task = NULL;
@@ -256,15 +256,15 @@ static void learn(void)
     if (class != NULL)
         python.release(class);
     if (tasks != NULL)
-        python.release(tasks); /* the module keeps it */
+        python.release(tasks); /* still referenced by the module */
 }
 
-/* --- when to: only where the module is that tasks come from */
+/* --- only when the module `_asyncio` is loaded */
 
-static _Atomic int looking_in; /* the process where it goes on: a fork leaves it behind */
+static _Atomic int looking_in; /* the process that does it: a fork leaves it behind */
 static _Atomic bool is_loaded;
 
-/* Run by Python's main thread: a module that is built in is no file. */
+/* Runs in Python's main thread: a built-in module has no file. */
 static int look(void *unused)
 {
     (void)unused;
@@ -297,9 +297,9 @@ static bool find_module(uint64_t now, int process)
     return atomic_load(&is_loaded);
 }
 
-/* Not a pending call: 3.11 runs those only once the main thread waited, thus outside of all tasks, and a loop may be in
- * another thread while the main one waits for it. */
-static struct aside learning = {.work = learn};
+/* Not a pending call: 3.11 runs those only after the main thread has waited, thus outside of all tasks. And the loop
+ * may be in another thread, while the main one waits for it. */
+static struct gil_work learning = {.run = learn};
 
 void tasks_find(uint64_t now)
 {
@@ -312,5 +312,5 @@ void tasks_find(uint64_t now)
     if (!find_module(now, (int)getpid()))
         return;
     tries++;
-    python_aside(&learning);
+    gil_work_request(&learning);
 }

@@ -1,5 +1,5 @@
-/* The asyncio task that a thread is in, read without the GIL: Python keeps one current task per event loop, and the
- * frames of a task's coroutine lie in that coroutine. */
+/* The current asyncio task of a thread, read without the GIL. Python keeps one current task per event loop; the
+ * frames of a task's coroutine lie inside that coroutine. */
 #ifndef WARPLINE_PYTHON_TASKS_H
 #define WARPLINE_PYTHON_TASKS_H
 
@@ -8,21 +8,21 @@
 
 #include "python_memory.h"
 
-/* The name of the current task whose coroutine has this frame, the outermost of a stack that a coroutine or generator
- * owns; 0 where there is none, where it is not known yet how tasks look, and for tasks written in Python. */
+/* The name of the current task whose coroutine contains this frame, the outermost frame of a stack that a coroutine
+ * or generator owns. 0 if there is none, if the layout of tasks is not known yet, and for tasks written in Python. */
 uint32_t task_of_frame(uintptr_t frame);
-/* The same for the thread that samples, which meets many tasks by turns. What tells that the task of a frame is still the
- * one it was, it may read together with other things: `task_places` says where it lies, 0 places where no task is known. */
+/* The same for the sampling thread, which meets many tasks. It may read what identifies a known task together with
+ * other memory: `task_places` returns the places, none if no task is known for the frame. */
 #define TASK_NAME_BYTES 88
 #define TASK_PLACES 3
-struct task_said {
+struct task_identity {
     uintptr_t coroutine, name;
     char said[TASK_NAME_BYTES];
 };
 int task_places(uintptr_t frame, struct python_place *places);
-uint32_t task_of_sampled(uintptr_t frame, const struct task_said *said, size_t size);
-/* Finds out how tasks look when coroutines were seen and asyncio is loaded. Never waits for the GIL: a thread of its own
- * does, and has it for some microseconds. */
+uint32_t task_of_sampled(uintptr_t frame, const struct task_identity *said, size_t size);
+/* Finds the layout of tasks once coroutines were seen and asyncio is loaded. A separate thread takes the GIL for some
+ * microseconds; this function never waits for it. */
 void tasks_find(uint64_t now);
 
 #endif

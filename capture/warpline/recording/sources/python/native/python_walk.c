@@ -24,10 +24,10 @@ static size_t span_of_thread(void)
     return span;
 }
 
-/* As many places as one call takes. */
+/* Places read by one call. */
 #define PLACES 8
 
-/* Worth it from three on: the main thread costs no system call. */
+/* Worth it from three threads on: reading the main thread costs no system call. */
 bool walk_begin(struct walk *walk)
 {
     struct walk_threads *together = &walk->together;
@@ -41,10 +41,10 @@ bool walk_begin(struct walk *walk)
         int count = known - first < PLACES ? known - first : PLACES;
         for (int i = 0; i < count; i++)
             places[i] = (struct python_place){together->next_at[first + i], walk->span};
-        char *to = &together->bytes[0][0] + (size_t)first * walk->span; /* one right behind the other */
+        char *to = &together->bytes[0][0] + (size_t)first * walk->span; /* without gaps */
         together->count = first + (int)(python_read_most(to, places, count) / walk->span);
         if (together->count < first + count)
-            break; /* that one is gone: those behind it are read one by one */
+            break; /* this thread is gone: the rest is read one by one */
     }
     memcpy(together->at, together->next_at, (size_t)together->count * sizeof together->at[0]);
     return true;
@@ -76,7 +76,7 @@ uint64_t walk_thread_id(const struct walk *walk) { return word(walk->thread + py
 
 uintptr_t walk_next_thread(const struct walk *walk) { return word(walk->thread + python_layout.thread_next); }
 
-/* Where the innermost frame is said: in the thread, or before 3.13 in its C frame. */
+/* Address of the pointer to the innermost frame: in the thread, before 3.13 in its C frame. */
 static uintptr_t place_of_innermost(const struct walk *walk, uintptr_t thread)
 {
     if (python_layout.thread_frame != 0)
@@ -85,8 +85,8 @@ static uintptr_t place_of_innermost(const struct walk *walk, uintptr_t thread)
     return cframe != 0 ? cframe + python_layout.cframe_frame : 0;
 }
 
-/* The innermost frame, and the used part of the memory for frames: behind the pointer to it, a thread has where the next
- * one would begin. They are read at once, into `innermost` and `bytes`. */
+/* Reads the innermost frame pointer and the used part of the frame memory at once, into `innermost` and `bytes`. The
+ * thread stores where the next frame would begin right behind the pointer to that memory. */
 static bool read_frames(struct walk *walk, uintptr_t thread)
 {
     uintptr_t chunk = word(walk->thread + python_layout.thread_chunk);
@@ -98,13 +98,13 @@ static bool read_frames(struct walk *walk, uintptr_t thread)
     return places[0].from != 0 && python_read_places(&walk->innermost, places, size != 0 ? 2 : 1);
 }
 
-/* A thread that runs on leaves anything in its frames: sums of what is read may wrap around. */
+/* A running thread may leave anything in its frames, so sums of values read may wrap around. */
 static bool is_in_chunk(const struct walk *walk, uintptr_t frame)
 {
     return frame >= walk->at && walk->size >= FRAME_BYTES && frame - walk->at <= walk->size - FRAME_BYTES;
 }
 
-/* Which frame called the frame of a coroutine when it was last read: mostly it does again. */
+/* The caller of a coroutine's frame when it was last read; mostly it still is. */
 #define LINKS 64u
 static struct link {
     uintptr_t frame, previous;
@@ -113,7 +113,7 @@ static struct link {
 static struct link *link_of(uintptr_t frame) { return &links[(uint32_t)(frame >> 4) * 0x9e3779b1u >> 26]; }
 _Static_assert(LINKS == 1u << (32 - 26), "what is left of the product");
 
-/* A frame that lies in a coroutine, and with it those that were its callers. */
+/* Reads a frame inside a coroutine, together with its former callers. */
 static const char *frame_elsewhere(struct walk *walk, uintptr_t frame)
 {
     struct python_place places[AHEAD];
@@ -160,8 +160,8 @@ static int read_chain(struct walk *walk)
     return depth;
 }
 
-/* Reads the code objects and what tells the task, and then whether the thread still is in the same function: the same
- * innermost frame of the same thread (before 3.13 of the same C frame), with the same code. */
+/* Reads the code objects and what identifies the task, then checks that the thread is still in the same function:
+ * same innermost frame, same thread (before 3.13: same C frame), same code. */
 static bool has_stayed(struct walk *walk, uintptr_t thread, int depth)
 {
     size_t anchor = python_layout.thread_frame != 0 ? python_layout.thread_native_id : python_layout.thread_cframe;

@@ -1,5 +1,5 @@
-/* Puts the hooks of frameworks into the Python of this process, with functions for them. They are builtins because a call through ctypes costs ten times as much, and importing it
- * milliseconds. */
+/* Puts hooks for frameworks into this process's Python, and gives them builtin functions: a call through ctypes costs
+ * ten times as much, and importing it costs milliseconds. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static void *now(void *self, void *unused)
     return py.from_long((long long)steps_now());
 }
 
-/* The start of a module's call; negative for an outermost one. */
+/* enter(): the start of a module's call, negative for an outermost one */
 static void *enter(void *self, void *unused)
 {
     int is_outermost;
@@ -68,7 +68,7 @@ static const char *text_of(void *object, size_t *length)
     return text ? text : "";
 }
 
-/* text(str): its id */
+/* text(str): the id of the string */
 static void *intern(void *self, void *object)
 {
     (void)self;
@@ -82,9 +82,9 @@ struct heap_state {
     size_t arena, free_chunks, fast_chunks, mappings, mapped, highest, fast, used, free, releasable;
 };
 
-/* mallinfo2 walks all free chunks of all arenas: under a microsecond in a fresh process, tens of milliseconds in one that
- * has split its memory into hundreds of thousands of pieces. What it takes above HEAP_NS adds up, what it takes below is
- * paid back; a heap that is asked for more than HEAP_DEBT_NS has become slow for good. Time of the thread alone counts. */
+/* mallinfo2 walks the free chunks of all arenas: below a microsecond in a fresh process, tens of milliseconds in one
+ * with hundreds of thousands of chunks. Time above HEAP_NS per call adds to a debt, time below it pays back; beyond
+ * HEAP_DEBT_NS the heap is never asked again. Only CPU time of the thread counts. */
 #define HEAP_NS 20000
 #define HEAP_DEBT_NS 10000000
 
@@ -96,8 +96,8 @@ static bool is_slow(uint64_t cost_ns)
     return debt_ns > HEAP_DEBT_NS;
 }
 
-/* heap(): bytes that the C library has given out and not got back, of all threads; 0 where it does not tell, or is asked
- * no more. The first time it is negative: -1 where it does not tell, -2 where it has become slow. */
+/* heap(): bytes the C library has allocated for all threads; 0 if that is unknown or no longer asked. The first such
+ * answer is negative: -1 unknown, -2 too slow. */
 static void *heap(void *self, void *unused)
 {
     (void)self, (void)unused;
@@ -120,7 +120,7 @@ static void *heap(void *self, void *unused)
     return py.from_long((long long)(state.used + state.mapped));
 }
 
-/* operator(start, end, sequence, flops, name, thread, tid, shapes, types): one that has ended, of any thread */
+/* operator(start, end, sequence, flops, name, thread, tid, shapes, types): an ended operator of any thread */
 static void *operator(void *self, void *const *values, ssize_t count)
 {
     (void)self;
@@ -141,11 +141,11 @@ static void *operator(void *self, void *const *values, ssize_t count)
                                            .shapes = (uint32_t)py_number(values[7]),
                                            .types = (uint32_t)py_number(values[8])};
     WL_COMMIT(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
-    py.clear_error(); /* -1 is what a number that is none gives, too */
+    py.clear_error(); /* -1 also stands for an object that is no number */
     return py_none();
 }
 
-/* say(source, is_enabled, reason, remedy): what a process reports of a source */
+/* say(source, is_enabled, reason, remedy): the state of a source in this process */
 static void *say(void *self, void *const *values, ssize_t count)
 {
     (void)self;
@@ -179,7 +179,7 @@ static void set_owned(void *globals, const char *name, void *value)
     }
 }
 
-/* The whole file with a NUL behind it; NULL when it cannot be read or is too long. */
+/* The whole file with a NUL behind it; NULL if it cannot be read or is too long. */
 static char *read_file(const char *path, struct stat *status, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -196,8 +196,9 @@ static char *read_file(const char *path, struct stat *status, size_t *size)
     return content;
 }
 
-/* What this Python has compiled of boot.py before, as installing it does; NULL where that is not there or of another
- * source. Four numbers stand before it (PEP 552): what Python compiled it, 0 for "by time", time and size of the source. */
+/* The code object of boot.py that this Python compiled before, as installing does; NULL if there is none, or of
+ * another source. Four numbers precede it (PEP 552): Python's magic number, 0 for "by time", time and size of the
+ * source. */
 static void *compiled(const char *folder, const struct stat *source)
 {
     void *(*load)(const char *, ssize_t) = (void *(*)(const char *, ssize_t))dlsym(RTLD_DEFAULT,
@@ -254,11 +255,11 @@ static void run(const char *folder, const char *sources)
     py.clear_error();
 }
 
-/* Has `boot.py` of the folder that WARPLINE_HOOKS names watch for frameworks, for the sources in WARPLINE_HOOKED. Does
- * nothing without these variables. */
+/* Runs `boot.py` from the folder in WARPLINE_HOOKS, which watches for frameworks on behalf of the sources in
+ * WARPLINE_HOOKED. Does nothing without these variables. */
 static void boot(void)
 {
-    static bool is_done; /* under the GIL; a forked child has the hooks already */
+    static bool is_done; /* under the GIL; a forked child inherits the hooks */
     const char *folder = getenv("WARPLINE_HOOKS"), *sources = getenv("WARPLINE_HOOKED");
     if (is_done || folder == NULL || folder[0] != '/' || sources == NULL)
         return;
@@ -271,12 +272,12 @@ static void boot(void)
     errno = saved_errno;
 }
 
-/* For warpline.Profiler: puts hooks into the frameworks that are imported and those that will be; once for the life of the
- * process. A later session is told that they are there. Called with the GIL. */
-EXPORT void warpline_hook_frameworks(int is_told)
+/* For warpline.Profiler: puts hooks into frameworks imported now or later, once per process. `is_announced`: a later
+ * session is told that they are there. Called with the GIL. */
+EXPORT void warpline_hook_frameworks(int is_announced)
 {
     boot();
-    if (is_told)
+    if (is_announced)
         wl_write_source_state("steps", true, "", "", 0);
 }
 

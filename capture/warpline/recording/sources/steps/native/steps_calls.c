@@ -1,6 +1,6 @@
-/* A type of our own, made of public functions of CPython, all of them exported since 3.11. As a method descriptor with a
- * vectorcall it is called without a tuple, a dictionary or a bound method being made, and a function of Python is
- * not entered: of the microsecond that a wrapper in Python costs a module's call a tenth is left. */
+/* Our own type, built with public functions of CPython that exist since 3.11. As a method descriptor with a
+ * vectorcall it needs no tuple, dictionary or bound method, and enters no Python function: it costs a tenth of the
+ * microsecond that a wrapper in Python adds to a module's call. */
 #define _GNU_SOURCE
 #include "steps_calls.h"
 
@@ -15,8 +15,8 @@
 /* object.h, typeslots.h, structmember.h */
 #define HAS_VECTORCALL (1u << 11)
 #define IS_METHOD_DESCRIPTOR (1u << 17)
-#define IS_IMMUTABLE (1u << 8 | 1u << 7) /* nor can anybody make another of it */
-#define HAS_VERSION (1u << 18)           /* what every type has */
+#define IS_IMMUTABLE (1u << 8 | 1u << 7) /* and cannot be subclassed */
+#define HAS_VERSION (1u << 18)           /* set in every type */
 #define ARGUMENTS_OFFSET ((size_t)1 << 63)
 enum {
     TP_CALL = 50,
@@ -29,7 +29,7 @@ enum {
 };
 enum { READ_ONLY = 1, SIZE = 19 };
 
-enum { FORWARD = 2, EVALUATION = 3 }; /* kinds of ranges of common_hooks.py */
+enum { FORWARD = 2, EVALUATION = 3 }; /* kinds of ranges (common_hooks.py) */
 
 struct object {
     ssize_t references;
@@ -108,7 +108,7 @@ static bool find_functions(void)
     return true;
 }
 
-/* What was found last in `paths`, under the GIL; by the module, whose path is dropped when it is gone. */
+/* A cache of `paths` by module, under the GIL; an entry is dropped when its module is gone. */
 #define KNOWN_BITS 11
 static struct {
     const void *module;
@@ -120,7 +120,7 @@ static size_t place_of(const void *module)
     return (size_t)(((uint64_t)(uintptr_t)module >> 4) * 0x9E3779B97F4A7C15u >> (64 - KNOWN_BITS));
 }
 
-/* Path and class of a module; 0 where they are not known. */
+/* Path and class of a module; 0 if unknown. */
 static uint64_t name_of(const struct call *self, const void *module)
 {
     size_t place = place_of(module);
@@ -150,14 +150,14 @@ void *steps_drop(void *self, void *id)
     return py_none();
 }
 
-/* Forgets what asking raised, but for what is the program's: a key that interrupts it, or its end. */
+/* Clears an exception that our question raised, unless it is the program's: KeyboardInterrupt or SystemExit. */
 static void forgive(void)
 {
     if (api.is_error(*api.exception))
         py.clear_error();
 }
 
-/* 1 or 0; -1 where what was to be asked has failed. `answer` is no more needed. */
+/* Truth of `answer`, 1 or 0; -1 if the question failed. Releases `answer`. */
 static int is_true(void *answer)
 {
     int found = answer != NULL ? api.is_true(answer) : -1;
@@ -168,7 +168,8 @@ static int is_true(void *answer)
     return found;
 }
 
-/* `compiling` asks a function of Python in the end; what that looks at is in `flags`, where the framework has it. */
+/* `compiling` calls a function of Python in the end; `flags` holds what that function looks at, if the framework has
+ * it. */
 static bool is_compiling(const struct call *self)
 {
     void *flags = api.item(self->flags, 0), *flag = flags != NULL ? api.find(flags, compiling_flag) : NULL;
@@ -180,7 +181,7 @@ static bool is_compiling(const struct call *self)
     return is_so;
 }
 
-/* Whether the call of a module that none other calls is a plain one; what it is then. */
+/* Whether an outermost call of a module is a plain one, and of which kind. */
 static bool is_plain(const struct call *self, void *module, uint32_t *kind, uint32_t *label)
 {
     if (api.length(self->after_calls) != 0 || is_compiling(self))
@@ -221,7 +222,7 @@ static void *bind(void *self, void *object, void *type)
     return self;
 }
 
-/* It has what `slow` has, `__wrapped__`, `__name__` and `__doc__` among it, but it is not what that is. */
+/* It has the attributes of `slow` (`__wrapped__`, `__name__`, `__doc__` …) but is not the same object. */
 static void *attribute(struct call *self, void *name)
 {
     static const char *const own[] = {"__class__", "__reduce__", "__reduce_ex__"};
@@ -240,7 +241,7 @@ static int set_attribute(struct call *self, void *name, void *value)
 
 static void *represent(struct call *self) { return api.represent(self->slow); }
 
-/* Copied and pickled by its name, as functions are. */
+/* Copied and pickled by name, like functions. */
 static void *reduce(struct call *self, void *unused)
 {
     (void)unused;
@@ -262,7 +263,8 @@ static void *make_type(void)
     return api.new_type(&spec);
 }
 
-/* An object is a count of references and a type in every build but those without the GIL or with all objects in a list. */
+/* An object begins with a reference count and a type, except in free-threaded builds and in builds that list all
+ * objects. */
 static bool is_known_layout(void)
 {
     void *size = api.attribute_named(api.base, "__basicsize__");
@@ -297,6 +299,6 @@ void *steps_quick_call(void *self, void *const *values, ssize_t count)
                           values[6],
                           values[7],
                           {values[8], values[9]}};
-    py.retain(made); /* for good: who holds it may be anybody */
+    py.retain(made); /* never freed: anybody may hold it */
     return made;
 }

@@ -2,7 +2,7 @@
 
 #include "spool.h"
 
-static __thread int depth; /* of modules that call each other */
+static __thread int depth; /* of nested module calls */
 
 uint64_t steps_now(void)
 {

@@ -1,8 +1,8 @@
-/* PyTorch's `at::RecordFunction` (ATen/record_function.h, which is all that is known of it here) hands every observer
- * the number of the operator or node that begins. Where in the object the number stands is not promised: it is looked
- * for, in operators whose numbers are known, and nothing is followed where it is not found in one place. The calls go
- * by the ABI that GCC and Clang have for C++ on x86-64: an object with a destructor is returned through a hidden first
- * argument, a plain structure of more than 16 bytes is passed on the stack. */
+/* PyTorch's `at::RecordFunction` (only ATen/record_function.h is relied on) passes observers the number of the
+ * operator or node that begins. Its offset in the object is not promised: it is searched for with operators whose
+ * numbers are known, and used only if exactly one place fits. Calls follow the C++ ABI of GCC and Clang on x86-64: an
+ * object with a destructor is returned through a hidden first argument, a plain structure of more than 16 bytes is
+ * passed on the stack. */
 #define _GNU_SOURCE
 #include "autograd.h"
 
@@ -14,29 +14,29 @@
 #include "operators.h"
 #include "recent_names.h"
 
-#define WORDS 160u         /* of the object that are looked at */
-#define LARGEST 4096       /* id of a thread */
-#define LEARNT "aten::mul" /* the operator that is looked at */
+#define WORDS 160u         /* of the object that are searched */
+#define LARGEST 4096       /* largest id of a thread */
+#define LEARNT "aten::mul" /* the operator used for the search */
 #define MADE_BY_WORDS \
-    13 /* behind the number: inputs, keyword inputs, outputs, then the thread (libstdc++ and libc++ agree) */
+    13 /* words behind the number: inputs, keyword inputs, outputs, then the thread (libstdc++ and libc++ agree) */
 enum { FUNCTION_SCOPE = 0, BACKWARD_SCOPE = 1 };
 
 struct callback {
     void *(*start)(void **context, const void *function);
     void (*end)(const void *function, void *context);
     double sampling_probability;
-    bool scopes[10], rest[6]; /* what it needs stands behind the scopes, however many there are: nothing */
+    bool scopes[10], rest[6]; /* zeros: nothing is needed of what follows the scopes */
 };
 
 static uint64_t (*peek)(void), (*current_thread)(void), (*add_callback)(struct callback);
 static void (*remove_callback)(uint64_t);
 static uint64_t handle, others;
 static const char *(*name_of)(const void *);
-static uint32_t named;            /* operators whose name was the one that was expected */
-static uint8_t candidates[WORDS]; /* in how many operators this word was the number */
+static uint32_t named;            /* operators with the expected name */
+static uint8_t candidates[WORDS]; /* in how many operators this word matched */
 static uint32_t seen, place;
-static uint64_t learner; /* the thread whose operators are looked at; 0 when none are */
-static bool comes_late;  /* the operator's own begin was told before */
+static uint64_t learner;    /* the thread whose operators are searched; 0: none */
+static bool itt_came_first; /* ITT reported the operator's begin first */
 static _Atomic bool is_known;
 static __thread int64_t pending = AUTOGRAD_NONE;
 static __thread uint32_t pending_thread;
@@ -53,7 +53,10 @@ uint32_t autograd_thread(struct writer *writer)
     return writer->framework_thread;
 }
 
-bool autograd_is_quiet(const struct writer *writer) { return UNLIKELY(learner != 0 || writer->is_without_operators); }
+bool autograd_is_excluded(const struct writer *writer)
+{
+    return UNLIKELY(learner != 0 || writer->is_without_operators);
+}
 
 int64_t autograd_take_node(uint32_t *made_by)
 {
@@ -63,7 +66,7 @@ int64_t autograd_take_node(uint32_t *made_by)
     return number;
 }
 
-/* Without a fault where the memory ends: the object lies on a stack. */
+/* Does not fault at the end of memory: the object lies on a stack. */
 static size_t read_words(const void *from, uint64_t *to, size_t words)
 {
     struct iovec here = {to, words * 8}, there = {(void *)from, words * 8};
@@ -83,7 +86,7 @@ static void *look(void **context, const void *function)
     const char *name = name_of != NULL ? name_of(function) : NULL;
     named += name != NULL && strcmp(name, LEARNT) == 0;
     seen++;
-    comes_late |= wl_self != NULL && wl_self->operator_depth > 0;
+    itt_came_first |= wl_self != NULL && wl_self->operator_depth > 0;
     return context;
 }
 
@@ -97,7 +100,7 @@ static void *follow(void **context, const void *function)
     return context;
 }
 
-/* --- operators told by these callbacks, at half the cost of ITT: it asks for its state, and for a handle, each time */
+/* --- operators recorded by these callbacks, at half the cost of ITT, which asks for its state and a handle each time */
 
 static void *begin_forward(void **context, const void *function)
 {
@@ -159,13 +162,13 @@ bool autograd_learn(void)
         return false;
     memset(candidates, 0, sizeof candidates);
     seen = named = 0;
-    comes_late = false;
+    itt_came_first = false;
     learner = current_thread();
     handle = observe(look, NULL, 1u << FUNCTION_SCOPE);
     return true;
 }
 
-/* Whether the numbers were found. */
+/* Ends the search; whether it succeeded. */
 static bool has_learnt(void)
 {
     if (learner == 0)
@@ -179,7 +182,7 @@ static bool has_learnt(void)
             place = i;
             found++;
         }
-    return found == 1 && !comes_late && place + MADE_BY_WORDS < WORDS;
+    return found == 1 && !itt_came_first && place + MADE_BY_WORDS < WORDS;
 }
 
 bool autograd_follow(void)
@@ -191,7 +194,7 @@ bool autograd_follow(void)
     return true;
 }
 
-bool autograd_tell(void)
+bool autograd_record(void)
 {
     if (!has_learnt() || named != seen)
         return false;
@@ -201,7 +204,7 @@ bool autograd_tell(void)
     return true;
 }
 
-void autograd_be_quiet(bool is_quiet)
+void autograd_exclude_thread(bool is_quiet)
 {
     struct writer *writer = wl_writer();
     if (writer != NULL)
@@ -209,26 +212,26 @@ void autograd_be_quiet(bool is_quiet)
 }
 
 #define IS_CALLED UINT32_MAX
-static _Atomic uint32_t left_to_pass; /* IS_CALLED while one of the threads calls `when_passed` */
+static _Atomic uint32_t left_to_pass; /* IS_CALLED while a thread calls `when_passed` */
 static bool (*_Atomic when_passed)(void);
 
-void autograd_after(uint32_t operators, bool (*then)(void))
+void autograd_call_after(uint32_t operators, bool (*then)(void))
 {
     atomic_store(&when_passed, then);
     atomic_store(&left_to_pass, operators);
 }
 
-void autograd_passed(const struct writer *writer)
+void autograd_count_operator(const struct writer *writer)
 {
     uint32_t left = atomic_load_explicit(&left_to_pass, memory_order_relaxed);
     if (LIKELY(left == 0 || !writer->is_without_operators) || left == IS_CALLED)
         return;
-    /* Of two threads that count at one moment one counts: the bound need not be met to the operator. */
+    /* If two threads count at the same moment, one does: the bound need not be exact. */
     uint32_t next = left == 1 ? IS_CALLED : left - 1;
     if (!atomic_compare_exchange_strong(&left_to_pass, &left, next) || next != IS_CALLED)
         return;
     bool is_done = atomic_load(&when_passed)();
-    /* Unless it was set anew meanwhile; what did not work is tried again with the next operator. */
+    /* Unless it was set again meanwhile. After a failure the next operator tries again. */
     atomic_compare_exchange_strong(&left_to_pass, &next, is_done ? 0 : 1);
 }
 

@@ -1,4 +1,4 @@
-/* Which operator of the forward pass a node of autograd is the derivative of: PyTorch's sequence numbers. */
+/* Links nodes of autograd to their operators of the forward pass by PyTorch's sequence numbers. */
 #ifndef WARPLINE_TORCH_AUTOGRAD_H
 #define WARPLINE_TORCH_AUTOGRAD_H
 
@@ -9,30 +9,30 @@
 
 enum { AUTOGRAD_NONE = -1 };
 
-/* The number that the next node made by this thread gets; AUTOGRAD_NONE while `autograd_learn` found nothing out. */
+/* The number of the next node made by this thread; AUTOGRAD_NONE before `autograd_learn` has succeeded. */
 int64_t autograd_next(void);
-/* PyTorch's id of this thread; 0 as above. */
+/* PyTorch's id of this thread; 0 before that. */
 uint32_t autograd_thread(struct writer *writer);
-/* Hands over, once, the number of the node that is about to run in this thread and the thread that made it. */
+/* Takes the number of the node about to run in this thread, and the thread that made it. */
 int64_t autograd_take_node(uint32_t *made_by);
 
-/* Whether operators of this thread are there only to be looked at, or told by something else. */
-bool autograd_is_quiet(const struct writer *writer);
+/* Whether this thread's operators are not recorded: they serve the search, or something else records them. */
+bool autograd_is_excluded(const struct writer *writer);
 
-/* Begins to look; some multiplications with gradients are to follow. */
+/* Begins the search; some multiplications with gradients must follow. */
 bool autograd_learn(void);
-/* Ends it; true when numbers are found. What `begin_task` of itt.c is told is linked from now on. */
+/* Ends the search; true if it found the numbers. From now on operators from `begin_task` (itt.c) are linked. */
 bool autograd_follow(void);
-/* Ends it; true when names and numbers are found. From now on operators of all threads are told, without ITT. */
-bool autograd_tell(void);
-/* Whether this thread's are left out. */
-void autograd_be_quiet(bool is_quiet);
-/* When so many operators, those inside others not counted, have ended in a thread whose own are left out, `then` is
- * called in it, once; it returns whether that is to stay so. Zero: never. */
-void autograd_after(uint32_t operators, bool (*then)(void));
-/* One has ended, in no other. */
-void autograd_passed(const struct writer *writer);
-/* No more of them. */
+/* Ends the search; true if it found names and numbers. From now on operators of all threads are recorded without ITT. */
+bool autograd_record(void);
+/* Excludes this thread's operators, or includes them again. */
+void autograd_exclude_thread(bool is_quiet);
+/* Calls `then` in a thread whose operators are excluded, when so many outermost operators have ended there. Once;
+ * again after the next operator while `then` returns false. 0: never. */
+void autograd_call_after(uint32_t operators, bool (*then)(void));
+/* An outermost operator has ended. */
+void autograd_count_operator(const struct writer *writer);
+/* Ends recording. */
 void autograd_end(void);
 
 #endif

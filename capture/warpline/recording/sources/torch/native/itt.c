@@ -1,6 +1,6 @@
-/* Intel's ITT, as far as PyTorch calls it (`torch.autograd.profiler.emit_itt`): a begin and an end for every operator.
- * The program's copy of ITT loads the library that INTEL_LIBITTNOTIFY64 names and has it fill in its functions; the
- * layouts are those of ittnotify_config.h, which keeps them stable. */
+/* The part of Intel's ITT that PyTorch calls (`torch.autograd.profiler.emit_itt`): begin and end of each operator.
+ * The program's ITT loads the library named by INTEL_LIBITTNOTIFY64, which fills in its functions. Layouts are those
+ * of ittnotify_config.h, which keeps them stable. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define MAX_HANDLES (1u << 20)
 
 struct itt_domain {
-    volatile int flags; /* 0: calls for it are left out by the caller */
+    volatile int flags; /* 0: the caller skips it */
     const char *name;
     void *wide_name;
     int extra1;
@@ -53,7 +53,7 @@ struct itt_global {
 };
 
 static struct itt_domain torch_domain = {.flags = 1, .name = "PyTorch"}, other_domain = {.flags = 0, .name = "other"};
-static const struct itt_domain *_Atomic known_domain;   /* PyTorch's, which it may have made before we were asked */
+static const struct itt_domain *_Atomic known_domain;   /* PyTorch's, which may be older than the agent */
 static struct itt_handle *handles[MAX_HANDLES / CHUNK]; /* by the id of the text; chunks never move */
 
 static struct itt_domain *create_domain(const char *name)
@@ -71,7 +71,7 @@ static inline bool is_torch(const struct itt_domain *domain)
     return true;
 }
 
-/* PyTorch makes a handle for every call: equal texts are one. */
+/* PyTorch makes a handle for every call: equal texts share one. */
 static struct itt_handle *create_handle(const char *text)
 {
     struct writer *writer = text ? wl_writer() : NULL;
@@ -100,7 +100,7 @@ static void begin_task(const struct itt_domain *domain, struct itt_id task, stru
     if (writer == NULL)
         return;
     uint32_t name = handle ? (uint32_t)handle->extra1 : 0, thread;
-    if (UNLIKELY(name == 0 && handle != NULL && handle->text != NULL)) /* made before we were asked */
+    if (UNLIKELY(name == 0 && handle != NULL && handle->text != NULL)) /* older than the agent */
         name = wl_intern(handle->text, strlen(handle->text));
     int64_t node = autograd_take_node(&thread);
     if (node != AUTOGRAD_NONE)

@@ -20,7 +20,7 @@ void operator_begins(struct writer *writer, uint32_t name, int64_t sequence, uin
     open->name = name;
     open->sequence = sequence;
     open->thread = thread;
-    open->start_ns = wl_is_recording(SOURCE_TORCH) && !autograd_is_quiet(writer) ? wl_now(writer) : 0;
+    open->start_ns = wl_is_recording(SOURCE_TORCH) && !autograd_is_excluded(writer) ? wl_now(writer) : 0;
 }
 
 void operator_ends(struct writer *writer)
@@ -29,7 +29,7 @@ void operator_ends(struct writer *writer)
         return;
     struct open_operator *open = &writer->operators[--writer->operator_depth];
     if (writer->operator_depth == 0)
-        autograd_passed(writer);
+        autograd_count_operator(writer);
     if (open->start_ns == 0 || !wl_is_recording(SOURCE_TORCH))
         return;
     struct record_framework_operator *to = WL_RESERVE(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);

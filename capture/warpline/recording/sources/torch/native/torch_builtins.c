@@ -1,4 +1,4 @@
-/* What Python code of ours inside PyTorch calls. */
+/* Builtins for our Python code inside PyTorch. */
 #include "autograd.h"
 #include "python_api.h"
 #include "source_hooks.h"
@@ -11,9 +11,9 @@ static void *autograd(void *self, void *what)
     switch (py_number(what)) {
     case 1: is_done = autograd_learn(); break;
     case 2: is_done = autograd_follow(); break;
-    case 3: is_done = autograd_tell(); break;
-    case 4: autograd_be_quiet(true); break;
-    case 5: autograd_be_quiet(false); break;
+    case 3: is_done = autograd_record(); break;
+    case 4: autograd_exclude_thread(true); break;
+    case 5: autograd_exclude_thread(false); break;
     case 6: autograd_end(); break;
     default: is_done = false;
     }
@@ -32,20 +32,20 @@ static int call_it(void *unused)
     return 0;
 }
 
-/* Not in the operator, which may hold no GIL, but in Python's main thread as soon as that is between two lines. */
+/* Called in Python's main thread between two lines, since the operator may not hold the GIL. */
 static bool have_it_called(void) { return py.call_soon(call_it, NULL) == 0; }
 
-/* after_operators(function, count): see autograd_after; the function raises nothing */
+/* after_operators(function, count): see autograd_call_after; the function raises nothing */
 static void *after_operators(void *self, void *const *values, ssize_t count)
 {
     (void)self;
     if (count == 2) {
-        autograd_after(0, have_it_called);
+        autograd_call_after(0, have_it_called);
         void *before = to_call;
         py.retain(to_call = values[0]);
         if (before != NULL)
             py.release(before);
-        autograd_after((uint32_t)py_number(values[1]), have_it_called);
+        autograd_call_after((uint32_t)py_number(values[1]), have_it_called);
     }
     return py_none();
 }

@@ -1,6 +1,6 @@
-/* Programs that this one becomes where this library cannot be read: in a sandbox with a root folder of its own, as another
- * user. Their loader would say on standard error, for each of them, that it cannot preload it. So it is not asked to.
- * Called between vfork and exec, too: nothing is allocated, nothing of the process is changed. */
+/* Removes the agent from LD_PRELOAD when the new program of an exec cannot read it: in a sandbox with its own root
+ * folder, or as another user. Otherwise the loader would print an error for each such program. These functions also
+ * run between vfork and exec, so they allocate nothing and change nothing in the process. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "becoming.h"
+#include "exec_calls.h"
 #include "interpose.h"
 #include "spool.h"
 
@@ -26,20 +26,20 @@ static struct {
     int (*fexecve)(int, char *const[], char *const[]);
 } theirs;
 
-void becoming_start(void)
+void exec_start(void)
 {
     *(void **)&theirs.execve = wl_real("execve", NULL);
     *(void **)&theirs.execvpe = wl_real("execvpe", NULL);
     *(void **)&theirs.fexecve = wl_real("fexecve", NULL);
 }
 
-static inline void find_theirs(void)
+static inline void ensure_resolved(void)
 {
-    if (UNLIKELY(theirs.execve == NULL)) /* before our constructor */
-        becoming_start();
+    if (UNLIKELY(theirs.execve == NULL)) /* called before our constructor */
+        exec_start();
 }
 
-/* Asked as the loader will: with the rights that this process has now, in the root folder that it has now. */
+/* Checks with the rights and the root folder that the process has now, as the loader will. */
 static bool is_readable(const char *path)
 {
     long descriptor = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -48,12 +48,12 @@ static bool is_readable(const char *path)
     return descriptor >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP);
 }
 
-/* The words of a list of libraries but for ours, if it cannot be read; whether one was left out. Of `kept`, which has room
- * for all of `words`, the words stay with one colon between them. */
-static bool leave_out(const char *words, char *kept)
+/* Copies a list of libraries to `rest`, one colon between two, without ours if it cannot be read. Returns whether it
+ * was left out. `rest` has room for all of `words`. */
+static bool leave_out(const char *words, char *rest)
 {
     bool is_left_out = false;
-    char *end = kept;
+    char *end = rest;
     while (*words != '\0') {
         size_t length = strcspn(words, ": ");
         memcpy(end, words, length);
@@ -66,17 +66,18 @@ static bool leave_out(const char *words, char *kept)
             end += length, *end++ = ':';
         words += length + (words[length] != '\0');
     }
-    if (end != kept)
+    if (end != rest)
         end--;
     *end = '\0';
     return is_left_out;
 }
 
-typedef int (*becomes)(const void *about, char *const arguments[], char *const variables[]);
+typedef int (*exec_call)(const void *about, char *const arguments[], char *const variables[]);
 
-/* Not inlined: what stands on the stack here is large, and hardly ever wanted. */
-static __attribute__((noinline)) int become_without(const void *about, char *const arguments[], char *const variables[],
-                                                    size_t count, size_t at, becomes call)
+/* Not inlined: its stack frame is large and rarely needed. */
+static __attribute__((noinline)) int exec_without_agent(const void *about, char *const arguments[],
+                                                        char *const variables[], size_t count, size_t at,
+                                                        exec_call call)
 {
     char line[LONGEST];
     memcpy(line, variable, VARIABLE_LENGTH);
@@ -91,9 +92,9 @@ static __attribute__((noinline)) int become_without(const void *about, char *con
     return call(about, arguments, left);
 }
 
-static int become(const void *about, char *const arguments[], char *const variables[], becomes call)
+static int exec_checked(const void *about, char *const arguments[], char *const variables[], exec_call call)
 {
-    find_theirs();
+    ensure_resolved();
     int saved_errno = errno;
     size_t count = 0, at = SIZE_MAX;
     for (; variables != NULL && variables[count] != NULL && count < MOST_VARIABLES; count++)
@@ -102,7 +103,8 @@ static int become(const void *about, char *const arguments[], char *const variab
     bool is_asked = at != SIZE_MAX && count < MOST_VARIABLES && strlen(variables[at]) < LONGEST - 1 &&
                     strstr(variables[at], NAME) != NULL;
     errno = saved_errno;
-    return is_asked ? become_without(about, arguments, variables, count, at, call) : call(about, arguments, variables);
+    return is_asked ? exec_without_agent(about, arguments, variables, count, at, call)
+                    : call(about, arguments, variables);
 }
 
 static int by_path(const void *path, char *const arguments[], char *const variables[])
@@ -122,21 +124,21 @@ static int by_descriptor(const void *descriptor, char *const arguments[], char *
 
 EXPORT int execve(const char *path, char *const arguments[], char *const variables[])
 {
-    return become(path, arguments, variables, by_path);
+    return exec_checked(path, arguments, variables, by_path);
 }
 
-EXPORT int execv(const char *path, char *const arguments[]) { return become(path, arguments, environ, by_path); }
+EXPORT int execv(const char *path, char *const arguments[]) { return exec_checked(path, arguments, environ, by_path); }
 
-EXPORT int execvp(const char *name, char *const arguments[]) { return become(name, arguments, environ, by_name); }
+EXPORT int execvp(const char *name, char *const arguments[]) { return exec_checked(name, arguments, environ, by_name); }
 
 EXPORT int execvpe(const char *name, char *const arguments[], char *const variables[])
 {
-    return become(name, arguments, variables, by_name);
+    return exec_checked(name, arguments, variables, by_name);
 }
 
 EXPORT int fexecve(int descriptor, char *const arguments[], char *const variables[])
 {
-    return become(&descriptor, arguments, variables, by_descriptor);
+    return exec_checked(&descriptor, arguments, variables, by_descriptor);
 }
 
 static size_t arguments_behind(va_list list)
@@ -147,7 +149,7 @@ static size_t arguments_behind(va_list list)
     return count;
 }
 
-/* The arguments of a call with as many as it likes, as `arguments`; what follows them is next in `list`. */
+/* Collects variadic arguments into `arguments`; `list` then points behind them. */
 #define GATHER(first)                        \
     va_list list;                            \
     va_start(list, first);                   \
@@ -164,14 +166,14 @@ EXPORT int execl(const char *path, const char *first, ...)
 {
     GATHER(first);
     va_end(list);
-    return become(path, arguments, environ, by_path);
+    return exec_checked(path, arguments, environ, by_path);
 }
 
 EXPORT int execlp(const char *name, const char *first, ...)
 {
     GATHER(first);
     va_end(list);
-    return become(name, arguments, environ, by_name);
+    return exec_checked(name, arguments, environ, by_name);
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
@@ -179,5 +181,5 @@ EXPORT int execle(const char *path, const char *first, ...)
     GATHER(first);
     char *const *variables = va_arg(list, char *const *);
     va_end(list);
-    return become(path, arguments, variables, by_path);
+    return exec_checked(path, arguments, variables, by_path);
 }

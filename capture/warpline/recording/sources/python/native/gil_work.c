@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "python_aside.h"
+#include "gil_work.h"
 
 #include <semaphore.h>
 #include <stdbool.h>
@@ -11,18 +11,18 @@
 
 #define MOST 4
 
-static struct aside *known[MOST]; /* all that was ever asked for, in order */
+static struct gil_work *known[MOST]; /* all requests so far, in order */
 static _Atomic int known_count, running_in;
 static sem_t asked;
 
-static void do_with_gil(struct aside *aside)
+static void do_with_gil(struct gil_work *work)
 {
     if (python_is_readable()) {
         int gil = python.ensure_gil();
-        aside->work();
+        work->run();
         python.release_gil(gil);
     }
-    atomic_store(&aside->is_asked_in, 0);
+    atomic_store(&work->is_asked_in, 0);
 }
 
 static void run(void)
@@ -38,15 +38,15 @@ static void run(void)
 
 static bool start(void) { return sem_init(&asked, 0, 0) == 0 && wl_start_thread(run); }
 
-static bool is_known(const struct aside *aside)
+static bool is_known(const struct gil_work *work)
 {
     int count = atomic_load(&known_count), i = 0;
-    while (i < count && known[i] != aside)
+    while (i < count && known[i] != work)
         i++;
     return i < count;
 }
 
-void python_aside(struct aside *aside)
+void gil_work_request(struct gil_work *work)
 {
     int process = (int)getpid();
     if (atomic_load(&running_in) != process) {
@@ -54,13 +54,13 @@ void python_aside(struct aside *aside)
             return;
         atomic_store(&running_in, process);
     }
-    if (!is_known(aside)) {
+    if (!is_known(work)) {
         int count = atomic_load(&known_count);
         if (count == MOST)
             return;
-        known[count] = aside;
+        known[count] = work;
         atomic_store(&known_count, count + 1);
     }
-    if (atomic_exchange(&aside->is_asked_in, process) != process)
+    if (atomic_exchange(&work->is_asked_in, process) != process)
         sem_post(&asked);
 }

@@ -1,0 +1,8 @@
+/* The exec functions, which the agent stands in for. */
+#ifndef WARPLINE_EXEC_CALLS_H
+#define WARPLINE_EXEC_CALLS_H
+
+/* Looks up the C library's functions, once, when the agent is preloaded: a forked child must not do it. */
+void exec_start(void);
+
+#endif

@@ -47,17 +47,17 @@ def test_a_row_lights_up_its_instances_in_the_overview_too(
 ) -> None:
     panel = summary_of(qtbot, window, "cuda_api_gpu_sum")
     overview = page.view.overview
-    assert not len(overview.found_columns)
+    assert not len(overview.tick_columns)
     before = pixels(overview, appearance().theme.rgb("text"))
     names = column(panel, "operation")
     panel.table.selectRow(names.index("cudaMemcpyAsync"))
     settle(qtbot, window)
-    assert len(overview.found_columns) == KERNELS // 4
+    assert len(overview.tick_columns) == KERNELS // 4
     assert pixels(overview, appearance().theme.rgb("text")) >= before + KERNELS // 4
     panel.table.selectRow(names.index(GEMM))
-    assert len(overview.found_columns) == KERNELS - KERNELS // 4
+    assert len(overview.tick_columns) == KERNELS - KERNELS // 4
     page.document.state.set_highlight(())
-    assert not len(overview.found_columns)
+    assert not len(overview.tick_columns)
 
 
 def test_hiding_adds_up_and_each_chip_takes_its_own_off(

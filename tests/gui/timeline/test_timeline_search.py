@@ -20,18 +20,18 @@ from warpline_app.timeline.widgets.view import TimelineView
 
 def test_search_counts_steps_and_ticks(view: TimelineView, qtbot: QtBot) -> None:
     view.search.find_text("memcpy")
-    assert view.search.text() == "4 found"
-    assert len(view.overview.found_columns) == 4
+    assert view.search.text() == "4 results"
+    assert len(view.overview.tick_columns) == 4
     for expected in (80, 82, 84, 90, 80):
         qtbot.keyClick(view, Qt.Key.Key_N)
         assert view.document.capture.event_span(view.state.selection or 0)[0] == expected * MS
     qtbot.keyClick(view, Qt.Key.Key_N, SHIFT)
     assert view.search.text() == "4 of 4"
     view.search.find_text("/(/")
-    assert view.search.text() == "not found" or view.search.query.regex
+    assert view.search.text() == "no results" or view.search.query.regex
     view.search.find_text("")
     assert not view.state.highlight
-    assert len(view.overview.found_columns) == 0
+    assert len(view.overview.tick_columns) == 0
 
 
 def test_a_search_in_a_worker_is_overtaken_by_the_next(

@@ -237,7 +237,7 @@ def test_each_tab_keeps_its_own_view_and_search(
     qtbot.keyClick(window, Qt.Key.Key_Slash)
     assert window.tool_row.search.hasFocus()
     qtbot.keyClicks(window.tool_row.search, "gemm")
-    qtbot.waitUntil(lambda: window.tool_row.matches.text() == "30 found", timeout=5_000)
+    qtbot.waitUntil(lambda: window.tool_row.matches.text() == "30 results", timeout=5_000)
     first.document.state.set_view(0, 1_000_000)
     second = open_page(Path(shutil.copy(sample, tmp_path / "second.h5")))
     assert window.tool_row.search.text() == ""

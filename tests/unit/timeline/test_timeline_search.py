@@ -82,7 +82,7 @@ def test_from_one_that_was_found_steps_go_to_its_neighbours(
 
 def test_nothing_found_is_no_step(state: TimelineState, search: Search) -> None:
     search.find_text("no such name")
-    assert search.text() == "not found"
+    assert search.text() == "no results"
     assert search.step(1) is None
     assert search.step(-1) is None
     assert state.selection is None

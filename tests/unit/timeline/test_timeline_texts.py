@@ -57,7 +57,7 @@ def test_a_tooltip_tells_when_where_shape_and_what_matters(capture: Capture) -> 
     assert text.lines[2] == "began 1.900 ms after cudaLaunchKernel returned"
     state = capture.event_at(lane_of(capture, f"{MAIN}/state"), 95 * MS)
     assert state is not None
-    assert "had not ended when the recording did" in describe_event(capture, state, 0).lines
+    assert "still running when the recording ended" in describe_event(capture, state, 0).lines
 
 
 def test_links_both_ways_and_ends_outside(capture: Capture) -> None:

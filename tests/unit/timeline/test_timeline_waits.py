@@ -129,11 +129,11 @@ def test_the_legend_explains_what_there_is(fight: Capture, capture: Capture) -> 
     assert list(found)[:6] == ["running", "runnable", "wait_lock", "wait_gil", "wait_sleep", "blocked"]
     assert found["wait_lock"] == "=lock"
     titles = [entry.title for entry in legend_entries(capture)]
-    assert titles[:3] == ["running", "waits for a core", "blocked"]
+    assert titles[:3] == ["running", "waiting for a core", "blocked"]
     assert {"kernel", "communication", "copy to GPU", "copy to host", "call", "paused", "cut off"} <= set(
         titles
     )
-    assert not {"estimated", "waits for GPU", "copy on GPU"} & set(titles)
+    assert not {"estimated", "waiting for GPU", "copy on GPU"} & set(titles)
 
 
 def test_every_kind_of_wait_has_one_family() -> None:

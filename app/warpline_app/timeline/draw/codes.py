@@ -231,10 +231,10 @@ class ColorTable:
 
     def _hatch(self, table: UInt32Array, name: str, base: int, rgb: int, background: int) -> None:
         """Lines or dots on a faint ground, framed: the states that wait. What for has its own colour and texture."""
-        is_told = name.startswith("wait_")
-        ground = mix(rgb, background, 0.66 if is_told else 0.55)
-        line = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.38)
-        frame = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.15)
+        is_wait = name.startswith("wait_")
+        ground = mix(rgb, background, 0.66 if is_wait else 0.55)
+        line = rgb if is_wait else mix(rgb, self.theme.rgb("text"), 0.38)
+        frame = rgb if is_wait else mix(rgb, self.theme.rgb("text"), 0.15)
         rows, columns = np.indices((len(table), HATCH_PHASES))
         grain = self._grain if name in _FINE else 1
         is_line = _TEXTURES[name](rows // grain, columns // grain)

@@ -245,9 +245,9 @@ def process_busy_ns(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: 
 def sum_help(row: TimelineRow, figure: str) -> list[str]:
     """Explains a figure that may exceed 100 %: which times it adds up."""
     if row.role == "process":
-        return [tr("its threads' times added up: 100 % is one thread all the time, 200 % two", "timeline")]
+        return [tr("sum over its threads: 100 % is one thread busy all the time, 200 % two", "timeline")]
     if row.content is Content.SUBSET and percent_of(figure) > 100:
-        return [tr("those that ran at once count each: 200 % is two all the time", "timeline")]
+        return [tr("concurrent events add up: 200 % is two at all times", "timeline")]
     return []
 
 
@@ -275,7 +275,7 @@ def core_help(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int) -
     lines: list[str] = []
     if shares.program is not None:
         text = tr(
-            "{share} of the visible range: what was recorded", "timeline", share=share_text(shares.program)
+            "{share} of the visible range: the recorded program", "timeline", share=share_text(shares.program)
         )
         lines.append(text)
     if shares.system is not None:

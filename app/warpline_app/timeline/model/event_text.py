@@ -142,11 +142,11 @@ def _sentence(capture: Capture, row: int, kind: str, values: dict[str, Any]) -> 
         name = capture.strings[int(capture.events.name[call])]
         delay = delay_of_launch(capture, call, row)
         if delay is None:
-            result.append(tr("began before {call} returned", "timeline", call=name))
+            result.append(tr("started before {call} returned", "timeline", call=name))
         else:
             length = format_duration(delay)
             result.append(
-                tr("began {duration} after {call} returned", "timeline", duration=length, call=name)
+                tr("started {duration} after {call} returned", "timeline", duration=length, call=name)
             )
     elif kind == "cuda_api":
         started = [int(other) for other in capture.links_from(row)[0].tolist() if other >= 0]
@@ -173,16 +173,16 @@ def _work_of_call(capture: Capture, call: int, work: int) -> str:
     name = capture.strings[int(capture.events.name[work])][:60]
     delay = delay_of_launch(capture, call, work)
     if delay is None:
-        return tr("{name} began before the call returned", "timeline", name=name)
+        return tr("{name} started before the call returned", "timeline", name=name)
     length = format_duration(delay)
-    return tr("{name} began {duration} after the call returned", "timeline", name=name, duration=length)
+    return tr("{name} started {duration} after the call returned", "timeline", name=name, duration=length)
 
 
 def _flags(flags: int) -> list[str]:
     descriptions = (
-        (Flag.CUT_START, tr("began before the recording", "timeline")),
-        (Flag.CUT_END, tr("had not ended when the recording did", "timeline")),
-        (Flag.TRUNCATED, tr("its end or beginning was lost and is inferred", "timeline")),
+        (Flag.CUT_START, tr("started before the recording", "timeline")),
+        (Flag.CUT_END, tr("still running when the recording ended", "timeline")),
+        (Flag.TRUNCATED, tr("start or end was lost and is inferred", "timeline")),
         (Flag.ESTIMATED, tr("estimated from samples", "timeline")),
     )
     return [text for flag, text in descriptions if flags & flag]

@@ -1,7 +1,7 @@
-"""What canvas, header, ruler and overview share: tree, layout, scroll position, and how to move about.
+"""Geometry shared by canvas, header, ruler and overview: tree, layout, scroll position, navigation.
 
-The scene knows sizes in logical pixels but no widget. Everything a person remembers is in `TimelineState`; what
-follows from it and from the window's size is here.
+The scene knows sizes in logical pixels but no widget. `TimelineState` holds what is saved; the scene derives the rest
+from it and the window's size.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def find_events(
 ) -> SearchResult:
     """All events whose name matches, in time order.
 
-    Raises re.error for a broken expression and Cancelled when it is no longer wanted.
+    Raises re.error for an invalid expression and Cancelled when cancelled.
     """
     matches = capture.strings.find(query.text, regex=query.regex, case=query.case)
     names = np.union1d(matches, _matching_states(capture, query)).astype(np.uint32)
@@ -143,7 +143,7 @@ class Search(QObject):
             try:
                 re.compile(query.text)
             except re.error as error:
-                self.failed.emit(tr("not a regular expression: {error}", "timeline", error=error))
+                self.failed.emit(tr("invalid regular expression: {error}", "timeline", error=error))
                 return
         if len(self._capture.events) <= AT_ONCE:
             self._deliver(find_events(self._capture, query))
@@ -207,9 +207,9 @@ class Search(QObject):
         if not self._query.text:
             return ""
         if not len(self._result.rows):
-            return tr("not found", "timeline")
+            return tr("no results", "timeline")
         at = self.position()
         total = len(self._result.rows)
         if at is None:
-            return tr_n("{count:,} found", "{count:,} found", total, "timeline")
+            return tr_n("{count:,} result", "{count:,} results", total, "timeline")
         return tr("{place:,} of {count:,}", "timeline", place=at + 1, count=total)

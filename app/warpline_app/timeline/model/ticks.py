@@ -37,8 +37,8 @@ def tick_step_ns(length_ns: int, width_px: float, min_px: float = 90.0) -> int:
 def make_ticks(start_ns: int, stop_ns: int, width_px: float, origin_ns: int, min_px: float = 90.0) -> Ticks:
     """Ticks of a view, counted from ``origin_ns``.
 
-    The base is the multiple of a coarse unit between the origin and the view's nearer edge, so it stays put while the
-    view pans a little; a tick says how far it is from the base. With the origin in view there is none.
+    The base is a multiple of a coarse unit between the origin and the nearer edge of the view, so it stays fixed while
+    the view pans a little. A tick shows its distance from the base. There is no base while the origin is in view.
     """
     length = max(1, stop_ns - start_ns)
     step = tick_step_ns(length, width_px, min_px)

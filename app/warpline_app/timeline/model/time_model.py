@@ -1,4 +1,4 @@
-"""Time and pixels: a plain mapping, and zooming and panning that end where they began.
+"""Maps time to pixels, with reversible zooming and panning.
 
 Nothing here knows a window. Views are integer nanoseconds; floats appear only relative to the view's start.
 """

@@ -30,7 +30,7 @@ def wait_lines(capture: Capture, row: int) -> list[str]:
             return []
         why = why_unknown(capture)
         return [
-            tr("why is not known: {reason}", "timeline", reason=translated(why.reason)),
+            tr("reason unknown: {reason}", "timeline", reason=translated(why.reason)),
             translated(why.remedy),
         ]
     lines = [reason_text(story)]

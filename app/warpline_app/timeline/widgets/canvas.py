@@ -1,4 +1,4 @@
-"""The canvas: one widget for all lanes. It draws the cached frame and the overlay and passes gestures on."""
+"""The canvas: one widget that draws all lanes and passes on gestures."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from warpline_app.timeline.widgets.tooltip import Tooltip
 
 SETTLE_MS = 90
 SLOW_FRAME_S = 0.006
-"""Frames of a zoom that took longer are drawn with half as many columns until the hand rests."""
+"""Zoom frames slower than this are drawn with half the columns until the view rests."""
 
 
 class Canvas(QWidget):
     """All lanes of one timeline.
 
-    A frame is rendered when something changed and kept; the pointer and the overlay are painted over it. While the
-    view moves, frames may be coarse; after a short rest an exact one follows and ``settled`` is emitted.
+    A frame is rendered on change and cached; pointer and overlay are painted over it. While the view moves, frames may
+    be coarse; an exact one follows after a short rest, and ``settled`` is emitted.
     """
 
     settled = Signal()
@@ -56,7 +56,7 @@ class Canvas(QWidget):
         self.curves_wanted: tuple[PlacedRow, ...] = ()
         self.last_frame_s = 0.0
         self.slow_frame_s = SLOW_FRAME_S
-        """less where several canvases move as one: they share the time of a frame"""
+        """lower when several canvases move together and share a frame's time"""
         self._emphasis: Emphasis = EVERYTHING
         self._renderer: Renderer | None = None
         self._frame: Frame | None = None
@@ -95,11 +95,11 @@ class Canvas(QWidget):
         state.hover_changed.connect(self._hover_changed)
         state.origin_changed.connect(self.invalidate)
 
-    # what is shown
+    # frame
 
     @property
     def renderer(self) -> Renderer:
-        """What draws frames at this screen's resolution."""
+        """Draws frames at this screen's resolution."""
         ratio = self.scene.ratio_of(self)
         if self._renderer is None or self._renderer.ratio != ratio:
             self._renderer = Renderer(self.scene.capture, self.theme, ratio)
@@ -113,7 +113,7 @@ class Canvas(QWidget):
         return not (self._dirty or self._labels_left or self._settle.isActive())
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme = theme
         self.overlay.theme = theme
         self.tooltip.set_theme(theme)
@@ -124,32 +124,32 @@ class Canvas(QWidget):
         self.invalidate()
 
     def set_emphasis(self, emphasis: Emphasis) -> None:
-        """Dim what does not pass the filter."""
+        """Dim events that do not pass the filter."""
         self._emphasis = emphasis
         self.renderer.set_emphasis(emphasis)
         self.invalidate()
 
     def invalidate(self, *_: object) -> None:
-        """Something changed: draw anew with the next paint event, exactly when it rests."""
+        """Redraw at the next paint event, and exactly once the view rests."""
         self._dirty = True
         self._settle.start()
         self.update()
 
     def redraw(self) -> None:
-        """Draw the same view anew (a curve is ready), without another round of idle work."""
+        """Redraw the same view (a curve is ready), without starting idle work again."""
         self._dirty = True
         self._exact = True
         self.update()
 
     def shut_down(self) -> None:
-        """No more frames: the file is about to be closed."""
+        """Stop drawing: the file will be closed."""
         self._settle.stop()
         self.tooltip.dismiss()
         self._dirty = self._labels_left = False
         self.hide()
 
     def repaint_overlay(self, *_: object) -> None:
-        """Paint the overlay anew over the frame there is."""
+        """Repaint the overlay over the cached frame."""
         self.update()
 
     def _rest(self) -> None:
@@ -182,7 +182,7 @@ class Canvas(QWidget):
     # drawing
 
     def render_frame(self) -> Frame:
-        """The frame of the present view, drawn if it is not there yet."""
+        """The frame of the current view, drawn if needed."""
         frame, size, view = self._frame, self._size_px(), self._next_view()
         if frame is None or (frame.width, frame.height) != size:
             frame = self._frame = Frame(*size, view.ratio)
@@ -195,7 +195,7 @@ class Canvas(QWidget):
         return frame
 
     def _render_below(self, event: QPaintEvent) -> bool:
-        """Draws a coarse frame of a zoom, which is seen once, where it is seen, if that can be and all is painted."""
+        """Draw a coarse frame of a zoom directly on screen, if possible, because it is shown only once."""
         view = self._next_view()
         if self._is_kept or view.bin_px == 1 or event.region() != QRegion(self.rect()):
             return False
@@ -210,7 +210,7 @@ class Canvas(QWidget):
         return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
 
     def _next_view(self) -> Viewport:
-        """What to show: something else than before if something changed."""
+        """The next viewport, changed if anything changed."""
         scene, ratio = self.scene, self.scene.ratio_of(self)
         if self._view is not None and self._view.ratio == ratio and not self._dirty:
             return self._view
@@ -243,17 +243,19 @@ class Canvas(QWidget):
         self._label_later(drawn.labels_left)
 
     def _label_later(self, some_left: bool) -> None:
-        """Names that are new to the atlas come a few at a time, so that no frame is late."""
+        """Add new names to the atlas a few at a time, so that no frame is late."""
         self._labels_left = some_left
         if some_left:
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draws the frame and the overlay."""
+        """Draw the frame and the overlay."""
         try:
             if not self._render_below(event):
                 self.render_frame()
-        except Exception as error:  # none may leave a virtual function of Qt: told, and the old frame stays
+        except (
+            Exception
+        ) as error:  # must not escape a virtual function of Qt: report it and keep the old frame
             self._is_kept = True
             report_once(self, error)
             return
@@ -270,66 +272,66 @@ class Canvas(QWidget):
             self.overlay.paint_pointer(painter, self._pointer_x)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Tells the scene."""
+        """Tell the scene the new size."""
         self.scene.resize(self.width(), self.height())
         self.invalidate()
 
     # pointer
 
     def _time_moves_below(self, *_view: object) -> None:
-        """The view goes on by keys while the pointer rests: another time is under it."""
+        """The view moves by keys while the pointer rests: update the time under the pointer."""
         state = self.scene.state
         if self._pointer_x is not None and state.cursor_ns is not None:
             time_ns = self.scene.scale.to_ns(self._pointer_x)
             state.set_cursor(min(max(time_ns, state.span[0]), state.span[1]))
 
     def set_pointer(self, x: float | None) -> None:
-        """Moves the pointer line, repainting two narrow strips."""
+        """Move the pointer line by repainting two narrow strips."""
         before, self._pointer_x = self._pointer_x, x
         for position in (before, x):
             if position is not None:
                 self.update(QRect(round(position) - 2, 0, 5, self.height()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begins a gesture."""
+        """Start a gesture."""
         self.gestures.press(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Goes on with a gesture, or tells what is under the pointer."""
+        """Continue a gesture, or update what is under the pointer."""
         self.set_pointer(event.position().x())
         self.gestures.move(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Ends a gesture."""
+        """End a gesture."""
         self.gestures.release(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Frames the event under the pointer."""
+        """Zoom to the event under the pointer."""
         self.gestures.double_click(event)
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Nothing is under the pointer any more."""
+        """The pointer left the canvas."""
         self.set_pointer(None)
         self.scene.state.set_hover(None)
         self.scene.state.set_cursor(None)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Scrolls, pans or zooms."""
+        """Scroll, pan or zoom."""
         self.gestures.wheel(event)
 
     def event(self, event: QEvent) -> bool:
-        """Pinching on a trackpad."""
+        """Handle pinching on a trackpad."""
         if isinstance(event, QNativeGestureEvent) and self.gestures.native(event):
             return True
         return super().event(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Asks the view for a menu."""
+        """Ask the view for a menu."""
         time_ns = self.scene.scale.to_ns(event.pos().x())
         self.menu_wanted.emit(event.globalPos(), time_ns)
 
     def pointer_position(self) -> QPointF | None:
-        """Where the pointer is, None while it is elsewhere."""
+        """The pointer's position, None outside the canvas."""
         if self._pointer_x is None:
             return None
         return QPointF(self._pointer_x, self.gestures.last_y)

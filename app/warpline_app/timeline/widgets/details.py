@@ -1,4 +1,4 @@
-"""What is found out when the hand rests: figures, curves, the events of a range, rows with linked events."""
+"""Computes details while idle: figures, curves, event counts of the range, rows with linked events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AnyTask = CurveTask | GroupTask
 
 
 class Details:
-    """Submits pieces of work to the idle queue and hands what they find to the widgets."""
+    """Queues idle work and passes its results to the widgets."""
 
     def __init__(
         self, scene: Scene, canvas: Canvas, header: Header, ruler: Ruler, overview: Overview, work: IdleWork
@@ -40,7 +40,7 @@ class Details:
         self._figures: dict[str, str] = {}
 
     def refresh(self) -> None:
-        """Find out everything about the present view; what was begun for another one is dropped."""
+        """Compute everything for the current view; drops work for an earlier view."""
         start, stop = self._scene.state.view
         self._work.cancel("figure:")
         self._work.cancel("curve:")
@@ -62,11 +62,11 @@ class Details:
         self.find_linked_soon()
 
     def count_range_soon(self) -> None:
-        """The selected range is another one."""
+        """Count events for a new selected range."""
         self._work.submit("range", self._count_range)
 
     def find_linked_soon(self) -> None:
-        """The selected event is another one."""
+        """Find linked rows for a new selected event."""
         self._work.submit("linked", self._find_linked_rows)
 
     def _device_scale(self) -> TimeScale:
@@ -84,12 +84,12 @@ class Details:
         self._work.submit(f"figure:{row.key}", lambda: self._find_figure(row, start_ns, stop_ns))
 
     def _add_up(self, row: TimelineRow, start_ns: int, stop_ns: int, done: int, busy_ns: int) -> None:
-        """Finds the figure of a process lane by lane: ``done`` of them are busy for ``busy_ns`` together."""
+        """Compute a process's figure lane by lane: ``done`` lanes are busy for ``busy_ns`` in total."""
 
         def step() -> None:
             try:
                 more = process_busy_ns(self._scene.capture, row, start_ns, stop_ns, done)
-            except Exception as error:  # contained in its row, which says so
+            except Exception as error:  # contained in its row, which shows it
                 self._fail(row, error)
                 return
             if more is None:
@@ -104,7 +104,7 @@ class Details:
         try:
             curve = self._canvas.renderer.curves.get(row, self._device_scale())[0] if row.lanes else None
             self._figures[row.key] = row_figure(self._scene.capture, row, start_ns, stop_ns, curve)
-        except Exception as error:  # contained in its row, which says so
+        except Exception as error:  # contained in its row, which shows it
             self._fail(row, error)
 
     def _fail(self, row: TimelineRow, error: Exception) -> None:
@@ -124,7 +124,7 @@ class Details:
         def step() -> None:
             try:
                 done = task.step()
-            except Exception as error:  # contained in its row, which says so
+            except Exception as error:  # contained in its row, which shows it
                 self._fail(row, error)
                 return
             if not done:
@@ -141,7 +141,7 @@ class Details:
         self._overview.set_curve(task.curve)
 
     def _find_linked_rows(self) -> None:
-        """Rows of the tree that hold an end of the selection's links: the header marks them."""
+        """Mark the rows that contain ends of the selection's links."""
         selected = self._scene.state.selection
         keys = set()
         for link in self._canvas.overlay.selection_links.links:
@@ -152,14 +152,14 @@ class Details:
         self._header.set_linked(frozenset(keys))
 
     def _count_range(self, done: int = 0, so_far: int = 0) -> None:
-        """Counts the events of the selected range lane by lane: ``done`` of them have ``so_far``."""
+        """Count the events of the selected range lane by lane: ``done`` lanes have ``so_far`` events."""
         capture, selected = self._scene.capture, self._scene.state.range_selection
         count = None
-        # Every lane, shown or not: the panels below count the same.
+        # All lanes, also hidden ones: the panels count the same.
         if selected is not None and len(capture.lanes) <= COUNTED_LANES:
             count = so_far
             if done < len(capture.lanes):
-                # The pages that the ends of a lane lie in may have to come from the disk: one is a piece of work.
+                # Reading the ends of a lane may load pages from disk: one lane per piece of work.
                 count += capture.count_in([done], *selected)
                 self._work.submit("range", lambda: self._count_range(done + 1, count))
                 return

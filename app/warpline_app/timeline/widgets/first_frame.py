@@ -1,4 +1,4 @@
-"""What waits until a timeline was painted for the first time."""
+"""Runs work after the first frame of a timeline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warpline_app.timeline.widgets.canvas import Canvas
 
 
 class FirstFrame(QObject):
-    """Knows whether a canvas was painted, and has things done when it was."""
+    """Runs callbacks once a canvas has been painted."""
 
     def __init__(self, canvas: Canvas, parent: QObject) -> None:
         super().__init__(parent)
@@ -19,7 +19,7 @@ class FirstFrame(QObject):
         canvas.frame_drawn.connect(self._painted)
 
     def after(self, act: Callable[[], None]) -> None:
-        """Do something as soon as it was painted, or at the next opportunity when it was already."""
+        """Call ``act`` after the first paint, or soon if that has happened."""
         if self._was_painted:
             QTimer.singleShot(0, self, act)
         else:

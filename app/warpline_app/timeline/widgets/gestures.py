@@ -1,4 +1,4 @@
-"""What the mouse and the trackpad do on the canvas: hover, click, range, pan, wheel, pinch."""
+"""Mouse and trackpad gestures on the canvas: hover, click, range, pan, wheel, pinch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Mode(Enum):
 
 
 class Gestures:
-    """Turns mouse events of the canvas into changes of the state; the canvas is the tooltip's room."""
+    """Turns mouse events of the canvas into state changes; also places the tooltip."""
 
     def __init__(self, scene: Scene, overlay: Overlay, tooltip: Tooltip, canvas: QWidget) -> None:
         self._scene = scene
@@ -52,7 +52,7 @@ class Gestures:
     # pressing and dragging
 
     def press(self, event: QMouseEvent) -> None:
-        """A button went down."""
+        """Handle a button press."""
         point = event.position()
         self._from = self._last = point
         shifted = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
@@ -73,7 +73,7 @@ class Gestures:
         self._tooltip.dismiss()
 
     def move(self, event: QMouseEvent) -> None:
-        """The pointer moved."""
+        """Handle pointer motion."""
         point = event.position()
         self.last_y = point.y()
         state = self._scene.state
@@ -89,7 +89,7 @@ class Gestures:
             self.hover(point)
 
     def release(self, event: QMouseEvent) -> None:
-        """A button went up."""
+        """Handle a button release."""
         mode, self._mode = self._mode, _Mode.NONE
         if mode is _Mode.PRESSED:
             self._click(event.position())
@@ -99,7 +99,7 @@ class Gestures:
         self.hover(event.position())
 
     def double_click(self, event: QMouseEvent) -> None:
-        """Frames an event."""
+        """Zoom to an event."""
         row = self._scene.event_at(event.position().x(), event.position().y())
         if event.button() == Qt.MouseButton.LeftButton and row is not None:
             self._scene.state.select(row)
@@ -132,7 +132,7 @@ class Gestures:
         self._last = QPointF(self._last.x() - dx / ratio, self._last.y() - dy)
 
     def _edge_at(self, point: QPointF) -> int | None:
-        """0 or 1 when the pointer is on an edge of the selected range."""
+        """0 or 1 if the pointer is on an edge of the selected range, else None."""
         selected = self._scene.state.range_selection
         if selected is None:
             return None
@@ -141,7 +141,7 @@ class Gestures:
         return nearest if away[nearest] <= EDGE_PX else None
 
     def hover(self, point: QPointF) -> None:
-        """Tells what is under the pointer."""
+        """Update what is under the pointer."""
         state = self._scene.state
         if self._overlay.tab_at(point) is not None:
             self._canvas.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -164,7 +164,7 @@ class Gestures:
     # wheel and trackpad
 
     def wheel(self, event: QWheelEvent) -> None:
-        """Plain scrolls rows, Shift pans, Ctrl zooms at the pointer. Trackpads send pixels, wheels send notches."""
+        """Scroll; with Shift pan, with Ctrl zoom at the pointer. Trackpads send pixels, wheels send notches."""
         pixels = event.pixelDelta()
         angle = QPointF(event.angleDelta().x() / 120.0, event.angleDelta().y() / 120.0)
         x = event.position().x()
@@ -172,7 +172,7 @@ class Gestures:
             if not pixels.isNull():
                 self._scene.zoom(math.exp(-pixels.y() / PIXELS_PER_E_FOLD), x, "wheel")
             else:
-                # Some platforms turn a modified wheel by 90 degrees.
+                # Some platforms rotate a wheel event with a modifier by 90 degrees.
                 self._scene.zoom(WHEEL_ZOOM ** -(angle.y() or angle.x()), x, "wheel")
         elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             way = pixels.y() or pixels.x() if not pixels.isNull() else 0
@@ -193,7 +193,7 @@ class Gestures:
         event.accept()
 
     def native(self, event: QNativeGestureEvent) -> bool:
-        """Pinching zooms at the pointer; a double tap with two fingers shows everything. True when used."""
+        """Pinch to zoom at the pointer; double-tap with two fingers to show everything. True when handled."""
         kind = event.gestureType()
         if kind == Qt.NativeGestureType.ZoomNativeGesture:
             self._scene.zoom(1.0 / max(0.2, 1.0 + event.value()), event.position().x(), "pinch")

@@ -1,4 +1,4 @@
-"""The column of titles: tree, figures of the visible range, marks of colour; resizing, reordering, row heights."""
+"""The header column: row tree, figures of the visible range, colour marks; resizing and reordering."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _TITLE_PX = 26.0
 
 
 class Header(QWidget):
-    """Titles left, figures right. Drags at its right edge resize it, drags of a row reorder it among its siblings."""
+    """Titles left, figures right. Drag the right edge to resize the column, a row to reorder it among its siblings."""
 
     menu_wanted = Signal(QPoint, str)
     """global position and key of a row"""
     width_wanted = Signal(int)
     link_wanted = Signal(str)
-    """key of a row whose amber dot was clicked: it holds an end of the selection's links"""
+    """key of a row whose amber dot was clicked: it contains an end of the selection's links"""
 
     def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -71,7 +71,7 @@ class Header(QWidget):
         self.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme = theme
         self.update()
 
@@ -81,7 +81,7 @@ class Header(QWidget):
         self.update()
 
     def set_linked(self, keys: frozenset[str]) -> None:
-        """Mark the rows that hold the other ends of the selection's links."""
+        """Mark rows that contain the other ends of the selection's links."""
         if keys != self.linked_keys:
             self.linked_keys = keys
             self.update()
@@ -90,7 +90,7 @@ class Header(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints the visible rows."""
+        """Paint the visible rows."""
         painter.fillRect(self.rect(), self.theme.color("header"))
         layout = self.scene.layout
         area = layout.pinned_height
@@ -118,7 +118,7 @@ class Header(QWidget):
             self._paint_row(painter, placed)
 
     def _picture(self, placed: PlacedRow) -> QPixmap:
-        """A row as a picture, painted once for all that its looks depend on: scrolling only moves pictures."""
+        """A row's picture, cached by everything it depends on: scrolling only moves pictures."""
         row, ratio = placed.row, self.scene.ratio_of(self)
         key = (
             row.key,
@@ -161,7 +161,7 @@ class Header(QWidget):
             painter.fillRect(QRectF(0, top, 2, placed.height), theme.color("text", 170))
         indent = 8 + (0 if placed.pinned else placed.depth * INDENT)
         line = min(float(box.height()), _TITLE_PX)
-        # The title of a tall row goes along while the row is scrolled out at the top.
+        # The title of a tall row stays visible while its top is scrolled out.
         first = QRectF(0, min(float(self._hidden_above(placed)), box.height() - line), box.width(), line)
         if row.is_foldable:
             self._paint_triangle(painter, QPointF(indent + 4, first.center().y()), placed.is_open)
@@ -196,7 +196,7 @@ class Header(QWidget):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _hidden_above(self, placed: PlacedRow) -> int:
-        """Pixels of a row that are scrolled out above; only of rows that have room for a title further down."""
+        """Pixels of a row scrolled out at the top; only for rows with room for a lower title."""
         if placed.pinned or placed.height < 2 * _TITLE_PX:
             return 0
         return max(0, self.scene.layout.pinned_height - self.scene.top_of(placed))
@@ -225,7 +225,7 @@ class Header(QWidget):
         return self.scene.placed_at(y)
 
     def _border_at(self, y: float) -> PlacedRow | None:
-        """The row whose lower border is at this height and can be dragged."""
+        """The row whose lower border at this height can be dragged."""
         placed = self._row_at(y - 2)
         if placed is None or placed.row.is_group or placed.row.content is Content.MORE:
             return None
@@ -233,7 +233,7 @@ class Header(QWidget):
         return placed if abs(bottom - y) <= 2 else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begins resizing, reordering, or opens and closes a row."""
+        """Start resizing or reordering, or expand or collapse a row."""
         point = event.position()
         self._pressed = point
         if event.button() != Qt.MouseButton.LeftButton:
@@ -261,7 +261,7 @@ class Header(QWidget):
         self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Goes on with what was begun, or shows what could be."""
+        """Continue a drag, or show what a drag would do."""
         point = event.position()
         if self._resizing:
             self.width_wanted.emit(min(max(round(point.x()) + 1, MIN_WIDTH), MAX_WIDTH))
@@ -285,7 +285,7 @@ class Header(QWidget):
             self.unsetCursor()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Puts a dragged row where it was dropped."""
+        """Drop a dragged row."""
         dragged, drop = self._dragged, self._drop
         self._resizing = False
         self._height_of = self._dragged = self._drop = None
@@ -293,25 +293,25 @@ class Header(QWidget):
         if dragged is not None and drop is not None:
             self._reorder(dragged, drop)
         elif dragged is not None and dragged.row.content is not Content.MORE:
-            # A click on a title: panels are about this row from now on; again, about all rows.
+            # A click on a title limits panels to this row; another click ends that.
             state = self.scene.state
             state.select_track(None if state.track_selection == dragged.row.key else dragged.row.key)
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Opens or closes a row."""
+        """Expand or collapse a row."""
         placed = self._row_at(event.position().y())
         indent = 8 + (placed.depth * INDENT if placed is not None and not placed.pinned else 0)
         if placed is not None and event.position().x() >= indent + 14:
             self.scene.toggle(placed.row)
 
     def _drop_at(self, y: float) -> tuple[str, str | None, float] | None:
-        """Among which siblings, before which of them, and at what height a dragged row would land."""
+        """Where a dragged row would land: parent, next sibling, height."""
         dragged = self._dragged
         if dragged is None:
             return None
         if dragged.pinned:
-            pins = self.scene.layout.pinned[1:]  # below their title
+            pins = self.scene.layout.pinned[1:]  # without the heading
             for other in pins:
                 if y < other.top + other.height / 2:
                     return "", other.row.key, other.top
@@ -348,13 +348,13 @@ class Header(QWidget):
             self.scene.state.set_order(parent_key, keys)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Scrolls rows."""
+        """Scroll rows."""
         way = event.pixelDelta().y() or round(event.angleDelta().y() / 120 * 54)
         self.scene.scroll_to(self.scene.scroll_px - way)
         event.accept()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Asks the view for the menu of a row."""
+        """Ask the view for a row's menu."""
         placed = self._row_at(event.pos().y())
         if placed is not None and placed.row.key != PINNED_KEY:
             self.scene.focus_key = placed.row.key
@@ -362,7 +362,7 @@ class Header(QWidget):
             self.menu_wanted.emit(event.globalPos(), placed.row.key)
 
     def event(self, event: QEvent) -> bool:
-        """Tells the whole title and what the figure means."""
+        """Show the full title and the meaning of the figure as a tooltip."""
         if isinstance(event, QHelpEvent):
             placed = self._row_at(event.pos().y())
             if placed is not None:
@@ -371,7 +371,7 @@ class Header(QWidget):
         return super().event(event)
 
     def help_of(self, placed: PlacedRow) -> str:
-        """The whole title of a row, what it has, and what its figure means."""
+        """A row's full title, contents, and the meaning of its figure."""
         row = placed.row
         parts = [row.title]
         if row.count:
@@ -385,5 +385,5 @@ class Header(QWidget):
             parts.append(tr("{figure} of the visible range", "timeline", figure=self.figures[row.key]))
             parts += sum_help(row, self.figures[row.key])
         if row.counter >= 0 and is_system_load(self.scene.capture, self.scene.capture.counters[row.counter]):
-            parts.append(tr("all programs and the kernel, whoever was recorded", "timeline"))
+            parts.append(tr("all programs and the kernel, not only the recorded program", "timeline"))
         return "\n".join(parts)

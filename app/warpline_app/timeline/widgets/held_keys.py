@@ -1,4 +1,4 @@
-"""Keys that act for as long as they are held: W A S D by their place on the keyboard, and the arrows."""
+"""Keys that act while held: W A S D by position on the keyboard, and the arrows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ PAN_PER_S = 0.9
 ZOOM_PER_S = 1.8
 """e-folds per second, before acceleration."""
 FIRST_STEP_S = 0.11
-"""A tap goes as far as this long a hold."""
+"""A tap moves as far as holding a key for this long."""
 
-# Places of W A S D: evdev codes + 8 on X11 and Wayland, set-1 scan codes on Windows, virtual keys on macOS.
+# Positions of W A S D: evdev codes + 8 on X11 and Wayland, set-1 scan codes on Windows, virtual keys on macOS.
 _PLACES: dict[str, dict[int, Verb]] = {
     "linux": {25: "in", 38: "left", 39: "out", 40: "right"},
     "win32": {17: "in", 30: "left", 31: "out", 32: "right"},
@@ -44,9 +44,9 @@ _ARROWS: dict[Qt.Key, Verb] = {
 
 
 def verb_of(event: QKeyEvent) -> Verb | None:
-    """What a key stands for: ``in``, ``out``, ``left``, ``right``.
+    """The motion of a key: ``in``, ``out``, ``left``, ``right``, or None.
 
-    The place of the key decides where the platform tells it, so the four keys lie together on any layout.
+    The key's position decides where the platform reports it, so the four keys stay together on any layout.
     """
     modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier & ~Qt.KeyboardModifier.ShiftModifier
     if modifiers != Qt.KeyboardModifier.NoModifier:
@@ -64,12 +64,12 @@ def verb_of(event: QKeyEvent) -> Verb | None:
 
 
 def is_arrow(event: QKeyEvent) -> bool:
-    """Whether it is a key that lists and tables need too."""
+    """Whether lists and tables need the key, too."""
     return event.key() in _ARROWS
 
 
 class HeldKeys(QObject):
-    """Moves the view while keys are down, a step at once and faster and faster then."""
+    """Moves the view while keys are held: a step at once, then with growing speed."""
 
     def __init__(
         self, scene: Scene, anchor: Callable[[], float | None], ratio: Callable[[], float], parent: QObject
@@ -88,11 +88,11 @@ class HeldKeys(QObject):
 
     @property
     def is_moving(self) -> bool:
-        """Whether a key is down."""
+        """Whether a key is held."""
         return bool(self._down)
 
     def begin(self, verb: str) -> None:
-        """The key of a verb went down: move a step, and go on until it is released."""
+        """Start a motion: move a step, and continue until the key is released."""
         if verb not in self._down:
             self._down[verb] = HeldMotion()
             self._move(verb, FIRST_STEP_S)
@@ -100,7 +100,7 @@ class HeldKeys(QObject):
             self._timer.start()
 
     def release(self, event: QKeyEvent) -> bool:
-        """A key went up; True when it is one of these."""
+        """Handle a key release; True if it was a motion key."""
         verb = verb_of(event)
         if verb is None:
             return False
@@ -111,7 +111,7 @@ class HeldKeys(QObject):
         return True
 
     def stop(self) -> None:
-        """All keys are up (the focus went elsewhere)."""
+        """Stop all motions, for example when the focus moves elsewhere."""
         self._down.clear()
         self._timer.stop()
         self._rest = 0.0

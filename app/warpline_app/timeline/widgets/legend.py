@@ -1,4 +1,4 @@
-"""The strip below the rows that tells what colours, heights and textures mean."""
+"""The legend below the rows: explains colours, heights and textures."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ HEIGHT = 22
 _SWATCH_PX = (22, 12)
 _GAP, _SPACE = 6, 16
 _MORE_PX = 40
-"""Room at the end for the number of those that have none."""
+"""Space at the end for the number of entries that do not fit."""
 
 
 class Legend(QWidget):
-    """Swatches with words, painted as the rows are. A click lists the events of one."""
+    """Swatches with labels, painted like the rows. A click lists an entry's events."""
 
     events_wanted = Signal(str, str)
-    """identity of a column of the table of thread states, and what must stand in it"""
+    """column of the thread states table, and the text to list"""
     wanted_changed = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -39,7 +39,7 @@ class Legend(QWidget):
         self.entries: tuple[LegendEntry, ...] = ()
         self._table: ColorTable | None = None
         self._wanted = True
-        self.is_told = False
+        self.has_entries = False
         """Whether `show_entries` was called."""
         self._expected = False
         self.setFixedHeight(HEIGHT)
@@ -48,52 +48,52 @@ class Legend(QWidget):
         self.hide()
 
     def show_entries(self, entries: tuple[LegendEntry, ...], table: ColorTable) -> None:
-        """Explain these, with the colours of a timeline."""
-        self.is_told = True
+        """Show these entries with a timeline's colours."""
+        self.has_entries = True
         self.entries, self._table, self._expected = entries, table, bool(entries)
         self.setVisible(self._expected and self._wanted)
         self.update()
 
     def expect(self, on: bool) -> None:
-        """Take the room of the entries that will come, so that rows do not move when they do; False: none will."""
+        """Reserve space for entries to come, so that rows do not move later; False: none will come."""
         self._expected = on
         self.setVisible(on and self._wanted)
 
     def set_wanted(self, on: bool) -> None:
-        """Show or hide the strip."""
+        """Show or hide the legend."""
         self._wanted = on
         self.setVisible(self._expected and on)
         self.wanted_changed.emit(on)
 
     def set_theme(self, theme: Theme, table: ColorTable) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme, self._table = theme, table
         self.update()
 
     def sizeHint(self) -> QSize:
-        """As wide as there is room."""
+        """As wide as possible."""
         return QSize(200, HEIGHT)
 
     @property
     def left_out(self) -> tuple[LegendEntry, ...]:
-        """The entries that have no room; the mark at the end tells them."""
+        """The entries that do not fit; the mark at the end lists them."""
         return self.entries[len(self.places()) :]
 
     def places(self) -> list[tuple[LegendEntry, QRectF]]:
-        """The entries that fit, and where each is."""
+        """The entries that fit, with their places."""
         metrics = QFontMetricsF(ui_font(11))
-        x, found = 10.0, []
+        x, entries = 10.0, []
         for entry in self.entries:
             width = _SWATCH_PX[0] + _GAP + metrics.horizontalAdvance(translated(entry.title))
             if x + width > self.width() - (_MORE_PX if entry is not self.entries[-1] else 4):
                 break
-            found.append((entry, QRectF(x, 0, width, HEIGHT)))
+            entries.append((entry, QRectF(x, 0, width, HEIGHT)))
             x += width + _SPACE
-        return found
+        return entries
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The swatches and their words."""
+        """Paint swatches and labels."""
         painter.fillRect(self.rect(), self.theme.color("header"))
         painter.fillRect(QRectF(0, 0, self.width(), 1), self.theme.color("hairline"))
         painter.setFont(ui_font(11))
@@ -102,7 +102,7 @@ class Legend(QWidget):
             top = (HEIGHT - _SWATCH_PX[1]) // 2
             where = QRectF(place.left(), top, *_SWATCH_PX)
             if is_drawing(painter):
-                # A drawing has no pixels for textures, in its rows as well as here.
+                # Vector graphics have no pixels for textures, neither here nor in the rows.
                 painter.fillRect(where, QColor(self.theme.family(entry.color)))
             else:
                 painter.drawImage(where, self._swatch(entry, painter.deviceTransform().m11()))
@@ -130,24 +130,24 @@ class Legend(QWidget):
         return next((entry for entry, place in self.places() if place.left() <= x <= place.right()), None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Lists the events of what was clicked."""
+        """List the events of the clicked entry."""
         entry = self._entry_at(event.position().x())
         if entry is not None and entry.text and event.button() == Qt.MouseButton.LeftButton:
             self.events_wanted.emit(entry.column, entry.text)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """A hand over what leads somewhere."""
+        """Show a hand over entries that can be clicked."""
         entry = self._entry_at(event.position().x())
         leads = entry is not None and bool(entry.text)
         self.setCursor(Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor)
 
     def event(self, event: QEvent) -> bool:
-        """Tips say what a click does."""
+        """Show a tooltip with what a click does."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             entry = self._entry_at(event.pos().x())
             tip = "\n".join(translated(other.title) for other in self.left_out)
             if entry is not None:
-                lists = tr("Click: list these in Events", "timeline") if entry.text else ""
+                lists = tr("Click to list these in Events", "timeline") if entry.text else ""
                 tip = "\n".join(
                     part for part in (translated(entry.hint) if entry.hint else "", lists) if part
                 )

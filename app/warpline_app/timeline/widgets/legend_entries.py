@@ -1,4 +1,4 @@
-"""What there is to explain of a timeline's colours, heights and textures."""
+"""Entries of the legend: colours, heights and textures of a timeline."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _EXPLAINED = frozenset(("thread_state", "cuda_api", "kernel", "memcpy", "memset"
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A colour family in one of its variants (`codes`) and what it means; ``column`` and ``text`` list its events
-    (``text`` empty: not to be listed).
+    """A colour family, its variant (`codes`) and its meaning; ``column`` and ``text`` select its events (``text``
+    empty: none).
     """
 
     color: str
@@ -38,87 +38,89 @@ class LegendEntry:
 
 _STATES = (
     LegendEntry("running", english("running"), "name", "=running"),
-    LegendEntry("runnable", english("waits for a core"), "name", "=runnable"),
+    LegendEntry("runnable", english("waiting for a core"), "name", "=runnable"),
 )
 _UNKNOWN = LegendEntry(
     "blocked",
-    english("blocked, not known why"),
-    hint=english("Blocked outside the calls that are measured, or shorter than the threshold"),
+    english("blocked, reason unknown"),
+    hint=english("Blocked outside the recorded calls, or for less than the threshold"),
 )
 _BLOCKED = LegendEntry(
     "blocked",
     english("blocked"),
     "name",
     "=blocked",
-    english("Waits for something; for what was not recorded"),
+    english("Waiting; the reason was not recorded"),
 )
 _GPU = (
-    LegendEntry("kernel", english("kernel"), hint=english("Computes on a GPU")),
-    LegendEntry("communication", english("communication"), hint=english("A kernel that talks to other GPUs")),
-    LegendEntry("copy_to_device", english("copy to GPU"), hint=english("From the memory of the host")),
-    LegendEntry("copy_to_host", english("copy to host"), hint=english("From the memory of a GPU")),
-    LegendEntry("copy_on_device", english("copy on GPU"), hint=english("Inside a GPU or between two")),
-    LegendEntry("set", english("memory set"), hint=english("Fills memory of a GPU with a value")),
-    LegendEntry("api", english("call"), hint=english("A call of the GPU's API by a thread")),
+    LegendEntry("kernel", english("kernel"), hint=english("Computation on a GPU")),
     LegendEntry(
-        "sync", english("waits for GPU"), hint=english("A call or a stream that waits for work on a GPU")
+        "communication",
+        english("communication"),
+        hint=english("A kernel that exchanges data with other GPUs"),
     ),
+    LegendEntry("copy_to_device", english("copy to GPU"), hint=english("From host memory to the GPU")),
+    LegendEntry("copy_to_host", english("copy to host"), hint=english("From GPU memory to the host")),
+    LegendEntry("copy_on_device", english("copy on GPU"), hint=english("Within a GPU or between two")),
+    LegendEntry("set", english("memory set"), hint=english("Fills GPU memory with a value")),
+    LegendEntry("api", english("call"), hint=english("A GPU API call by a thread")),
+    LegendEntry("sync", english("waiting for GPU"), hint=english("A call or a stream waiting for GPU work")),
 )
 _FEATURES = (
     LegendEntry(
         "neutral",
         english("estimated"),
-        hint=english("Striped: known from samples, not measured from beginning to end"),
+        hint=english("Striped: estimated from samples, not measured"),
         variant=codes.ESTIMATED,
     ),
     LegendEntry(
         "neutral",
         english("cut off"),
-        hint=english("Torn: began before the recording or ended after it"),
+        hint=english("Torn edge: starts before the recording or ends after it"),
         variant=codes.CUT,
     ),
 )
 _PAUSED = LegendEntry(
-    "empty", english("paused"), hint=english("Nothing was recorded here"), variant=codes.PAUSE
+    "empty", english("paused"), hint=english("Recording was paused here"), variant=codes.PAUSE
 )
 _PARTLY = LegendEntry(
     "neutral",
-    english("busy in part"),
-    hint=english("Events too short to be drawn one by one: the height is the share of time they take"),
+    english("partly busy"),
+    hint=english("Events too short to draw one by one; the height is their share of the time"),
     variant=codes.DENSITY + codes.LEVELS // 2,
 )
 _DIMMED = LegendEntry(
     "kernel",
-    english("not of the selection"),
-    hint=english("What belongs to the selected event, passes the filter or was found keeps its full colour"),
+    english("not selected"),
+    hint=english("Dimmed: not related to the selection, filter or search results"),
     variant=codes.DIM,
 )
 
 
 def wait_kinds(capture: Capture) -> frozenset[int]:
-    """Which kinds of waits the thread states of a capture name; looks at pieces until all were met."""
+    """The kinds of waits in a capture's thread states; reads in pieces until all are found."""
     table = capture.kinds.get("thread_state")
-    found: set[int] = set()
+    kinds: set[int] = set()
     if table is None or "wait" not in table.attributes:
         return frozenset()
     values, valid = table.column("wait")
     for first in range(0, len(values), _PIECE):
         part = values[first : first + _PIECE][valid[first : first + _PIECE]]
-        found.update(np.flatnonzero(np.bincount(part)).tolist())
-        if len(found) >= len(WAIT_KINDS) - 1:
+        kinds.update(np.flatnonzero(np.bincount(part)).tolist())
+        if len(kinds) >= len(WAIT_KINDS) - 1:
             break
-    return frozenset(found - {0})
+    return frozenset(kinds - {0})
 
 
 def might_explain(capture: Capture) -> bool:
-    """Whether `legend_entries` will most likely have some: a look at kinds, none at events."""
+    """Whether `legend_entries` probably returns any; looks at kinds only, not at events."""
     return not _EXPLAINED.isdisjoint(capture.kinds)
 
 
 def legend_entries(capture: Capture, only: Sequence[str] = ()) -> tuple[LegendEntry, ...]:
-    """What there is to explain: states and what they wait for, kinds of GPU work, what textures mean.
+    """Entries for thread states and waits, kinds of GPU work, and textures.
 
-    ``only`` names the tracks that are shown, with those below them, by their URIs; without any all are.
+    ``only`` lists URIs of shown tracks, which include those below them; empty means all tracks.
     """
     shown = {
         track.role
@@ -148,20 +150,20 @@ def _states(capture: Capture) -> tuple[LegendEntry, ...]:
 
 
 def _gpu(capture: Capture) -> tuple[LegendEntry, ...]:
-    """Of the work on GPUs and the calls for it: what the first million events of each kind show."""
-    found = {table.spec.color for table in capture.kinds.values() if len(table)} & {"api", "sync", "set"}
+    """Entries of GPU work and API calls, from the first million events of each kind."""
+    families = {table.spec.color for table in capture.kinds.values() if len(table)} & {"api", "sync", "set"}
     if "cuda_api" in capture.kinds:
         names = capture.strings.get(_names(capture, "cuda_api"))
-        found |= {"sync" for name in names if "synchronize" in name.casefold()}
+        families |= {"sync" for name in names if "synchronize" in name.casefold()}
     if "kernel" in capture.kinds:
         names = capture.strings.get(_names(capture, "kernel"))
-        found |= {"communication" if is_communication(name) else "kernel" for name in names}
+        families |= {"communication" if is_communication(name) else "kernel" for name in names}
     copies = capture.kinds.get("memcpy")
     if copies is not None and "copy_kind" in copies.attributes:
         values, valid = copies.column("copy_kind")
-        told = np.unique(values[:_PIECE][valid[:_PIECE]])
-        found |= {copy_family(code) for code in told.tolist()}
-    return tuple(entry for entry in _GPU if entry.color in found)
+        codes_present = np.unique(values[:_PIECE][valid[:_PIECE]])
+        families |= {copy_family(code) for code in codes_present.tolist()}
+    return tuple(entry for entry in _GPU if entry.color in families)
 
 
 def _names(capture: Capture, kind: str) -> list[int]:
@@ -170,10 +172,10 @@ def _names(capture: Capture, kind: str) -> list[int]:
     is_run = (
         len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1 and 0 <= rows[0] <= len(names_of) - len(rows)
     )
-    found = names_of[int(rows[0]) : int(rows[0]) + len(rows)] if is_run else names_of[rows]
-    # Ids of texts are small and dense: marking them costs a hundredth of sorting them.
+    ids = names_of[int(rows[0]) : int(rows[0]) + len(rows)] if is_run else names_of[rows]
+    # Name ids are small and dense: marking them costs a hundredth of sorting them.
     used = np.zeros(len(capture.strings), bool)
-    used[np.minimum(found, len(capture.strings) - 1)] = True
+    used[np.minimum(ids, len(capture.strings) - 1)] = True
     names: list[int] = np.flatnonzero(used).tolist()
     return names
 

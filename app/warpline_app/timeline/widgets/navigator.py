@@ -1,4 +1,4 @@
-"""How verbs move a timeline, and what they are told of it (see `warpline_app.commands.navigator`)."""
+"""Implements `warpline_app.commands.navigator` for a timeline widget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpline_app.timeline.widgets.view import TimelineView
 
 
 class TimelineNavigator:
-    """Moves one timeline; what it has to say goes to the workspace."""
+    """Moves a timeline; messages go to the workspace."""
 
     def __init__(self, view: TimelineView, workspace: Workspace) -> None:
         self._view = view
@@ -23,53 +23,53 @@ class TimelineNavigator:
 
     @property
     def view(self) -> TimelineView:
-        """The timeline."""
+        """The timeline widget."""
         return self._view
 
     @property
     def document(self) -> Document:
-        """The capture that is shown."""
+        """The capture shown."""
         return self._view.document
 
     @property
     def state(self) -> TimelineState:
-        """What is in view, selected, pinned, filtered."""
+        """Its view, selection, pins and filter."""
         return self._view.state
 
     @property
     def search(self) -> Search:
-        """What was looked for and found."""
+        """Its search and the results."""
         return self._view.search
 
     @property
     def tree(self) -> RowTree:
-        """All its rows."""
+        """Its rows."""
         return self._view.scene.tree
 
     @property
     def layouts(self) -> LayoutStore:
-        """The views of captures that were saved under a name."""
+        """Saved views of captures."""
         return self._workspace.layouts
 
     # -- moving
 
     def zoom(self, factor: float) -> None:
-        """Show a range of time this many times as long, about what is pointed at."""
+        """Scale the visible time range by ``factor`` around the anchor."""
         self._view.scene.zoom(factor, self._view.anchor_px())
 
     def pan(self, share: float) -> None:
-        """Go on by a share of what is in view."""
+        """Move right by a share of the visible range."""
         scene = self._view.scene
         scene.pan(round(scene.width_px * share), ratio=self._view.devicePixelRatioF())
 
     def turn_page(self, direction: int) -> None:
-        """Scroll the rows by nine tenths of what is seen of them."""
+        """Scroll the rows by nine tenths of the visible height."""
         scene = self._view.scene
         page = scene.height_px - scene.layout.pinned_height
         scene.scroll_to(scene.scroll_px + direction * max(1, page * 9 // 10))
 
     def hold(self, motion: str) -> None:
-        """Move until the key is let go."""
+        """Move until the key is released."""
         self._view.held.begin(motion)
 
     def go_to(self, event: int) -> None:
@@ -85,26 +85,26 @@ class TimelineNavigator:
         self._view.scene.show_range(start_ns, stop_ns)
 
     def center_on(self, time_ns: int) -> None:
-        """Put a moment into the middle."""
+        """Centre the view on a time."""
         self._view.scene.center_on(time_ns)
 
     def take_focus(self) -> None:
-        """Have the keyboard."""
+        """Take the keyboard focus."""
         self._view.setFocus()
 
-    # -- what is pointed at
+    # -- target of a command
 
     def anchor_ns(self) -> int:
-        """The moment that keys are about."""
+        """The time a key acts on."""
         x = self._view.anchor_px()
         return sum(self.state.view) // 2 if x is None else self._view.scene.scale.to_ns(x)
 
     def focus_row(self) -> TimelineRow | None:
-        """The row that is meant."""
+        """The row a command acts on."""
         return self._view.focus_row()
 
     def step_row(self, direction: int) -> None:
-        """Mean the next (1) or previous (-1) row that is shown; the first one when none was meant."""
+        """Move the row focus to the next (1) or previous (-1) visible row, or to the first."""
         scene = self._view.scene
         keys = [placed.row.key for placed in scene.layout.rows]
         if not keys:
@@ -116,11 +116,11 @@ class TimelineNavigator:
         self._view.header.update()
 
     def toggle(self, row: TimelineRow) -> None:
-        """Open a row, or close it."""
+        """Expand or collapse a row."""
         self._view.scene.toggle(row)
 
     def first_event_in_view(self) -> int | None:
-        """The first visible event of the row that is meant, else of the topmost row that has one."""
+        """The first visible event of the focus row, else of the topmost row that has one."""
         row = self._view.focus_row()
         lanes = [
             line.lane for placed in self._view.scene.layout.rows for line in placed.lines if line.lane >= 0
@@ -133,10 +133,10 @@ class TimelineNavigator:
                 return int(part.start)
         return None
 
-    # -- talking
+    # -- messages and questions
 
     def tell(self, text: str) -> None:
-        """Say something in passing."""
+        """Show a text in the status line."""
         self._workspace.tell(text)
 
     def ask_text(self, title: str, label: str, text: str = "") -> str | None:
@@ -147,7 +147,7 @@ class TimelineNavigator:
         return answer if is_accepted else None
 
     def ask_choice(self, title: str, label: str, choices: Sequence[str]) -> str | None:
-        """Ask for one of some texts."""
+        """Ask for one of the choices."""
         from PySide6.QtWidgets import QInputDialog
 
         answer, is_accepted = QInputDialog.getItem(self._view, title, label, list(choices), 0, False)

@@ -1,4 +1,4 @@
-"""What lies over the cached frame: range, marks, selection, what belongs to it, hover, links, pointer."""
+"""The overlay on the cached frame: range, marks, selection, related events, hover, links, pointer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NOTHING = Related(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class Overlay:
-    """Paints over the frame and knows the tabs that can be clicked."""
+    """Paints over the frame, and knows the clickable hints."""
 
     def __init__(self, scene: Scene, theme: Theme) -> None:
         self.scene = scene
@@ -63,7 +63,7 @@ class Overlay:
         self.all_links: LinkSet | None = NO_LINKS
         self.tabs: tuple[Tab, ...] = ()
         self.text_spans: TextSpans = no_texts
-        """where the frame below has texts"""
+        """where the frame below has labels"""
         self.notice = ""
         self._hovered: int | None = None
         self._selected: int | None = None
@@ -71,7 +71,7 @@ class Overlay:
 
     @property
     def capture(self) -> Capture:
-        """The capture."""
+        """The capture shown."""
         return self.scene.capture
 
     def set_selection(self, row: int | None) -> None:
@@ -82,7 +82,7 @@ class Overlay:
         self.selection_links = NO_LINKS if row is None else links_of_event(self.capture, row)
 
     def find_related(self) -> None:
-        """Look up what is nested in the selected event and what was launched there, or else in the selected range."""
+        """Look up events nested and launched in the selected event, else in the selected range."""
         row, between = self._selected, self.scene.state.range_selection
         if (row, between) == self._related_of:
             return
@@ -100,7 +100,7 @@ class Overlay:
         self.hover_links = NO_LINKS if row is None else links_of_event(self.capture, row)
 
     def find_all_links(self) -> None:
-        """Look up the links of everything in view, where they are asked for."""
+        """Look up the links of all events in view, if arrows are shown for all."""
         if self.scene.state.arrows != "all":
             self.all_links = NO_LINKS
             return
@@ -109,13 +109,13 @@ class Overlay:
         self.all_links = links_in_view(self.capture, lanes, *self.scene.state.view)
 
     def tab_at(self, point: QPointF) -> Tab | None:
-        """The hint under a point."""
+        """The clickable hint at a point."""
         return next((tab for tab in self.tabs if tab.rect.contains(point)), None)
 
     # painting
 
     def paint(self, painter: QPainter) -> None:
-        """Paints everything but the pointer line."""
+        """Paint everything except the pointer line."""
         scene, state = self.scene, self.scene.state
         self._paint_range(painter)
         self._paint_marks(painter)
@@ -168,7 +168,7 @@ class Overlay:
                 painter.drawLine(QPointF(round(x) + 0.5, 0), QPointF(round(x) + 0.5, self.scene.height_px))
 
     def _paint_related(self, painter: QPainter) -> None:
-        """A line in the accent under what belongs to the selection, in one call."""
+        """Underline related events in the accent colour, in one call."""
         rows = np.concatenate([self.related.nested, self.related.launched])
         if not len(rows):
             return
@@ -181,17 +181,17 @@ class Overlay:
         marks: list[tuple[int, int, int, int]] = []
         scale = scene.scale
         for lane in np.unique(lanes).tolist():
-            found = scene.layout.lane_place.get(lane)
-            if found is None:
+            position = scene.layout.lane_place.get(lane)
+            if position is None:
                 continue
-            placed, line = found
+            placed, line = position
             bottom = scene.top_of(placed) + line.top + line.height - 1
             if not scene.layout.pinned_height <= bottom <= scene.height_px + 2:
                 continue
             mine = np.flatnonzero(lanes == lane)
             left = np.clip(scale.to_px_array(start[mine]), -1, scene.width_px).astype(np.int64)
             right = np.clip(scale.to_px_array(stop[mine]), 0, scene.width_px).astype(np.int64)
-            # One mark per pixel column is enough, however many events are in it.
+            # One mark per pixel column, however many events it contains.
             _, first = np.unique(left, return_index=True)
             marks += [
                 (x, bottom - 1, max(x, r - 1), bottom)
@@ -292,10 +292,10 @@ class Overlay:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def paint_pointer(self, painter: QPainter, x: float) -> None:
-        """The line at the pointer."""
+        """Paint the line at the pointer."""
         painter.fillRect(QRectF(round(x), 0, 1, self.scene.height_px), self.theme.color("text", 90))
 
 
 def mark_flag(x: float, bottom: float) -> QPolygonF:
-    """The little flag of a mark on the ruler."""
+    """The flag of a mark on the ruler."""
     return QPolygonF([QPointF(x, bottom), QPointF(x - 4, bottom - 6), QPointF(x + 4, bottom - 6)])

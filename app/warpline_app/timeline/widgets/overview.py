@@ -1,4 +1,4 @@
-"""The strip of the whole capture with the visible window, which can be dragged, and ticks of what was found."""
+"""The overview strip: the whole capture, the visible window, ticks of search results."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ class _Drag(Enum):
 
 
 def overview_row(rows: list[TimelineRow]) -> TimelineRow | None:
-    """What tells most about the whole: the GPU's streams, else the cores, else the first process."""
+    """The most informative row: the GPU's streams, else the cores, else the first process."""
     for role in ("gpu", "cores", "process"):
-        found = [row for row in rows if row.role == role and row.lanes]
-        if found:
-            lanes = tuple(lane for row in found for lane in row.lanes)
-            return TimelineRow("#overview", "", found[0].content, found[0].role, found[0].family, lanes=lanes)
+        matches = [row for row in rows if row.role == role and row.lanes]
+        if matches:
+            lanes = tuple(lane for row in matches for lane in row.lanes)
+            return TimelineRow(
+                "#overview", "", matches[0].content, matches[0].role, matches[0].family, lanes=lanes
+            )
     everything = tuple(lane for row in rows for lane in row.lanes[:1])
     return (
         TimelineRow("#overview", "", rows[0].content, "gpu", rows[0].family, lanes=everything)
@@ -48,14 +50,14 @@ def overview_row(rows: list[TimelineRow]) -> TimelineRow | None:
 
 
 def side_by_side(columns: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Ascending columns as [first, stop) of those that stand side by side."""
+    """Group ascending columns into adjacent runs [first, stop)."""
     heads = np.flatnonzero(np.diff(columns, prepend=-2) > 1)
     tails = np.append(heads, len(columns))[1:] - 1
     return list(zip(columns[heads].tolist(), (columns[tails] + 1).tolist(), strict=True))
 
 
 class Overview(QWidget):
-    """The whole capture, small. Drag the window to move it, its edges to resize it, elsewhere to draw a new one."""
+    """The whole capture. Drag the window to move it, its edges to resize it, elsewhere to select a new one."""
 
     def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,8 +67,8 @@ class Overview(QWidget):
         self._curve: RowCurve | None = None
         self._picture: Frame | None = None
         self._pictured = (0, 0)
-        """the span that the picture is of"""
-        self._found: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        """the time span of the cached picture"""
+        self._ticks_ns: npt.NDArray[np.int64] = np.empty(0, np.int64)
         self._columns: tuple[int, npt.NDArray[np.int64]] | None = None
         self._drag = _Drag.NONE
         self._from = 0.0
@@ -87,39 +89,39 @@ class Overview(QWidget):
         self.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme = theme
         self._picture = None
         self.update()
 
     def set_curve(self, curve: RowCurve) -> None:
-        """How busy the capture is over its whole length."""
+        """Set the utilization of the whole capture."""
         self._curve = curve
         self._picture = None
         self.update()
 
     @property
     def curve(self) -> RowCurve | None:
-        """What is drawn, None until it is known."""
+        """The utilization drawn, or None."""
         return self._curve
 
-    def set_found(self, times_ns: npt.NDArray[np.int64]) -> None:
-        """Ticks at these times: what a search found."""
-        self._found = times_ns
+    def set_ticks(self, times_ns: npt.NDArray[np.int64]) -> None:
+        """Set the times of search result ticks."""
+        self._ticks_ns = times_ns
         self._columns = None
         self.update()
 
     @property
-    def found_columns(self) -> npt.NDArray[np.int64]:
+    def tick_columns(self) -> npt.NDArray[np.int64]:
         """Columns with a tick."""
-        if not len(self._found):
+        if not len(self._ticks_ns):
             return np.empty(0, np.int64)
         if self._columns is None or self._columns[0] != self.width():
-            # By the borders of columns and not by hits: there may be millions, in time order.
+            # Search for column borders, not for hits: there may be millions, in time order.
             scale = self._scale()
             borders = np.array([scale.to_ns(x) for x in range(self.width() + 1)], np.int64)
             borders[-1] += 1
-            filled = np.flatnonzero(np.diff(np.searchsorted(self._found, borders, "left")) > 0)
+            filled = np.flatnonzero(np.diff(np.searchsorted(self._ticks_ns, borders, "left")) > 0)
             self._columns = (self.width(), filled)
         return self._columns[1]
 
@@ -162,7 +164,7 @@ class Overview(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints the curve, the window, ticks and marks."""
+        """Paint the curve, the window, ticks and marks."""
         paint_frame(painter, self._frame())
         scale, state, theme = self._scale(), self.scene.state, self.theme
         if state.range_selection is not None:
@@ -174,7 +176,7 @@ class Overview(QWidget):
         painter.setBrush(theme.color("text"))
         top = self.height() - 8
         painter.drawRects(
-            [QRect(first, top, stop - first, 7) for first, stop in side_by_side(self.found_columns)]
+            [QRect(first, top, stop - first, 7) for first, stop in side_by_side(self.tick_columns)]
         )
         for mark in state.marks:
             painter.fillRect(
@@ -212,14 +214,14 @@ class Overview(QWidget):
         return _Drag.MOVE if left - _REACH <= x <= right + _REACH else _Drag.NEW
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Takes the window or an edge of it."""
+        """Grab the window or one of its edges."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._from = event.position().x()
             self._drag = self._what(self._from)
             self._view_from = self.scene.state.view
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Moves it."""
+        """Move or resize the window."""
         x = event.position().x()
         scale, state = self._scale(), self.scene.state
         start, stop = self._view_from
@@ -243,13 +245,13 @@ class Overview(QWidget):
             state.set_view(low, max(high, low + 1), gesture="overview")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click outside the window brings it there."""
+        """A click outside the window centres it there."""
         if self._drag is _Drag.NEW and abs(event.position().x() - self._from) <= 3:
             self.scene.center_on(self._scale().to_ns(event.position().x()))
         self._drag = _Drag.NONE
         self.scene.state.end_gesture()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zooms around the middle of the view."""
+        """Zoom around the middle of the view."""
         self.scene.zoom(1.25 ** (-event.angleDelta().y() / 120), None, "wheel")
         event.accept()

@@ -1,4 +1,4 @@
-"""The critical path as a lane above the rows: what took the time, segment by segment."""
+"""The critical path as a lane above the rows, segment by segment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT_FROM_PX = 40
 
 
 class PathLane(QWidget):
-    """Computed when it is first wanted, beside the window. A click goes to the event a segment comes from."""
+    """Computed in the background when first shown. A click on a segment goes to its event."""
 
     def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,9 +39,7 @@ class PathLane(QWidget):
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(tr("Critical path", "timeline"))
-        self.setAccessibleDescription(
-            tr("What took the time, from its end back through whoever was waited for")
-        )
+        self.setAccessibleDescription(tr("The chain of work and waits that set the total time"))
         self.hide()
         for signal in (scene.state.view_changed, scene.state.selection_changed, scene.resized):
             signal.connect(self._changed)
@@ -52,7 +50,7 @@ class PathLane(QWidget):
             self.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme = theme
         self.update()
 
@@ -62,7 +60,7 @@ class PathLane(QWidget):
         return self._job is not None
 
     def set_wanted(self, on: bool) -> None:
-        """Show or hide the lane; what is still being computed for a lane that nobody wants any more is dropped."""
+        """Show or hide the lane; hiding drops a running computation."""
         self.setVisible(on)
         if on:
             self._begin()
@@ -70,7 +68,7 @@ class PathLane(QWidget):
             self._job.cancel()
 
     def _follow(self, _key: object = None) -> None:
-        """The path of the selected row's time; what stood there stays until that is known."""
+        """Show the path of the selected row; the old one stays until it is computed."""
         if self._of == self._wanted():
             return
         self._is_known = False
@@ -80,7 +78,7 @@ class PathLane(QWidget):
             self._begin()
 
     def _wanted(self) -> str | None:
-        """The URI of the selected row, where it stands for a track."""
+        """The URI of the selected row's track, or None."""
         key = self.scene.state.track_selection
         uri = None if key is None else key.partition("#")[0]
         return uri if uri in {track.uri for track in self.scene.capture.tracks} else None
@@ -102,9 +100,9 @@ class PathLane(QWidget):
         if self.isVisible() and not self._is_shut:
             self._begin()
 
-    def _show(self, found: PathSegments | str) -> None:
-        self.missing = found if isinstance(found, str) else ""
-        self.segments = None if isinstance(found, str) else found
+    def _show(self, result: PathSegments | str) -> None:
+        self.missing = result if isinstance(result, str) else ""
+        self.segments = None if isinstance(result, str) else result
         self._is_known = True
         self._ended()
 
@@ -119,7 +117,7 @@ class PathLane(QWidget):
         self.update()
 
     def shut_down(self) -> None:
-        """The file is about to be closed."""
+        """Stop: the file will be closed."""
         self._is_shut = True
         if self._job is not None:
             self._job.cancel()
@@ -129,7 +127,7 @@ class PathLane(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The title in the header's column, the segments over the canvas."""
+        """Paint the title in the header column, the segments over the canvas."""
         theme, lane = self.theme, QRectF(self.title_px, 0, self.scene.width_px, HEIGHT)
         painter.fillRect(self.rect(), theme.color("header"))
         painter.fillRect(lane, theme.color("canvas"))
@@ -147,7 +145,7 @@ class PathLane(QWidget):
             )
             painter.drawText(rest, int(Qt.AlignmentFlag.AlignVCenter), whose)
         if self.segments is None:
-            text = self.missing or tr("Following the waits…", "timeline")
+            text = self.missing or tr("Computing the critical path…", "timeline")
             painter.setFont(ui_font(11))
             painter.setPen(theme.color("muted"))
             painter.drawText(lane.adjusted(8, 0, -8, 0), int(Qt.AlignmentFlag.AlignVCenter), text)
@@ -193,25 +191,25 @@ class PathLane(QWidget):
     # mouse
 
     def segment_at(self, x: float) -> int:
-        """The segment at a place of the widget, −1 for none."""
+        """The segment at a position of the widget, −1 for none."""
         if self.segments is None or x < self.title_px:
             return -1
         return self.segments.at(self.scene.scale.to_ns(x - self.title_px))
 
     def tooltip_of(self, segment: int) -> str:
-        """Cause, length, whose and where, one under the other."""
+        """Cause, length, owner and place, one per line."""
         assert self.segments is not None
-        found = self.segments
-        length = format_duration(int(found.stop[segment] - found.start[segment]))
+        segments = self.segments
+        length = format_duration(int(segments.stop[segment] - segments.start[segment]))
         lines = (
-            f"{translated(found.cause[segment] or '')} · {length}",
-            found.track[segment],
-            found.place[segment],
+            f"{translated(segments.cause[segment] or '')} · {length}",
+            segments.track[segment],
+            segments.place[segment],
         )
         return "\n".join(translated(line) for line in lines if line)
 
     def event(self, event: QEvent) -> bool:
-        """Segments tell themselves."""
+        """Show a segment's tooltip."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             segment = self.segment_at(event.pos().x())
             if segment >= 0:
@@ -222,7 +220,7 @@ class PathLane(QWidget):
         return super().event(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Frame what is pointed at."""
+        """Frame the segment under the pointer."""
         segment = self.segment_at(event.position().x())
         if segment != self._hovered:
             self._hovered = segment
@@ -231,12 +229,12 @@ class PathLane(QWidget):
             self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Nothing is pointed at."""
+        """Remove the frame."""
         self._hovered = -1
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Go to the event a segment comes from."""
+        """Go to the event of a segment."""
         segment = self.segment_at(event.position().x())
         if self.segments is None or segment < 0 or event.button() != Qt.MouseButton.LeftButton:
             return

@@ -1,4 +1,4 @@
-"""The ruler: ticks, the base they add to, marks, the length of the selected range."""
+"""The ruler: ticks, their base, marks, the length of the selected range."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ MARK_REACH = 6
 HINT_PX = 10
 ORIGIN_PX = 6
 EDGE_PX = 90
-"""Texts that begin so far from the right edge are not measured: they are shorter."""
+"""Tick texts that start farther from the right edge are known to fit."""
 
 
 class Ruler(QWidget):
-    """Ticks over the canvas. A drag selects a range, a double click sets a mark, a mark can be dragged."""
+    """Ticks above the canvas. Drag to select a range, double-click to add a mark, drag a mark to move it."""
 
     menu_wanted = Signal(QPoint, object)
     """global position and time in ns"""
     link_wanted = Signal(int)
     """row of an event outside the view, whose amber arrow was clicked"""
     mark_wanted = Signal(object)
-    """time in ns of a mark somebody wants to set or name"""
+    """time in ns of a mark to add or name"""
 
     def __init__(self, scene: Scene, overlay: Overlay, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,19 +74,19 @@ class Ruler(QWidget):
         self.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme = theme
         self.update()
 
     def set_event_count(self, count: int | None) -> None:
-        """How many visible events the selected range touches."""
+        """Set the number of visible events in the selected range."""
         if count != self.event_count:
             self.event_count = count
             self.update()
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints ticks, marks, the pill of the range."""
+        """Paint ticks, marks, and the pill with the range's length."""
         theme, scene = self.theme, self.scene
         painter.fillRect(self.rect(), theme.color("header"))
         scale = scene.scale
@@ -125,7 +125,7 @@ class Ruler(QWidget):
         painter.fillRect(QRectF(0, bottom - 1, self.width(), 1), theme.color("hairline"))
 
     def _paint_origin(self, painter: QPainter) -> None:
-        """Where times count from, when that was moved: else nothing would tell these numbers from others."""
+        """Mark the time origin when it was moved, so that its times are not mistaken for others."""
         state = self.scene.state
         x = round(self.scene.scale.to_px(state.origin_ns))
         if state.is_origin_moved and -ORIGIN_PX <= x <= self.width() + ORIGIN_PX:
@@ -140,7 +140,7 @@ class Ruler(QWidget):
             painter.drawPolygon(QPolygonF(corners))
 
     def _tick_texts(self, xs: npt.NDArray[np.float64], metrics: QFontMetrics) -> list[tuple[int, str]]:
-        """What is written at which ticks: nothing where the text of a mark would hide a part of it."""
+        """Tick texts with their positions; those that the text of a mark would cover are left out."""
         taken = [box for _x, mark in self._marks_seen() if (box := self._text_box(mark, metrics)) is not None]
         texts = self.scene.ticks().texts
         return [
@@ -150,12 +150,12 @@ class Ruler(QWidget):
         ]
 
     def _marks_seen(self) -> list[tuple[float, TimeMark]]:
-        """Marks of which something may be in view, and where they stand."""
+        """Marks that may be in view, with their positions."""
         placed = [(self.scene.scale.to_px(mark.time_ns), mark) for mark in self.scene.state.marks]
         return [(x, mark) for x, mark in placed if -200 < x < self.width() + 10]
 
     def _text_box(self, mark: TimeMark, metrics: QFontMetrics) -> QRectF | None:
-        """Where the text of a mark is: as high as those of ticks, which make way for it."""
+        """The box of a mark's text; as high as tick texts, which make room for it."""
         if not mark.text:
             return None
         x = self.scene.scale.to_px(mark.time_ns)
@@ -174,7 +174,7 @@ class Ruler(QWidget):
                 painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), mark.text)
 
     def _paint_link_hints(self, painter: QPainter) -> None:
-        """A small amber arrow at the side on which an end of the selection's links lies outside."""
+        """Paint an amber arrow at a side where an end of the selection's links lies outside the view."""
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self.theme.color("link"))
         y = self.height() / 2
@@ -207,7 +207,7 @@ class Ruler(QWidget):
         return min(near, key=lambda entry: entry[0])[1] if near else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begins a range, or takes a mark."""
+        """Start a range, or grab a mark."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
         x = event.position().x()
@@ -220,7 +220,7 @@ class Ruler(QWidget):
         self._from_ns = None if self._mark is not None else self.scene.scale.to_ns(event.position().x())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Goes on with a range or moves a mark."""
+        """Extend the range, or move the mark."""
         state = self.scene.state
         time_ns = min(max(self.scene.scale.to_ns(event.position().x()), state.span[0]), state.span[1])
         state.set_cursor(time_ns)
@@ -235,23 +235,23 @@ class Ruler(QWidget):
             self.setCursor(Qt.CursorShape.SizeHorCursor if over else Qt.CursorShape.ArrowCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Ends it."""
+        """End the drag."""
         self._mark = None
         self._from_ns = None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Sets a mark or names one."""
+        """Add a mark, or name one."""
         mark = self._mark_at(event.position().x())
         self._from_ns = None
         self.mark_wanted.emit(mark.time_ns if mark else self.scene.scale.to_ns(event.position().x()))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zooms at the pointer: on a ruler nothing else is meant."""
+        """Zoom at the pointer."""
         self.scene.zoom(1.25 ** (-event.angleDelta().y() / 120), event.position().x(), "wheel")
         event.accept()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Asks the view for a menu."""
+        """Ask the view for a menu."""
         mark = self._mark_at(event.pos().x())
         time_ns = mark.time_ns if mark else self.scene.scale.to_ns(event.pos().x())
         self.menu_wanted.emit(event.globalPos(), time_ns)
@@ -260,17 +260,17 @@ class Ruler(QWidget):
 def whole_texts(
     xs: Sequence[float], texts: Sequence[str], metrics: QFontMetrics, width_px: int
 ) -> list[tuple[int, str]]:
-    """Texts of ticks with where they begin; one that would be cut at the right edge is left out."""
-    found = [(round(x) + 5, text) for x, text in zip(xs, texts, strict=True)]
+    """Tick texts with their positions; one that the right edge would cut is left out."""
+    positioned = [(round(x) + 5, text) for x, text in zip(xs, texts, strict=True)]
     return [
         (x, text)
-        for x, text in found
+        for x, text in positioned
         if x + EDGE_PX <= width_px or x + metrics.horizontalAdvance(text) <= width_px
     ]
 
 
 def _draw_ticks(painter: QPainter, xs: npt.NDArray[np.float64], top: int, bottom: int) -> None:
-    """Vertical lines in one call, from an array that has the layout of `QLine`."""
+    """Draw vertical lines in one call, from an array with the layout of `QLine`."""
     if not len(xs):
         return
     lines = np.empty((len(xs), 4), np.int32)
@@ -280,7 +280,7 @@ def _draw_ticks(painter: QPainter, xs: npt.NDArray[np.float64], top: int, bottom
 
 
 class Corner(QWidget):
-    """What stands left of overview and ruler: the word and the base the ticks add to."""
+    """The corner left of overview and ruler: a heading, and the base of the ticks."""
 
     def __init__(
         self, scene: Scene, theme: Theme, overview_height: int, parent: QWidget | None = None
@@ -300,23 +300,23 @@ class Corner(QWidget):
         self.update()
 
     def _changed(self, *_: object) -> None:
-        # Most steps of a hand leave the base as it is.
+        # Most pans keep the base.
         if self.base_text != self._painted:
             self.update()
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme = theme
         self.update()
 
     @property
     def origin_text(self) -> str:
-        """What 0 is, where times count from another moment than the start; else empty."""
+        """Where the time origin is, if it was moved; else empty."""
         state = self.scene.state
         if not state.is_origin_moved:
             return ""
         far = state.origin_ns - state.home_ns
-        return tr("0 is at {time}", "timeline", time=f"{'-' if far < 0 else ''}{format_duration(abs(far))}")
+        return tr("origin at {time}", "timeline", time=f"{'-' if far < 0 else ''}{format_duration(abs(far))}")
 
     def _paint_origin(self, painter: QPainter, box: QRectF) -> None:
         text = self.origin_text
@@ -329,13 +329,13 @@ class Corner(QWidget):
 
     @property
     def base_text(self) -> str:
-        """The base, as it is written."""
+        """The base as displayed."""
         base = self.scene.ticks().base
         return f"{base} +" if base else ""
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paints both texts."""
+        """Paint both texts."""
         painter.fillRect(self.rect(), self.theme.color("header"))
         painter.setFont(ui_font(11))
         painter.setPen(self.theme.color("muted"))

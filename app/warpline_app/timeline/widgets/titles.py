@@ -1,4 +1,4 @@
-"""Titles of rows as they fit into the header."""
+"""Row titles fitted into the header."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ _BESIDE_PX = 10
 
 
 def title_left(placed: PlacedRow) -> int:
-    """Where the title of a row begins."""
+    """The left edge of a row's title."""
     return 8 + (0 if placed.pinned else placed.depth * INDENT) + INDENT
 
 
 def titles_of(rows: Sequence[PlacedRow]) -> list[str]:
-    """The whole titles of rows."""
-    short = short_kernel_names(one.row.title for one in rows if _is_kernel(one))
-    return [_title(one, short[one.row.title] if _is_kernel(one) else one.row.title) for one in rows]
+    """The full titles of rows."""
+    short = short_kernel_names(placed.row.title for placed in rows if _is_kernel(placed))
+    return [
+        _title(placed, short[placed.row.title] if _is_kernel(placed) else placed.row.title) for placed in rows
+    ]
 
 
 def _is_kernel(placed: PlacedRow) -> bool:
@@ -43,19 +45,22 @@ def _title(placed: PlacedRow, title: str) -> str:
 
 
 class Titles:
-    """What is shown of the titles of rows under each other: different ones look different where they can."""
+    """Elided titles of adjacent rows; different titles stay distinguishable where possible."""
 
     def __init__(self) -> None:
         self._shown: dict[tuple[str, bool], str] = {}
         self._known: dict[bool, tuple[object, ...]] = {}
 
     def of(self, placed: PlacedRow) -> str:
-        """What is shown of a row that was among the last ones."""
+        """The title displayed for one of the last rows."""
         return self._shown.get((placed.row.key, placed.pinned), "")
 
     def find(self, rows: Sequence[PlacedRow], right_px: int, figure_of: Callable[[PlacedRow], str]) -> None:
-        """Fit the titles of rows between their indents and their figures, which end at ``right_px``."""
-        known = right_px, *((one.row.key, one.pinned, one.depth, figure_of(one)) for one in rows)
+        """Fit titles between their indent and their figure, which ends at ``right_px``."""
+        known = (
+            right_px,
+            *((placed.row.key, placed.pinned, placed.depth, figure_of(placed)) for placed in rows),
+        )
         if not rows or self._known.get(rows[0].pinned) == known:
             return
         self._known[rows[0].pinned] = known

@@ -1,4 +1,4 @@
-"""The card beside the pointer that tells what is there."""
+"""The tooltip card beside the pointer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OFFSET = QPoint(14, 18)
 
 
 class Tooltip(QLabel):
-    """A label over the canvas; never under the pointer, never in the way of the mouse."""
+    """A label over the canvas; never under the pointer, and it ignores the mouse."""
 
     def __init__(self, scene: Scene, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -39,7 +39,7 @@ class Tooltip(QLabel):
         scene.state.origin_changed.connect(self._tell_anew)
 
     def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
+        """Set the colours."""
         self._theme = theme
         self.setStyleSheet(
             f"Tooltip {{ background: {theme.header}; color: {theme.text}; border: 1px solid {theme.hairline};"
@@ -47,7 +47,7 @@ class Tooltip(QLabel):
         )
 
     def show_event(self, row: int | None, at: QPoint) -> None:
-        """Tell about this event after a moment; None hides the card."""
+        """Show an event's tooltip after a moment; None hides it."""
         self._row, self._at = row, at
         if row is None:
             self.dismiss()
@@ -57,7 +57,7 @@ class Tooltip(QLabel):
             self._delay.start()
 
     def follow(self, at: QPoint) -> None:
-        """The pointer moved on the same event."""
+        """Follow the pointer on the same event."""
         self._at = at
         if self.isVisible():
             self._move()
@@ -67,7 +67,7 @@ class Tooltip(QLabel):
             self._appear()
 
     def dismiss(self, *_: object) -> None:
-        """Hide until the pointer comes to another event."""
+        """Hide until the pointer reaches another event."""
         self._delay.stop()
         self.hide()
 
@@ -76,9 +76,9 @@ class Tooltip(QLabel):
             return
         text = describe_event(self._scene.capture, self._row, self._scene.state.origin_ns)
         name = text.title if len(text.title) <= 240 else text.title[:239] + "…"
-        from html import escape  # a table of 2000 entities, which the first frame does without
+        from html import escape  # a table of 2000 entities, not needed for the first frame
 
-        # Names have no spaces: tell where a line may be broken.
+        # Names have no spaces: mark where lines may break.
         title = escape(re.sub(r"([,:<>_(])(?=[^,:<>_(]{3})", "\\1\u200b", name))
         lines = [f"<b>{title}</b>"]
         for index, line in enumerate(text.lines):

@@ -1,4 +1,4 @@
-"""The timeline of one capture: overview, ruler, header and canvas, their figures and keys."""
+"""The timeline of a capture: overview, ruler, header, canvas, their figures and keys."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 HEADER_WIDTH = 270
 MARK_AT_ONCE = 2_000_000
-"""In captures with more events than this, those of a highlighted name are collected beside the window."""
+"""In larger captures, the events of highlighted names are collected in the background."""
 
 
 class TimelineView(QWidget):
@@ -57,17 +57,17 @@ class TimelineView(QWidget):
 
     idle = Signal()
     status_changed = Signal(str)
-    """a sentence for the status line: what is wrong with a filter that is being typed"""
+    """a message for the status line about an invalid filter"""
     row_menu_requested = Signal(QPoint, str)
     """global position, and the key of the row, which has the focus now"""
     event_menu_requested = Signal(QPoint, object, object)
-    """global position, time in ns, and the row of the event that is there and selected now (or None)"""
+    """global position, time in ns, and the row of the selected event there (or None)"""
     ruler_menu_requested = Signal(QPoint, object)
     """global position and time in ns"""
     mark_requested = Signal(object)
-    """time in ns of a mark somebody wants to set or name"""
+    """time in ns of a mark to add or name"""
     key_pressed = Signal(object)
-    """a QKeyEvent; accepted by whoever has a use for it"""
+    """a QKeyEvent; whoever handles it accepts it"""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class TimelineView(QWidget):
         self.corner = Corner(self.scene, self.theme, OVERVIEW_HEIGHT, self)
         self.legend = Legend(self.theme, self)
         self.explained: Sequence[Capture] = (document.capture,)
-        """captures that the legend is about; none where another view's legend is about this one too"""
+        """captures the legend covers; empty if another view's legend covers this one"""
         self.path = PathLane(self.scene, self.theme, self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.work = IdleWork(self)
@@ -100,7 +100,7 @@ class TimelineView(QWidget):
         self._chain: EventChain | None = None
         self._pointed: tuple[QPointF, str] | None = None
         self._closed = False
-        self._told_idle = False
+        self._is_idle_reported = False
         self._lit_key: str | None = None
         self._lit_rows: np.ndarray | None = None
         self._idle_check = QTimer(self)
@@ -159,20 +159,20 @@ class TimelineView(QWidget):
     # appearance
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours."""
+        """Set the colours."""
         self.theme = theme
         for part in (self.canvas, self.header, self.ruler, self.overview, self.corner, self.path):
             part.set_theme(theme)
         self.legend.set_theme(theme, self.canvas.renderer.table)
 
     def _explain(self) -> None:
-        """The legend of what this capture has, and others that it stands for."""
-        told = (legend_entries(capture, self.state.filter.only) for capture in self.explained)
-        entries = dict.fromkeys(entry for one in told for entry in one)
+        """Update the legend from the captures it covers."""
+        legends = (legend_entries(capture, self.state.filter.only) for capture in self.explained)
+        entries = dict.fromkeys(entry for legend in legends for entry in legend)
         self.legend.show_entries(tuple(entries), self.canvas.renderer.table)
 
     def follow_link_of_row(self, key: str) -> None:
-        """Go to the first end of the selection's links that a row holds."""
+        """Go to the first end of the selection's links in a row."""
         for link in self.canvas.overlay.selection_links.links:
             for event in (link.from_row, link.to_row):
                 place = self.scene.place_of_event(event) if event >= 0 else None
@@ -186,7 +186,7 @@ class TimelineView(QWidget):
         self.scene.reveal_event(event)
 
     def set_header_width(self, width_px: int) -> None:
-        """Make the column of titles this wide."""
+        """Set the width of the title column."""
         self.header.setFixedWidth(width_px)
         self.corner.setFixedWidth(width_px)
         self.path.title_px = width_px
@@ -202,7 +202,7 @@ class TimelineView(QWidget):
         self.canvas.invalidate()
 
     def picture(self) -> QImage:
-        """The timeline as it is now, at the screen's resolution."""
+        """A picture of the timeline at the screen's resolution."""
         ratio = self.scene.ratio_of(self)
         image = QImage(round(self.width() * ratio), round(self.height() * ratio), QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
@@ -211,7 +211,7 @@ class TimelineView(QWidget):
             self.render(painter, QPoint(0, 0))
         return image
 
-    # being idle
+    # idle
 
     @property
     def is_idle(self) -> bool:
@@ -221,10 +221,10 @@ class TimelineView(QWidget):
 
     def _frame_drawn(self) -> None:
         self.scene.begin_work()
-        if not self.legend.is_told:
+        if not self.legend.has_entries:
             self.work.submit("legend", self._explain)
         if not self.canvas.is_settled and self.work.is_busy:
-            self.work.later(30)  # the hand moves again: let frames go first
+            self.work.later(30)  # the view moves again: let frames go first
         self._check_idle_soon()
 
     def _check_idle_soon(self) -> None:
@@ -232,17 +232,17 @@ class TimelineView(QWidget):
             self._idle_check.start()
 
     def _check_idle(self) -> None:
-        """Tells once that all is done; what began since the last time has to end first."""
+        """Emit once when all work is done; work begun since then ends first."""
         if not self.is_idle:
-            self._told_idle = False
-        elif not self._told_idle and not self._closed:
-            self._told_idle = True
+            self._is_idle_reported = False
+        elif not self._is_idle_reported and not self._closed:
+            self._is_idle_reported = True
             self.idle.emit()
 
     def _settled(self) -> None:
         if not self.held.is_moving and not self.canvas.gestures.is_active:
             self.state.end_gesture()
-        self._told_idle = False
+        self._is_idle_reported = False
         self.details.refresh()
 
     def _range_changed(self, _value: object) -> None:
@@ -255,7 +255,7 @@ class TimelineView(QWidget):
         names = None
         try:
             names = passing_names(capture.strings, wanted)
-        except re.error as error:  # a regular expression that is being typed
+        except re.error as error:  # an expression still being typed
             self.status_changed.emit(str(error))
         if self.state.highlight:
             chosen = np.array(sorted(self.state.highlight), np.int64)
@@ -264,7 +264,7 @@ class TimelineView(QWidget):
         self.canvas.set_emphasis(emphasis_for(capture, names, wanted.kinds, rows, self._chain))
 
     def _lit_changed(self, lit: Lit | None) -> None:
-        """Another finding: all else gets quieter, its rows come into sight. A step within one changes no colours."""
+        """Another finding: dim the rest and scroll to its rows. A step within one changes no colours."""
         key, before = None if lit is None else lit.key, self._lit_key
         rows, self._lit_rows = self._lit_rows, None if lit is None else lit.rows
         if rows is not self._lit_rows:
@@ -277,26 +277,26 @@ class TimelineView(QWidget):
             self.scene.reveal_lit(lit)
 
     def _selection_changed(self, row: int | None) -> None:
-        """What belongs to the selected event stays in full colour; found once, not with every frame."""
+        """Keep events related to the selection in full colour; computed once, not per frame."""
         before, self._chain = self._chain, None if row is None else self._chains.of(row)
         if before is not self._chain:
             self._emphasis_changed()
         self.details.find_linked_soon()
 
     def _mark_in_overview(self, *_: object) -> None:
-        """Ticks where a finding is lit up, something was found, or else events of highlighted names are."""
-        names, found, lit = self.state.highlight, self.search.result, self.state.lit
+        """Show ticks of a finding's instances, of search results, or of highlighted names."""
+        names, result, lit = self.state.highlight, self.search.result, self.state.lit
         if lit is not None:
-            self.overview.set_found(np.sort(lit.ranges[:, 0]))
+            self.overview.set_ticks(np.sort(lit.ranges[:, 0]))
             return
-        if not names or names == frozenset(found.names.tolist()):
-            self.overview.set_found(found.times)
+        if not names or names == frozenset(result.names.tolist()):
+            self.overview.set_ticks(result.times)
             return
         capture = self.document.capture
 
         def show(answer: tuple[object, np.ndarray]) -> None:
             if self.state.highlight == names:
-                self.overview.set_found(answer[1])
+                self.overview.set_ticks(answer[1])
 
         if len(capture.events) <= MARK_AT_ONCE:
             show(instances(capture, names))
@@ -321,7 +321,7 @@ class TimelineView(QWidget):
     # keys
 
     def anchor_px(self) -> float | None:
-        """Around which pixel keys zoom: the pointer, else the selected event if it is in view, else the middle."""
+        """The pixel that keys zoom around: the pointer, else the visible selected event, else the middle."""
         point = self.canvas.pointer_position()
         if point is not None:
             return point.x()
@@ -333,26 +333,26 @@ class TimelineView(QWidget):
         return None
 
     def event(self, event: QEvent) -> bool:
-        """Keys known by their place come before shortcuts of what a keyboard writes there: W is where a French Z is."""
+        """Handle keys by position before shortcuts by letter: W is where a French keyboard has Z."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and verb_of(event):
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keys belong to whoever listens."""
+        """Pass keys to listeners."""
         event.ignore()
         self.key_pressed.emit(event)
         if not event.isAccepted():
             super().keyPressEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        """Ends what a held key began."""
+        """End the motion of a held key."""
         if not self.held.release(event):
             super().keyReleaseEvent(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Keys that are still down are released elsewhere."""
+        """Stop motions: the keys will be released elsewhere."""
         self.held.stop()
         super().focusOutEvent(event)
 
@@ -364,10 +364,10 @@ class TimelineView(QWidget):
         self.event_menu_requested.emit(where, time_ns, event)
 
     def focus_row(self) -> TimelineRow | None:
-        """The row that verbs act on: the one under the pointer, else the one clicked last, else the event's."""
+        """The row commands act on: under the pointer, else clicked last, else the selected event's."""
         point = self.canvas.pointer_position()
         if point is not None:
-            # Rows move when one is pinned or opened: with the pointer at rest the same one is meant again.
+            # Rows move when one is pinned or expanded: with the pointer at rest, keep the same row.
             if self._pointed is not None and self._pointed[0] == point:
                 placed = self.scene.layout.by_key.get(self._pointed[1])
                 if placed is not None:
@@ -376,15 +376,15 @@ class TimelineView(QWidget):
             if placed is not None and placed.row.key != PINNED_KEY:
                 self._pointed = (point, placed.row.key)
                 return placed.row
-        found = self.scene.tree.get(self.scene.focus_key) if self.scene.focus_key else None
-        if found is None and self.state.selection is not None:
-            found = self.scene.tree.row_of_event(self.state.selection)
-        return found
+        row = self.scene.tree.get(self.scene.focus_key) if self.scene.focus_key else None
+        if row is None and self.state.selection is not None:
+            row = self.scene.tree.row_of_event(self.state.selection)
+        return row
 
-    # the end
+    # closing
 
     def shut_down(self) -> None:
-        """Stop all work; called before the file is closed."""
+        """Stop all work; call before the file is closed."""
         if not self._closed:
             self._closed = True
             self.held.stop()
@@ -395,6 +395,6 @@ class TimelineView(QWidget):
             self.canvas.shut_down()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stops all work."""
+        """Stop all work."""
         self.shut_down()
         super().closeEvent(event)

@@ -1,6 +1,6 @@
-"""What belongs to a selected event: what it is part of, what led to it, what it led to. Rows and times, no pixels.
+"""Events related to a selected event: enclosing events, causes and effects. Rows and times, no pixels.
 
-Module → operator → API call → kernel, in whichever of them one begins; or a wait and what ended it.
+A chain is module → operator → API call → kernel, from any of them; or a wait and the event that ended it.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ ROLES = frozenset(("stream", "thread", "state", "core", "cpu", "gpu", "context")
 
 
 def gap_at(capture: Capture, row: TimelineRow, time_ns: int) -> Gap | None:
-    """The idle stretch of a row around a moment, over all its lanes; None where something happens, or none is asked of.
+    """The idle gap of a row around a time, across all its lanes; None where events are, or for other kinds of rows.
 
-    Binary searches. The borders of the capture end a stretch as events do.
+    Uses binary searches. The start and end of the capture bound a gap like events do.
     """
     if row.content is not Content.LANES or row.role not in ROLES or not row.lanes or row.track < 0:
         return None

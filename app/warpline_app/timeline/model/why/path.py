@@ -25,9 +25,10 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PathSegments:
-    """Segments [n] that lie side by side, by start: ``start``/``stop`` int64 capture ns, ``row`` of the event each
-    comes from (int64, −1 for none), ``key`` of its cause; in words, in English, its cause, its place and whose it is.
-    ``title`` is whose path it is.
+    """Adjacent segments [n] of a critical path, by start.
+
+    ``start``/``stop`` are int64 capture ns, ``row`` is the event of each (int64, −1 for none), ``key`` its cause's key.
+    Cause, place and track are in English. ``title`` says whose path it is.
     """
 
     title: str
@@ -48,8 +49,9 @@ class PathSegments:
         return index if index >= 0 and time_ns < int(self.stop[index]) else -1
 
     def runs(self, scale: TimeScale) -> Int64Array:
-        """What is drawn: [first column, last column), segment; int64 of shape [n, 3]. What is shorter than a pixel is
-        seen where it is in a pixel's middle, so that this costs pixels.
+        """Runs to draw: [first column, last column), segment; int64 of shape [n, 3].
+
+        A segment shorter than a pixel is drawn only if it covers the pixel's middle, so the cost depends on pixels.
         """
         if not len(self):
             return np.empty((0, 3), np.int64)
@@ -70,8 +72,8 @@ class PathSegments:
 
 
 def path_of(capture: Capture, of: str | None, is_cancelled: IsCancelled) -> PathSegments | str:
-    """The critical path of what a diagnosis of the whole capture is about, of the first rank where there are several;
-    or that of a track by its URI: a thread, a GPU, a stream, a rank. Or why there is none.
+    """The critical path of the whole capture (of the first rank if several), or of a track by its URI: a thread, GPU,
+    stream or rank. Returns a text with the reason if there is none.
     """
     from warpline.analysis.findings.causes import Cause
     from warpline.analysis.findings.diagnose import cases_of, open_case

@@ -92,6 +92,6 @@ def test_captures_without_reasons_explain_what_they_show(
 def test_a_figure_above_a_hundred_percent_explains_itself(view: TimelineView) -> None:
     process = next(placed for placed in view.scene.layout.rows if placed.row.role == "process")
     header = view.header
-    assert "100 % is one thread all the time" in header.help_of(process)
+    assert "100 % is one thread busy all the time" in header.help_of(process)
     threads = [placed for placed in view.scene.layout.rows if placed.row.role == "thread"]
     assert "100 %" not in header.help_of(threads[0])

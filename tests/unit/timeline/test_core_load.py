@@ -38,7 +38,7 @@ def test_a_core_tells_the_programs_share_and_the_systems_beside_it(cores: Captur
     assert row_figure(cores, second, 0, 100 * MS, None) == "0 % · system 50.0 %"
     assert row_figure(cores, both, 0, 100 * MS, None) == "15.0 % · system 70.0 %"
     assert core_help(cores, first, 0, 100 * MS) == [
-        "30.0 % of the visible range: what was recorded",
+        "30.0 % of the visible range: the recorded program",
         "90.0 % of it: the whole system, all programs and the kernel",
     ]
 

@@ -16,8 +16,8 @@ from warpline_app.panels.facts.event_facts import event_facts
 from warpline_app.timeline.model.event_text import describe_event
 
 CALL_NS = (1_000, 11_000)
-QUEUED = "began {} after cudaLaunchKernel returned"
-EARLY = "began before cudaLaunchKernel returned"
+QUEUED = "started {} after cudaLaunchKernel returned"
+EARLY = "started before cudaLaunchKernel returned"
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_everything_that_tells_the_delay_tells_the_same(
         work, caller = int(capture.kinds["kernel"].rows[0]), int(capture.kinds["cuda_api"].rows[0])
         text = format_duration(delay or 0)
         assert sentence.format(text) in describe_event(capture, work, 0).lines
-        from_call = "gemm began before the call returned"
+        from_call = "gemm started before the call returned"
         if delay is not None:
-            from_call = f"gemm began {text} after the call returned"
+            from_call = f"gemm started {text} after the call returned"
         assert from_call in describe_event(capture, caller, 0).lines
         facts = {
             fact.title: fact for section in event_facts(capture, work).sections for fact in section.facts

@@ -54,7 +54,7 @@ def test_a_tooltip_tells_when_where_shape_and_what_matters(capture: Capture) -> 
     assert text.title == "void gemm<0, 64>(float*)"
     assert text.lines[0] == "400.0 µs   at 20.000 ms   GPU 0 · Stream 7"
     assert "grid 8×8×8" in text.lines[1]
-    assert text.lines[2] == "began 1.900 ms after cudaLaunchKernel returned"
+    assert text.lines[2] == "started 1.900 ms after cudaLaunchKernel returned"
     state = capture.event_at(lane_of(capture, f"{MAIN}/state"), 95 * MS)
     assert state is not None
     assert "still running when the recording ended" in describe_event(capture, state, 0).lines

@@ -1,4 +1,4 @@
-"""Geometry and painting of links: curves between events, and tabs at the edge for ends outside the view."""
+"""Geometry and painting of link arrows, and of tabs at the edge for ends outside the view."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Float64Array = npt.NDArray[np.float64]
 TextSpans = Callable[[float, float], Float64Array]
-"""From where to where texts reach whose middles are between two heights: float64 of shape [n, 2], canvas pixels."""
+"""Horizontal extents of texts centred between two heights: float64 [n, 2], canvas pixels."""
 
 TAB_HEIGHT = 16.0
 _TAB_GAP = 3.0
@@ -34,7 +34,7 @@ _HEAD = 7.0
 
 @dataclass(frozen=True)
 class Tab:
-    """A hint at the edge of the canvas: a click selects ``event``, which lies outside the view."""
+    """A tab at the edge of the canvas: a click selects ``event``, which is outside the view."""
 
     rect: QRectF
     text: str
@@ -43,7 +43,7 @@ class Tab:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A curve from ``start`` to ``stop``; ``straight`` ones are drawn thin and without a curve."""
+    """A curve from ``start`` to ``stop``; ``straight`` ones are thin lines."""
 
     start: QPointF
     stop: QPointF
@@ -52,21 +52,21 @@ class Arrow:
 
 @dataclass(frozen=True)
 class LinkPicture:
-    """What is drawn for some links."""
+    """The drawing of some links."""
 
     arrows: tuple[Arrow, ...]
     tabs: tuple[Tab, ...]
 
 
 def no_texts(_top: float, _bottom: float) -> Float64Array:
-    """The spans of texts where there is none."""
+    """No text extents."""
     return np.empty((0, 2))
 
 
 def link_picture(
     scene: Scene, links: Iterable[Link], about: int | None, texts: TextSpans = no_texts
 ) -> LinkPicture:
-    """Arrows and tabs for links. Tabs are only made for links of the event ``about``, beside ``texts``."""
+    """Arrows and tabs of links. Only links of the event ``about`` get tabs, placed beside ``texts``."""
     arrows: list[Arrow] = []
     tabs: list[Tab] = []
     for link in links:
@@ -84,7 +84,7 @@ def link_picture(
             tab = _tab(scene, link, place, other, about, tabs, texts)
             if tab is not None:
                 tabs.append(tab)
-                # The curve begins at the hint, so that one sees which one it is about.
+                # The curve starts at the tab, to show which one it belongs to.
                 hook = QPointF(
                     min(max(tab.rect.center().x(), 12.0), scene.width_px - 12.0), tab.rect.bottom()
                 )
@@ -94,7 +94,7 @@ def link_picture(
 
 
 def _clamped(point: QPointF, scene: Scene) -> QPointF:
-    """A point far outside is moved to just outside, so that the curve stays near what it connects."""
+    """Move a point far outside the canvas to just outside, so that the curve stays near the other end."""
     reach = 120.0
     x = min(max(point.x(), -reach), scene.width_px + reach)
     y = min(max(point.y(), -reach), scene.height_px + reach)
@@ -132,7 +132,7 @@ def _tab(
     text = f"{sign} {what}" if away is None else f"{sign} {what} {format_duration(away)}"
     side = "left" if left else "right" if right else ""
     y = min(max(rect.center().y() - TAB_HEIGHT / 2, top_edge + 2.0), scene.height_px - TAB_HEIGHT - 2)
-    # Where names leave no room for what is said, the sign alone covers least of them.
+    # If names leave no room, the arrow sign alone covers least of them.
     for shown in (text, sign):
         width = QFontMetricsF(ui_font(11, bold=True)).horizontalAdvance(shown) + (14 if shown is text else 6)
         last = scene.width_px - width - _TAB_GAP
@@ -150,7 +150,7 @@ def _tab(
 def _clear_of_texts(
     wanted: QRectF, texts: TextSpans, scene: Scene, top_edge: float, *, to_left: bool
 ) -> QRectF | None:
-    """The place nearest to the one wanted that covers no text: under or over those of its row, or beside them."""
+    """The nearest place that covers no text: under or over the row's texts, or beside them."""
     for lower in (0.0, _TAB_LIFT, -_TAB_LIFT):
         moved = wanted.translated(0, lower)
         if lower and not (top_edge <= moved.top() and moved.bottom() <= scene.height_px):
@@ -165,11 +165,11 @@ def _spans_at(rect: QRectF, texts: TextSpans) -> Float64Array:
 
 
 def _beside(spans: Float64Array, wanted: QRectF, width_px: int, *, to_left: bool) -> QRectF | None:
-    """The first place from the one wanted towards the middle that is free of texts; None where there is none."""
+    """The first place free of texts from the wanted one towards the middle, or None."""
     if to_left:
         mirror = QRectF(width_px - wanted.right(), wanted.top(), wanted.width(), wanted.height())
-        found = _beside(width_px - spans[:, ::-1], mirror, width_px, to_left=False)
-        return None if found is None else wanted.translated(mirror.left() - found.left(), 0)
+        free = _beside(width_px - spans[:, ::-1], mirror, width_px, to_left=False)
+        return None if free is None else wanted.translated(mirror.left() - free.left(), 0)
     x, width = wanted.left(), wanted.width()
     for begin, end in spans[spans[:, 0].argsort()].tolist():
         if begin >= x + width + _TAB_GAP:
@@ -181,14 +181,14 @@ def _beside(spans: Float64Array, wanted: QRectF, width_px: int, *, to_left: bool
 
 
 def _away_ns(capture: Capture, link: Link, other: int, about: int) -> int | None:
-    """How far the other end is: for launches their delay, None where there is none; else from start to start."""
+    """Distance to the other end: the delay for launches, if known; else from start to start."""
     if link.kind == LAUNCH:
         return delay_of_launch(capture, link.from_row, link.to_row)
     return abs(capture.event_span(other)[0] - capture.event_span(about)[0])
 
 
 def curve(arrow: Arrow) -> QPainterPath:
-    """A soft curve that leaves and arrives horizontally."""
+    """A smooth curve that leaves and arrives horizontally."""
     start, stop = arrow.start, arrow.stop
     path = QPainterPath(start)
     bend = max(24.0, min(160.0, abs(stop.x() - start.x()) / 2))
@@ -198,7 +198,7 @@ def curve(arrow: Arrow) -> QPainterPath:
 
 
 def paint_links(painter: QPainter, picture: LinkPicture, theme: Theme, *, curved: bool) -> None:
-    """Draws arrows, then tabs. Straight thin lines when there are many."""
+    """Draw arrows, then tabs; straight thin lines when there are many."""
     color = theme.color("link")
     if curved:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)

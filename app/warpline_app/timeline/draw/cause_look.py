@@ -1,4 +1,4 @@
-"""What colour and pattern a cause of time has: work is solid, waiting is hatched."""
+"""Colours and patterns of causes of time: work is solid, waiting is hatched."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _EVERY_PX, _LINE_PX, _DARKER = 6.0, 1.3, 0.3
 _LOW = "runnable"
 _STRIP, _STRIP_PX, _PALER = 0.22, 5.0, 0.45
 _TEXTURED = frozenset(name for name, place in codes.INDEX.items() if place in codes.HATCHED_COLORS) | {_LOW}
-"""What a thread waits for looks on bars as on its row."""
+"""Wait causes look like the corresponding thread states."""
 _REST = frozenset(("outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "other"))
 
 
@@ -63,7 +63,7 @@ class CauseLook:
 
 
 def cause_looks(causes: tuple[str, ...], theme: Theme) -> tuple[CauseLook, ...]:
-    """The look of each cause, by its key; one that nobody foresaw gets a hue by its place."""
+    """The look of each cause by its key; an unknown one gets a hue by its position."""
     looks = []
     for place, cause in enumerate(causes):
         if cause in _WORK:
@@ -99,7 +99,7 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
         for x in np.arange(-rect.height(), rect.width(), _EVERY_PX).tolist()
     ]
     with saved(painter):
-        # Lines and no pattern: a pattern's are as thin as the screen's pixels, and fade where these are small.
+        # Lines instead of a brush pattern: a pattern's lines are one device pixel wide and fade on dense screens.
         painter.setClipRect(rect, Qt.ClipOperation.IntersectClip)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         painter.setPen(QPen(QColor(mix(color.rgb(), theme.rgb("text"), _DARKER)), _LINE_PX))
@@ -120,7 +120,7 @@ def fill_stacked(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme)
 
 @lru_cache(64)
 def _texture(theme_name: str, family: str, width: int, height: int, ratio: float) -> QImage:
-    """A family as rows of the timeline show it, of a size in device pixels."""
+    """A family's texture as on the timeline, at a size in device pixels."""
     theme = theme_by_name(theme_name)
     table = codes.ColorTable(theme, ratio).table(height, theme.rgb("panel"))
     columns = np.full(width, codes.INDEX[family] * codes.VARIANTS)

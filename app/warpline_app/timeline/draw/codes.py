@@ -37,16 +37,16 @@ LEVELS = 16
 DIM_DENSITY = 32
 DIM_HATCH = 48
 DIM_SHARE = 0.5
-"""How much of the background what is dimmed has: it stays readable."""
+"""Share of the background in dimmed colours; they stay readable."""
 
 EMPTY = 0
 GRID = 1
 PAUSE = 2
 PAUSE_PHASES = 3
 PHASES = 24
-"""After so many pixels every texture repeats."""
+"""Period of the textures in pixels."""
 LOOK_ROWS = 4
-"""Rows that compiled code draws at once."""
+"""Number of rows that compiled code draws at once."""
 
 FIXED = (
     "empty",
@@ -78,10 +78,10 @@ FIRST_HUE = len(FIXED)
 HUES = 8
 FIRST_CUSTOM = FIRST_HUE + HUES
 
-# Share of the bar's height that a state fills, from the top; told apart without colour.
+# Vertical extent of each state in the bar, so that states differ without colour.
 _SHAPES = {"running": (0.30, 0.92), "runnable": (0.62, 0.92)}
 _WHOLE = (0.0, 1.0)
-# Where the lines of a texture are, by row and column; told apart without colour, too. Each repeats after 8 pixels.
+# Texture lines by row and column, so that states differ without colour. Each repeats after 8 pixels.
 _TEXTURES: dict[str, Callable[[IntArray, IntArray], BoolArray]] = {
     "blocked": lambda y, x: (y + x) % 8 < 2,
     "uninterruptible": lambda y, x: (y + x) % 8 < 2,
@@ -96,16 +96,16 @@ _TEXTURES: dict[str, Callable[[IntArray, IntArray], BoolArray]] = {
 }
 _HATCHED = frozenset(_TEXTURES)
 _FINE = frozenset(("wait_lock", "wait_condition", "wait_sleep", "wait_file", "wait_network"))
-"""Textures that repeat after 4 pixels: where pixels are small they are drawn twice as large."""
+"""Textures with a period of 4 pixels: drawn twice as large on dense screens."""
 COARSE_FROM = 1.5
-"""Device pixels per logical pixel from which they are."""
+"""Device pixel ratio from which they are enlarged."""
 
-# Inks of a pattern, by number.
+# Ink numbers of a pattern.
 _GROUND, _INK, _DARK, _DIM, _PALE, _DIM_DARK = range(6)
 
 
 def _pattern(height: int, top: float, bottom: float) -> npt.NDArray[np.uint8]:
-    """Which ink each pixel of each variant has: uint8 of shape (height, variants)."""
+    """The ink of each pixel of each variant: uint8 of shape (height, variants)."""
     pattern = np.zeros((height, VARIANTS), np.uint8)
     rows = np.arange(height)
     y = (rows + 0.5) / height
@@ -147,7 +147,7 @@ class ColorTable:
         self._tables: dict[tuple[int, int], UInt32Array] = {}
         self._looks: dict[tuple[int, int], UInt32Array] = {}
         self.version = 0
-        """Rises when there is another colour, and with it other tables."""
+        """Incremented when a colour is added, which changes the tables."""
         self._dark_ink: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -158,22 +158,22 @@ class ColorTable:
         return self._rgb[color]
 
     def custom(self, argb: int) -> int:
-        """The number of an event's own colour, whatever opacity it was given."""
+        """The number of an event's own colour; its opacity is ignored."""
         key = argb & 0xF8F8F8
-        found = self._custom.get(key)
-        if found is None:
+        number = self._custom.get(key)
+        if number is None:
             if len(self._rgb) >= MAX_COLORS:
                 return INDEX["neutral"]
-            found = self._custom[key] = len(self._rgb)
+            number = self._custom[key] = len(self._rgb)
             self._rgb.append(0xFF000000 | key | 0x040404)
             self._tables.clear()
             self._looks.clear()
             self.version += 1
             self._dark_ink = None
-        return found
+        return number
 
     def wants_dark_ink(self) -> npt.NDArray[np.bool_]:
-        """For each colour, whether text on it is dark (by luminance); hatched states have the theme's own text."""
+        """For each colour, whether text on it is dark (by luminance); hatched states use the theme's text colour."""
         if self._dark_ink is None:
             dark = np.array([luminance(rgb) > 0.21 for rgb in self._rgb])
             for name in _HATCHED:
@@ -183,27 +183,27 @@ class ColorTable:
 
     def table(self, height: int, background: int) -> UInt32Array:
         """Colours of every code over a bar of ``height`` pixels: uint32 0xffrrggbb of shape (height, codes)."""
-        found = self._tables.get((height, background))
-        if found is None:
+        colors = self._tables.get((height, background))
+        if colors is None:
             if len(self._tables) > 64:
                 self._tables.clear()
-            found = self._tables[height, background] = self._build(height, background)
-        return found
+            colors = self._tables[height, background] = self._build(height, background)
+        return colors
 
     def looks(self, height: int, background: int) -> UInt32Array:
         """The same for compiled code, what a code looks like beside each other in memory: shape (codes, room).
 
         ``room`` is the height, or more up to a multiple of `LOOK_ROWS`; below the height is no colour.
         """
-        found = self._looks.get((height, background))
-        if found is None:
+        looks = self._looks.get((height, background))
+        if looks is None:
             if len(self._looks) > 64:
                 self._looks.clear()
             table = self.table(height, background)
-            found = np.zeros((table.shape[1], -(-height // LOOK_ROWS) * LOOK_ROWS), np.uint32)
-            found[:, :height] = table.T
-            self._looks[height, background] = found
-        return found
+            looks = np.zeros((table.shape[1], -(-height // LOOK_ROWS) * LOOK_ROWS), np.uint32)
+            looks[:, :height] = table.T
+            self._looks[height, background] = looks
+        return looks
 
     def _build(self, height: int, background: int) -> UInt32Array:
         table = np.full((height, len(self._rgb) * VARIANTS), background, np.uint32)
@@ -230,7 +230,7 @@ class ColorTable:
         return table
 
     def _hatch(self, table: UInt32Array, name: str, base: int, rgb: int, background: int) -> None:
-        """Lines or dots on a faint ground, framed: the states that wait. What for has its own colour and texture."""
+        """Framed lines or dots on a faint ground, for waiting states; each wait kind has its own colour and texture."""
         is_wait = name.startswith("wait_")
         ground = mix(rgb, background, 0.66 if is_wait else 0.55)
         line = rgb if is_wait else mix(rgb, self.theme.rgb("text"), 0.38)

@@ -104,10 +104,10 @@ _SIGNATURES: Signatures = {
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """The compiled loops, None where they are not compiled."""
+    """The compiled loops, or None."""
     return load(LIBRARY, _SIGNATURES)
 
 
 def fits(array: Array, dtype: npt.DTypeLike) -> bool:
-    """Whether compiled code can read a column as it lies."""
+    """Whether compiled code can read a column in place."""
     return array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned

@@ -1,4 +1,4 @@
-"""From lines of codes, curves and counters to the pixels of a frame. Device pixels, numpy only."""
+"""Composes lines of codes, curves and counters into the pixels of a frame. Device pixels, numpy only."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Float64Array = npt.NDArray[np.float64]
 
 
 SLACK_PX = 1 << 14
-"""Room before and behind a picture in memory, in pixels: so far it pans without being moved."""
+"""Spare pixels before and behind the picture in memory: it pans this far without being moved."""
 _PLAIN = frozenset((QImage.Format.Format_RGB32, QImage.Format.Format_ARGB32_Premultiplied))
-"""Pictures in which an opaque pixel is 0xffrrggbb."""
+"""Image formats in which an opaque pixel is 0xffrrggbb."""
 
 
 class Place(NamedTuple):
-    """Where a picture is in memory: pixels, the number of its first one, and how many there are from row to row."""
+    """A picture in memory: pixels, index of the first one, and row stride."""
 
     memory: UInt32Array
     origin: int
@@ -78,7 +78,7 @@ class Frame:
         )
 
     def _placed(self, image_ratio: float) -> tuple[UInt32Array, QImage]:
-        """The pixels and their image where they are in memory now."""
+        """The pixels and their image at the current place in memory."""
         row = 4 * self._stride
         pixels: UInt32Array = np.ndarray(
             (self.height, self.width), np.uint32, self._memory, 4 * self._origin, (row, 4)
@@ -89,7 +89,7 @@ class Frame:
         return pixels, image
 
     def limit(self, first: int, stop: int) -> None:
-        """Draw only on these columns from now on."""
+        """Restrict drawing to these columns."""
         self.first, self.stop = first, stop
 
     def shift(self, pixels: int) -> None:
@@ -113,11 +113,11 @@ class Frame:
             self.limit(0, -pixels)
 
     def fill(self, top: int, bottom: int, rgb: int) -> None:
-        """One colour."""
+        """Fill rows with a colour."""
         self.pixels[max(0, top) : max(0, bottom), self.first : self.stop] = rgb
 
     def bands(self, bands: npt.NDArray[Any], grid: npt.NDArray[np.int64], grid_rgb: int) -> None:
-        """Bands of one colour (`compiled.BAND`) under vertical lines at the columns ``grid``."""
+        """Bands of one colour (`compiled.BAND`) with vertical grid lines at the columns ``grid``."""
         lib = compiled.library()
         if lib is not None:
             lib.warpline_bands(
@@ -130,7 +130,7 @@ class Frame:
             self.pixels[max(0, first) : max(0, last), columns] = grid_rgb
 
     def bars(self, bars: Bars, lines: UInt16Array, empty: UInt16Array) -> None:
-        """Lines of codes as bars; ``empty`` is what stands for code 0 in each column: background, grid, pause."""
+        """Draw lines of codes as bars; ``empty`` replaces code 0 in each column: background, grid or pause."""
         lib = compiled.library()
         if lib is None or lines.strides[1] != 2 or lines.strides[0] % 2:
             self._bars_with_numpy(bars, lines, empty)
@@ -210,14 +210,14 @@ class Frame:
         if fill is not None:
             np.copyto(part, np.uint32(fill), where=here & (rows >= tip))
         if outline is not None:
-            # The tip of each column, joined with its neighbour's, so that a steep flank has no holes.
+            # Join the tip of each column with its neighbour's, so that a steep flank has no holes.
             inside = (rows >= np.minimum(tip, before)) & (rows < np.maximum(tip, before) + step)
             np.copyto(part, np.uint32(outline), where=here & inside)
 
 
 @dataclass(frozen=True)
 class Bars:
-    """Where the lines of a frame go: `compiled.BAR` of each, the looks that they point to, and numpy's tables."""
+    """The bars of a frame's lines (`compiled.BAR`), the looks they refer to, and numpy's tables."""
 
     described: npt.NDArray[Any]
     looks: tuple[UInt32Array, ...]
@@ -225,7 +225,7 @@ class Bars:
 
 
 def make_bars(table: ColorTable, bars: Sequence[Bar]) -> Bars:
-    """Bars with their tables, as long as the colour table has this version."""
+    """Bars with their tables, valid for this version of the colour table."""
     tables = tuple(table.table(bar.height, bar.background) for bar in bars)
     looks = tuple(table.looks(bar.height, bar.background) for bar in bars)
     described = np.zeros(len(bars), compiled.BAR)

@@ -1,4 +1,4 @@
-"""Which events keep their full colour where others are drawn at half of it."""
+"""Decides which events keep their full colour and which are dimmed."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Emphasis:
     def dimmed(
         self, colors: EventColors, rows: Int64Array, kind: UInt8Array, lanes: Int64Array, start_ns: Int64Array
     ) -> BoolArray:
-        """For each event whether it is dimmed; columns of equal length."""
+        """Whether each event is dimmed; columns of equal length."""
         result = self.dimmed_by_kind(colors, rows, kind)
         if self.chain is not None:
             result &= ~self.chain.holds(rows, lanes, start_ns)
         return result
 
     def dimmed_by_kind(self, colors: EventColors, rows: Int64Array, kind: UInt8Array) -> BoolArray:
-        """The same without a look at the chain."""
+        """Like `dimmed`, without the chain."""
         result = np.full(len(rows), not self._chooses and self.chain is not None)
         if self.names is not None:
             result |= ~self.names[colors.names(rows)]
@@ -89,7 +89,7 @@ class Emphasis:
 
 
 def _cells(chain: EventChain, lanes: Int64Array, scale: TimeScale) -> Int64Array:
-    """Cells of lines of ``lanes`` in which events of a chain begin; a lane may have several lines."""
+    """Cells of lines of ``lanes`` in which events of a chain start; a lane may have several lines."""
     first = np.searchsorted(chain.lanes, lanes, "left")
     count = np.searchsorted(chain.lanes, lanes, "right") - first
     line = np.repeat(np.arange(len(lanes)), count)
@@ -100,7 +100,7 @@ def _cells(chain: EventChain, lanes: Int64Array, scale: TimeScale) -> Int64Array
 
 
 def light_groups(out: UInt16Array, groups: Sequence[NameGroup], chain: EventChain, scale: TimeScale) -> None:
-    """Gives columns of dimmed groups, a line of codes each, their full colour where events of a chain begin."""
+    """Restore the colour of columns of dimmed groups, a line of codes each, where events of a chain start."""
     for line, group in zip(out, groups, strict=True):
         start = chain.starts_in(group)
         column = scale.to_px_array(start[(start >= scale.start_ns) & (start < scale.stop_ns)]).astype(

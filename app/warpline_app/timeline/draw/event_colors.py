@@ -1,4 +1,4 @@
-"""Which colour an event has: one function per colour family, over columns. A plugin's family falls back to neutral."""
+"""Colours of events: a function per colour family, over columns. An unknown family falls back to neutral."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATE_BY_NAME = {
 
 
 class EventColors:
-    """Colours of the events of one capture with one theme. Names are looked at once each."""
+    """Colours of a capture's events in a theme. Each name is classified once."""
 
     def __init__(self, capture: Capture, table: ColorTable) -> None:
         self.capture = capture
@@ -59,7 +59,7 @@ class EventColors:
         return result
 
     def mark_colors(self, kind: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8]) -> Colors:
-        """Colour numbers of events too short to have a name: their kind's, or their state's."""
+        """Colour numbers of events too short for a label: of their kind or state."""
         result = self.color_of_code[kind]
         waiting = (result == INDEX["running"]) & (flags & (Flag.IDLE | Flag.WAITING) != 0)
         if waiting.any():
@@ -69,32 +69,32 @@ class EventColors:
 
     @cached_property
     def mark_codes(self) -> npt.NDArray[np.uint16]:
-        """For each kind and flags (256 × 256) the code below the lowest column of such a mark."""
+        """For each kind and flags (256 × 256), the code below the lowest column of such a mark."""
         kind, flags = np.indices((256, 256), np.uint8)
         color = self.mark_colors(kind.ravel(), flags.ravel()).reshape(256, 256)
         return (color * VARIANTS + DENSITY - 1).astype(np.uint16)
 
     def plain_colors(self, colors: Colors, kind: npt.NDArray[np.uint8]) -> Colors:
-        """The same colours without those of names: a hue, or an event's own colour, becomes that of its kind."""
+        """The colours without those of names: a hue, or an event's own colour, becomes that of its kind."""
         return np.where(colors >= FIRST_HUE, self.color_of_code[kind], colors)
 
     def names(self, rows: Int64Array) -> Int64Array:
-        """Name ids of events, never beyond the table of strings."""
+        """Name ids of events, clamped to the table of strings."""
         return np.minimum(self.capture.events.name[rows].astype(np.int64), len(self._hue_of_name) - 1)
 
     def attribute(self, code: int, name: str, rows: Int64Array) -> tuple[Any, Any] | None:
-        """Values and validity of an attribute of some events of one kind; None when it was not recorded."""
+        """Values and validity of an attribute for events of one kind; None if not recorded."""
         table = self.capture.kinds.get(self.capture.kind_of_code.get(code, ""))
         if table is None or name not in table.attributes:
             return None
         return table.taken(name, table.indices_of(rows))
 
     def waiting(self, rows: Int64Array, code: int) -> Colors:
-        """Colour numbers of blocked stretches, rows of the kind ``code``, by what was waited for."""
-        found = self.attribute(code, "wait", rows)
-        if found is None:
+        """Colour numbers of blocked states, rows of the kind ``code``, by wait kind."""
+        attribute = self.attribute(code, "wait", rows)
+        if attribute is None:
             return np.full(len(rows), INDEX["blocked"], np.int32)
-        values, valid = found
+        values, valid = attribute
         return _WAIT_COLORS[np.where(valid, values, 0)]
 
     def waiting_on(self, lanes: Int64Array, line: Int64Array, rows: Int64Array) -> Colors:
@@ -112,7 +112,7 @@ class EventColors:
         return colors
 
     def _table_shift(self, lane: int) -> int:
-        """What to add to a row of a lane for its place among thread states; `_MIXED` where it has other kinds, too."""
+        """The offset from a lane's rows to their places among thread states; `_MIXED` for lanes with other kinds."""
         first, count = int(self.capture.lanes.first[lane]), int(self.capture.lanes.count[lane])
         low, high = self.capture.kinds["thread_state"].places_of((first, first + count)).tolist()
         return low - first if high - low == count else _MIXED
@@ -123,7 +123,7 @@ class EventColors:
 
     @cached_property
     def state_code(self) -> int:
-        """Code of thread states that say what was waited for; −1 where none do."""
+        """Code of thread states with wait kinds; −1 for none."""
         table = self.capture.kinds.get("thread_state")
         return table.code if table is not None and "wait" in table.attributes else -1
 
@@ -135,21 +135,21 @@ class EventColors:
         return self._hue_of_name[names]
 
     def communication(self, names: Int64Array) -> npt.NDArray[np.bool_]:
-        """Whether names are those of communication kernels."""
+        """Whether names are communication kernels."""
         known = self._is_communication[names]
         for name in set(names[known == _UNKNOWN].tolist()):
             self._is_communication[name] = is_communication(self.capture.strings[name])
         return np.asarray(self._is_communication[names] == 1, bool)
 
     def waits(self, names: Int64Array) -> npt.NDArray[np.bool_]:
-        """Whether names are those of API calls that wait for the GPU."""
+        """Whether names are API calls that wait for the GPU."""
         known = self._waits[names]
         for name in set(names[known == _UNKNOWN].tolist()):
             self._waits[name] = "synchronize" in self.capture.strings[name].casefold()
         return np.asarray(self._waits[names] == 1, bool)
 
     def states(self, names: Int64Array) -> Colors:
-        """Colour numbers of thread states by their names."""
+        """Colour numbers of thread states by name."""
         known = self._state_of_name[names]
         for name in set(names[known == _UNKNOWN].tolist()):
             self._state_of_name[name] = INDEX.get(
@@ -168,10 +168,10 @@ def _kernel(colors: EventColors, rows: Int64Array, _code: int, _flags: Any) -> C
 
 
 def _copy(colors: EventColors, rows: Int64Array, code: int, _flags: Any) -> Colors:
-    found = colors.attribute(code, "copy_kind", rows)
-    if found is None:
+    attribute = colors.attribute(code, "copy_kind", rows)
+    if attribute is None:
         return np.full(len(rows), INDEX["copy_on_device"], np.int32)
-    values, valid = found
+    values, valid = attribute
     return _COPY_COLORS[np.where(valid, np.minimum(values, len(_COPY_COLORS) - 1), 0)]
 
 
@@ -198,12 +198,12 @@ for _family in WAIT_FAMILIES:
 
 
 def _core(colors: EventColors, rows: Int64Array, code: int, _flags: Any) -> Colors:
-    found = colors.attribute(code, "thread", rows)
+    attribute = colors.attribute(code, "thread", rows)
     by_name = colors.hue_of_names(colors.names(rows))
-    if found is None:
+    if attribute is None:
         return by_name
-    values, valid = found
-    # A multiplicative hash: neighbours in the table of threads get different hues.
+    values, valid = attribute
+    # A multiplicative hash: adjacent threads get different hues.
     hue = FIRST_HUE + ((values.astype(np.int64) * 2654435761 >> 7) % HUES)
     return np.where(valid & (values >= 0), hue, by_name).astype(np.int32)
 
@@ -214,10 +214,10 @@ def _named(colors: EventColors, rows: Int64Array, _code: int, _flags: Any) -> Co
 
 def _range(colors: EventColors, rows: Int64Array, code: int, flags: Any) -> Colors:
     result = _named(colors, rows, code, flags)
-    found = colors.attribute(code, "color_argb", rows)
-    if found is not None:
-        values, valid = found
-        # The nvtx package writes no opacity with a colour it knows by name; 0 is none at all.
+    attribute = colors.attribute(code, "color_argb", rows)
+    if attribute is not None:
+        values, valid = attribute
+        # The nvtx package writes no opacity for colours given by name; 0 means no colour.
         own = np.flatnonzero(valid & (values != 0))
         if len(own):
             distinct, inverse = np.unique(values[own], return_inverse=True)
@@ -244,4 +244,4 @@ FAMILIES: Mapping[str, Callable[[EventColors, Int64Array, int, Any], Colors]] = 
     "os": _named,
     "api": _api,
 }
-"""What is not listed has the colour of its family."""
+"""Unlisted families have their own colour."""

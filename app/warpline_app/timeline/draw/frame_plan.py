@@ -1,4 +1,4 @@
-"""Where everything of a frame goes that does not depend on time; kept while the view pans and zooms."""
+"""The time-independent layout of a frame; kept while the view pans and zooms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COVERED = -1
 
 @dataclass(frozen=True)
 class Spot:
-    """A visible row in device pixels: top, height, the border it is clipped at, its background."""
+    """A visible row in device pixels: top, height, clip border, background."""
 
     row: PlacedRow
     top: int
@@ -113,7 +113,7 @@ def make_plan(
 def _bands(
     spots: list[Spot], bars: Sequence[Bar], height: int, colors: dict[str, int], thin: int
 ) -> npt.NDArray[Any]:
-    """The background of rows with a hairline above each group, where no bar covers it."""
+    """Row backgrounds, with a hairline above each group, where no bar covers them."""
     rows = np.full(max(1, height), colors["canvas"], np.int64)
     for place in spots:
         rows[max(place.top, place.clip, 0) : max(0, place.top + place.height)] = place.background
@@ -130,6 +130,6 @@ def _bands(
 
 
 def sibling_index(row: PlacedRow) -> int:
-    """A number that alternates from row to row: counted among siblings, so it stays when others open."""
+    """Alternates from row to row: counted among siblings, so that expanding other rows does not change it."""
     parent = row.row.parent
     return parent.children.index(row.row) if parent is not None else 0

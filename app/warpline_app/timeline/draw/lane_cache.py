@@ -29,18 +29,18 @@ Int64Array = npt.NDArray[np.int64]
 UInt16Array = npt.NDArray[np.uint16]
 
 LABEL_MIN_PX = 24
-"""Events narrower than this (logical pixels) carry no text."""
+"""Narrower events (logical pixels) get no label."""
 NAMED_SHARE = 0.125
-"""Events narrower than this share of `LABEL_MIN_PX` (3 pixels) have the colour of their kind, not of their name."""
+"""Events narrower than this share of `LABEL_MIN_PX` (3 pixels) have their kind's colour, not their name's."""
 OVERSCAN_PX = 96
-"""Columns kept on both sides of the view, so that a pan asks for more only now and then."""
+"""Spare columns cached on both sides of the view, so that most pans need no query."""
 OVERSCAN_FROM_NS = 200_000
-"""In shorter views a nanosecond is too much of a pixel to widen them."""
+"""Shorter views are not widened: a nanosecond is too large a part of a pixel."""
 
 
 @dataclass(frozen=True)
 class LineCodes:
-    """Codes of shape (lines, width) for one view, and the boxes that may carry a text."""
+    """Codes of shape (lines, width) for a view, and the boxes that may carry a label."""
 
     codes: UInt16Array
     boxes: Boxes
@@ -57,7 +57,7 @@ def compose_lanes(
     emphasis: Emphasis = EVERYTHING,
     label_min_px: int = LABEL_MIN_PX,
 ) -> LineCodes:
-    """Codes of lanes. ``bin_px`` 2 asks for half as many columns (while zooming), ``phase`` keeps hatches in place."""
+    """Codes of lanes. ``bin_px`` 2 halves the columns (while zooming); ``phase`` keeps hatches in place."""
     out = np.empty((len(lanes), scale.width_px), np.uint16)
     boxes = _draw_lanes(colors, lanes, scale, out, bin_px, phase, emphasis, label_min_px)
     return LineCodes(out, *boxes)
@@ -73,14 +73,14 @@ def _draw_lanes(
     emphasis: Emphasis,
     label_min_px: int,
 ) -> tuple[Boxes, int]:
-    """Writes codes of lanes to ``out``; returns boxes that may carry a text, and the entries that were read."""
+    """Write codes of lanes to ``out``; returns boxes that may carry a label, and the number of entries read."""
     columns = -(-scale.width_px // bin_px)
     strip = colors.capture.query(lanes, scale.start_ns, scale.stop_ns, columns)
     dim_marks = None if emphasis.is_everything else emphasis.dimmed_marks(colors, strip, lanes)
     draw_density(out, strip, colors.mark_codes, dim_marks, bin_px)
     color_waits(out, strip, lanes, colors, bin_px)
     color = colors.of(strip.rect_row, strip.rect_kind, strip.rect_flags)
-    # Names have no colour below a few pixels: a rainbow would tell nothing.
+    # Below a few pixels, name colours would only be noise.
     length = strip.rect_stop - strip.rect_start
     narrow = np.flatnonzero(length < _named_ns(scale, label_min_px))
     color[narrow] = colors.plain_colors(color[narrow], strip.rect_kind[narrow])
@@ -99,7 +99,7 @@ def _draw_groups(
     emphasis: Emphasis,
     label_min_px: int,
 ) -> Boxes:
-    """Writes codes of some events of a track each (one kernel name, one direction) to ``out``, as `_draw_lanes`."""
+    """Write codes of groups (a kernel name or copy direction each) to ``out``, like `_draw_lanes`."""
     capture = colors.capture
     columns = [group.columns(capture) for group in groups]
     color = np.array([codes.INDEX.get(group.family, codes.INDEX["kernel"]) for group in groups], np.int32)
@@ -120,7 +120,7 @@ def _draw_groups(
 
 
 def _named_ns(scale: TimeScale, label_min_px: int) -> float:
-    """How long an event is that has the colour of its name."""
+    """The minimum duration of an event drawn in its name's colour."""
     return NAMED_SHARE * label_min_px * scale.ns_per_px
 
 
@@ -128,14 +128,14 @@ def _dimmed_rows(colors: EventColors, emphasis: Emphasis, rows: Int64Array) -> n
     if emphasis.is_everything:
         return np.zeros(len(rows), bool)
     capture = colors.capture
-    # Their own times: a row may show ranges where a GPU felt them.
+    # Use their own times: a row may show ranges projected onto a GPU.
     start = capture.event_times(rows)[0]
     return emphasis.dimmed(colors, rows, capture.events.kind[rows], capture.lanes_of_rows(rows), start)
 
 
 @dataclass(frozen=True)
 class _Cached:
-    """Lines of ``wide``, a view with some columns to spare on both sides, and the view they were made for."""
+    """Lines of ``wide``, a view with spare columns on both sides, and the view they were made for."""
 
     key: tuple[object, ...]
     view: TimeScale
@@ -154,16 +154,16 @@ class StripCache:
         self._colors = colors
         self._cached: _Cached | None = None
         self.shift_px: int | None = None
-        """Pixels by which the last lines moved against those before; None when they were composed anew."""
+        """Pixels by which the last lines moved; None when they were composed anew."""
 
     @property
     def phase(self) -> int:
-        """Where textures are in the last view's first column (`codes.PHASES`)."""
-        kept = self._cached
-        return 0 if kept is None else (kept.phase + _offset_px(kept.wide, kept.view)) % codes.PHASES
+        """The texture phase in the view's first column (`codes.PHASES`)."""
+        cached = self._cached
+        return 0 if cached is None else (cached.phase + _offset_px(cached.wide, cached.view)) % codes.PHASES
 
     def clear(self) -> None:
-        """Forget what is kept (another theme, another filter)."""
+        """Drop the cache (another theme or filter)."""
         self._cached = None
 
     def lines(
@@ -177,7 +177,7 @@ class StripCache:
         label_min_px: int = LABEL_MIN_PX,
         exact: bool = False,
     ) -> LineCodes:
-        """Codes for lanes, then groups, in this order. ``exact`` composes everything anew."""
+        """Codes for lanes, then groups. ``exact`` composes everything anew."""
         key = (lanes, tuple(id(group) for group in groups), bin_px, emphasis, label_min_px)
         cached = self._cached
         self.shift_px = None
@@ -186,11 +186,11 @@ class StripCache:
             shift = cached.view.shift_px(scale)
             if shift is not None and abs(shift) < scale.width_px * 3 // 4:
                 self.shift_px = shift
-                kept = self._moved(cached, lanes, groups, scale, spare, emphasis, label_min_px)
-                self._cached = kept
-                return self._cut(kept, spare)
+                moved = self._moved(cached, lanes, groups, scale, spare, emphasis, label_min_px)
+                self._cached = moved
+                return self._cut(moved, spare)
         wide = _widened(scale, spare)
-        # Textures stay where they are when the same view is composed anew.
+        # Textures stay in place when the same view is composed anew.
         phase = (self.phase - _offset_px(wide, scale)) % codes.PHASES
         lines = self._compose(lanes, groups, wide, bin_px, phase, emphasis, label_min_px)
         self._cached = _Cached(key, scale, wide, lines, phase)
@@ -206,7 +206,7 @@ class StripCache:
         emphasis: Emphasis,
         label_min_px: int,
     ) -> _Cached:
-        """What is kept, so that it reaches over the view ``scale``."""
+        """The cache, extended to cover the view ``scale``."""
         offset = _offset_px(cached.wide, scale)
         if 0 <= offset <= 2 * spare:
             return _Cached(cached.key, scale, cached.wide, cached.lines, cached.phase)
@@ -217,7 +217,7 @@ class StripCache:
 
     @staticmethod
     def _cut(kept: _Cached, spare: int) -> LineCodes:
-        """The view's part of what is kept."""
+        """The part of the cache inside the view."""
         if not spare:
             return kept.lines
         first = min(max(_offset_px(kept.wide, kept.view), 0), 2 * spare)
@@ -277,7 +277,7 @@ class StripCache:
 
 
 def _widened(scale: TimeScale, spare: int) -> TimeScale:
-    """The view with ``spare`` columns more on both sides, of the same length per pixel."""
+    """The view with ``spare`` more columns on both sides, at the same scale."""
     if not spare:
         return scale
     air = round(spare * scale.length_ns / scale.width_px)

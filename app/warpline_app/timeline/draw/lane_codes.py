@@ -36,7 +36,7 @@ _HATCHED[list(codes.HATCHED_COLORS)] = True
 
 @dataclass(frozen=True)
 class Boxes:
-    """Rectangles: line, event row, start and stop (int64 ns), colour number, and whether dimmed."""
+    """Boxes: line, event row, start and stop (int64 ns), colour number, whether dimmed."""
 
     line: Int64Array
     row: Int64Array
@@ -46,7 +46,7 @@ class Boxes:
     dim: BoolArray
 
     def chosen(self, keep: BoolArray | Int64Array) -> Boxes:
-        """Those where ``keep`` is true, or those at the positions it holds."""
+        """The boxes where ``keep`` is true, or at the positions in it."""
         if keep.dtype == np.bool_:
             keep = np.flatnonzero(keep)
         return Boxes(
@@ -60,7 +60,7 @@ class Boxes:
 
 
 def joined_boxes(parts: list[Boxes]) -> Boxes:
-    """All of them, behind each other; at least one."""
+    """Concatenate boxes; at least one part."""
     some = [part for part in parts if len(part.row)]
     if len(some) <= 1:
         return some[0] if some else parts[0]
@@ -144,7 +144,7 @@ _MORE_THAN_BLOCKED = ((np.arange(codes.MAX_COLORS) - codes.INDEX["blocked"]) * c
 
 
 def draw_boxes(out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeScale, phase: int) -> None:
-    """Writes exact rectangles as runs of codes, with a darker leading edge where there is room for it."""
+    """Write exact boxes as runs of codes, with a darker leading edge where there is room."""
     if not len(boxes.row):
         return
     lib = compiled.library()
@@ -171,7 +171,7 @@ def _boxes_with_numpy(
     out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeScale, phase: int
 ) -> None:
     width = scale.width_px
-    # A hair to the right: what begins at a pixel's edge stays in that pixel when a pan rounds a nanosecond away.
+    # Shifted slightly right: an event at a pixel's edge stays in that pixel when a pan rounds by a nanosecond.
     low = np.floor(scale.to_px_array(boxes.start) + HAIR_PX).astype(np.int64)
     high = np.maximum(np.floor(scale.to_px_array(boxes.stop) + HAIR_PX).astype(np.int64), low + 1)
     first, last = np.clip(low, 0, width), np.clip(high, 0, width)
@@ -231,7 +231,7 @@ def draw_groups(
         if n <= capacity:
             line, row, start, stop = columns[:, :n]
             return line, row, start, stop
-        # Events that overlap can be more.
+        # Overlapping events can be more.
         capacity = n
 
 
@@ -239,7 +239,7 @@ def _groups_with_numpy(
     out: UInt16Array, groups: Sequence[GroupColumns], below: Sequence[int], scale: TimeScale
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
     pixel, width = scale.ns_per_px, scale.width_px
-    found = []
+    columns_of_groups = []
     for number, group in enumerate(groups):
         low = int(group.start.searchsorted(scale.start_ns - group.longest, "left"))
         high = int(group.start.searchsorted(scale.stop_ns, "left"))
@@ -252,6 +252,8 @@ def _groups_with_numpy(
         out[number] = np.where(np.bincount(column, minlength=width) > 0, below[number] + level, 0)
         box = np.flatnonzero(is_box & (begin + length > 0)) + low
         start = group.start[box]
-        found.append((np.full(len(box), number), group.row[box], start, start + group.duration[box]))
-    line, row, start, stop = (np.concatenate(column) for column in zip(*found, strict=True))
+        columns_of_groups.append(
+            (np.full(len(box), number), group.row[box], start, start + group.duration[box])
+        )
+    line, row, start, stop = (np.concatenate(column) for column in zip(*columns_of_groups, strict=True))
     return line, row, start, stop

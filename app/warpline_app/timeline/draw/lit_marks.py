@@ -1,4 +1,4 @@
-"""The evidence of a finding on the timeline: its stretches on their rows, the one that one is at, its chain."""
+"""Draws the evidence of a finding on the timeline: instances on their rows, the current one, the chain."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from warpline_app.timeline.model.scene import Scene
 
 Int64Array = npt.NDArray[np.int64]
 CHAIN = "finding"
-"""Kind of the links between the hops of a chain."""
+"""Kind of the links between a chain's hops."""
 _DISC_PX = 8.0
 _HOPS_DRAWN = 12
 
 
 def paint_ranges(painter: QPainter, scene: Scene, theme: Theme, lit: Lit) -> None:
-    """Mark the stretches on the rows of their tracks, in as many pieces as there are pixels to tell them apart."""
+    """Mark instances on the rows of their tracks, merged where they share pixels."""
     rows = tuple(_rows(scene, lit))
     columns = merged_columns(scene, lit.ranges)
     wash, edge = theme.color("selection", 70), theme.color("selection")
@@ -51,7 +51,7 @@ def paint_ranges(painter: QPainter, scene: Scene, theme: Theme, lit: Lit) -> Non
 
 
 def merged_columns(scene: Scene, ranges: Int64Array) -> Int64Array:
-    """Which pixel columns some stretches take, as [first, last) each, ascending and apart: int64 of shape [n, 2]."""
+    """The pixel columns that ranges cover, as disjoint [first, last) in ascending order: int64 [n, 2]."""
     start, stop = scene.state.view
     seen = ranges[(ranges[:, 1] > start) & (ranges[:, 0] < stop)]
     if not len(seen):
@@ -72,7 +72,7 @@ def _fill(painter: QPainter, boxes: npt.NDArray[np.int32], color: QColor) -> Non
 
 
 def _rows(scene: Scene, lit: Lit) -> Iterator[PlacedRow]:
-    """The rows that are seen of its tracks, or what they are folded into; each once."""
+    """The visible rows of the evidence's tracks, or the collapsed rows above them; each once."""
     done: set[tuple[str, bool]] = set()
     pinned = {placed.row.key: placed for placed in scene.layout.pinned}
     for track in lit.tracks:
@@ -94,7 +94,7 @@ def _clip(scene: Scene, placed: PlacedRow) -> QRectF:
 def _paint_instance(
     painter: QPainter, scene: Scene, theme: Theme, instance: tuple[int, int], rows: tuple[PlacedRow, ...]
 ) -> None:
-    """A ring around the stretch one is at."""
+    """A ring around the current instance."""
     left = min(max(scene.scale.to_px(instance[0]), -8.0), scene.width_px + 8.0)
     right = min(max(scene.scale.to_px(instance[1]), -8.0), scene.width_px + 8.0)
     pen = QPen(theme.color("selection"), 2)
@@ -108,7 +108,7 @@ def _paint_instance(
 
 
 def paint_gap(painter: QPainter, scene: Scene, theme: Theme, gap: Gap) -> None:
-    """A ring around an idle stretch that is selected."""
+    """A ring around the selected idle gap."""
     pinned = [placed for placed in scene.layout.pinned if placed.row.key == gap.key]
     placed = scene.layout.by_key.get(gap.key)
     rows = (*pinned, *([placed] if placed is not None else []))
@@ -117,7 +117,7 @@ def paint_gap(painter: QPainter, scene: Scene, theme: Theme, gap: Gap) -> None:
 
 
 def paint_chain(painter: QPainter, scene: Scene, theme: Theme, lit: Lit) -> None:
-    """Arrows from what waited to what it waited for, each event with its number."""
+    """Arrows from each waiting event to what it waited for, with numbers."""
     hops = [hop.row for hop in lit.hops[:_HOPS_DRAWN]]
     known = [(number, row) for number, row in enumerate(hops, 1) if row >= 0]
     links = [Link(row, other, CHAIN) for (_number, row), (_next, other) in pairwise(known) if row != other]

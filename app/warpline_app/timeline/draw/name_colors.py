@@ -1,4 +1,4 @@
-"""The colour that a name, or an event, has on the timeline: tables, areas, bars and flame graphs take it from here."""
+"""Timeline colours of names and events, for tables, charts and flame graphs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _HUED = frozenset(("range", "operator", "phase", "python", "os"))
 _LOOKED_AT = 1 << 20
-"""Events of a kind among which one of a name is looked for."""
+"""Number of events of a kind searched for an example of a name."""
 
 
 class NameColors:
-    """Colours as ``#rrggbb`` of the events of one capture in one theme."""
+    """Colours as ``#rrggbb`` of a capture's events in a theme."""
 
     def __init__(self, capture: Capture, theme: Theme) -> None:
         self._capture = capture
@@ -30,13 +30,13 @@ class NameColors:
         self._examples = lru_cache(None)(self._find_examples)
 
     def of_event(self, row: int) -> str:
-        """The colour of an event: its own, that of its name, or that of its kind."""
+        """The colour of an event: its own, its name's or its kind's."""
         events = self._capture.events
         at = np.array([row], np.int64)
         return self._hex(int(self._colors.of(at, events.kind[at], events.flags[at])[0]))
 
     def _of_name(self, code: int, name: int) -> str:
-        """The colour of the events of a kind that have a name, as far as they share one."""
+        """The common colour of a kind's events with a name."""
         kind = self._capture.kind_of_code.get(code, "")
         table = self._capture.kinds.get(kind)
         family = table.spec.color if table is not None else ""
@@ -52,17 +52,17 @@ class NameColors:
         return self.hue(name) if family in _HUED else self.theme.family(family)
 
     def _find_examples(self, kind: str) -> dict[int, int]:
-        """For each name of a kind the row of its first event, among the first ones."""
+        """For each name of a kind, the row of its first event among the first ones."""
         rows = self._capture.kinds[kind].stored_rows[:_LOOKED_AT]
         names, first = np.unique(self._capture.events.name[rows], return_index=True)
         return dict(zip(names.tolist(), np.asarray(rows)[first].tolist(), strict=True))
 
     def hue(self, name: int) -> str:
-        """The hue of a name of an operator, a range, a function."""
+        """The hue of a name: of an operator, range or function."""
         return self._hex(int(self._colors.hue_of_names(np.array([name], np.int64))[0]))
 
     def of_range(self, name: int) -> str:
-        """The colour of ranges of a name: what their author gave them, or its hue."""
+        """The colour of ranges with a name: the author's choice, else the name's hue."""
         table = self._capture.kinds.get("range")
         return self.hue(name) if table is None else self.of_name(table.code, name)
 

@@ -1,4 +1,4 @@
-"""Draws the visible rows into a frame. Knows no widget: the canvas, `render` and picture exports use it alike."""
+"""Draws the visible rows into a frame. Independent of widgets: used by the canvas, `render` and picture exports."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 LABEL_BUDGET = 12
-"""Texts that may be rendered anew in one frame: about two milliseconds."""
+"""Number of new texts rendered per frame: about two milliseconds."""
 
 
 @dataclass(frozen=True)
 class Viewport:
-    """What a frame shows: the time scale in device pixels, the scroll position and size in logical ones."""
+    """The view of a frame: time scale in device pixels; scroll position and size in logical ones."""
 
     scale: TimeScale
     scroll_px: int
@@ -50,14 +50,14 @@ class Viewport:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a frame turned out to be."""
+    """The result of drawing a frame."""
 
     labels_left: bool
     curves_wanted: tuple[PlacedRow, ...]
 
 
 class Renderer:
-    """Frames of one capture in one theme."""
+    """Draws frames of a capture in a theme."""
 
     def __init__(self, capture: Capture, theme: Theme, ratio: float) -> None:
         self.capture = capture
@@ -80,12 +80,12 @@ class Renderer:
         """Rows that cannot be drawn, by key, with the reason."""
 
     def set_emphasis(self, emphasis: Emphasis) -> None:
-        """Dim what does not pass."""
+        """Dim events that do not pass."""
         self.emphasis = emphasis
         self.cache.clear()
 
     def draw(self, frame: Frame, layout: Layout, view: Viewport) -> Drawn:
-        """Draws all visible rows; a row that fails is left out and named in `failed`."""
+        """Draw all visible rows; a failing row is left out and recorded in `failed`."""
         lines, plan = self._lines(layout, view)
         shift = self.cache.shift_px
         same = (frame, id(plan), _grid_of(view), self.curves.version)
@@ -102,7 +102,7 @@ class Renderer:
             try:
                 if not self._draw_curve(frame, place, view):
                     wanted.append(place.row)
-            except Exception as error:  # contained in its row, which says so
+            except Exception as error:  # contained in its row, which shows it
                 self.failed[place.row.row.key] = str(error) or type(error).__name__
         empty = empty_codes(frame.width, grid, self._paused(view.scale), self.cache.phase)
         frame.bars(self._bars_of(plan), lines.codes, empty)
@@ -115,7 +115,7 @@ class Renderer:
         return Drawn(left, tuple(wanted))
 
     def label_again(self) -> bool:
-        """Lays out the texts of the last frame, with more of those that are new; whether some are still left."""
+        """Lay out the last frame's labels with more new texts; returns whether some are still missing."""
         if self._labelled is None:
             return False
         boxes, view, plan = self._labelled
@@ -124,13 +124,13 @@ class Renderer:
         )
 
     def paint_labels(self, painter: QPainter) -> None:
-        """Draws the texts of the last frame over it, on a painter in logical pixels."""
+        """Draw the last frame's labels over it, on a painter in logical pixels."""
         with saved(painter):
             painter.scale(1 / self.ratio, 1 / self.ratio)
             self.labels.paint(painter, self.theme.color("canvas", 215))
 
     def text_spans(self, top: float, bottom: float) -> npt.NDArray[np.float64]:
-        """Where texts of the last frame are between two heights (`TextSpans`), in logical pixels."""
+        """Extents of the last frame's labels between two heights (`TextSpans`), in logical pixels."""
         return self.labels.spans_between(top * self.ratio, bottom * self.ratio) / self.ratio
 
     # parts
@@ -148,14 +148,14 @@ class Renderer:
         return self._plan
 
     def _bars_of(self, plan: FramePlan) -> Bars:
-        """The plan's bars with their tables; kept until there is another plan or another colour."""
+        """The plan's bars with their tables; cached until the plan or the colours change."""
         known = self._bars
         if known is None or known[0] is not plan or known[1] != self.table.version:
             known = self._bars = (plan, self.table.version, make_bars(self.table, plan.bars))
         return known[2]
 
     def _lines(self, layout: Layout, view: Viewport) -> tuple[LineCodes, FramePlan]:
-        """Codes of all visible lines from one query, and which line is where."""
+        """Codes of all visible lines from one query, and the line's rows."""
         plan = self._plan_of(layout, view)
         try:
             lines = self.cache.lines(
@@ -167,14 +167,14 @@ class Renderer:
                 label_min_px=round(LABEL_MIN_PX * self.ratio),
                 exact=view.exact,
             )
-        except Exception as error:  # one bad row must not take the others with it
+        except Exception as error:  # one bad row must not affect the others
             if not self._find_failing(plan.bars, view):
                 raise error
             return self._lines(layout, view)
         return lines, plan
 
     def _find_failing(self, bars: Sequence[Bar], view: Viewport) -> bool:
-        found = False
+        has_failed = False
         for bar in bars:
             line = bar.line
             probe = StripCache(self.colors)
@@ -182,10 +182,10 @@ class Renderer:
             groups = () if line.group is None else (line.group,)
             try:
                 probe.lines(lanes, groups, view.scale)
-            except Exception as error:  # this is the one
+            except Exception as error:  # the failing row
                 self.failed[bar.row.row.key] = str(error) or type(error).__name__
-                found = True
-        return found
+                has_failed = True
+        return has_failed
 
     def _paused(self, scale: TimeScale) -> npt.NDArray[np.int64]:
         pauses = self.capture.pauses
@@ -197,7 +197,7 @@ class Renderer:
         return np.concatenate(parts)
 
     def _draw_curve(self, frame: Frame, place: Spot, view: Viewport) -> bool:
-        """Draws a curve or counter; False when a better curve should be computed."""
+        """Draw a curve or counter; False when a better curve should be computed."""
         row = place.row.row
         if row.content is Content.COUNTER:
             self._draw_counter(frame, place, view)
@@ -229,7 +229,7 @@ class Renderer:
             values = _held(mean, counter.value_at(scale.start_ns))
         else:
             values = _connected(mean)
-        # A value does not last beyond the last sample.
+        # The last value does not extend past the last sample.
         times = counter.recorded_times
         if len(times):
             end = scale.to_px(int(times[-1]) - counter.offset_ns)
@@ -240,7 +240,7 @@ class Renderer:
         bar_top, bar = place.top + air, place.height - 2 * air
         step = max(1, int(self.ratio))
         fill, outline = mix(background, ink, 0.28), mix(background, ink, 0.85)
-        # Where a column holds several samples, a paler band shows the range they cover.
+        # In columns with several samples, a paler band shows their range.
         if np.any(high > low):
             peak = np.where(np.isfinite(high), high, values) / top_value
             frame.area(peak, bar_top, bar, mix(background, ink, 0.5), None, clip, step=step)
@@ -260,7 +260,7 @@ class Renderer:
         if not broken:
             return
         with painting(frame.image) as painter:
-            # The image knows its ratio; this painter counts device pixels.
+            # The image has a device pixel ratio; this painter uses device pixels.
             painter.scale(1 / self.ratio, 1 / self.ratio)
             painter.setFont(ui_font(max(1, self._px(11))))
             painter.setPen(self.theme.color("warning"))
@@ -271,7 +271,7 @@ class Renderer:
 
 
 def _part(scale: TimeScale, frame: Frame) -> TimeScale:
-    """The scale of the columns that are drawn and of the one before."""
+    """The scale of the columns to draw and the one before."""
     first = frame.first - 1
     start = scale.start_ns + round(first * scale.length_ns / scale.width_px)
     stop = scale.start_ns + round(frame.stop * scale.length_ns / scale.width_px)
@@ -279,7 +279,7 @@ def _part(scale: TimeScale, frame: Frame) -> TimeScale:
 
 
 def _grid_of(view: Viewport) -> tuple[int, int]:
-    """Which grid the ticks are of: how far apart they are, and where they begin."""
+    """The spacing of the ticks' grid, and its start."""
     ticks = view.ticks_ns
     if len(ticks) < 2:
         return 0, 0
@@ -288,7 +288,7 @@ def _grid_of(view: Viewport) -> tuple[int, int]:
 
 
 def counter_limit(capture: Capture, index: int) -> float:
-    """The value at the top of a counter's row: 100 for percent, 1 for ratios, else the largest of the capture."""
+    """The top of a counter's row: 100 for percent, 1 for ratios, else the capture's maximum."""
     counter = capture.counters[index]
     if counter.unit in {"%", "percent"}:
         return 100.0
@@ -301,7 +301,7 @@ def counter_limit(capture: Capture, index: int) -> float:
 
 
 def _held(values: npt.NDArray[np.float64], before: float | None) -> npt.NDArray[np.float64]:
-    """Each value holds until the next one."""
+    """Each value, held until the next one."""
     known = np.isfinite(values)
     index = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
     result = np.where(index >= 0, values[np.maximum(index, 0)], np.nan if before is None else before)
@@ -309,7 +309,7 @@ def _held(values: npt.NDArray[np.float64], before: float | None) -> npt.NDArray[
 
 
 def _connected(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Straight lines between neighbouring values."""
+    """Values interpolated linearly."""
     known = np.flatnonzero(np.isfinite(values))
     if len(known) < 2:
         return values

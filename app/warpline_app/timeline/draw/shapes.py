@@ -1,4 +1,4 @@
-"""A frame as rectangles instead of an image, for drawings (SVG): the same picture, sharp at every size."""
+"""A frame as rectangles instead of an image, for SVG: the same picture, sharp at every size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QPaintEngine, QPainter
 from warpline_app.timeline.draw.compositor import Frame
 
 MAX_SHAPES = 150_000
-"""More than that is no drawing any more but an image: about 7 MB, and no program opens it with pleasure."""
+"""Above this, an image is used: an SVG would exceed 7 MB, too much for most viewers."""
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -65,7 +65,7 @@ def is_drawing(painter: QPainter) -> bool:
 
 
 def paint_frame(painter: QPainter, frame: Frame) -> None:
-    """The pixels of a frame at the origin: as rectangles where a drawing is made and they are not too many."""
+    """Draw a frame at the origin: as rectangles for vector graphics if there are not too many, else as an image."""
     shapes = rectangles_of(frame.pixels) if is_drawing(painter) else None
     if shapes is None or len(shapes) > MAX_SHAPES:
         painter.drawImage(0, 0, frame.image)

@@ -18,15 +18,15 @@ Float64Array = npt.NDArray[np.float64]
 PAGE_PX = 2048
 PAGE_HEIGHT_PX = 2048
 _FIRST_HEIGHT_PX = 256
-"""A page grows as texts come: 16 MB of pixels would have to be cleared before the first frame."""
+"""The page grows with its texts: clearing 16 MB of pixels would delay the first frame."""
 LONGEST_TEXT = 160
 ELLIPSIS = "…"
 _WORD = re.compile(r"(?<=[^\W_])[\W_]|(?<=[a-z])[A-Z]")
-"""Where a word begins inside of a name: at what separates it from the one before, or at its capital."""
+"""Starts of words inside a name: after a separator, or at a capital letter."""
 
 
 class _Growing:
-    """Rows of integers that are added at the end; adding does not copy those that are there."""
+    """Rows of integers that can be appended without copying."""
 
     def __init__(self, columns: int) -> None:
         self._room = np.empty((256, columns), np.int64)
@@ -46,7 +46,7 @@ class _Growing:
 
     @property
     def rows(self) -> npt.NDArray[np.int64]:
-        """Those there are; a view that is worth nothing after `clear`."""
+        """The rows; a view that is invalid after `clear`."""
         return self._room[: self._count]
 
 
@@ -63,7 +63,7 @@ class Atlas:
     def __init__(self, font: QFont, ratio: float, inks: Sequence[str]) -> None:
         self._font = QFont(font)
         self._font.setPixelSize(max(1, round(font.pixelSize() * ratio)))
-        # A name is cut between its letters: "fi" must not become one glyph.
+        # Names are cut between letters: "fi" must not become one glyph.
         self._font.setFeature(QFont.Tag("liga"), 0)
         self._inks = [QColor(ink) for ink in inks]
         layout = QTextLayout("Ag", self._font)
@@ -81,10 +81,10 @@ class Atlas:
         self._texts: list[tuple[str, int]] = []
         self._x = self._y = 0
         self.ellipsis: npt.NDArray[np.int64] = np.empty(0, np.int64)
-        """its entry in each ink"""
+        """the ellipsis's entry in each ink"""
 
     def clear(self) -> None:
-        """Start over: all entries are gone."""
+        """Remove all entries."""
         self.generation += 1
         self._entries.clear()
         self._columns.clear()
@@ -98,19 +98,19 @@ class Atlas:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether a frame's worth of new texts may not fit any more."""
+        """Whether a frame's worth of new texts may not fit."""
         return self._y + 14 * self.line_height > PAGE_HEIGHT_PX
 
     def get(self, text: str, ink: int) -> int:
-        """The entry of a text in an ink (its place among the inks), −1 when it was not added."""
+        """The entry of a text in an ink (an index), −1 if it is missing."""
         return self._entries.get((text, ink), -1)
 
     def text_of(self, entry: int) -> str:
-        """The text of an entry, as it is shown."""
+        """The text of an entry, as displayed."""
         return self._texts[entry][0]
 
     def add(self, text: str, ink: int) -> int:
-        """Renders a text and returns its entry; one that is too long for a bar loses its middle."""
+        """Render a text and return its entry; the middle of a very long one is cut."""
         half = LONGEST_TEXT // 2
         shown = text if len(text) <= LONGEST_TEXT else text[:half] + ELLIPSIS + text[-half:]
         layout = QTextLayout(shown, self._font)
@@ -147,39 +147,39 @@ class Atlas:
 
     @property
     def table(self) -> npt.NDArray[np.int64]:
-        """Columns x, y, width, and which glyphs are theirs: the first and how many; shape (entries, 5)."""
+        """Columns x, y, width, first glyph, number of glyphs; shape (entries, 5)."""
         return self._columns.rows
 
     @property
     def end_keys(self) -> npt.NDArray[np.int64]:
-        """Where glyphs begin, see the class."""
+        """Glyph starts; see the class."""
         return self._keys.rows[:, 0]
 
     def glyph_before(self, entries: npt.NDArray[np.int64], room: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The last border between glyphs within ``room`` pixels of each entry's left."""
         keys = self.end_keys
         wanted = (entries << 16) + np.minimum(np.maximum(room, 0), PAGE_PX).astype(np.int64)
-        found = keys[np.maximum(keys.searchsorted(wanted, "right") - 1, 0)]
-        return np.where(found >> 16 == entries, found & 0xFFFF, 0)
+        border = keys[np.maximum(keys.searchsorted(wanted, "right") - 1, 0)]
+        return np.where(border >> 16 == entries, border & 0xFFFF, 0)
 
     def letter(self, entries: npt.NDArray[np.int64], index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Where the letter ``index`` of each entry begins; its width where it has no more."""
+        """Where the letter ``index`` of each entry starts; its width past the end."""
         _x, _y, width, first, count = self.table.take(entries, 0).T
         inside = np.minimum(np.maximum(index, 0), count - 1)
         return np.asarray(np.where(index < count, self.end_keys[first + inside] & 0xFFFF, width), np.int64)
 
     def letter_from(self, entries: npt.NDArray[np.int64], left: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The first letter of each entry that begins ``left`` pixels from its left or later."""
+        """The first letter of each entry that starts at ``left`` pixels or later."""
         wanted = (entries << 16) + np.minimum(np.maximum(np.ceil(left), 0), PAGE_PX).astype(np.int64)
         return np.asarray(self.end_keys.searchsorted(wanted) - self.table[entries, 3], np.int64)
 
     def word(self, entries: npt.NDArray[np.int64], index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Where the word begins that the letters before ``index`` of each entry end with; one of them at least."""
+        """Where the last word of the first ``index`` letters (at least one) of each entry starts."""
         first, count = self.table[entries, 3:5].T
         return np.asarray(self._words.rows[first + np.minimum(np.maximum(index, 1), count) - 1, 0], np.int64)
 
     def write(self, painter: QPainter, fragments: Float64Array) -> None:
-        """Draws fragments as text: a drawing stays readable at every size, and can be searched."""
+        """Draw fragments as text, so that vector graphics stay readable and searchable."""
         table = self.table
         place = table[:, 1] * PAGE_PX + table[:, 0]
         painter.save()
@@ -206,9 +206,9 @@ def _empty_page(height: int) -> QPixmap:
 
 
 def _begin_of_word(text: str, begins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where the word that each glyph belongs to begins, in pixels."""
+    """The start of the word that each glyph belongs to, in pixels."""
     starts = np.zeros(max(len(text), len(begins)), np.int64)
-    for found in _WORD.finditer(text):
-        starts[found.start() :] = found.start()
+    for word in _WORD.finditer(text):
+        starts[word.start() :] = word.start()
     glyph = np.minimum(starts[: len(begins)], max(0, len(begins) - 1))
     return np.asarray(begins[glyph], np.int64)

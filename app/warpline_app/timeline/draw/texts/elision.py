@@ -1,4 +1,4 @@
-"""What is shown of texts that have too little room: never only that part in which several of a line are alike."""
+"""Elides texts that have too little room, keeping the part that distinguishes them from others in their line."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from warpline_app.timeline.draw.texts.text_order import Int64Array, LineTexts
 Float64Array = npt.NDArray[np.float64]
 
 PARTS = 2
-"""At most so many pieces of a text are shown, with dots where something is left out."""
+"""Maximum number of pieces shown of a text, with dots in between."""
 
 
 class Cut(NamedTuple):
-    """Texts that are wider than their room: entries of an atlas, pixels, places among the texts of their lines."""
+    """Texts wider than their room: atlas entries, pixels, places among the texts of their lines."""
 
     entries: Int64Array
     room: Float64Array
     place: Int64Array
 
     def chosen(self, index: Int64Array) -> Cut:
-        """Those at these positions."""
+        """The texts at these positions."""
         return Cut(self.entries[index], self.room[index], self.place[index])
 
 
 def shown_parts(atlas: Atlas, cut: Cut, with_tail: npt.NDArray[np.bool_], texts: LineTexts) -> Int64Array:
-    """Pieces of texts, as pixels from their left, of shape (texts, PARTS, 2); one without width is none.
+    """Pieces of texts, as pixels from their left, of shape (texts, PARTS, 2); a piece without width is empty.
 
     The head of a text, and its tail where ``with_tail`` asks for that, as long as the head tells it from every other in
     its line. Otherwise the piece in which it differs from those that are most like it, behind as much of its head as
@@ -39,7 +39,7 @@ def shown_parts(atlas: Atlas, cut: Cut, with_tail: npt.NDArray[np.bool_], texts:
     free, width = np.maximum(room - _dots(atlas), 0.0), atlas.table[entries, 2]
     begin = width
     if with_tail.any():
-        # The tail begins at the first glyph after what it may take.
+        # The tail starts at the first glyph within its share of the room.
         begin = atlas.glyph_before(entries, width - free * 0.4)
         begin = np.where(with_tail & (width - begin <= free * 0.6), begin, width)
     head = atlas.glyph_before(entries, free - (width - begin))
@@ -48,8 +48,8 @@ def shown_parts(atlas: Atlas, cut: Cut, with_tail: npt.NDArray[np.bool_], texts:
     differs = atlas.letter(entries, closest)
     unclear = np.flatnonzero((closest > 0) & (head <= differs))
     if len(unclear):
-        telling, found = _telling_parts(atlas, cut.chosen(unclear), texts)
-        parts[unclear[found]] = telling[found]
+        pieces, fits = _distinct_parts(atlas, cut.chosen(unclear), texts)
+        parts[unclear[fits]] = pieces[fits]
     return parts
 
 
@@ -63,18 +63,18 @@ def _two_parts(start: Int64Array, stop: Int64Array, begin: Int64Array, end: Int6
     return parts
 
 
-def _telling_parts(atlas: Atlas, cut: Cut, texts: LineTexts) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-    """Pieces with what tells a text from those like it, and where there is room for that."""
+def _distinct_parts(atlas: Atlas, cut: Cut, texts: LineTexts) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    """Pieces that contain what distinguishes a text from similar ones, and whether there is room for them."""
     entries, room, place = cut
     dots, width = _dots(atlas), atlas.table[entries, 2]
     free = np.maximum(room - dots, 0.0)
     closest = texts.closest(place)
     last = np.minimum(closest, atlas.table[entries, 4] - 1)
     after = atlas.letter(entries, last + 1)
-    # Dots stand before the piece, and after it unless it is the end.
+    # Dots before the piece, and after it unless it is the end.
     span = np.where(after >= width, free, np.maximum(free - dots, 0.0))
     least = atlas.letter_from(entries, after - span)
-    found = least <= last
+    fits = least <= last
     branch, below = texts.branches(place, np.minimum(least, closest))
     at, word = atlas.letter(entries, np.minimum(branch, last)), atlas.word(entries, branch)
     is_tail = width - at <= free
@@ -89,7 +89,7 @@ def _telling_parts(atlas: Atlas, cut: Cut, texts: LineTexts) -> tuple[Int64Array
     )
     end = np.where(is_tail, width, atlas.glyph_before(entries, begin + free - dots))
     start, stop = _head(atlas, entries, np.where(is_tail, free - (width - begin), 0.0), below, dots)
-    return _two_parts(start, stop, begin, end), found
+    return _two_parts(start, stop, begin, end), fits
 
 
 def _head(

@@ -1,4 +1,4 @@
-"""Where the texts of a frame go: pieces cut from the page of an atlas, in device pixels."""
+"""Positions of a frame's labels: pieces cut from an atlas page, in device pixels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from warpline_app.timeline.draw.texts.text_order import Int64Array, LineTexts
 Float64Array = npt.NDArray[np.float64]
 
 MIDDLE_FROM_PX = 96
-"""The tail of a name is shown beside its head from here on."""
+"""Minimum room for showing the tail of a name beside its head."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Texts that are asked for: entries in inks, the line, left and top of each, the room it has, its opacity."""
+    """Requested labels: atlas entries, line, left and top of each, available room, opacity."""
 
     line: Int64Array
     entry: Int64Array
@@ -31,7 +31,7 @@ class Wanted:
 
 
 class LabelPieces:
-    """Pieces of what is wanted, gathered to be made in one go; and how far each text reaches, 0 where it has none."""
+    """Pieces of labels, collected to be made at once; and each label's extent, 0 for none."""
 
     def __init__(self, atlas: Atlas, wanted: Wanted) -> None:
         self._atlas = atlas
@@ -42,13 +42,13 @@ class LabelPieces:
     def add(
         self, which: Int64Array, entry: Int64Array, x: Float64Array, begin: Int64Array, width: Int64Array
     ) -> None:
-        """Of those wanted at ``which``, show ``width`` pixels of texts from ``begin`` on, at ``x``."""
+        """Show ``width`` pixels of texts from ``begin`` on, at ``x``, for the labels ``which``."""
         if len(which):
             self._gathered.append((which, entry, x, begin, width))
             self.reach[which] = x + width
 
     def add_whole(self, which: Int64Array, entry: Int64Array, x: Float64Array) -> None:
-        """Show texts as they are."""
+        """Show whole texts."""
         self.add(which, entry, x, np.zeros(len(which), np.int64), self._atlas.table[entry, 2])
 
     def add_cut(
@@ -85,7 +85,7 @@ class LabelPieces:
         self.add_whole(which[rest], dots[rest], x[rest])
 
     def rows(self) -> Float64Array:
-        """All of them as rows of QPainter.PixmapFragment: centre, source rectangle, scale, rotation, opacity."""
+        """All pieces as rows of QPainter.PixmapFragment: centre, source rectangle, scale, rotation, opacity."""
         atlas, wanted = self._atlas, self._wanted
         if not self._gathered:
             return np.empty((0, 10))

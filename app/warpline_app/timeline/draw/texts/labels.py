@@ -1,4 +1,4 @@
-"""Texts on bars: every name is rendered once into an atlas, a frame's labels are one draw call."""
+"""Labels on bars: each name is rendered once into an atlas; a frame's labels are one draw call."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ INSET_PX = 5
 GAP_PX = 9
 _MOST_KERNELS, _MOST_NAMES = 500_000, 1_000
 DIM_OPACITY = 0.7
-"""Of the texts on what is dimmed."""
+"""Opacity of labels on dimmed events."""
 
 
 _SILENT = np.zeros(codes.MAX_COLORS, bool)
-# Thin bars have no room for a text; their colour and place say it.
+# Thin bars have no room for a label; colour and place identify them.
 _SILENT[[codes.INDEX["running"], codes.INDEX["runnable"]]] = True
 _HATCHED = np.zeros(codes.MAX_COLORS, bool)
 _HATCHED[list(codes.HATCHED_COLORS)] = True
@@ -45,18 +45,18 @@ _NO_GROUNDS = np.empty((0, 4), np.int32)
 
 
 def is_template(text: str) -> bool:
-    """Whether the tail of a name is what tells it from its neighbours."""
+    """Whether a name is distinguished by its tail."""
     return "<" in text or "::" in text
 
 
 class Labels:
-    """Lays out and draws the texts of one canvas."""
+    """Lays out and draws the labels of a canvas."""
 
     def __init__(self, capture: Capture, font: QFont, ratio: float, theme: Theme) -> None:
         self._capture = capture
         self._ratio = ratio
         self._atlas = Atlas(font, ratio, (theme.ink_light, theme.ink_dark))
-        # Half of the background is in what is dimmed: the ink that is read there suits that.
+        # Dimmed colours are half background: choose the ink that is readable there.
         self._dim_is_dark = not theme.is_dark
         size = max(1, len(capture.strings))
         self._entry_of_name = np.full((2, size), -1, np.int32)
@@ -101,7 +101,7 @@ class Labels:
         chosen = np.flatnonzero(shown & (right - left >= 14 * ratio))
         if not len(chosen):
             return False
-        # The page takes its memory when the first text is wanted.
+        # The page is allocated when the first label is needed.
         if atlas.is_nearly_full or atlas.pixmap.isNull():
             atlas.clear()
             self._entry_of_name.fill(-1)
@@ -135,7 +135,7 @@ class Labels:
         return not self._complete
 
     def paint(self, painter: QPainter, ground: QColor) -> None:
-        """Draws what was laid out last, in device pixels; text on a hatched box gets the plain ``ground`` behind it."""
+        """Draw the last layout, in device pixels; labels on hatched boxes get the plain ``ground`` as background."""
         if len(self._grounds):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(ground)
@@ -157,7 +157,7 @@ class Labels:
         return np.column_stack((near[:, 0] - half, near[:, 0] + half))
 
     def _entries(self, boxes: Boxes, inks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Entries of the names of boxes in their inks; −1 for those that must wait for the next frame."""
+        """Atlas entries of box names; −1 for those that must wait for the next frame."""
         of_name = self._entry_of_name
         names = np.minimum(self._capture.events.name[boxes.row].astype(np.int64), of_name.shape[1] - 1)
         kinds = self._capture.events.kind[boxes.row]
@@ -177,7 +177,7 @@ class Labels:
         self, names: npt.NDArray[np.int64], inks: npt.NDArray[np.int64], kinds: npt.NDArray[np.uint8]
     ) -> None:
         kernels = set(names[kinds == self._kernel_kind].tolist())
-        # States are the only names that are ours.
+        # States are the only names that Warpline translates.
         states = set(names[kinds == self._state_kind].tolist())
         short = self.kernel_names if kernels else {}
         for name, ink in set(zip(names.tolist(), inks.tolist(), strict=True)):
@@ -228,7 +228,7 @@ class Labels:
         return result
 
     def _lay_out(self, boxes: Boxes, wanted: Wanted, own: Float64Array) -> LabelPieces:
-        """Pieces of all labels; ``own`` is the room of whole boxes."""
+        """Pieces of all labels; ``own`` is the width of whole boxes."""
         ratio, atlas = self._ratio, self._atlas
         may = self._capture.events.kind[boxes.row] != self._causes.code
         entries = self._short.in_lines(wanted.line, wanted.entry, wanted.ink, own, may)
@@ -238,18 +238,18 @@ class Labels:
         fit = np.flatnonzero(whole)
         pieces.add_whole(fit, entries[fit], wanted.x[fit])
         after = wanted.room - width - GAP_PX * ratio
-        told = np.flatnonzero(whole & (after > 24 * ratio))
-        if len(told):
-            durations = self._durations((boxes.stop - boxes.start)[told], wanted.ink[told])
+        timed = np.flatnonzero(whole & (after > 24 * ratio))
+        if len(timed):
+            durations = self._durations((boxes.stop - boxes.start)[timed], wanted.ink[timed])
             length = np.where(durations >= 0, atlas.table[durations, 2], 1 << 20)
-            fits = length <= after[told]
-            told, durations = told[fits], durations[fits]
-            pieces.add_whole(told, durations, pieces.reach[told] + round(GAP_PX * ratio))
+            fits = length <= after[timed]
+            timed, durations = timed[fits], durations[fits]
+            pieces.add_whole(timed, durations, pieces.reach[timed] + round(GAP_PX * ratio))
         free = wanted.room - int(atlas.table[atlas.ellipsis[0], 2])
         cut = np.flatnonzero(~whole & (free >= 10 * ratio))
         if len(cut):
             with_tail = (free[cut] >= MIDDLE_FROM_PX * ratio) & self._is_template(boxes.row[cut])
-            # Only lines where one is cut are compared.
+            # Only compare lines that contain a cut label.
             is_compared = np.zeros(int(wanted.line.max()) + 1, bool)
             is_compared[wanted.line[cut]] = True
             compared = np.flatnonzero(is_compared[wanted.line])
@@ -261,7 +261,7 @@ class Labels:
         names = np.minimum(self._capture.events.name[rows].astype(np.int64), len(self._template) - 1)
         for name in set(names[self._template[names] < 0].tolist()):
             self._template[name] = is_template(self._capture.strings[name])
-        # What tells a kernel stands first in its short name.
+        # The distinguishing part of a kernel comes first in its short name.
         return np.asarray((self._template[names] == 1) & ~self._is_kernel(rows), bool)
 
     def _is_kernel(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

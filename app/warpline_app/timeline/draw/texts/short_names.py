@@ -1,4 +1,4 @@
-"""Names without what their neighbours begin with too, line by line."""
+"""Shortens names by the prefix they share with others in their line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ShortNames:
         allowed = mine[may[mine]]
         result = entries.copy()
         result[allowed] = self._short_of(entries[allowed], inks[allowed])
-        # Different names that are one when they are short stay long.
+        # Different names with the same short form stay long.
         long_text = (lines[mine] << _TEXT_BITS) + self._numbers(entries[mine])
         short_text = (lines[mine] << _TEXT_BITS) + self._numbers(result[mine])
         pairs = np.unique((short_text << _TEXT_BITS) + self._numbers(entries[mine])) >> _TEXT_BITS
@@ -70,7 +70,7 @@ class ShortNames:
         return result
 
     def line_texts(self, lines: Int64Array, entries: Int64Array) -> LineTexts:
-        """These texts in the order of their lines."""
+        """These texts, sorted by line."""
         return LineTexts(self._order, lines, self._numbers(entries))
 
     def _short_of(self, entries: Int64Array, inks: Int64Array) -> Int64Array:

@@ -1,4 +1,4 @@
-"""Which texts stand in one line, and how far they agree: what a text that is cut has to show to be told apart."""
+"""Sorts the texts of a line and measures common prefixes, to show what distinguishes a cut text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RANK_BITS = 32
 
 
 class TextOrder:
-    """Texts in the order of the alphabet, where those that begin alike are neighbours; numbered as they come."""
+    """Texts in alphabetical order, numbered in order of arrival."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -23,7 +23,7 @@ class TextOrder:
         self._arrays: tuple[Int64Array, Int64Array] | None = None
 
     def add(self, text: str) -> int:
-        """The number of a text; one that is new costs a search and two comparisons."""
+        """The number of a text; adding one takes a search and two comparisons."""
         number = self._numbers.get(text, -1)
         if number >= 0:
             return number
@@ -45,7 +45,9 @@ class TextOrder:
         return next((at for at, (one, other) in pairs if one != other), min(len(before), len(text)))
 
     def arrays(self) -> tuple[Int64Array, Int64Array]:
-        """The rank of each text, by its number; and of each rank, how many letters it shares with the one before."""
+        """The rank of each text, by its number; and for each rank, the length of the prefix shared with the one
+        before.
+        """
         if self._arrays is None:
             rank = np.empty(len(self._sorted), np.int64)
             rank[np.array(self._number_at, np.int64)] = np.arange(len(rank))
@@ -72,7 +74,7 @@ class LineTexts:
         self.place = np.empty(len(wanted), np.int64)
         self.place[order_of] = is_new.cumsum() - 1
         ranks = keys & ((1 << _RANK_BITS) - 1)
-        # Of each and the one before it in its line, the letters at which both begin; −1 at the ends of a line.
+        # For each text, the length of the prefix shared with the one before in its line; −1 at the ends of a line.
         self._shared = np.full(len(keys) + 1, -1, np.int64)
         inside = (keys[1:] >> _RANK_BITS == keys[:-1] >> _RANK_BITS).nonzero()[0]
         if len(inside):
@@ -81,7 +83,7 @@ class LineTexts:
             self._shared[inside + 1] = np.minimum.reduceat(shared, borders)[::2]
 
     def closest(self, place: Int64Array) -> Int64Array:
-        """How many letters a text shares with the one of its line that is most like it; −1 where it is alone."""
+        """The longest prefix a text shares with another in its line; −1 if it is alone."""
         return np.maximum(self._shared[place], self._shared[place + 1])
 
     def branches(self, place: Int64Array, least: Int64Array) -> tuple[Int64Array, Int64Array]:

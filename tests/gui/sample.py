@@ -147,6 +147,6 @@ def write_sample(path: Path, *, title: str = "train.py") -> Path:
         builder.add_source(
             "nvml", False, "no NVIDIA driver", remedy="install NVIDIA's driver, or give the container the GPU"
         )
-        builder.add_warning("the recorder was killed: the capture ends with the last record it had written")
+        builder.add_warning("the recorder was killed: the capture ends with its last record")
         builder.finish()
     return path

@@ -249,7 +249,7 @@ def test_doctor_says_so_where_no_hooks_come_in(monkeypatch: pytest.MonkeyPatch) 
     assert "JAX and TensorFlow are not" in check.reason
     monkeypatch.setattr(probing, "HOOKS_TRIAL", replace(probing.HOOKS_TRIAL, variables=hooking("torch", {})))
     check = check_source(source)
-    assert (check.available, check.reason) == (False, "no hooks can be put into this Python")
+    assert (check.available, check.reason) == (False, "hooks cannot be installed in this Python")
     assert check.remedy
 
 

@@ -1,7 +1,7 @@
-"""Recording anew what a capture holds: its command, its settings, and the name of the next capture of the series.
+"""Reads from a capture how to record it again: its command, its settings, and the name of the next capture.
 
-``python -m warpline.recording.again FILE`` prints the recipe as JSON: a recorder asks a process of its own for it, so
-that it forks the program before it imports what reads captures.
+``python -m warpline.recording.again FILE`` prints the recipe as JSON. The recorder runs it as a separate process,
+because it must fork the program before it imports the capture reader.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOT_REMEMBERED = ("is_driven",)
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a capture was recorded; never in which environment."""
+    """How a capture was recorded, without its environment."""
 
     command: tuple[str, ...]
     working_directory: str
@@ -39,30 +39,32 @@ class Recipe:
 
 
 def remembered_options(options: RecordingOptions) -> dict[str, Any]:
-    """What a capture keeps of how it was recorded."""
+    """The options that a capture stores."""
     return {name: value for name, value in asdict(options).items() if name not in _NOT_REMEMBERED}
 
 
 def recipe_of(capture: Capture) -> Recipe:
-    """How a capture was recorded. Raises RecordingError when it does not tell, or nobody can do it again."""
+    """How a capture was recorded. Raises RecordingError when that is unknown or cannot be repeated."""
     meta = capture.meta
     command, folder = meta.get("command_line"), meta.get("working_directory")
     given = meta.get("recording")
     if not isinstance(command, list) or not command or not str(meta.get("tool", "")).startswith("warpline"):
         raise RecordingError(
             tr(
-                "{path}: does not hold the command it was recorded with, because Warpline did not record it;"
+                "{path}: has no recorded command, because Warpline did not record it;"
                 " to record it: warpline record -- COMMAND",
                 path=capture.path,
             )
         )
     if isinstance(given, Mapping) and given.get("attached"):
-        raise RecordingError(tr("{path}: the program ran before it was recorded", path=capture.path))
+        raise RecordingError(
+            tr("{path}: the program was already running when it was recorded", path=capture.path)
+        )
     words = tuple(map(str, command))
     if has_masked(words):
         raise RecordingError(
             tr(
-                "{path}: what looked like a secret in its command was not kept; to record it again, write it out:"
+                "{path}: arguments of its command that looked like secrets were not stored; to record it, type them:"
                 " warpline record -o {next} -- {command}",
                 path=capture.path,
                 next=next_output(capture.path).name,
@@ -73,7 +75,7 @@ def recipe_of(capture: Capture) -> Recipe:
 
 
 def _options(given: object, trace: object, uuid: str) -> RecordingOptions:
-    """The options that a capture keeps; what is missing or of another type has its default."""
+    """The options that a capture stores, with defaults for missing or invalid values."""
     values = dict(given) if isinstance(given, Mapping) else {"trace": trace}
     defaults = RecordingOptions(trace=())
     known: dict[str, Any] = {}
@@ -94,7 +96,7 @@ def _options(given: object, trace: object, uuid: str) -> RecordingOptions:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """`recipe_of` a file, read in a process of its own. Raises RecordingError."""
+    """`recipe_of` a file, read in a separate process. Raises RecordingError."""
     command = [*own_python("warpline.recording.again"), str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -109,21 +111,21 @@ def read_recipe(path: Path) -> Recipe:
 def next_output(path: Path) -> Path:
     """The next free name of a series: ``run.h5``, ``run-2.h5``, ``run-3.h5`` …"""
     base, number = _base_of(path), 2
-    while (found := path.with_name(f"{base}-{number}{path.suffix}")).exists():
+    while (candidate := path.with_name(f"{base}-{number}{path.suffix}")).exists():
         number += 1
-    return found
+    return candidate
 
 
 def _base_of(path: Path) -> str:
     match = _NUMBERED.match(path.stem)
-    # "run-2" is the second of a series when there is a first one; "resnet-50" is a name.
+    # "run-2" belongs to a series if "run" exists; "resnet-50" alone is a name.
     if match is not None and path.with_name(f"{match['base']}{path.suffix}").exists():
         return match["base"]
     return path.stem
 
 
 def series_files(path: Path) -> list[Path]:
-    """The files that may belong to the series of one, the first recorded first: by their names alone."""
+    """The files whose names belong to the same series as ``path``, in recording order."""
     base = _base_of(path)
     first = path.with_name(f"{base}{path.suffix}")
     numbered = []
@@ -139,14 +141,14 @@ def _escaped(name: str) -> str:
 
 
 def series_id(capture: Capture) -> str:
-    """What all captures of one series have in common: the UUID of the first."""
+    """The id of a capture's series: the UUID of its first capture."""
     given = capture.meta.get("recording")
     series = given.get("series") if isinstance(given, Mapping) else None
     return series if isinstance(series, str) and series else capture.uuid
 
 
 def main() -> int:
-    """Print the recipe of the file that is named."""
+    """Print the recipe of the file in ``sys.argv``."""
     from warpline.storage import is_capture, open_capture
 
     path = Path(sys.argv[1])
@@ -154,12 +156,12 @@ def main() -> int:
         try:
             capture = open_capture(path)
         except CaptureFormatError:
-            # What is wrong with a capture is told; of any other file, that nothing in it can be recorded again.
+            # Report damage of captures; other files cannot be recorded again at all.
             if is_capture(path) or not path.is_file():
                 raise
             raise RecordingError(
                 tr(
-                    "{path}: not recorded by Warpline, so it does not tell how to record it again; to record it:"
+                    "{path}: not recorded by Warpline, so its command is unknown; to record it:"
                     " warpline record -- COMMAND",
                     path=path,
                 )

@@ -1,4 +1,4 @@
-"""Records a program that runs already, from outside, until it ends or somebody says stop: ``warpline attach``."""
+"""Records a running program from outside until it ends or the recording is stopped: ``warpline attach``."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def attach(
     *,
     spool: Path | None = None,
     report: Report | None = None,
-    lets_in: bool = False,
+    loads_agent: bool = False,
 ) -> Result:
-    """Record the process ``pid`` and its children, write the capture. Call it from the main thread.
+    """Record the process ``pid`` and its children and write the capture. Call it from the main thread.
 
-    ``lets_in`` says that the program will load the agent by itself, with the ``variables`` it is told.
+    With ``loads_agent`` the program loads the agent itself, using the ``variables`` of the *started* status.
 
     Raises RecordingError when there is no such process, the recording cannot begin or its capture cannot be written.
     """
@@ -58,12 +58,12 @@ def attach(
     from warpline.recording.signals import SignalQueue
 
     if pid == os.getpid():
-        raise RecordingError(tr("process {pid} is this one; it cannot record itself from outside", pid=pid))
+        raise RecordingError(tr("a process cannot attach to itself: {pid} is this process", pid=pid))
     with contextlib.ExitStack() as stack:
         target = RunningProgram(pid)
         stack.callback(target.close)
         if _check_owner(pid):
-            # What another user's program is called and does is not for everybody; what the caller makes next is.
+            # The recording of another user's program is readable by its owner only.
             stack.callback(os.umask, os.umask(0o077))
         output = output.absolute()
         check_output(output)
@@ -72,7 +72,7 @@ def attach(
         signals = SignalQueue()
         stack.callback(signals.close)
         return _attach(
-            target, directory, output, options=options, signals=signals, tell=tell, lets_in=lets_in
+            target, directory, output, options=options, signals=signals, tell=tell, loads_agent=loads_agent
         )
 
 
@@ -84,22 +84,26 @@ def _attach(
     options: RecordingOptions,
     signals: SignalQueue,
     tell: Report,
-    lets_in: bool,
+    loads_agent: bool,
 ) -> Result:
     from warpline.recording.control import announced
 
     pid = target.pid
     recorder: Recorder | None = None
     try:
-        # numpy makes threads: signals are blocked before, or one of them would take them.
+        # numpy starts threads: signals must be blocked first, or one of its threads would receive them.
         from warpline.recording.recorder import Recorder
 
         allow_many_files()
         session = _session(pid, directory, output, options)
         session.save()
-        inside = _joining(options) if lets_in else {}
+        inside = _agent_variables(options) if loads_agent else {}
         recorder = Recorder(
-            session=session, target=target, signals=signals, report=tell, said=_out_of_reach(options, inside)
+            session=session,
+            target=target,
+            signals=signals,
+            report=tell,
+            said=_refused_sources(options, inside),
         )
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
         session.save()
@@ -108,7 +112,7 @@ def _attach(
             recorder.begin(session.start_monotonic_ns)
             started = {"state": "started", "spool": str(directory), "recorder_pid": os.getpid()}
             variables = {name: value for part in inside.values() for name, value in part.items()}
-            tell({**started, "target_pid": pid, **({"variables": variables} if lets_in else {})})
+            tell({**started, "target_pid": pid, **({"variables": variables} if loads_agent else {})})
             outcome = recorder.watch()
         session = recorder.session.ended(outcome.stop_monotonic_ns, None)
         with contextlib.suppress(OSError):
@@ -128,7 +132,7 @@ def _attach(
 
 
 def _check_owner(pid: int) -> bool:
-    """Whether a process is another user's; the kernel shows its inside to its own user and to root alone."""
+    """Whether a process belongs to another user. Raises RecordingError unless root or its owner asks."""
     with contextlib.suppress(OSError):
         owner = os.stat(f"/proc/{pid}").st_uid
         if os.geteuid() not in {0, owner}:
@@ -161,14 +165,14 @@ def _session(pid: int, directory: Path, output: Path, options: RecordingOptions)
     )
 
 
-def _joining(options: RecordingOptions) -> dict[str, Mapping[str, str]]:
-    """What sources that can join a running program want of it, by their names."""
+def _agent_variables(options: RecordingOptions) -> dict[str, Mapping[str, str]]:
+    """Environment variables for a program that loads the agent itself, by source name."""
     wanted = ((source.name, source.joining()) for source in asked_sources(options.trace))
     return {name: variables for name, variables in wanted if variables is not None}
 
 
-def _out_of_reach(options: RecordingOptions, inside: Container[str]) -> dict[str, Source]:
-    """What cannot be recorded of a program that runs already, and why."""
+def _refused_sources(options: RecordingOptions, inside: Container[str]) -> dict[str, Source]:
+    """Sources that cannot record a running program, with the reason."""
     return {
         source.name: Source(source.name, False, source.needs_start, 0, _REMEDY)
         for source in asked_sources(options.trace)

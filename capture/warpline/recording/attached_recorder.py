@@ -1,6 +1,6 @@
-"""The recorder that a program starts for itself (`warpline.Profiler`); run as a module.
+"""The recorder that `warpline.Profiler` starts for its own program; run as a module.
 
-Arguments: process id, capture, sources with commas between, a descriptor for what happens as JSON lines.
+Arguments: process id, capture, comma-separated sources, a descriptor that receives status as JSON lines.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from warpline.model.errors import WarplineError
 from warpline.recording.attach import attach
 from warpline.recording.session import RecordingOptions
 
-_TOLD = {"started", "done", "failed", "discarded"}
-"""The rest comes five times a second, and nobody reads it."""
+_REPORTED = {"started", "done", "failed", "discarded"}
+"""Other states come five times a second, and nothing reads them."""
 
 
 def main(arguments: list[str]) -> int:
-    """Records until the program ends or says stop."""
+    """Record until the program ends or asks to stop."""
     pid, output, trace, descriptor = int(arguments[0]), arguments[1], arguments[2], int(arguments[3])
 
     def tell(status: dict[str, Any]) -> None:
-        if status.get("state") in _TOLD:
+        if status.get("state") in _REPORTED:
             try:
                 os.write(descriptor, json.dumps(status).encode() + b"\n")
             except OSError:
@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
 
     options = RecordingOptions(trace=tuple(trace.split(",")), is_driven=True)
     try:
-        attach(pid, Path(output), options, report=tell, lets_in=True)
-    except Exception as error:  # nobody sees our standard error: whatever it was, the program is told
+        attach(pid, Path(output), options, report=tell, loads_agent=True)
+    except Exception as error:  # nobody sees our standard error: report any error to the program
         message = str(error) if isinstance(error, WarplineError) else f"{type(error).__name__}: {error}"
         tell({"state": "failed", "message": message})
         return 1

@@ -1,6 +1,4 @@
-"""What every recording needs around it, however its program came to be watched: where it may write, what it says of the
-machine, and the capture at its end.
-"""
+"""What every recording shares: the check of its output, the description of the machine, and writing the capture."""
 
 from __future__ import annotations
 
@@ -29,10 +27,10 @@ Report = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How it went. ``exit_status`` is the program's as a shell reports it, or 126/127 when it could not be run.
+    """Result of a recording. ``exit_status`` is the program's as a shell reports it, or 126/127 if it could not run.
 
-    ``path`` is None when no capture was written because the program could not be run (``error`` says why) or the
-    recording was discarded. ``damaged`` names the sources whose records could not be read; the spool stays then.
+    ``path`` is None when the program could not be run (``error`` says why) or the recording was discarded.
+    ``damaged`` names the sources whose records could not be read; the spool is kept then.
     """
 
     exit_status: int
@@ -49,9 +47,9 @@ class Result:
 def write_capture(
     session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
 ) -> Result:
-    """Finalise; the spool directory goes away only after the capture is in place, with all that is in the spool."""
+    """Write the capture; remove the spool directory only after the complete capture is in place."""
     interrupts = 0
-    told = 0.0
+    reported_s = 0.0
 
     def cancelled() -> bool:
         nonlocal interrupts
@@ -59,21 +57,21 @@ def write_capture(
         return interrupts > 1
 
     def progress(fraction: float, _what: str) -> None:
-        nonlocal told
+        nonlocal reported_s
         now = time.monotonic()
-        if now - told >= 0.25:
-            told = now
+        if now - reported_s >= 0.25:
+            reported_s = now
             tell({"state": "finalising", "fraction": round(fraction, 3)})
 
     directory = session.directory
     tell({"state": "finalising", "fraction": 0.0})
     try:
-        # Libraries that cannot be loaded for want of memory or descriptors are no reason to lose what was recorded.
+        # Inside the try: if this import runs out of memory or descriptors, the recording is kept.
         from warpline.recording.finalise import finalise
 
         done = finalise(directory, session.output, progress=progress, cancelled=cancelled)
     except (WarplineError, OSError, MemoryError, ImportError) as error:
-        raise kept(session, error, tell) from error
+        raise capture_failed(session, error, tell) from error
     if not done.damaged:
         remove_spool(directory)
     duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
@@ -90,8 +88,8 @@ def write_capture(
     )
 
 
-def kept(session: Session, error: Exception, tell: Report) -> RecordingError:
-    """Tells that no capture could be written, and where what was recorded is; the error to raise."""
+def capture_failed(session: Session, error: Exception, tell: Report) -> RecordingError:
+    """Report that the capture could not be written and where the recording is; returns the error to raise."""
     directory = session.directory
     what = (
         english("interrupted")
@@ -102,14 +100,14 @@ def kept(session: Session, error: Exception, tell: Report) -> RecordingError:
     )
     if directory.is_dir():
         text = english(
-            "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
+            "{output}: the capture could not be written: {what}; the recording is kept: warpline recover {spool}",
             output=session.output,
             what=what,
             spool=recovering(directory, session.output),
         )
     else:
         text = english(
-            "{output}: the capture could not be written: the spool {spool} was removed while it was recorded into",
+            "{output}: the capture could not be written: the spool {spool} was removed during the recording",
             output=session.output,
             spool=directory,
         )
@@ -118,7 +116,7 @@ def kept(session: Session, error: Exception, tell: Report) -> RecordingError:
 
 
 def describe_host() -> dict[str, Any]:
-    """What the capture says about the machine."""
+    """The machine, as the capture describes it."""
     name = os.uname()
     return {
         "name": name.nodename,
@@ -150,12 +148,12 @@ def check_output(output: Path) -> None:
     if output.is_dir():
         raise RecordingError(f"{output}: is a folder; name a file")
     if is_no_file(output):
-        raise RecordingError(f"{output}: is no file that a capture could replace; name another")
+        raise RecordingError(f"{output}: is not a regular file; name another")
     if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
         raise RecordingError(f"{output}: no permission to write there")
     if not output.exists():
-        # Some places say that they may be written to and take no file: /proc. What a kill leaves at this moment is
-        # removed like the folders in which captures are written.
+        # Some places look writable and take no file, such as /proc. If we are killed here, the folder is removed later
+        # like those in which captures are written.
         try:
             TemporaryFolder(folder).close()
         except OSError as error:
@@ -165,7 +163,7 @@ def check_output(output: Path) -> None:
 
 
 def allow_many_files() -> None:
-    """Each thread of the program costs us a file; the program has its limit already and keeps it."""
+    """Raise our limit of open files: each thread of the program needs one. The program keeps its own limit."""
     import resource
 
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -174,6 +172,6 @@ def allow_many_files() -> None:
 
 
 def remove_quietly(directory: Path) -> None:
-    """Remove a spool directory, as far as it goes."""
+    """Remove a spool directory; errors are ignored."""
     with contextlib.suppress(OSError):
         remove_spool(directory)

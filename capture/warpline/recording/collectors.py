@@ -1,4 +1,4 @@
-"""All sources of one recording at work in the recorder; one that fails costs only itself."""
+"""Runs the collectors of all sources of a recording; a failing source does not affect the others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LONGEST_PERIOD_NS = 100_000_000
 
 
 class Collectors:
-    """The collectors of what ``trace`` asks for, in the order of their sources.
+    """The collectors for ``trace``, in the order of their sources.
 
-    ``said`` is what is known of sources from before: those inside the program have spoken for themselves.
+    ``said`` holds what sources inside the program have already reported about themselves.
     """
 
     def __init__(self, watched: Watched, trace: Sequence[str], said: Mapping[str, Source]) -> None:
@@ -36,7 +36,7 @@ class Collectors:
         for name in trace:
             if name not in known:
                 self._said[name] = Source(
-                    name, False, english("this installation of Warpline does not have it")
+                    name, False, english("not available in this installation of Warpline")
                 )
 
     def _open(self, source: RecordingSource, watched: Watched) -> None:
@@ -45,7 +45,7 @@ class Collectors:
         except OSError:
             self.close()
             raise
-        except Exception as error:  # a source may be anybody's; the others are opened
+        except Exception as error:  # plug-in code may raise anything; open the others
             unavailable = why_unavailable(error)
             self._said[source.name] = Source(source.name, False, unavailable.reason, 0, unavailable.remedy)
         else:
@@ -55,19 +55,19 @@ class Collectors:
 
     @property
     def descriptors(self) -> Iterator[int]:
-        """What to poll for (edge-triggered)."""
+        """Descriptors to poll (edge-triggered)."""
         for collector in self._collectors.values():
             yield from collector.descriptors
 
     @property
     def period_ns(self) -> int:
-        """How often `tick` has to be called."""
+        """The period in which `tick` must be called."""
         periods = (collector.period_ns for collector in self._collectors.values())
         return min((period for period in periods if period is not None), default=_LONGEST_PERIOD_NS)
 
     @property
     def events(self) -> int:
-        """Records taken so far."""
+        """Number of records collected so far."""
         return sum(collector.events for collector in self._collectors.values())
 
     def begin(self, *, paused: bool) -> None:
@@ -75,11 +75,11 @@ class Collectors:
         self._each(lambda collector: collector.begin(paused=paused))
 
     def tick(self) -> None:
-        """Take the samples that are due."""
+        """Take all samples that are due."""
         self._each(lambda collector: collector.tick())
 
     def drain(self) -> None:
-        """Take everything that has come."""
+        """Collect all pending records."""
         self._each(lambda collector: collector.hold())
         self._each(lambda collector: collector.drain())
 
@@ -93,26 +93,26 @@ class Collectors:
         self._each(lambda collector: collector.resume())
 
     def stop(self) -> None:
-        """The recording is over, the program is not."""
+        """Stop recording while the program continues."""
         self._each(lambda collector: collector.stop())
 
     def close(self) -> None:
-        """Let go of everything; what each source has to say stays."""
+        """Close all collectors; their reports stay available."""
         self._each(lambda collector: collector.close())
 
     def reports(self) -> list[Source]:
-        """Every source that has something to say, in order; first those this installation knows."""
-        found = dict(self._said)
+        """The reports of all sources, in order; installed sources come first."""
+        reports = dict(self._said)
         for name, collector in self._collectors.items():
-            found[name] = collector.report()
-        names = [source.name for source in self._sources if source.name in found]
-        return [found.pop(name) for name in names] + list(found.values())
+            reports[name] = collector.report()
+        names = [source.name for source in self._sources if source.name in reports]
+        return [reports.pop(name) for name in names] + list(reports.values())
 
     def _each(self, act: Callable[[Collector], None]) -> None:
         for name, collector in list(self._collectors.items()):
             try:
                 act(collector)
-            except Exception as error:  # a source may be anybody's; the others go on
+            except Exception as error:  # plug-in code may raise anything; the others continue
                 self._said[name] = Source(name, False, why_unavailable(error).reason)
                 del self._collectors[name]
                 with contextlib.suppress(Exception):

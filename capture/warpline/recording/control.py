@@ -1,7 +1,7 @@
-"""Pause, resume, stop and status of a running recording, over a Unix socket: one JSON object per line each way.
+"""Pauses, resumes, stops and queries a running recording over a Unix socket: one JSON object per line each way.
 
-The socket lies in the spool directory. So that a recording can also be named by a process id, each leaves a note in a
-directory of the user's.
+The socket is in the spool directory. Each recording also leaves a note in a directory of the user, so that it can be
+found by process id.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class ControlServer:
 
     @property
     def descriptors(self) -> list[int]:
-        """What to poll for reading."""
+        """Descriptors to poll for reading."""
         return [self._listening.fileno(), *self._connections]
 
     def serve(self) -> None:
-        """Answer whatever requests have arrived."""
+        """Answer all requests that have arrived."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 client, _address = self._listening.accept()
@@ -68,7 +68,7 @@ class ControlServer:
             self._read(connection)
 
     def close(self) -> None:
-        """Stop listening and hang up."""
+        """Stop listening and close all connections."""
         for connection in self._connections.values():
             connection.socket.close()
         self._listening.close()
@@ -78,7 +78,7 @@ class ControlServer:
         with client, contextlib.suppress(OSError):
             client.setblocking(False)
             client.sendall(
-                json.dumps({"ok": False, "error": "another user is recording there"}).encode() + b"\n"
+                json.dumps({"ok": False, "error": "the recording belongs to another user"}).encode() + b"\n"
             )
 
     def _read(self, connection: _Connection) -> None:
@@ -105,15 +105,15 @@ class ControlServer:
         except ValueError:
             return {"ok": False, "error": "not JSON"}
         if not isinstance(request, dict) or request.get("command") not in COMMANDS:
-            return {"ok": False, "error": f"a command is one of {', '.join(COMMANDS)}"}
+            return {"ok": False, "error": f"the command must be one of {', '.join(COMMANDS)}"}
         return self.answer(request)
 
 
 def _is_allowed(client: socket.socket) -> bool:
-    """Whether who asks is the user who records, or root, whom nothing is hidden from."""
-    if not hasattr(socket, "SO_PEERCRED"):  # elsewhere than on Linux the folder alone keeps others out
+    """Whether the client is the recording user or root."""
+    if not hasattr(socket, "SO_PEERCRED"):  # outside Linux only the folder's permissions keep others out
         return True
-    # Numbers of users have no sign: those above 2^31 are real, in containers above all.
+    # User ids are unsigned: containers use some above 2^31.
     _pid, uid, _gid = struct.unpack("iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return uid in {0, os.geteuid()}
 
@@ -153,9 +153,9 @@ def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fi
 
 @contextlib.contextmanager
 def announced(directory: Path, recorder_pid: int, target_pid: int) -> Iterator[None]:
-    """While inside, ``find_recording`` knows this recording by the recorder's and the program's process id.
+    """In this context ``find_recording`` finds the recording by the process id of the recorder or the program.
 
-    Without a place for the note the recording can still be named by its directory.
+    If the note cannot be written, the recording can still be named by its directory.
     """
     note: Path | None = None
     folder = notes_folder()
@@ -177,7 +177,7 @@ def announced(directory: Path, recorder_pid: int, target_pid: int) -> Iterator[N
 
 
 def find_recording(which: str | None) -> Path:
-    """The spool directory of a running recording, named by directory, output, process id, or being the only one.
+    """The spool directory of a running recording, by directory, output or process id; by default the only one.
 
     Raises RecordingError when there is none, or several and none named.
     """
@@ -200,17 +200,17 @@ def find_recording(which: str | None) -> Path:
 
 
 def notes_folder() -> Path | None:
-    """This user's folder of notes about running recordings; None when there is no safe place for one."""
+    """This user's folder for notes about running recordings; None when there is no safe place for it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     base = Path(runtime) if runtime and Path(runtime).is_dir() else Path(tempfile.gettempdir())
     folder = base / f"warpline-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
-    # In a shared directory somebody else could have made it first, to be told about our recordings.
-    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    # In a shared directory another user could have made the folder first, to learn about our recordings.
+    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
     return folder if is_ours else None
 
 
@@ -235,7 +235,7 @@ def _running() -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def _short_name(directory: Path) -> Iterator[str]:
-    """A name of the socket that fits into the 108 bytes of an address, however deep the directory lies."""
+    """A path of the socket that fits the 108 bytes of a socket address, however deep the directory is."""
     descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{descriptor}/{SOCKET_FILE}"

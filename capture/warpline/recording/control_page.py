@@ -12,7 +12,7 @@ from pathlib import Path
 CONTROL_FILE = "control"
 _MAGIC = b"WLCTRL01"
 _PAGE = struct.Struct("<8sIIQIIQ")
-# As 64-bit words: one holds state and epoch, so that neither is seen without the other.
+# Indices of 64-bit words: state and epoch share one, so that readers always see both change together.
 _CHANGE_WORD, _CHANGED_WORD = 1, 2
 _EPOCHS = 0xFFFF_FFFF
 _BYTES = 4096
@@ -25,7 +25,7 @@ class RecordingState(IntEnum):
     PAUSED = 1
     STOPPED = 2
     DELAYED = 3
-    """Paused, and a range that a program begins changes nothing yet."""
+    """Paused; a range that begins does not resume the recording yet."""
 
 
 _IS_PAUSED: dict[int, bool] = {RecordingState.RECORDING: False, RecordingState.PAUSED: True}
@@ -54,17 +54,17 @@ class ControlPage:
 
     @property
     def is_paused(self) -> bool | None:
-        """Whether whoever spoke last said pause; None when it is neither pause nor recording."""
+        """Whether the recording is paused; None when the page says neither paused nor recording."""
         return _IS_PAUSED.get(self._words[_CHANGE_WORD] >> 32)
 
     def set_state(self, state: RecordingState) -> int:
-        """Tell everybody, whatever was in force; returns the CLOCK_MONOTONIC ns of the change."""
+        """Set the state for all readers; returns the CLOCK_MONOTONIC ns of the change."""
         now = time.monotonic_ns()
         self._words[_CHANGE_WORD] = int(state) << 32 | (self._words[_CHANGE_WORD] + 1) & _EPOCHS
         self._words[_CHANGED_WORD] = now
         return now
 
     def close(self) -> None:
-        """Let go of the page; the file stays for the agents that have it mapped."""
+        """Unmap the page; the file stays for agents that have it mapped."""
         self._words.release()
         self._memory.close()

@@ -1,4 +1,4 @@
-"""What can be recorded on this machine: each source tried for real, briefly."""
+"""Checks what this machine can record by briefly trying each source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from warpline.memory_room import require_memory
-from warpline.recording.agent.trials import PythonTrial, told, try_pythons
+from warpline.recording.agent.trials import PythonTrial, trial_text, try_pythons
 from warpline.recording.platforms import is_linux, linux_only
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.sources.source import RecordingSource
@@ -18,7 +18,7 @@ _SIDE_BY_SIDE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class SourceCheck:
-    """One source: whether it works here; if not, or only in part, why, and how to enable it.
+    """Whether a source works here; if not fully, the reason and how to enable it.
 
     ``trace`` is its name in ``record --trace``.
     """
@@ -32,8 +32,8 @@ class SourceCheck:
 
 
 def check_sources(every_python: bool = True) -> list[SourceCheck]:
-    """Every source, in the order of importance; what looks into Pythons is tried with each of this machine, or with
-    the one that runs Warpline alone.
+    """Check every source, in their order. Sources that work inside Python are tried with every Python of this machine,
+    or only with the one that runs Warpline.
     """
     return _check_all(recording_sources(), every_python)
 
@@ -54,17 +54,17 @@ def _check_all(sources: Sequence[RecordingSource], every_python: bool) -> list[S
     checks: list[SourceCheck] = []
     for source, (check, trial) in zip(sources, probed, strict=True):
         try:
-            checks.append(replace(check, reason=told(trial, pythons)) if trial else check)
+            checks.append(replace(check, reason=trial_text(trial, pythons)) if trial else check)
         except Unavailable as refused:
             checks.append(_refused(source, refused))
     return checks
 
 
 def _probe(source: RecordingSource) -> tuple[SourceCheck, PythonTrial | None]:
-    """What it says by itself, and what is to be tried in a Python."""
+    """The result of its probe, and its trial inside Python, if any."""
     try:
         reason, trial = source.probe(), source.trial()
-    except Exception as error:  # a source may be anybody's; the others are tried
+    except Exception as error:  # plug-in code may raise anything; check the others
         return _refused(source, why_unavailable(error)), None
     return SourceCheck(
         name=source.name,

@@ -1,7 +1,6 @@
-"""The environment of the recorded program: what its user gave it, and what sources that work inside it need.
+"""The environment of the recorded program: the user's, plus what sources inside the program need.
 
-Recording CPU states adds nothing: the program then sees exactly the environment ``warpline record`` was started with.
-The environment is handed to the program and never stored.
+Recording CPU states adds nothing to it. The environment is passed to the program and never stored.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from warpline.recording.unavailable import why_unavailable
 
 @dataclass(frozen=True)
 class TargetEnvironment:
-    """All variables of the program; what sources said of themselves, by name; what a person should know."""
+    """All variables of the program, the reports of sources by name, and warnings for the user."""
 
     variables: Mapping[str, str]
     sources: Mapping[str, Source]
@@ -25,14 +24,14 @@ class TargetEnvironment:
 
 
 def environment_for_target(session: Session, inherited: Mapping[str, str]) -> TargetEnvironment:
-    """Ask the sources that ``--trace`` names; each sees what those before it have set."""
+    """Collect variables from the sources in ``--trace``; each source sees those set before it."""
     variables = dict(inherited)
     said: dict[str, Source] = {}
     warnings: list[str] = []
     for source in asked_sources(session.options.trace):
         try:
             part = source.contribute(session, variables)
-        except Exception as error:  # a source may be anybody's; the others go on
+        except Exception as error:  # plug-in code may raise anything; the others continue
             unavailable = why_unavailable(error)
             said[source.name] = Source(source.name, False, unavailable.reason, 0, unavailable.remedy)
             continue

@@ -1,4 +1,4 @@
-"""Turns the spool files of a recording into a capture; after a crash as well."""
+"""Turns the spool files of a recording into a capture, also after a crash."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _FIRST_OF_A_SOURCE = 100
 
 @dataclass(frozen=True)
 class Finalised:
-    """The capture that was written: where, how many events, how many records were lost, and the sources whose records
-    could not be read: only the spool has them.
+    """The capture that was written. ``damaged`` names the sources whose records could not be read; they are only in the
+    spool.
     """
 
     path: Path
@@ -50,9 +50,9 @@ def finalise(
     memory_budget_bytes: int = 256 << 20,
     until_ns: int | None = None,
 ) -> Finalised:
-    """Write the capture of a spool directory; the directory stays as it is.
+    """Write the capture of a spool directory; the directory is not changed.
 
-    With ``until_ns`` (CLOCK_MONOTONIC) it is that of a recording that goes on, up to then.
+    With ``until_ns`` (CLOCK_MONOTONIC) it covers a recording in progress, up to that time.
     Raises RecordingError when the directory holds no recording, StorageError when the capture cannot be written and
     Cancelled when ``cancelled()`` becomes true; no file is left then.
     """
@@ -61,7 +61,7 @@ def finalise(
         session = session.ended(until_ns, None)
     spools, problems = read_spools(directory)
     if not spools:
-        raise RecordingError(f"{directory}: holds no spool file that can be read")
+        raise RecordingError(f"{directory}: contains no readable spool file")
     sources = recording_sources()
     timed_records = dict(entry for source in sources for entry in source.timed_records)
     whole = read_schedule(session, spools, timed_records)
@@ -76,7 +76,7 @@ def finalise(
         if session.is_cut:
             gone = format_duration(schedule.start_ns - whole.start_ns)
             builder.add_warning(
-                english("only the end was kept by --ring: {time} before it are gone", time=gone), is_loss=True
+                english("--ring kept only the end: the first {time} are gone", time=gone), is_loss=True
             )
         builder.set_span(0, schedule.stop_ns - schedule.start_ns)
         pauses = schedule.pauses - schedule.start_ns
@@ -111,12 +111,12 @@ def finalise(
 
 @contextlib.contextmanager
 def _contained(source: RecordingSource, builder: CaptureBuilder, damaged: list[str]) -> Iterator[None]:
-    """One source's failure must not cost the others: it is told in the capture."""
+    """Turns a source's failure into a warning in the capture, so that the other sources are still translated."""
     try:
         yield
     except (StorageError, MemoryError, OSError):
         raise
-    except Exception as error:  # a source may be anybody's, and its spool hold anything; the others go on
+    except Exception as error:  # plug-in code and damaged spools may raise anything; the others continue
         text = english("what {source} recorded is damaged: {error}", source=source.name, error=error)
         builder.add_warning(text, is_loss=True)
         builder.add_source(source.name, False, text)
@@ -126,7 +126,7 @@ def _contained(source: RecordingSource, builder: CaptureBuilder, damaged: list[s
 def _add_unread(
     sources: Sequence[RecordingSource], spools: Sequence[SpoolFile], builder: CaptureBuilder
 ) -> None:
-    """Records of sources that were installed where the recording was made, and are not here."""
+    """Count records of sources that are not installed here."""
     known = frozenset().union(*(source.record_types for source in sources))
     unread: dict[str, int] = {}
     for spool in spools:
@@ -138,7 +138,7 @@ def _add_unread(
         builder.add_skipped(
             english("records of {source}", source=producer),
             count,
-            english("no source that is installed here reads them"),
+            english("no installed source reads them"),
         )
 
 
@@ -159,7 +159,7 @@ def _describe(session: Session, builder: CaptureBuilder) -> None:
 
 
 def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder, *, goes_on: bool) -> None:
-    """What the recorder said about each source, and its messages."""
+    """Add the recorder's report on each source, and its messages."""
     for spool in spools:
         text = spool.text
         for name, enabled, reason, remedy, lost in spool.records(
@@ -170,7 +170,7 @@ def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder, *, goes_o
             builder.add_warning(text(number), is_loss=severity == records.LOSS)
         if not spool.header.finished and spool.header.producer == "recorder" and not goes_on:
             builder.add_warning(
-                english("the recorder was killed: the capture ends with the last record it had written"),
+                english("the recorder was killed: the capture ends with its last record"),
                 is_loss=True,
             )
 

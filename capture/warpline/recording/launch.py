@@ -1,7 +1,7 @@
-"""Starts the recorded program: it owns the terminal, the streams, the arguments and the status; we only watch.
+"""Starts the recorded program, which keeps its terminal, streams, arguments and exit status.
 
-The child is forked first and waits for a word, so that events can be attached before its first instruction. Fork
-before numpy is imported: a fork of a process with threads is asking for trouble.
+The child is forked first and waits, so that events can be attached before its first instruction. Fork before numpy
+is imported: forking a process with threads can deadlock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Target:
     """The signal that ended it; None where none did."""
 
     def release(self, environment: Mapping[str, str]) -> OSError | None:
-        """Let the program begin, with this environment; the error when it could not be run (see its ``errno``)."""
+        """Start the program with this environment; returns the error when it cannot be run (see its ``errno``)."""
         block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in environment.items())
         with open(self._release, "wb") as pipe, contextlib.suppress(BrokenPipeError):
             pipe.write(struct.pack("<Q", len(block)) + block)
@@ -48,13 +48,13 @@ class Target:
         return OSError(number, os.strerror(number))
 
     def abandon(self) -> None:
-        """The recording cannot begin: the child goes away without having run anything."""
+        """End the child before it runs the program."""
         os.close(self._release)
         os.close(self._failure)
         self.wait()
 
     def has_ended(self) -> bool:
-        """Whether the program has ended; its status is not taken yet, so its /proc files are still there."""
+        """Whether the program has ended. Its status is not collected, so its /proc files still exist."""
         if self.exit_status is not None:
             return True
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -83,7 +83,7 @@ class Target:
 
 
 def spawn(command: Sequence[str], signal_mask: set[int]) -> Target:
-    """Fork the program; it waits. ``signal_mask`` is the mask it shall have (ours may block more).
+    """Fork a child that waits for `Target.release`. ``signal_mask`` is the program's mask (ours may block more).
 
     Raises RecordingError when it cannot be forked.
     """
@@ -114,7 +114,7 @@ def _become(
         if block is None:
             os._exit(0)
         environment = dict(part.split(b"=", 1) for part in block.split(b"\0") if b"=" in part)
-        # Python ignores these two for itself; the program must find them as a shell would have left them.
+        # Python ignores these two signals; the program must start with the defaults that a shell gives it.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, signal_mask)
@@ -122,24 +122,24 @@ def _become(
             os.execvpe(command[0], list(command), environment)
         except OSError as error:
             if error.errno == errno.ENOEXEC:
-                # A script without an interpreter line, which shells run themselves.
+                # A script without a shebang line: shells run these themselves.
                 path = shutil.which(command[0], path=os.fsdecode(environment.get(b"PATH", b""))) or command[0]
                 os.execve("/bin/sh", ["/bin/sh", path, *command[1:]], environment)
             raise
     except OSError as error:
         os.write(failure, _ERRNO.pack(error.errno or errno.EIO))
     finally:
-        # After a failed exec nothing of the recorder's interpreter may run on in the child, no handler, no flush.
+        # After a failed exec no handler or flush of the recorder's interpreter may run in the child.
         os._exit(NOT_FOUND)
 
 
 def failure_status(error: OSError) -> int:
-    """The exit status of a program that could not be run: 127 not found, 126 found but not runnable."""
+    """The exit status of a program that could not be run: 127 if it was not found, 126 otherwise."""
     return NOT_FOUND if error.errno in {errno.ENOENT, errno.ENOTDIR} else NOT_EXECUTABLE
 
 
 def terminate(target: Target, patience_s: float = 5.0) -> int:
-    """End the program: politely, then by force. Returns its exit status."""
+    """End the program with SIGTERM, then SIGKILL after ``patience_s``. Returns its exit status."""
     target.send(signal.SIGTERM)
     deadline = time.monotonic() + patience_s
     while not target.has_ended():

@@ -1,4 +1,4 @@
-"""Where recording works."""
+"""Which systems can record."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def is_linux() -> bool:
 
 
 def linux_only() -> str:
-    """Why nothing can be recorded on this system."""
+    """The reason why this system cannot record."""
     return english("recording works on Linux only, not on {system}", system=platform.system() or sys.platform)
 
 
 def require_linux() -> None:
-    """Raises RecordingError elsewhere."""
+    """Raises RecordingError unless this is Linux."""
     if not is_linux():
         raise RecordingError(
             tr(
-                "{reason}; captures that were recorded elsewhere can be opened here",
+                "{reason}; captures from Linux can be opened here",
                 reason=translated(linux_only()),
             )
         )

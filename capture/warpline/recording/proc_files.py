@@ -1,4 +1,4 @@
-"""Reads what /proc says about cores, processes and threads. Linux only; everything may vanish at any moment."""
+"""Reads /proc files of cores, processes and threads. Linux only; any process may end between two reads."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import time
 from dataclasses import dataclass
 
-# Where there is no sysconf there is no /proc either, but captures recorded elsewhere are finished there.
+# Systems without sysconf have no /proc, but they can finish captures that were recorded elsewhere.
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 10_000_000
-# Two readings this close count as one moment.
+# Two readings this close count as simultaneous.
 _CLOSE_NS = 20_000
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -25,7 +25,7 @@ class TaskStat:
 
 
 def read_bytes(path: str) -> bytes | None:
-    """A file's content, None when it is gone or not ours to read."""
+    """Up to 64 KiB of a file; None when it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -84,30 +84,30 @@ def thread_ids(pid: int) -> list[int]:
 
 
 def children(pids: set[int]) -> set[int]:
-    """Processes made by these ones, themselves left out."""
-    found: set[int] = set()
+    """Child processes of ``pids`` that are not in ``pids`` themselves."""
+    child_pids: set[int] = set()
     for pid in pids:
         for tid in thread_ids(pid):
             raw = read_bytes(f"/proc/{pid}/task/{tid}/children")
             if raw is None and tid == pid and os.path.exists(f"/proc/{pid}/stat"):
                 return _children_by_parent(pids)
-            found.update(int(word) for word in (raw or b"").split())
-    return found - pids
+            child_pids.update(int(word) for word in (raw or b"").split())
+    return child_pids - pids
 
 
 def _children_by_parent(pids: set[int]) -> set[int]:
-    """The same without CONFIG_PROC_CHILDREN: ask every process for its parent."""
-    found: set[int] = set()
+    """`children` for kernels without CONFIG_PROC_CHILDREN: checks the parent of every process."""
+    child_pids: set[int] = set()
     for name in os.listdir("/proc"):
         if name.isdigit():
             stat = process_stat(int(name))
             if stat is not None and stat.parent_pid in pids:
-                found.add(int(name))
-    return found - pids
+                child_pids.add(int(name))
+    return child_pids - pids
 
 
 def parse_core_times(raw: bytes) -> list[tuple[int, int, int]]:
-    """(core, busy ticks, total ticks) of each core in /proc/stat; guest time is in user time already."""
+    """(core, busy ticks, total ticks) of each core in /proc/stat; user time includes guest time."""
     result = []
     for line in raw.split(b"\n")[1:]:
         if not line.startswith(b"cpu"):
@@ -120,14 +120,14 @@ def parse_core_times(raw: bytes) -> list[tuple[int, int, int]]:
 
 
 def process_cpu_ns(pid: int) -> tuple[int, int, int] | None:
-    """The CPU time of all threads a process ever had, and when: CLOCK_MONOTONIC, give or take, CPU time in ns.
+    """CPU time of all threads a process ever had: (CLOCK_MONOTONIC ns, its error in ns, CPU time in ns).
 
-    What a thread that runs on another core had since the kernel's last tick is not in it. None when it is gone.
+    It misses what a thread on another core used since the kernel's last tick. None when the process is gone.
     """
     # The clock of another process: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of the kernel's posix-timers.h.
     clock = (~pid << 3) | 2
     best: tuple[int, int, int] | None = None
-    # A busy machine may take the core away between the readings: the closest of a few counts.
+    # We may lose the core between the readings: use the closest pair of a few.
     for _ in range(4):
         try:
             before, used, after = time.monotonic_ns(), time.clock_gettime_ns(clock), time.monotonic_ns()
@@ -149,7 +149,7 @@ def resident_bytes(statm: bytes) -> int:
 
 
 def read_whole(path: str) -> bytes | None:
-    """A file of any length, None when it is gone or not ours to read."""
+    """The whole file; None when it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -158,8 +158,8 @@ def read_whole(path: str) -> bytes | None:
 
 
 def page_faults(stat: bytes) -> tuple[int, int] | None:
-    """Page faults of all threads a process ever had, from the content of /proc/PID/stat: those that needed no reading
-    from a disk, and those that did (fields 10 and 12 of proc(5)). None when it is cut off.
+    """Minor and major page faults of all threads a process ever had, from the content of /proc/PID/stat (fields 10 and
+    12 of proc(5)). None when it is cut off.
     """
     fields = stat[stat.rfind(b")") + 2 :].split()
     return (int(fields[7]), int(fields[9])) if len(fields) > 9 else None

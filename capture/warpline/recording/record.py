@@ -1,4 +1,4 @@
-"""A recording from beginning to end: directory, program, collectors, capture. What ``warpline record`` runs.
+"""Runs a recording from start to end: directory, program, collectors, capture. ``warpline record`` calls it.
 
 Nothing here imports numpy before the program is forked.
 """
@@ -22,9 +22,9 @@ from warpline.recording.capture_of_session import (
     Report,
     Result,
     allow_many_files,
+    capture_failed,
     check_output,
     describe_host,
-    kept,
     remove_quietly,
     write_capture,
 )
@@ -51,11 +51,11 @@ def record(
 ) -> Result:
     """Run a program, record it, write the capture.
 
-    ``report`` gets what happens as plain values (docs/recording.md, *Status*). Call it from the main thread: signals
-    are taken over until it returns.
+    ``report`` receives status updates as plain values (docs/recording.md, *Status*). Call it from the main thread: it
+    handles signals until it returns.
 
-    Raises RecordingError when the recording cannot begin or its capture cannot be written; in the second case the
-    spool directory stays, and the message says so.
+    Raises RecordingError when the recording cannot begin or its capture cannot be written. If the capture fails, the
+    spool directory is kept and the message names it.
     """
     tell: Report = report or (lambda _status: None)
     require_linux()
@@ -150,9 +150,9 @@ def _record(
             )
             outcome = recorder.watch()
     except (OSError, MemoryError) as error:
-        # The program has begun and is to end as it would: only then is told what became of its recording.
+        # The program has begun: let it run to its end, then report the failure.
         outlive(target, signals)
-        raise kept(session, error, tell) from error
+        raise capture_failed(session, error, tell) from error
     has_ended = target.has_ended()
     status = target.wait() if has_ended else None
     session = recorder.session.ended(outcome.stop_monotonic_ns, status, target.exit_signal)
@@ -173,7 +173,7 @@ def _record(
 
 
 def outlive(target: Target, signals: SignalQueue) -> int:
-    """The recording is over, the program is not: wait for its status, unless somebody no longer wants to."""
+    """Wait for a program that outlives its recording; a second interrupt ends the wait. Returns its status."""
     ended = target.watch()
     interrupts = 0
     poller = select.poll()
@@ -199,13 +199,13 @@ def _check_capture_range(options: RecordingOptions, said: Mapping[str, Source]) 
     needed = source_of_range(options.capture_range)
     if needed is None:
         return
-    found = said.get(needed.name)
-    if found is None or not found.enabled:
+    source = said.get(needed.name)
+    if source is None or not source.enabled:
         raise RecordingError(
             tr(
                 "--capture-range {range} needs the {source} source{reason}",
                 range=options.capture_range,
                 source=needed.name,
-                reason=f": {found.reason}" if found is not None else "",
+                reason=f": {source.reason}" if source is not None else "",
             )
         )

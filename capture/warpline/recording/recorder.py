@@ -1,4 +1,4 @@
-"""Watches a running program: moves what the kernel and /proc say into spool files, and obeys commands."""
+"""Watches a running program: writes data of the kernel and of /proc into spool files, and obeys commands."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from warpline.recording.spool.writer import SpoolWriter
 
 STATUS_PERIOD_NS = 200_000_000
 AGENT_FLUSH_S = 0.15
-"""Agents look at the control page every 20 ms, and then hand over what they still hold."""
-# A program that begins a range goes on at once; what only the recorder sees of it until it looks is not recorded.
+"""Agents check the control page every 20 ms and then flush their records."""
+# A program does not wait at the start of a range: the recorder's own sources miss this long at most.
 _RANGE_PERIOD_NS = 5_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecorderOutcome:
-    """How a recording ended. ``interrupted_by`` is the signal that ended the waiting, if one did."""
+    """How a recording ended. ``interrupted_by`` is the signal that ended the wait for the program, if any."""
 
     stop_monotonic_ns: int
     events: int
@@ -52,14 +52,14 @@ class RecorderOutcome:
 
 @dataclass(kw_only=True)
 class Recorder:
-    """One recording, from before the program begins until its spool files are complete."""
+    """One recording, from before the program starts until its spool files are complete."""
 
     session: Session
     target: Target | RunningProgram
     signals: SignalQueue
     report: Callable[[dict[str, Any]], None]
     said: Mapping[str, Source] = field(default_factory=dict)
-    """What the sources inside the program could tell before it began."""
+    """Reports of the sources inside the program, made before it started."""
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Recorder:
         self._status_due = 0
 
     def begin(self, start_ns: int) -> None:
-        """The program has just begun; capture time starts at ``start_ns`` (CLOCK_MONOTONIC), before its first step."""
+        """Start collecting. Capture time begins at ``start_ns`` (CLOCK_MONOTONIC), before the first instruction."""
         self._started_ns = self._resumed_ns = start_ns
         directory, options = self.session.directory, self.session.options
         self._limits = Limits(
@@ -104,9 +104,9 @@ class Recorder:
         self._collectors.begin(paused=self._state is RecordingState.PAUSED)
 
     def watch(self) -> RecorderOutcome:
-        """Record until the program ends, the time is over, somebody says stop, or the system gives nothing more.
+        """Record until the program ends, a limit is reached, a stop command arrives, or resources run out.
 
-        Raises OSError and MemoryError when not even the end can be written down.
+        Raises OSError and MemoryError when the end of the recording cannot be written.
         """
         try:
             with before_others():
@@ -132,7 +132,7 @@ class Recorder:
                 if now >= next_tick:
                     self._tick(now)
                     next_tick = min(max(next_tick + self._period_ns(), now), self._deadline(now))
-                # A client that is connected is looked after at every turn; there is at most a handful.
+                # Connected clients are not polled: they are served every 10 ms. There are only a few.
                 clients = self._server.descriptors[1:]
                 now = time.monotonic_ns()
                 patience = min(max(0, next_tick - now) / 1e9, pace.patience_s(now))
@@ -142,11 +142,11 @@ class Recorder:
                 self._obey_signals()
 
     def abandon(self) -> None:
-        """The program could not be run: close everything, record nothing."""
+        """Close everything without recording: the program could not be run."""
         self._close()
 
     def _deadline(self, now: int) -> int:
-        """When the delay or the duration is over, if that is what comes next."""
+        """When the delay or the duration ends; far in the future if there is none."""
         if self._delayed:
             return self._started_ns + self.session.options.delay_ns
         duration = self.session.options.duration_ns
@@ -177,19 +177,19 @@ class Recorder:
             self.report(self._status())
 
     def _recorded_so_far(self, now: int) -> int:
-        """How long was recorded, pauses left out."""
+        """Recorded time in ns, without pauses."""
         running = now - self._resumed_ns if self._state is RecordingState.RECORDING else 0
         return self._recorded_ns + running
 
     def _follow_range(self) -> None:
-        """Do as a capture range says that began or ended in the program; what it says now is all that counts.
+        """Pause or resume to match the capture ranges of the program, by the current state of the control page.
 
-        The page is the program's to change there and is left as it is: a range may end while its begin is followed.
+        The page is not changed here: the program may end a range at the same time.
         """
         is_paused = self._page.is_paused
         if is_paused is None or is_paused == (self._state is RecordingState.PAUSED):
             return
-        self._delayed = False  # the program's word counts from here on
+        self._delayed = False  # from now on the program decides
         now = time.monotonic_ns()
         if is_paused:
             self._collectors.pause()
@@ -201,7 +201,7 @@ class Recorder:
         self._write_state(now, self._state, FOLLOWED)
 
     def _end_delay(self) -> None:
-        """Record from now on, or inside the ranges that begin from now on."""
+        """Start recording, or allow ranges to start it."""
         if self._has_range:
             self._delayed = False
             self._page.set_state(RecordingState.PAUSED)
@@ -209,7 +209,7 @@ class Recorder:
             self._resume("delay")
 
     def _pause(self, reason: str) -> None:
-        self._delayed = self._delayed and self._has_range  # a pause begins no range
+        self._delayed = self._delayed and self._has_range  # a pause does not allow ranges yet
         if self._state is not RecordingState.RECORDING:
             return
         self._collectors.pause()
@@ -224,7 +224,7 @@ class Recorder:
             return
         now = self._page.set_state(RecordingState.RECORDING)
         if self.session.options.is_driven and not self._recorded_ns:
-            # Until the program first says so there is nothing to show, not even a pause.
+            # The capture starts with the program's first resume, not with a pause before it.
             self.session = replace(self.session, start_monotonic_ns=now, start_realtime_ns=time.time_ns())
         self._resumed_ns = now
         self._state = RecordingState.RECORDING
@@ -237,7 +237,7 @@ class Recorder:
         client = request.get("client")
         if command == "pause":
             self._driving.discard(client)
-            # Several processes may drive one recording: it goes on while any of them wants it.
+            # Several processes may drive one recording: it continues while any of them wants it.
             if not isinstance(client, int) or not any(process_stat(pid) for pid in self._driving):
                 self._pause("control")
         elif command == "resume":
@@ -261,12 +261,12 @@ class Recorder:
                 self._stop_asked = True
                 self._interrupted_by = received.number
                 return
-            # From the terminal the program has got it already; anyone else meant us as its stand-in.
+            # The terminal signals the program as well. Other senders address us in its place: pass the signal on.
             if not received.by_terminal and not self._is_from_target(received.sender_pid):
                 self.target.send(received.number)
 
     def _is_from_target(self, pid: int) -> bool:
-        """Whether a signal's sender is in the program's tree, and so sent it to the whole group."""
+        """Whether the sender of a signal is the program or a descendant, which signalled the whole group."""
         for _generation in range(64):
             if pid == self.target.pid:
                 return True

@@ -18,14 +18,13 @@ from warpline.storage import is_capture
 def recover(directory: Path, output: Path | None = None, *, keep: bool = False) -> Finalised | None:
     """Write the capture of a spool directory, then remove the directory unless ``keep``.
 
-    ``output`` defaults to the name of the directory without ``.spool``. A directory is believed in nothing but its
-    records: one of another user, or one that says that its capture goes elsewhere, must be told where it goes, and so
-    where a file that is no capture would be replaced. What belongs to another user stays. None when there is nothing
-    to be written, because the capture was complete already or nothing had been recorded; what was left of the spool
-    is removed.
+    ``output`` defaults to the name of the directory without ``.spool``. It is required when the directory belongs to
+    another user, names a capture elsewhere, or when a file that is not a capture would be replaced. Directories of
+    other users are kept. Returns None when there is nothing to write, because the capture is complete or nothing was
+    recorded; the rest of the spool is removed then.
 
-    Raises RecordingError when it is no spool directory, its recorder still runs or ``output`` is needed, StorageError
-    when the capture cannot be written; the directory stays then.
+    Raises RecordingError when it is not a spool directory, its recorder still runs or ``output`` is required, and
+    StorageError when the capture cannot be written; the directory is kept then.
     """
     directory = directory.absolute()
     if not directory.is_dir():
@@ -34,7 +33,7 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
     if owner and output is None:
         raise RecordingError(
             tr(
-                "{spool}: belongs to {user}, so say where its capture goes: warpline recover {spool} -o FILE",
+                "{spool}: belongs to {user}; name the file to write: warpline recover {spool} -o FILE",
                 spool=directory,
                 user=owner,
             )
@@ -48,7 +47,7 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
         session = load_session(directory)
         output = (output or _output_beside(directory, session)).absolute()
         done = finalise(directory, output)
-        # What a recorder that was killed while it wrote the capture left there.
+        # Temporary folders of a recorder that was killed while it wrote the capture.
         sweep(output.parent)
         if not keep:
             remove_spool(directory)
@@ -56,25 +55,25 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
 
 
 def still_running(directory: Path) -> list[int]:
-    """Processes that go on writing into a spool directory, whose recorder is gone: what they do next is lost."""
-    found = []
-    # As the system names it: a link, or a way up, in what was typed is not in there.
+    """Processes that still write into a spool directory without a recorder. What they write from now on is lost."""
+    pids = []
+    # /proc/PID/maps shows the resolved path.
     for path in directory.resolve().glob("agent.*.spool"):
         pid = path.name.split(".")[1]
-        # Its number may have been given to another; only a writer has the file mapped.
+        # The id may have been reused: only a writer has the file mapped.
         with contextlib.suppress(OSError):
             if str(path) in Path(f"/proc/{pid}/maps").read_text(errors="replace"):
-                found.append(int(pid))
-    return sorted(found)
+                pids.append(int(pid))
+    return sorted(pids)
 
 
 def _output_beside(directory: Path, session: Session) -> Path:
-    """Where the capture goes that nobody named: whoever made a spool decides of no other file."""
+    """The output beside the spool directory; a session cannot direct it to another place."""
     name = session.output.name
-    if not name or directory.name != f"{name}.spool" or not _lie_together(session.output, directory):
+    if not name or directory.name != f"{name}.spool" or not _are_siblings(session.output, directory):
         raise RecordingError(
             tr(
-                "{spool}: its capture was to be {output}; say where it goes: warpline recover {spool} -o FILE",
+                "{spool}: its capture was meant for {output}; name the file to write: warpline recover {spool} -o FILE",
                 spool=directory,
                 output=session.output,
             )
@@ -83,7 +82,7 @@ def _output_beside(directory: Path, session: Session) -> Path:
     if os.path.lexists(output) and not (output.is_file() and is_capture(output)):
         raise RecordingError(
             tr(
-                "{output}: is there and is no capture; say where it goes: warpline recover {spool} -o FILE",
+                "{output}: exists and is not a capture; name another file: warpline recover {spool} -o FILE",
                 spool=directory,
                 output=output,
             )
@@ -91,6 +90,6 @@ def _output_beside(directory: Path, session: Session) -> Path:
     return output
 
 
-def _lie_together(output: Path, directory: Path) -> bool:
-    """Whether both lie in one folder."""
+def _are_siblings(output: Path, directory: Path) -> bool:
+    """Whether both are in the same folder."""
     return os.path.realpath(output.parent) == os.path.realpath(directory.parent)

@@ -1,4 +1,4 @@
-"""A program that ran before it was recorded: we watch it, and neither start, signal nor wait for it."""
+"""A program that was running before the recording: watched, but never signalled or waited for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpline.recording.proc_files import process_stat
 
 
 class RunningProgram:
-    """The process with this id, as long as it is the one that had it when this was made."""
+    """A running process, told apart from a later one with the same id."""
 
     exit_status = None
 
@@ -31,13 +31,13 @@ class RunningProgram:
                 raise RecordingError(tr("no process {pid} is running", pid=pid)) from error
 
     def has_ended(self) -> bool:
-        """Whether the process is gone, or only its parent has not yet asked for its status."""
+        """Whether the process has ended; a zombie counts as ended."""
         if self._descriptor is not None:
             poller = select.poll()
             poller.register(self._descriptor, select.POLLIN)
             return bool(poller.poll(0))
         stat = process_stat(self.pid)
-        # Start times are computed from two clocks: re-used ids begin seconds apart, not milliseconds.
+        # Start times come from two clocks and differ by milliseconds; a reused id starts seconds later.
         return stat is None or stat.state in b"ZX" or abs(stat.start_ns - self._start_ns) > 1_000_000_000
 
     def watch(self) -> int | None:
@@ -45,7 +45,7 @@ class RunningProgram:
         return None if self._descriptor is None else os.dup(self._descriptor)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -16,11 +16,11 @@ from warpline.untrusted import INT64, bounded, read_json
 SESSION_FILE = "session.json"
 SESSION_VERSION = 1
 SESSION_BEGINS = b'{\n "output": '
-"""With what `Session.save` begins a file: tells ours from another program's of that name."""
+"""The first bytes that `Session.save` writes; another program's file of that name begins differently."""
 LATEST_NS = 1 << 61
-"""Beyond any clock: seventy years."""
+"""Later than any CLOCK_MONOTONIC time: 73 years."""
 _LATEST_WALL_NS = 1 << 63
-"""Beyond what the system lets anybody set the wall clock to, which may stand in any year when it is set wrong."""
+"""Later than any wall clock: one that is set wrong may show any year."""
 _TYPES: dict[str, type | UnionType] = {
     "output": str,
     "command": list,
@@ -44,20 +44,20 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0 and value in INT64
 
 
-_OPTIONS: dict[str, Callable[[Any], bool]] = {
+_IS_VALID: dict[str, Callable[[Any], bool]] = {
     "bool": lambda value: isinstance(value, bool),
     "str": lambda value: isinstance(value, str),
     "int": _is_count,
     "int | None": lambda value: value is None or _is_count(value),
     "tuple[str, ...]": lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
 }
-"""What a field of `RecordingOptions` may hold, by its type."""
+"""Checks a value for a field of `RecordingOptions`, by the field's type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingOptions:
-    """How to record. ``trace`` names what (`warpline.recording.sources.registry.trace_names`); ``capture_range`` is
-    ``none``, ``cuda-profiler`` or ``nvtx:NAME``; a duration of None is open.
+    """How to record. ``trace`` lists names from `warpline.recording.sources.registry.trace_names`; ``capture_range`` is
+    ``none``, ``cuda-profiler`` or ``nvtx:NAME``; a duration of None has no limit.
     """
 
     trace: tuple[str, ...]
@@ -70,51 +70,51 @@ class RecordingOptions:
     cuda_memory: bool = False
     """Record allocations of device memory."""
     osrt_threshold_ns: int = 1_000
-    """Calls of the OS runtime that are shorter are not recorded."""
+    """Shorter calls of the OS runtime are not recorded."""
     python_hz: int = 100
     """Samples of Python stacks per second; 0 for none."""
     native_hz: int = 100
     """Samples of native stacks per second that a thread is on a core; 0 for none."""
 
     torch_shapes: int = 0
-    """Steps of a training with PyTorch whose operators are recorded with shapes, types and FLOPs."""
+    """Number of PyTorch training steps whose operators are recorded with shapes, types and FLOPs."""
 
     torch_memory: bool = False
-    """What PyTorch's allocator has of each GPU after every step."""
+    """Record how much memory of each GPU PyTorch's allocator holds after every step."""
 
     ring_ns: int = 0
-    """Of a recording only its last so many ns are kept; 0: all of it."""
+    """Keep only the last so many ns of the recording; 0 keeps all of it."""
 
     max_duration_ns: int = 0
-    """The recording ends after so long, pauses counted; 0: never."""
+    """End the recording after this time, pauses included; 0 for no limit."""
 
     max_size_bytes: int = 0
-    """The recording ends when its spool takes so much on the disk; 0: never."""
+    """End the recording when its spool reaches this size on disk; 0 for no limit."""
 
     keeps_stderr: bool = True
-    """Whether the last lines that the program writes to its standard error are kept in the capture."""
+    """Whether the capture keeps the last lines of the program's standard error."""
 
     keeps_arguments: bool = False
     """Whether arguments that look like secrets are stored as they are."""
 
     series: str = ""
-    """The UUID of the first capture of the series this one goes on with; empty for one that begins alone."""
+    """UUID of the first capture of the series that this one continues; empty for a new series."""
 
     is_driven: bool = False
-    """A profiler inside the program says when to record."""
+    """A profiler inside the program starts and pauses the recording."""
 
     @property
     def starts_paused(self) -> bool:
-        """Whether nothing is recorded until a delay is over, a range begins or somebody resumes."""
+        """Whether recording waits for a delay to end, a range to begin or a resume command."""
         return self.delay_ns > 0 or self.capture_range != "none" or self.is_driven
 
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """One recording, as stored; never the environment of the program.
+    """One recording as it is stored. The program's environment is never part of it.
 
     Times are ns of CLOCK_MONOTONIC, except ``start_realtime_ns``, which is CLOCK_REALTIME at ``start_monotonic_ns``.
-    ``stop_monotonic_ns`` and ``exit_status`` (as a shell reports it) are None until known: after a crash they stay so.
+    ``stop_monotonic_ns`` and ``exit_status`` (as a shell reports it) are None until known, and after a crash.
     """
 
     directory: Path
@@ -133,9 +133,9 @@ class Session:
     exit_signal: int | None = None
     """The signal that ended the program."""
     was_running: bool = False
-    """The program ran before it was recorded."""
+    """The program was already running when the recording began."""
     is_cut: bool = False
-    """Only the end of the recording is left: nobody looked who was there when it begins."""
+    """Only the end of the recording is kept, so there is no snapshot of the threads at its start."""
 
     def save(self) -> None:
         """Write ``session.json``, replacing it as a whole.
@@ -151,7 +151,7 @@ class Session:
         os.replace(unfinished, self.directory / SESSION_FILE)
 
     def terminating(self) -> Session:
-        """The same session, ending the program too."""
+        """The same session, which ends the program as well."""
         return replace(self, options=replace(self.options, terminate=True))
 
     def ended(
@@ -166,7 +166,7 @@ class Session:
 def load_session(directory: Path) -> Session:
     """Read ``session.json`` of a spool directory.
 
-    Raises RecordingError when there is none or it makes no sense.
+    Raises RecordingError when the file is missing or damaged.
     """
     path = directory / SESSION_FILE
     try:
@@ -193,12 +193,12 @@ def load_session(directory: Path) -> Session:
 
 
 def says_recording(path: Path) -> bool:
-    """Whether a file is the session of a recording, as far as it takes to tell it from what others call so."""
+    """Whether a file looks like the session of a recording, not like another program's file of that name."""
     return output_in(path) is not None
 
 
 def output_in(path: Path) -> Path | None:
-    """Where the capture of a session was to go; None where the file is no session of a recording."""
+    """The output path that a session file names; None when the file is not the session of a recording."""
     try:
         values = read_json(path.read_text())
     except (OSError, ValueError):
@@ -210,29 +210,29 @@ def output_in(path: Path) -> Path | None:
 
 
 def _check_types(values: dict[str, Any]) -> None:
-    """Raises TypeError where something is of another type than was written, ValueError for what nobody wrote."""
+    """Raises TypeError for a value of the wrong type, ValueError for one that `Session.save` never writes."""
     for key, value in values.items():
         wanted = _TYPES.get(key)
         if wanted is not None and not isinstance(value, wanted):
             raise TypeError(f"{key} is of the wrong type")
         latest = _LATEST_WALL_NS if key == "start_realtime_ns" else LATEST_NS
         if key.endswith("_ns") and value is not None and not 0 <= value < latest:
-            raise ValueError(f"{key} is no time")
+            raise ValueError(f"{key} is not a time")
         if key.endswith("_pid") and not 0 <= value < _MOST_PIDS:
-            raise ValueError(f"{key} is no process id")
+            raise ValueError(f"{key} is not a process id")
     for option in fields(RecordingOptions):
         key = option.name
-        if key in values["options"] and not _OPTIONS[str(option.type)](values["options"][key]):
+        if key in values["options"] and not _IS_VALID[str(option.type)](values["options"][key]):
             raise TypeError(f"{key} is of the wrong type")
     if "\0" in values["output"]:
-        raise ValueError("output is no path")
+        raise ValueError("output is not a path")
     values["host"] = bounded(values.get("host", {}))
     values["options"] = bounded(values["options"])
 
 
 def readable(text: str) -> str:
-    """Text for a capture: arguments and paths may hold bytes that are no UTF-8, which a capture cannot."""
+    """Valid UTF-8 for a capture; bytes of arguments and paths that are not UTF-8 are replaced."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    except UnicodeEncodeError:  # half of a pair, as JSON may hold it
+    except UnicodeEncodeError:  # a lone surrogate, which JSON allows
         return text.encode("utf-8", "replace").decode()

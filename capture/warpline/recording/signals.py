@@ -1,4 +1,4 @@
-"""Signals as something to poll, with who sent them: a terminal sends Ctrl-C to the program by itself, a person not."""
+"""Receives signals through a descriptor that can be polled, and tells terminal signals from those of other senders."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Received:
 
 
 class SignalQueue:
-    """Blocks the signals that end programs and hands them out one by one.
+    """Blocks the signals that end programs and returns them one by one.
 
-    ``original_mask`` is the mask from before, which the program must get. Make it before other threads exist.
+    ``original_mask`` is the previous mask, which the program must get. Create the queue before any other thread.
     """
 
     def __init__(self) -> None:
-        # What was ignored from the start (nohup) stays ignored, here and in the program.
+        # Signals that were ignored from the start (nohup) stay ignored, here and in the program.
         handled = [number for number in _HANDLED if signal.getsignal(number) is not signal.SIG_IGN]
         self.original_mask: set[int] = {
             int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, handled)
@@ -46,7 +46,7 @@ class SignalQueue:
             raise OSError(number, os.strerror(number))
 
     def take(self) -> list[Received]:
-        """What arrived since the last call."""
+        """The signals that arrived since the last call."""
         result: list[Received] = []
         while True:
             try:
@@ -57,7 +57,7 @@ class SignalQueue:
             result.append(Received(number, code == _SI_KERNEL, pid))
 
     def close(self) -> None:
-        """Give the signals back to the process, dropping what is still waiting."""
+        """Unblock the signals and drop those that are pending."""
         self.take()
         os.close(self.descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, self.original_mask)

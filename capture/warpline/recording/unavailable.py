@@ -15,7 +15,7 @@ class Unavailable(Exception):
 
 
 def why_unavailable(error: Exception) -> Unavailable:
-    """What to say of a source that raised an error: it is Unavailable, or something nobody expected."""
+    """The reason for a source's error: its own if it is Unavailable, otherwise the error's text."""
     if isinstance(error, Unavailable):
         return error
     return Unavailable(english("it failed: {error}", error=str(error) or type(error).__name__))

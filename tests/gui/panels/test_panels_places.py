@@ -32,7 +32,7 @@ def test_what_is_not_recorded_is_said_with_reason_and_remedy(
     # Of each collector what it records, not what it is called in the program.
     assert {"GPU counters", "Thread states and cores"} <= set(texts)
     assert not {"nvml", "perf"} & set(texts)
-    assert "the recorder was killed: the capture ends with the last record it had written" in texts
+    assert "the recorder was killed: the capture ends with its last record" in texts
     assert "python train.py" in texts
     assert panel.badge == "2"
 

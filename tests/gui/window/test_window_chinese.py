@@ -267,9 +267,7 @@ def write_failed(path: Path) -> Path:
     """A capture whose program was killed, with a part missing."""
     with CaptureBuilder(path) as builder:
         builder.meta.update(exit_status=137, exit_signal=9, stderr_tail=["…"])
-        builder.add_warning(
-            "the recorder was killed: the capture ends with the last record it had written", is_loss=True
-        )
+        builder.add_warning("the recorder was killed: the capture ends with its last record", is_loss=True)
         builder.set_span(0, 1_000_000)
         builder.track("process/1", title="python [1]", role="process")
         builder.finish()

@@ -17,31 +17,31 @@ PROGRAM = "import os, signal; b = b'x' * (400 << 20); os.kill(os.getpid(), signa
 
 def test_the_last_thread_lives_until_its_process_is_gone() -> None:
     table = ThreadTable()
-    table.named(0, 100, 100, "x", True)
-    table.forked(1, 100, 101, 100, 100)
-    table.exited(5, 100, 100)
-    table.exited(90_000_000, 100, 101)
-    table.ended(200_000_000, 2, 100, 77)
+    table.add_name(0, 100, 100, "x", True)
+    table.add_fork(1, 100, 101, 100, 100)
+    table.add_exit(5, 100, 100)
+    table.add_exit(90_000_000, 100, 101)
+    table.add_process_end(200_000_000, 2, 100, 77)
     assert (table.processes[0].stop_ns, table.processes[0].cpu_ns) == (200_000_000, 77)
     assert [(life.exit_ns, life.death_ns) for life in table.threads] == [(None, 5), (90_000_000, 200_000_000)]
 
 
 def test_the_first_thread_stays_when_all_are_killed_at_once() -> None:
     table = ThreadTable()
-    table.named(0, 100, 100, "x", True)
-    table.forked(1, 100, 101, 100, 100)
-    table.exited(5, 100, 100)
-    table.exited(9, 100, 101)
-    table.ended(20, 2, 100, 0)
+    table.add_name(0, 100, 100, "x", True)
+    table.add_fork(1, 100, 101, 100, 100)
+    table.add_exit(5, 100, 100)
+    table.add_exit(9, 100, 101)
+    table.add_process_end(20, 2, 100, 0)
     assert [(life.exit_ns, life.death_ns) for life in table.threads] == [(5, 20), (None, 9)]
 
 
 def test_a_process_that_was_watched_is_not_the_next_one_with_its_id() -> None:
     table = ThreadTable()
-    table.forked(1, 100, 100, 60, 60)
-    table.exited(5, 100, 100)
-    table.forked(7, 100, 100, 60, 60)
-    table.ended(6, 2, 100, 0)
+    table.add_fork(1, 100, 100, 60, 60)
+    table.add_exit(5, 100, 100)
+    table.add_fork(7, 100, 100, 60, 60)
+    table.add_process_end(6, 2, 100, 0)
     assert [(life.exit_ns, life.death_ns) for life in table.threads if life.tid == 100] == [
         (5, 6),
         (None, None),
@@ -50,9 +50,9 @@ def test_a_process_that_was_watched_is_not_the_next_one_with_its_id() -> None:
 
 def test_who_is_gone_without_an_exit_has_ended() -> None:
     table = ThreadTable()
-    table.forked(1, 100, 100, 60, 60)
-    table.forked(2, 100, 101, 100, 100)
-    table.ended(6, 2, 100, 0)
+    table.add_fork(1, 100, 100, 60, 60)
+    table.add_fork(2, 100, 101, 100, 100)
+    table.add_process_end(6, 2, 100, 0)
     assert [life.death_ns for life in table.threads if life.tid in (100, 101)] == [6, 6]
     assert table.processes[-1].stop_ns == 6
 

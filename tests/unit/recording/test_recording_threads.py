@@ -23,12 +23,12 @@ from warpline.storage import open_capture
 
 def test_an_id_that_is_used_again_is_another_process() -> None:
     table = ThreadTable()
-    table.named(0, 100, 100, "shell", True)
-    table.forked(10, 200, 200, 100, 100)
-    table.named(11, 200, 200, "first", True)
-    table.exited(20, 200, 200)
-    table.forked(30, 200, 200, 100, 100)
-    table.exited(40, 200, 200)
+    table.add_name(0, 100, 100, "shell", True)
+    table.add_fork(10, 200, 200, 100, 100)
+    table.add_name(11, 200, 200, "first", True)
+    table.add_exit(20, 200, 200)
+    table.add_fork(30, 200, 200, 100, 100)
+    table.add_exit(40, 200, 200)
     assert [
         (life.pid, life.generation, life.name, life.start_ns, life.stop_ns) for life in table.processes
     ] == [
@@ -43,53 +43,53 @@ def test_an_id_that_is_used_again_is_another_process() -> None:
 def test_a_thread_id_that_is_used_again_within_a_process() -> None:
     table = ThreadTable()
     for birth in (10, 30, 50):
-        table.forked(birth, 100, 101, 100, 100)
-        table.exited(birth + 5, 100, 101)
+        table.add_fork(birth, 100, 101, 100, 100)
+        table.add_exit(birth + 5, 100, 101)
     assert [life.generation for life in table.threads if life.tid == 101] == [1, 2, 3]
     assert len({life.process for life in table.threads}) == 1
 
 
 def test_a_process_ends_with_its_last_thread() -> None:
     table = ThreadTable()
-    table.named(0, 100, 100, "x", True)
-    table.forked(1, 100, 101, 100, 100)
-    table.exited(5, 100, 100)
+    table.add_name(0, 100, 100, "x", True)
+    table.add_fork(1, 100, 101, 100, 100)
+    table.add_exit(5, 100, 100)
     assert table.processes[0].stop_ns is None
-    table.exited(9, 100, 101)
+    table.add_exit(9, 100, 101)
     assert table.processes[0].stop_ns == 9
 
 
 def test_exec_ends_the_other_threads_and_forgets_the_command() -> None:
     table = ThreadTable()
-    table.named(0, 100, 100, "python", True)
-    table.process_seen(0, 100, 1, "python", "python\0a.py")
-    table.forked(1, 100, 101, 100, 100)
-    table.named(5, 100, 100, "sh", True)
+    table.add_name(0, 100, 100, "python", True)
+    table.add_process(0, 100, 1, "python", "python\0a.py")
+    table.add_fork(1, 100, 101, 100, 100)
+    table.add_name(5, 100, 100, "sh", True)
     assert table.threads[1].death_ns == 5
     assert table.processes[0].command == ""
-    table.process_seen(0, 100, 1, "sh", "sh\0-c\0true")
+    table.add_process(0, 100, 1, "sh", "sh\0-c\0true")
     assert table.processes[0].command == "sh\0-c\0true"
     assert len(table.processes) == 1
 
 
 def test_a_zombie_that_proc_still_shows_is_not_born_again() -> None:
     table = ThreadTable()
-    table.forked(10, 200, 200, 100, 100)
-    table.exited(20, 200, 200)
-    table.process_seen(9, 200, 100, "x", "x")
-    table.thread_seen(25, 9, 200, 200, "x")
+    table.add_fork(10, 200, 200, 100, 100)
+    table.add_exit(20, 200, 200)
+    table.add_process(9, 200, 100, "x", "x")
+    table.add_thread(25, 9, 200, 200, "x")
     assert len(table.threads) == 1
     assert len(table.processes) == 1
-    table.thread_seen(90, 80, 200, 200, "y")
+    table.add_thread(90, 80, 200, 200, "y")
     assert [life.generation for life in table.threads] == [1, 2]
 
 
 def test_names_are_those_of_their_time() -> None:
     table = ThreadTable()
-    table.named(0, 1, 1, "a", True)
-    table.named(10, 1, 1, "b", False)
-    table.forked(12, 1, 2, 1, 1)
-    table.named(20, 1, 1, "a", False)
+    table.add_name(0, 1, 1, "a", True)
+    table.add_name(10, 1, 1, "b", False)
+    table.add_fork(12, 1, 2, 1, 1)
+    table.add_name(20, 1, 1, "a", False)
     texts, number = table.names_at(np.array([0, 0, 0, 0, 1, 1]), np.array([-5, 5, 10, 25, 12, 99]))
     assert [texts[index] for index in number.tolist()] == ["a", "a", "b", "a", "b", "b"]
 
@@ -115,9 +115,9 @@ def test_lookup_is_a_search_through_all_lives(
     table = ThreadTable()
     for time_ns, (tid, is_birth) in enumerate(steps):
         if is_birth:
-            table.forked(time_ns, 1, tid, 1, 1)
+            table.add_fork(time_ns, 1, tid, 1, 1)
         else:
-            table.exited(time_ns, 1, tid)
+            table.add_exit(time_ns, 1, tid)
     tids, times = (np.array(column) for column in zip(*asked, strict=True))
     found = table.lookup(1, tids, times)
     for index, tid, time_ns in zip(found.tolist(), tids.tolist(), times.tolist(), strict=True):

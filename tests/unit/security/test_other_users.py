@@ -74,7 +74,7 @@ def test_the_socket_of_a_recording_answers_its_own_user(shared: Path) -> None:
         os.chmod(shared / SOCKET_FILE, 0o777)  # as if the folder alone did not keep others out
         theirs = in_fork(lambda: str(send_command(shared, "stop")), SOMEBODY, server.serve)
         mine = in_fork(lambda: str(send_command(shared, "status")), 0, server.serve)
-    assert "another user is recording there" in theirs
+    assert "the recording belongs to another user" in theirs
     assert mine == "{'ok': True}"
     assert asked == ["status"]
 

@@ -1,4 +1,4 @@
-"""What goes into the environment of the recorded program."""
+"""What a source adds to the environment of the recorded program."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from warpline.model.tracks import Source
 class Contribution:
     """What a source needs inside the recorded program.
 
-    ``variables`` are set in its environment; build them from what is inherited so that what a user has set is kept
-    (PYTHONPATH is extended, never replaced). ``source`` tells whether it can record, None when only its collector
-    knows. ``warnings`` are stored in the capture and shown.
+    ``variables`` are set in its environment. They must keep what the user has set: extend PYTHONPATH, never replace it.
+    ``source`` says whether it can record; None when only its collector knows. ``warnings`` are stored and shown.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)

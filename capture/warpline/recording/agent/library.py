@@ -1,7 +1,7 @@
-"""The native agent: where it is, or how to make it.
+"""Finds or compiles the native agent.
 
-A wheel for the platform brings it. A wheel without it brings its sources instead, and the first recording compiles them
-into the user's cache with the C compiler of the machine, if there is one.
+Platform wheels contain it. Other wheels contain its C sources, which the first recording compiles into the user's
+cache if the machine has a C compiler.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMPILE_SECONDS = 120
 
 @dataclass(frozen=True)
 class AgentLibrary:
-    """The library's path; or None, with the reason and what to do about it."""
+    """The library's path, or None with the reason and a remedy."""
 
     path: Path | None
     reason: str = ""
@@ -39,7 +39,7 @@ class AgentLibrary:
 
 @lru_cache(maxsize=1)
 def agent_library() -> AgentLibrary:
-    """The agent of this installation; compiles it when it must and can."""
+    """The agent of this installation; compiled first if necessary and possible."""
     if sys.platform != "linux" or platform.machine() not in MACHINES:
         return AgentLibrary(
             None,
@@ -53,7 +53,7 @@ def agent_library() -> AgentLibrary:
 
 
 def _is_older(library: Path, recording: Path) -> bool:
-    """Whether C beside it has changed since the library was made, as in a checkout: its records may be other ones."""
+    """Whether the C sources are newer than the library, as in a checkout: record layouts may differ."""
     made = library.stat().st_mtime
     return any(
         path.stat().st_mtime > made for folder in native_folders(recording) for path in folder.glob("*.[ch]")
@@ -67,7 +67,7 @@ def _cache_folder() -> Path:
 
 
 def native_folders(recording: Path) -> list[Path]:
-    """Where the agent's C is: what all sources share, and the part of each source."""
+    """Folders of the agent's C code: the shared part, then one of each source."""
     shared = recording / "agent" / "native"
     return [shared, shared / "python", *sorted(recording.glob("sources/*/native"))]
 
@@ -91,7 +91,7 @@ def _compiled(recording: Path, cache: Path) -> AgentLibrary:
     if shutil.which(compiler[0]) is None:
         return AgentLibrary(
             None,
-            english("the agent is not installed, and there is no C compiler to make it"),
+            english("the agent is not installed, and there is no C compiler to build it"),
             english(
                 "install a wheel of warpline for this platform, or a C compiler (apt-get install gcc libc6-dev)"
             ),

@@ -1,4 +1,4 @@
-"""How the agent gets into the recorded program: through variables that NVTX, the CUDA driver or the loader look at."""
+"""Sets the variables by which NVTX, the CUDA driver or the dynamic loader load the agent into the program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpline.recording.unavailable import Unavailable
 
 
 def load_agent(session: Session, inherited: Mapping[str, str], name: str, variable: str) -> Contribution:
-    """Have ``variable`` load the agent for the source ``name``; what another tool has set is never replaced.
+    """Have ``variable`` load the agent for the source ``name``; the setting of another tool is never replaced.
 
     Raises Unavailable when there is no agent.
     """
@@ -30,10 +30,10 @@ def load_agent(session: Session, inherited: Mapping[str, str], name: str, variab
 
 
 def preload_agent(session: Session, inherited: Mapping[str, str], name: str) -> Contribution:
-    """Have the dynamic loader bring the agent into the program and its children, for the source ``name``.
+    """Have the dynamic loader preload the agent into the program and its children, for the source ``name``.
 
-    Libraries that a user preloads stay, and come first. Raises Unavailable when there is no agent, or where the loader
-    could not take its path.
+    Libraries that the user preloads come first. Raises Unavailable when there is no agent or the loader cannot handle
+    its path.
     """
     variables = _agent_variables(session)
     path = variables["WARPLINE_AGENT"]

@@ -1,4 +1,4 @@
-"""Calls that had not ended when their thread did, or when the recording did: what each thread said it was in."""
+"""Calls that were still open when their thread or the recording ended."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ UInt32Array = npt.NDArray[np.uint32]
 def open_calls(
     spool: SpoolFile, threads: ThreadTable, stop_ns: int
 ) -> tuple[npt.NDArray[np.void], UInt32Array]:
-    """As records of calls [n] (`records.osrt_call`) that end with their thread, or at ``stop_ns``; and its id [n].
+    """Open calls as records [n] (`records.osrt_call`) and their thread ids [n].
 
-    The stack is that of a sample taken since: a thread stands still while it waits.
+    They end with their thread, or at ``stop_ns``. The stack is that of a sample taken since: a waiting thread does not
+    move.
     """
-    found = spool.records(records.OSRT_WAITING, records.osrt_waiting).values
-    start = found["start_ns"].astype(np.int64)
-    found = found[(start != 0) & (start < stop_ns) & (found["function"] <= max(Function))]
-    start = found["start_ns"].astype(np.int64)
-    calls = np.zeros(len(found), records.osrt_call)
-    if not len(found):
-        return calls, found["tid"]
+    waiting = spool.records(records.OSRT_WAITING, records.osrt_waiting).values
+    start = waiting["start_ns"].astype(np.int64)
+    waiting = waiting[(start != 0) & (start < stop_ns) & (waiting["function"] <= max(Function))]
+    start = waiting["start_ns"].astype(np.int64)
+    calls = np.zeros(len(waiting), records.osrt_call)
+    if not len(waiting):
+        return calls, waiting["tid"]
     for name in ("start_ns", "object", "function", "text", "holder", "caller"):
-        calls[name] = found[name]
+        calls[name] = waiting[name]
     lives = [
-        threads.threads[index] for index in threads.lookup(spool.header.pid, found["tid"], start).tolist()
+        threads.threads[index] for index in threads.lookup(spool.header.pid, waiting["tid"], start).tolist()
     ]
     stop = np.array([stop_ns if life.death_ns is None else min(life.death_ns, stop_ns) for life in lives])
     calls["end_ns"] = stop
     samples = spool.records(records.PYTHON_SAMPLE, records.python_sample).values
     samples = samples[samples["stack"] != 0]
-    for row, (tid, since) in enumerate(zip(found["tid"].tolist(), start.tolist(), strict=True)):
+    for row, (tid, since) in enumerate(zip(waiting["tid"].tolist(), start.tolist(), strict=True)):
         of_thread = samples[(samples["tid"] == tid) & (samples["time_ns"] > since)]
         if len(of_thread):
             calls["stack"][row] = of_thread["stack"][-1]
     keep = stop > start
-    return calls[keep], found["tid"][keep]
+    return calls[keep], waiting["tid"][keep]

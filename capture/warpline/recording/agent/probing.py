@@ -1,4 +1,4 @@
-"""Tries the agent for real, in a process of its own, for ``warpline doctor``."""
+"""Tries the agent in a separate process, for ``warpline doctor``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def require_agent() -> Path:
 def run_with_agent(
     program: str, argument: Path, variables: Mapping[str, str]
 ) -> tuple[int, dict[str, Source]]:
-    """Exit status of a small Python program with one argument, and what the agent in it said of its sources."""
+    """Run a small Python program with the agent; returns its exit status and the sources the agent reported."""
     with recorded(program, argument, variables) as run:
         states: dict[str, Source] = {}
         for spool in run.spools:
@@ -47,20 +47,20 @@ def run_with_agent(
 
 
 def count_records(program: str, library: Path, types: frozenset[int]) -> int:
-    """How many bytes of records of some types the preloaded agent writes about a small Python program."""
+    """Run a small Python program with the preloaded agent; returns the bytes of records of ``types``."""
     preload = {"WARPLINE_AGENT": str(library), "LD_PRELOAD": str(library)}
     with recorded(program, library, preload) as run:
         return bytes_of(run.spools, types)
 
 
 def bytes_of(spools: Sequence[SpoolFile], types: frozenset[int]) -> int:
-    """How many bytes of records of some types there are."""
+    """Total bytes of the records of ``types``."""
     return sum(len(chunk.payload) for spool in spools for chunk in spool.chunks if chunk.record_type in types)
 
 
 @dataclass(frozen=True)
 class AgentRun:
-    """A small program that was run with the agent: its exit status, what it printed, and what was written of it."""
+    """A program that ran with the agent: its exit status, its output, and the spool files of the agent."""
 
     status: int
     output: str
@@ -71,7 +71,7 @@ class AgentRun:
 def recorded(
     program: str, argument: Path, variables: Mapping[str, str], interpreter: str = sys.executable
 ) -> Iterator[AgentRun]:
-    """Runs a program of one argument with the agent."""
+    """Run a program with one argument and the agent."""
     with tempfile.TemporaryDirectory(prefix="warpline-doctor-") as folder:
         directory = Path(folder)
         page = ControlPage(directory, RecordingState.RECORDING, source_mask=0xFFFFFFFF)

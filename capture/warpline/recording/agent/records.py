@@ -49,11 +49,11 @@ osrt_waiting = np.dtype(
 )
 
 closed_program = np.dtype([("pid", "<u4"), ("why", "<u4"), ("path", "<u4"), ("reserved", "<u4")])
-"""The recorder saw a program the agent cannot get into; ``why`` is a `Closed`."""
+"""A program that the agent cannot enter; ``why`` is a `Closed`."""
 
 
 class Closed(IntEnum):
-    """What keeps the agent out of a program."""
+    """Why the agent cannot enter a program."""
 
     OPEN = 0
     STATIC = 1

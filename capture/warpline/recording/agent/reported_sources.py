@@ -1,4 +1,4 @@
-"""What the agents inside the program say of themselves: which source worked, which did not and why, what was lost."""
+"""Adds the agents' reports on their sources to the capture: which worked, which did not and why, what was lost."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def add_agent_source(
 ) -> None:
     """Add the source ``name`` (as in ``--trace``) from the states that processes wrote.
 
-    One process that records is enough to be enabled; the reasons of the others are kept. The last state a process wrote
-    counts. When no process wrote one, the launcher's word stays, or else the reason is ``never_used``. ``lost`` are the
-    records that the source itself says it lost.
+    It is enabled if one process recorded; the reasons of the others are kept. The last state of a process counts.
+    Without any, the launcher's report stays, or the reason is ``never_used``. ``lost`` counts the records that the
+    source itself lost.
     """
     if name not in translation.session.options.trace:
         return
@@ -36,10 +36,10 @@ def add_agent_source(
     enabled = False
     states = 0
     for spool in agents:
-        said = [state for state in _states(spool) if state[0] == name]
-        if not said:
+        own_states = [state for state in _states(spool) if state[0] == name]
+        if not own_states:
             continue
-        _name, is_enabled, reason, remedy = said[-1]
+        _name, is_enabled, reason, remedy = own_states[-1]
         states += 1
         enabled = enabled or is_enabled
         if reason:
@@ -57,7 +57,7 @@ def add_agent_source(
 
 
 def add_agent_losses(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add the source ``agent``: records the agents could not write, and why."""
+    """Add the source ``agent``: the records that agents could not write, and why."""
     agents = [spool for spool in spools if spool.header.producer == "agent"]
     if not agents:
         return
@@ -68,13 +68,13 @@ def add_agent_losses(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> No
         True,
         "; ".join(sorted(_why(error) for error in errors)),
         lost,
-        english("free some disk space, or choose another place with --spool") if errors else "",
+        english("free disk space, or choose another folder with --spool") if errors else "",
     )
     if lost:
         builder.add_warning(
             english_n(
-                "{count:,} record of the program was lost while it was written: see source agent",
-                "{count:,} records of the program were lost while they were written: see source agent",
+                "{count:,} record could not be written inside the program: see source agent",
+                "{count:,} records could not be written inside the program: see source agent",
                 lost,
             )
         )
@@ -84,39 +84,39 @@ _SHOWN_PROGRAMS = 5
 
 
 def closed_programs(spools: Sequence[SpoolFile]) -> str:
-    """Which programs the agent could not get into and why, for the reason of a source; empty for none."""
+    """The programs that the agent could not enter and why, for the reason of a source; empty for none."""
     names: dict[int, dict[str, None]] = {}
     for spool in spools:
         for _pid, why, path, _reserved in spool.records(CLOSED_PROGRAM, closed_program).values.tolist():
             names.setdefault(why, {})[os.path.basename(spool.text(path))] = None
-    told = []
+    lines = []
     for why, programs in sorted(names.items()):
         listed = list(programs)
         text = ", ".join(listed[:_SHOWN_PROGRAMS]) + (", …" if len(listed) > _SHOWN_PROGRAMS else "")
         if why == Closed.STATIC:
-            told.append(english("not inside {programs}: statically linked", programs=text))
+            lines.append(english("not inside {programs}: statically linked", programs=text))
         elif why == Closed.OTHER_MACHINE:
-            told.append(english("not inside {programs}: made for another machine", programs=text))
+            lines.append(english("not inside {programs}: built for another architecture", programs=text))
         else:
-            told.append(english("not inside {programs}: set-uid, or another user's", programs=text))
-    return "; ".join(told)
+            lines.append(english("not inside {programs}: set-uid or owned by another user", programs=text))
+    return "; ".join(lines)
 
 
 def _states(spool: SpoolFile) -> list[tuple[str, bool, str, str]]:
-    found = spool.records(records.SOURCE_STATE, records.source_state).values
+    rows = spool.records(records.SOURCE_STATE, records.source_state).values
     return [
         (spool.text(name), bool(enabled), spool.text(reason), spool.text(remedy))
-        for name, enabled, reason, remedy, _lost in found.tolist()
+        for name, enabled, reason, remedy, _lost in rows.tolist()
     ]
 
 
 def _is_refused_elsewhere(spools: Sequence[SpoolFile], name: str) -> bool:
-    """Whether the launcher already said that this source cannot work."""
+    """Whether the launcher already reported this source as disabled."""
     others = [spool for spool in spools if spool.header.producer != "agent"]
-    return any(said[0] == name and not said[1] for spool in others for said in _states(spool))
+    return any(state[0] == name and not state[1] for spool in others for state in _states(spool))
 
 
 def _why(error: int) -> str:
     if error == errno.EFBIG:
-        return english("a spool file reached its largest size")
+        return english("a spool file reached its maximum size")
     return english("a spool file could not be written: {why}", why=os.strerror(error))

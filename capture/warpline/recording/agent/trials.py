@@ -1,4 +1,4 @@
-"""What sources try in a Python, for ``warpline doctor``: one start of each Python serves all of them."""
+"""Tries sources inside Python interpreters, for ``warpline doctor``; each is started once for all sources."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MINORS = range(8, 16)
 _MOST = 12
 _SECONDS = 10
 _SIDE_BY_SIDE = 4
-# Where the agent knows nothing of a Python it starts no thread in it, and nothing would come of the trials; a thread
-# that found nothing to sample there has ended, and hooks are in before.
+# The agent starts no thread in a Python it does not know, so the trials could not work there. If its thread has ended
+# already because there was nothing to sample, the hooks are in place.
 _PROGRAM = """
 import os, sys
 print(sys.version.split()[0])
@@ -35,18 +35,18 @@ is_known = any(type(finder).__name__ == "Watcher" for finder in sys.meta_path)
 for program in {programs!r} if is_known or len(os.listdir("/proc/self/task")) > 1 else []:
     try:
         exec(program, {{"__name__": "__main__"}})
-    except Exception:  # of a trial in any Python: what it did not record says that it did not work
+    except Exception:  # a failed trial shows by what it did not record
         pass
 """
 
 
 @dataclass(frozen=True, eq=False)
 class PythonTrial:
-    """A small program for any Python, and whether what the preloaded agent wrote of it is what a source is to record.
+    """A small program for any Python, and a check of what the preloaded agent recorded of it.
 
-    ``variables`` go into its environment, with those of the other trials. ``refused`` is why the source is not
-    available where it does not work with the Python that runs Warpline; a source without is available all the same.
-    ``text`` is what is told: ``{pythons}`` stands for the versions.
+    ``variables`` are added to its environment, with those of the other trials. If ``refused`` is given and the trial
+    fails with the Python that runs Warpline, the source is unavailable for that reason. ``text`` describes the result;
+    ``{pythons}`` stands for the versions.
     """
 
     program: str
@@ -58,7 +58,7 @@ class PythonTrial:
 
 @dataclass(frozen=True)
 class Tried:
-    """One Python: its version, empty when it cannot be run, the trials that worked, and of others what they raised."""
+    """The result for one Python: its version (empty if it cannot run), the trials that worked, errors of the others."""
 
     version: str
     worked: frozenset[PythonTrial]
@@ -66,13 +66,13 @@ class Tried:
 
 
 def interpreters() -> list[str]:
-    """Executables of Python 3 on the path and of those that pyenv keeps, each once."""
-    found = [shutil.which(f"python3.{minor}") for minor in _MINORS] + [shutil.which("python3")]
+    """Executables of Python 3 on the path and in pyenv, without duplicates."""
+    paths = [shutil.which(f"python3.{minor}") for minor in _MINORS] + [shutil.which("python3")]
     root = Path(os.environ.get("PYENV_ROOT") or home_folder() / ".pyenv")
-    with contextlib.suppress(OSError):  # somebody else's folder
-        found += [str(path) for path in sorted(root.glob("versions/3.*/bin/python3"))]
-    # What pyenv puts on the path is a script that chooses one of them.
-    real = (os.path.realpath(path) for path in found if path and "/shims/" not in path)
+    with contextlib.suppress(OSError):  # a folder we may not read
+        paths += [str(path) for path in sorted(root.glob("versions/3.*/bin/python3"))]
+    # pyenv's shims on the path are scripts that choose one of these.
+    real = (os.path.realpath(path) for path in paths if path and "/shims/" not in path)
     return list(dict.fromkeys(real))[:_MOST]
 
 
@@ -88,7 +88,7 @@ def version_of(interpreter: str) -> str:
 
 
 def try_pythons(trials: Iterable[PythonTrial], every_python: bool) -> list[Tried]:
-    """The Python that runs Warpline, and on demand the others of this machine, side by side.
+    """Run the trials with the Python that runs Warpline and, with ``every_python``, in parallel with all others here.
 
     Raises Unavailable where there is no agent.
     """
@@ -113,17 +113,17 @@ def _try_python(interpreter: str, trials: list[PythonTrial], library: Path) -> T
 
 
 def _why_not(trial: PythonTrial, spools: Sequence[SpoolFile]) -> str | None:
-    """None when it worked; else why not, empty where nobody knows."""
+    """None when it worked; otherwise why not, empty if unknown."""
     try:
         return None if trial.works(spools) else ""
-    except Exception as error:  # of any distribution's source: one that fails is no end of the others
+    except Exception as error:  # plug-in code may raise anything; the others continue
         return f"{type(error).__name__}: {error}"
 
 
-def told(trial: PythonTrial, pythons: Sequence[Tried]) -> str:
-    """What is told of a trial: ``tried with Python 3.12.1; not with Python 3.8.18``.
+def trial_text(trial: PythonTrial, pythons: Sequence[Tried]) -> str:
+    """The result of a trial as text: ``works with Python 3.12.1; not with Python 3.8.18``.
 
-    Raises Unavailable where it must work with the first of the Pythons, and does not.
+    Raises Unavailable when it must work with the first Python and does not.
     """
     raised = "; ".join(dict.fromkeys(python.raised[trial] for python in pythons if trial in python.raised))
     if trial.refused is not None and trial not in pythons[0].worked:
@@ -134,7 +134,7 @@ def told(trial: PythonTrial, pythons: Sequence[Tried]) -> str:
     fine, others = [v for v in order if worked[v]], [v for v in order if not worked[v]]
     parts = []
     if fine:
-        parts.append(english("tried with Python {versions}", versions=", ".join(fine)))
+        parts.append(english("works with Python {versions}", versions=", ".join(fine)))
     if others:
         parts.append(english("not with Python {versions}", versions=", ".join(others)))
     if raised:

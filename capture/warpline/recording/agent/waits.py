@@ -1,4 +1,4 @@
-"""Calls that blocked, as the agent saw them inside the program: which, on what, from where, and who ended them."""
+"""Blocking calls that the agent recorded: the function, its object, the caller, and the release that ended each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UInt32Array = npt.NDArray[np.uint32]
 NOBODY = -1
 _CONDITION = "Condition.wait ("
 SAME_MOMENT_NS = 2_000
-"""What the kernel's stamp of a switch and the program's reading of the clock may be apart."""
+"""Greatest difference between the kernel's time of a switch and the program's clock reading."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +38,11 @@ class Waits:
 
     ``thread`` int64 indexes of threads; ``start_ns``, ``stop_ns`` CLOCK_MONOTONIC; ``process`` uint32 pid; ``object``
     uint64 address, descriptor or child; ``function`` and ``kind`` codes of `model.waits`; ``result`` int64;
-    ``stack`` capture's ids, `NO_STACK` for none; ``place`` (the frame of it that tells most), ``text``, ``caller``,
-    ``task`` string ids; ``holder``
-    thread index or `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the
-    release that ended it, −1;
-    ``is_open`` bool: cut off by the end of the thread or of the recording; ``holder_place`` string id: where the holder
-    gave it back, or else was when it was last sampled during the wait, in the program's own code where it is told.
+    ``stack`` ids of the capture, `NO_STACK` for none; ``place`` (its most relevant frame), ``text``, ``caller``,
+    ``task`` string ids; ``holder`` index of the thread that held the lock when the wait began, or released it,
+    `NOBODY` if unknown; ``release`` index of the release that ended it, or −1; ``is_open`` bool: cut off by the end of
+    the thread or of the recording; ``holder_place`` string id: where the holder released it, or where it was last
+    sampled during the wait.
     """
 
     thread: Int64Array
@@ -70,9 +69,9 @@ class Waits:
 
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """Moments at which a lock others waited for was given back, or a condition signalled; columns [n] by time.
+    """Releases of locks that others waited for, and signals of conditions; columns [n] sorted by time.
 
-    ``place`` is the innermost frame, ``telling_place`` the innermost of the program's own where there is one.
+    ``place`` is the innermost frame, ``own_place`` the most relevant one, usually of the program's own code.
     """
 
     thread: Int64Array
@@ -81,7 +80,7 @@ class Releases:
     object: npt.NDArray[np.uint64]
     stack: UInt32Array
     place: UInt32Array
-    telling_place: UInt32Array
+    own_place: UInt32Array
 
     def __len__(self) -> int:
         return len(self.thread)
@@ -92,7 +91,7 @@ def read_waits(
 ) -> tuple[Waits, Releases]:
     """All calls and releases that the agents of all processes recorded until ``stop_ns``."""
     waits, releases, samples = [_no_waits()], [_no_releases()], []
-    telling = [_no_waits().place]
+    own_places = [_no_waits().place]
     callers = CallerNames()
     for spool in spools:
         if spool.header.producer != "agent":
@@ -111,8 +110,8 @@ def read_waits(
         text = capture_strings(spool, builder, value["text"])
         caller = capture_strings(spool, builder, value["caller"], callers.text)
         stack, place = _with_callers(builder, stacks, value["stack"], caller)
-        told = stacks.telling_places(value["stack"])
-        telling.append(np.where(told != NO_PLACE, told, place))
+        own = stacks.own_places(value["stack"])
+        own_places.append(np.where(own != NO_PLACE, own, place))
         held = value["holder"] != 0
         holder = np.full(len(value), NOBODY, np.int64)
         holder[held] = threads.lookup(pid, value["holder"][held], start[held])
@@ -143,7 +142,7 @@ def read_waits(
         from_caller = np.where(by_caller, given.values["stack"], 0)
         caller = capture_strings(spool, builder, from_caller, callers.text)
         stack, place = _with_callers(builder, stacks, from_stack, caller)
-        own = stacks.telling_places(from_stack)
+        own = stacks.own_places(from_stack)
         releases.append(
             Releases(
                 thread=threads.lookup(pid, given.tid, moment),
@@ -152,7 +151,7 @@ def read_waits(
                 object=given.values["object"].copy(),
                 stack=stack,
                 place=place,
-                telling_place=np.where(own != NO_PLACE, own, place),
+                own_place=np.where(own != NO_PLACE, own, place),
             )
         )
     joined, freed = join(Waits, waits), join(Releases, releases)
@@ -161,17 +160,17 @@ def read_waits(
     freed = take(freed, np.argsort(freed.time_ns, kind="stable"))
     ended = _ended(joined, freed)
     named = _named(_conditions(ended, freed, builder), freed, Samples.join(samples))
-    return replace(named, place=np.concatenate(telling)[order]), freed
+    return replace(named, place=np.concatenate(own_places)[order]), freed
 
 
 def _with_callers(
     builder: CaptureBuilder, stacks: PythonStacks, ids: UInt32Array, caller: UInt32Array
 ) -> tuple[UInt32Array, UInt32Array]:
-    """Stacks and places of calls [n]: Python's; without one, the native function that made the call is the place."""
+    """Python stacks and places of calls [n]; without a stack the place is the native caller."""
     stack, place = stacks.stacks(ids).filled(NO_STACK), stacks.places(ids).copy()
     native = np.flatnonzero((stack == NO_STACK) & (caller != NO_PLACE))
     for text in np.unique(caller[native]).tolist():
-        # A function of the interpreter tells nothing of where the program is.
+        # A function of the interpreter does not show where the program is.
         if not is_interpreter(parse_frame(builder.text(text)).module):
             rows = native[caller[native] == text]
             place[rows] = text
@@ -179,9 +178,9 @@ def _with_callers(
 
 
 def _ended(waits: Waits, releases: Releases) -> Waits:
-    """The same with what ended each. Where nobody knows who had a semaphore, who gave it back had it.
+    """The waits with the release that ended each. The thread that released a semaphore counts as its unknown holder.
 
-    Who has just given the GIL away and waits until another has taken it is still its last holder, and holds nothing.
+    A thread that has just given up the GIL and waits for it again is still listed as holder; that is removed.
     """
     release = match_releases(waits, releases)
     holder = np.where((waits.kind == WaitKind.GIL) & (waits.holder == waits.thread), NOBODY, waits.holder)
@@ -192,10 +191,10 @@ def _ended(waits: Waits, releases: Releases) -> Waits:
 
 
 def _conditions(waits: Waits, releases: Releases, builder: CaptureBuilder) -> Waits:
-    """The same, where semaphores that stand for a condition are one, and nobody's.
+    """The waits with semaphores that implement conditions marked as conditions without a holder.
 
-    Their waiter took them itself, and another thread gives them: so Python's conditions, events and queues wait. One
-    that nobody gives is a lock that its own holder asks for once more, unless Python says that it is a condition.
+    Python's conditions, events and queues wait so: the waiter holds the semaphore itself and another thread releases
+    it. One that no thread releases is a lock taken twice, unless the Python frame is of a condition.
     """
     own = np.flatnonzero((waits.function == Function.SEMAPHORE) & (waits.holder == waits.thread))
     given = waits.release[own] >= 0
@@ -209,39 +208,38 @@ def _conditions(waits: Waits, releases: Releases, builder: CaptureBuilder) -> Wa
 
 
 def _named(waits: Waits, releases: Releases, samples: Samples) -> Waits:
-    """The same with the line of each holder."""
+    """The waits with the place of each holder."""
     release, holder = waits.release, waits.holder
     place = np.zeros(len(waits), np.uint32)
     released = release >= 0
-    place[released] = releases.telling_place[release[released]]
+    place[released] = releases.own_place[release[released]]
     rest = np.flatnonzero((place == 0) & (holder != NOBODY))
     place[rest] = samples.last_place(holder[rest], waits.start_ns[rest], waits.stop_ns[rest])
     return replace(waits, holder_place=place)
 
 
 def match_releases(waits: Waits, releases: Releases) -> Int64Array:
-    """For each wait the release that ended it, int64 [n], −1 for none.
+    """The index of the release that ended each wait, int64 [n], −1 for none.
 
-    The last release of the same object in the same process during the wait: of several waiters the one that got the
-    lock has it, and so has each that a broadcast woke.
+    It is the last release of the same object in the same process during the wait.
     """
     result = np.full(len(waits), -1, np.int64)
     if not len(waits) or not len(releases):
         return result
     of_wait, of_release = _groups(waits, releases)
     order = np.lexsort((releases.time_ns, of_release))
-    # One sorted column of (group, time): times fit into 48 bits for three days of recording.
+    # One sorted column of (group, time): 48 bits hold the times of three days.
     origin = int(min(waits.start_ns.min(), releases.time_ns.min()))
     keys = (of_release[order] << 48) + (releases.time_ns[order] - origin)
     at = np.searchsorted(keys, (of_wait << 48) + (waits.stop_ns - origin), "right") - 1
-    found = at >= 0
-    found[found] = keys[at[found]] >= (of_wait[found] << 48) + (waits.start_ns[found] - origin)
-    result[found] = order[at[found]]
+    ended = at >= 0
+    ended[ended] = keys[at[ended]] >= (of_wait[ended] << 48) + (waits.start_ns[ended] - origin)
+    result[ended] = order[at[ended]]
     return result
 
 
 def cover(waits: Waits, thread: Int64Array, start_ns: Int64Array, stop_ns: Int64Array) -> Int64Array:
-    """The innermost call that a stretch of time of a thread lies in, int64 [n] indexes of waits, −1 for none.
+    """The index of the innermost call that contains each interval of a thread, int64 [n], −1 for none.
 
     ``thread`` [n] indexes of threads, ``start_ns`` and ``stop_ns`` CLOCK_MONOTONIC [n] in any order.
     """
@@ -251,7 +249,7 @@ def cover(waits: Waits, thread: Int64Array, start_ns: Int64Array, stop_ns: Int64
     origin = int(min(waits.start_ns.min(), start_ns.min())) if len(start_ns) else 0
     keys = (waits.thread << 48) + (waits.start_ns - origin)
     at = np.searchsorted(keys, (thread << 48) + (start_ns - origin + SAME_MOMENT_NS), "right") - 1
-    # Calls nest only where a signal handler makes one: a few steps back find the outer one.
+    # Calls nest only through signal handlers: a few steps back find the outer one.
     for _step in range(4):
         open_ = (at >= 0) & (result < 0)
         open_[open_] = (waits.thread[at[open_]] == thread[open_]) & (
@@ -263,7 +261,7 @@ def cover(waits: Waits, thread: Int64Array, start_ns: Int64Array, stop_ns: Int64
 
 
 def reasons(waits: Waits, threads: ThreadTable, builder: CaptureBuilder) -> UInt32Array:
-    """What each wait was for, in words: string ids [n]. As many texts as there are different things waited for."""
+    """A text for each wait, string ids [n]; equal waits share a text."""
     child = np.where(waits.kind == WaitKind.CHILD, waits.result, 0)
     columns = (waits.kind.astype(np.int64), waits.text.astype(np.int64), waits.holder, child)
     rows, inverse = np.unique(np.stack(columns, 1), axis=0, return_inverse=True)
@@ -291,17 +289,17 @@ def _reason(kind: int, about: str, holder: ThreadLife | None, child: int) -> str
 
 
 def _groups(waits: Waits, releases: Releases) -> tuple[Int64Array, Int64Array]:
-    """A number for each pair of process and object, the same in both."""
+    """A number for each pair of process and object, for waits and for releases."""
     pairs = np.empty(len(waits) + len(releases), np.dtype([("process", "<u4"), ("object", "<u8")]))
     pairs["process"] = np.concatenate([waits.process, releases.process])
     pairs["object"] = np.concatenate([waits.object, releases.object])
-    _found, numbers = np.unique(pairs, return_inverse=True)
+    _pairs, numbers = np.unique(pairs, return_inverse=True)
     numbers = numbers.reshape(-1).astype(np.int64)
     return numbers[: len(waits)], numbers[len(waits) :]
 
 
 def _kinds(functions: UInt32Array, descriptors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Codes of `WaitKind` [n] for numbers of functions; ``descriptors`` [n] tells what reads and writes are on."""
+    """Codes of `WaitKind` [n] for codes of functions; reads and writes get the kind of their descriptor [n]."""
     table = np.full(max(KIND_OF_FUNCTION) + 2, WaitKind.UNKNOWN, np.uint8)
     for function, kind in KIND_OF_FUNCTION.items():
         table[function] = kind
@@ -310,14 +308,14 @@ def _kinds(functions: UInt32Array, descriptors: npt.NDArray[np.uint8]) -> npt.ND
 
 
 def _descriptor_kinds(spool: SpoolFile, texts: UInt32Array) -> npt.NDArray[np.uint8]:
-    """What the texts of descriptors say they are: pipe, network, file."""
-    found, inverse = np.unique(texts, return_inverse=True)
-    kinds = [descriptor_kind(spool.text(text)) for text in found.tolist()]
+    """Codes of `WaitKind` for the texts of descriptors."""
+    distinct, inverse = np.unique(texts, return_inverse=True)
+    kinds = [descriptor_kind(spool.text(text)) for text in distinct.tolist()]
     return np.array(kinds or [WaitKind.FILE], np.uint8)[inverse.reshape(-1)]
 
 
 def descriptor_kind(text: str) -> WaitKind:
-    """What a wait for a descriptor is for, by what /proc/PID/fd says that it leads to."""
+    """The kind of a wait for a descriptor, by its link in /proc/PID/fd."""
     if text.startswith("pipe:"):
         return WaitKind.PIPE
     if text.startswith("socket:"):
@@ -362,5 +360,5 @@ def _no_releases() -> Releases:
         object=np.empty(0, np.uint64),
         stack=short,
         place=short,
-        telling_place=short,
+        own_place=short,
     )

@@ -1,4 +1,4 @@
-"""Tries the hooks for real, for ``warpline doctor``: on a small framework of the same names, for torch is large."""
+"""Tries the hooks for ``warpline doctor``, with a small stand-in for torch, which is slow to import."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ HOOKS_TRIAL = PythonTrial(
     lambda spools: bytes_of(spools, frozenset({701})) > 0,
     hooking("steps", {}),
     Unavailable(
-        english("no hooks can be put into this Python"),
-        english("the agent reaches CPython that is not statically linked"),
+        english("hooks cannot be installed in this Python"),
+        english("use a CPython that is not statically linked"),
     ),
     text=english("{pythons}; PyTorch and Paddle are hooked, JAX and TensorFlow are not"),
 )
-"""A call of a module is recorded: what all hooks in frameworks stand on."""
+"""Checks that a call of a module is recorded, which all framework hooks depend on."""

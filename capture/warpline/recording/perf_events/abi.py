@@ -45,12 +45,12 @@ RING_PAGES = 128
 
 @cache
 def _libc() -> ctypes.CDLL:
-    # When first used: captures are finished, and this module imported, on systems that cannot record.
+    # Loaded at first use: systems that cannot record import this module to finish captures.
     return ctypes.CDLL(None, use_errno=True)
 
 
 def online_cpus() -> list[int]:
-    """Numbers of the cores that are on."""
+    """Numbers of the cores that are online."""
     try:
         text = Path("/sys/devices/system/cpu/online").read_text().strip()
     except OSError:
@@ -65,7 +65,7 @@ def online_cpus() -> list[int]:
 def switch_attributes(*, enable_on_exec: bool, ring_pages: int, count_lost: bool = True) -> bytes:
     """``perf_event_attr`` for context switches, names, forks and exits, without kernel privileges.
 
-    With ``count_lost`` the event can be asked how many records it dropped; kernels before 6.0 refuse that (EINVAL).
+    With ``count_lost`` the event reports how many records it dropped; kernels before 6.0 refuse that (EINVAL).
     """
     flags = _DISABLED | _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV | _COMM | _TASK | _WATERMARK
     flags |= _SAMPLE_ID_ALL | _COMM_EXEC | _USE_CLOCKID | _CONTEXT_SWITCH
@@ -100,11 +100,11 @@ def sampling_attributes(
     stack_bytes: int,
     count_lost: bool = True,
 ) -> bytes:
-    """``perf_event_attr`` that samples call chains ``hertz`` times per second that a thread is on a core.
+    """``perf_event_attr`` that samples call chains ``hertz`` times per second of a thread's CPU time.
 
-    With what is needed to name their functions: executable mappings, programs that begin, forks. ``has_kernel`` asks
-    for samples inside the kernel as well, which needs privileges. ``stack_bytes`` (a multiple of 8) of the stack come
-    with each sample, and three registers; 0 for none.
+    It also records executable mappings, execs and forks, which are needed to name functions. ``has_kernel`` asks for
+    samples inside the kernel, which needs privileges. Each sample includes ``stack_bytes`` (a multiple of 8) of the
+    stack and three registers; 0 for none.
     """
     flags = _DISABLED | _INHERIT | _EXCLUDE_HV | _MMAP | _MMAP2 | _COMM | _COMM_EXEC | _FREQUENCY | _TASK
     flags |= _WATERMARK | _SAMPLE_ID_ALL | _USE_CLOCKID
@@ -150,9 +150,9 @@ def _attributes(
 
 
 def perf_event_open(attributes: bytes, pid: int, cpu: int) -> int:
-    """A new event's file descriptor.
+    """Open an event; returns its file descriptor.
 
-    Raises OSError as the kernel refused it (EACCES: paranoid, EPERM: seccomp), ENOSYS on other machines.
+    Raises OSError with the kernel's reason (EACCES: paranoid, EPERM: seccomp), ENOSYS on other architectures.
     """
     number = _SYSCALL.get(platform.machine())
     if number is None:
@@ -170,7 +170,7 @@ def perf_event_open(attributes: bytes, pid: int, cpu: int) -> int:
 
 @dataclass
 class Ring:
-    """An event's ring buffer: what the kernel wrote since the last look."""
+    """The ring buffer of an event."""
 
     descriptor: int
     cpu: int
@@ -178,13 +178,8 @@ class Ring:
     words: npt.NDArray[np.uint64]
     data: npt.NDArray[np.uint8]
 
-    @property
-    def waiting_bytes(self) -> int:
-        """How much there is to take."""
-        return int(self.words[_HEAD]) - int(self.words[_TAIL])
-
     def take(self) -> npt.NDArray[np.uint8]:
-        """A copy of everything written so far, as whole records: uint8 [n]. The room is free again afterwards."""
+        """A copy of all new records: uint8 [n]. Their space in the ring is freed."""
         head, tail = int(self.words[_HEAD]), int(self.words[_TAIL])
         if head == tail:
             return np.empty(0, np.uint8)
@@ -198,18 +193,18 @@ class Ring:
         return taken
 
     def dropped(self) -> int | None:
-        """How many records found no room since the event was opened; None when the kernel does not tell."""
+        """Number of records dropped since the event was opened; None if the kernel does not count them."""
         raw = os.read(self.descriptor, 16)
         return int.from_bytes(raw[8:16], "little") if len(raw) == 16 else None
 
     def control(self, request: int) -> None:
-        """``IOC_ENABLE`` or ``IOC_DISABLE``; reaches the events that threads and children inherited."""
+        """Apply ``IOC_ENABLE`` or ``IOC_DISABLE``, also to the events that threads and children inherited."""
         import fcntl
 
         fcntl.ioctl(self.descriptor, request, 0)
 
     def close(self) -> None:
-        """Unmap and close; the kernel stops recording with the last descriptor."""
+        """Unmap and close the ring; the kernel stops recording with the last descriptor."""
         del self.words, self.data
         self.memory.close()
         os.close(self.descriptor)
@@ -218,7 +213,7 @@ class Ring:
 def open_ring(attributes: bytes, pid: int, cpu: int, ring_pages: int) -> Ring:
     """Open an event on one core and map its ring.
 
-    Raises OSError when it is refused; EPERM from mapping means that ``ring_pages`` is over the allowance of memory.
+    Raises OSError when it is refused; EPERM from mapping means that ``ring_pages`` exceeds the memory limit.
     """
     descriptor = perf_event_open(attributes, pid, cpu)
     try:

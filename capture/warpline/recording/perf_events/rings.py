@@ -1,4 +1,4 @@
-"""Opens perf's events with their rings, one per core, for a process tree; says why the kernel refuses."""
+"""Opens perf events and their ring buffers, one per core, for a process tree; explains refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def explain(error: OSError) -> Unavailable:
         )
     if error.errno == errno.EPERM:
         return Unavailable(
-            f"{what}; " + english("a seccomp filter refuses it, as in most containers"),
+            f"{what}; " + english("a seccomp filter blocks it, as in most containers"),
             english(
                 "run the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open"
                 " (docker: --security-opt seccomp=unconfined), or sysctl kernel.perf_event_paranoid=2 on the host"
@@ -51,7 +51,7 @@ def explain(error: OSError) -> Unavailable:
 
 
 def paranoid_level() -> str:
-    """The kernel's setting, ``?`` when it cannot be read."""
+    """The value of kernel.perf_event_paranoid, ``?`` if it cannot be read."""
     try:
         with open(PARANOID_FILE) as file:
             return file.read().strip()
@@ -72,7 +72,7 @@ def open_rings(
     ring_pages: int = RING_PAGES,
     event: Attributes = switch_attributes,
 ) -> list[Ring]:
-    """One ring per core for the tree that grows from ``pid``; smaller rings where memory may not be locked.
+    """One ring per core for ``pid`` and its future descendants; smaller rings if memory cannot be locked.
 
     Raises Unavailable.
     """
@@ -82,12 +82,12 @@ def open_rings(
 def open_rings_of_running(
     pid: int, ring_pages: int = RING_PAGES, event: Attributes = switch_attributes
 ) -> tuple[list[Ring], list[int]]:
-    """One ring per core for a tree that is there already, and the events of its threads, which write to these.
+    """One ring per core for a running process tree, and the events of its other threads, which write to these rings.
 
-    An event covers one thread and what that begets, so each thread needs its own on each core. All are off. Raises
-    Unavailable.
+    An event covers one thread and its future descendants, so each thread needs its own event on each core. All are
+    disabled. Raises Unavailable.
     """
-    # Listed before any is followed: what a thread begets from then on is covered by its events, and must not be twice.
+    # List the threads first: descendants that appear later are covered by their parent's events.
     others = threads_of_tree(pid) - {pid}
     rings, attributes = _open_rings(pid, ring_pages, event, enable_on_exec=False)
     followers: list[int] = []
@@ -103,7 +103,7 @@ def open_rings_of_running(
 
 
 def threads_of_tree(pid: int) -> set[int]:
-    """Every thread of a process and its descendants, except of this process."""
+    """All threads of a process and its descendants, without those of this process."""
     pids = {pid}
     while fresh := proc_files.children(pids) - {os.getpid()}:
         pids |= fresh
@@ -111,7 +111,7 @@ def threads_of_tree(pid: int) -> set[int]:
 
 
 def _follow(attributes: bytes, tid: int, rings: list[Ring]) -> list[int]:
-    """Events of one thread, which write to the rings of the cores; none when it has ended."""
+    """Open events of one thread that write to the rings of the cores; none if it has ended."""
     opened: list[int] = []
     try:
         for ring in rings:
@@ -130,7 +130,7 @@ def _follow(attributes: bytes, tid: int, rings: list[Ring]) -> list[int]:
 def _open_rings(
     pid: int, ring_pages: int, event: Attributes, *, enable_on_exec: bool
 ) -> tuple[list[Ring], bytes]:
-    """The rings, and the attributes that the kernel took."""
+    """The rings, and the attributes that the kernel accepted."""
     pages, count_lost = ring_pages, True
     while True:
         rings: list[Ring] = []
@@ -140,7 +140,7 @@ def _open_rings(
                 try:
                     rings.append(open_ring(attributes, pid, cpu, pages))
                 except OSError as error:
-                    if error.errno != errno.ENODEV:  # the core was switched off just now
+                    if error.errno != errno.ENODEV:  # the core has just gone offline
                         raise
         except RingTooLarge as error:
             close_rings(rings)
@@ -161,6 +161,6 @@ def _open_rings(
 
 
 def close_rings(rings: Iterable[Ring]) -> None:
-    """Let go of them."""
+    """Close all rings."""
     for ring in rings:
         ring.close()

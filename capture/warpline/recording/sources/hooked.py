@@ -1,4 +1,4 @@
-"""What sources have in common whose records are told by hooks inside a framework."""
+"""The base class of sources that record through hooks inside a framework."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class HookedSource(RecordingSource):
-    """Recorded by the agent, which is preloaded and has Python of ours put hooks into the program."""
+    """Recorded by the preloaded agent, whose Python code installs hooks in the program."""
 
     def probe(self) -> str:
         from warpline.recording.agent.probing import require_agent
@@ -28,7 +28,7 @@ class HookedSource(RecordingSource):
         return HOOKS_TRIAL
 
     def asked(self, session: Session) -> Mapping[str, str]:  # noqa: ARG002  # for sources that ask for more
-        """Variables that tell the hooks what is wanted of them."""
+        """Variables with the options of the hooks."""
         return {}
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:

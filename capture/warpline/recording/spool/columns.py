@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _Columns = TypeVar("_Columns", bound="DataclassInstance")
 
 
-def take(columns: _Columns, rows: npt.NDArray[np.integer[Any]]) -> _Columns:
-    """Some of the rows, in the order of ``rows``."""
+def take(columns: _Columns, rows: npt.NDArray[np.integer[Any] | np.bool_] | slice) -> _Columns:
+    """Some of the rows, by indexes, mask or slice."""
     return type(columns)(**{field.name: getattr(columns, field.name)[rows] for field in fields(columns)})
 
 

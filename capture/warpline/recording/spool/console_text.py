@@ -1,4 +1,4 @@
-"""What a program printed, as lines of plain text: the part of a terminal that a log needs."""
+"""Turns the terminal output of a program into lines of plain text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class ConsoleText:
-    """Collects bytes of a terminal and gives lines.
+    """Collects terminal bytes and returns lines.
 
-    A carriage return starts the line over, as progress bars want it; colours and cursor movements are left out.
-    Memory is bounded: of a program that prints without end the last lines are kept, and `dropped` counts the others.
+    A carriage return restarts the line, as progress bars expect; colours and cursor movements are removed. Memory is
+    bounded: only the last lines are kept, and `dropped` counts the others.
     """
 
     def __init__(self, max_lines: int = MAX_LINES) -> None:
@@ -32,7 +32,7 @@ class ConsoleText:
         self.dropped = 0
 
     def feed(self, data: bytes) -> None:
-        """Add what was printed."""
+        """Add output of the program."""
         text = self._held + self._decoder.decode(data)
         partial = _PARTIAL_ESCAPE.search(text)
         self._held = ""
@@ -40,7 +40,7 @@ class ConsoleText:
             text, self._held = text[: partial.start()], partial.group()
         text = _ESCAPE.sub("", text).replace("\r\n", "\n")
         *complete, rest = text.split("\n")
-        # Lines nobody will ever see are counted and not looked at.
+        # Lines that would be dropped at once are counted without parsing.
         surplus = max(0, len(complete) - (self._lines.maxlen or 0))
         if surplus:
             self._line = ""
@@ -49,7 +49,7 @@ class ConsoleText:
             self._new += surplus
             complete = complete[surplus:]
         if complete and "\r" not in text and _CONTROL.search(text) is None:
-            # Plain lines, the usual case, many at a time.
+            # Plain lines, the usual case, are added in bulk.
             self._write(complete[0])
             self._end_line()
             self._extend([line[:MAX_LINE_CHARACTERS] for line in complete[1:]])
@@ -69,7 +69,7 @@ class ConsoleText:
             if index:
                 self._restart = True
             if piece:
-                # The cursor is at the start, but nothing is wiped until something is printed over it.
+                # The old line stays until something is printed over it.
                 base = "" if self._restart else self._line
                 self._restart = False
                 self._line = (base + _CONTROL.sub("", piece))[:MAX_LINE_CHARACTERS]
@@ -83,9 +83,9 @@ class ConsoleText:
         self._new += 1
 
     def take_new(self, limit: int = MAX_LINES) -> tuple[list[str], str, int]:
-        """The lines completed since the last call, the unfinished one, and how many lines before those are left out.
+        """The lines completed since the last call, the unfinished line, and the number of lines left out before them.
 
-        At most ``limit`` lines, the last ones.
+        Returns the last ``limit`` lines at most.
         """
         count = min(self._new, len(self._lines), limit)
         skipped = self._new - count
@@ -95,6 +95,6 @@ class ConsoleText:
 
     @property
     def text(self) -> str:
-        """All that is kept."""
+        """All kept lines, joined."""
         lines = [*self._lines, self._line] if self._line else list(self._lines)
         return "\n".join(lines)

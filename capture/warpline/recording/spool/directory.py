@@ -1,8 +1,8 @@
-"""Where a recording keeps its spool files, and how they go away.
+"""Creates, locks and removes the spool directory of a recording.
 
-Whoever records, finishes or recovers holds the folder: two would write one capture. `session.json` is in it as long as
-what was recorded is nowhere else. It is renamed, in one step, once the capture is in place; what is found beside the
-new name, or without either, may go.
+Recorders and recoveries lock the directory, so that only one writes the capture. `session.json` exists while the spool
+is the only copy of the recording. It is renamed atomically once the capture is in place; a directory with the new name,
+or with neither, can be removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDING = ".spool"
 _UNFINISHED_FILE = f"{SESSION_FILE}.part"
 _OURS = frozenset({SESSION_FILE, _ENDED_FILE, _UNFINISHED_FILE, "control", "control.sock", "stderr"})
 _OUR_SPOOLS = re.compile(r"(recorder|perf|wakeups|procfs|nvml|python|native|agent\.\d+\.\d+)\.spool")
-"""Of a damaged one nothing but its name tells whose it is; plug-ins have names of their own (docs/spool.md)."""
+"""Our spool files by name, for damaged ones; plug-ins use other names (docs/spool.md)."""
 _PATIENCE_S = 1.0
 _MAGIC = b"WLSPOOL1"
 _FLAGS = struct.Struct("@l")
@@ -40,15 +40,15 @@ def default_spool(output: Path) -> Path:
 
 
 def recovering(directory: Path, output: Path) -> str:
-    """What ``warpline recover`` has to be told so that the capture of a spool directory goes to ``output``."""
+    """The arguments of ``warpline recover`` that write the capture of a spool directory to ``output``."""
     return str(directory) if directory == default_spool(output) else f"{directory} -o {output}"
 
 
 @contextlib.contextmanager
 def new_spool(directory: Path) -> Iterator[None]:
-    """Make the spool directory, readable to its owner only, and hold it; what one left that has ended goes first.
+    """Create the spool directory, readable to its owner only, and lock it; remains of an ended recording are removed.
 
-    Raises RecordingError when it exists with something in it, or cannot be made.
+    Raises RecordingError when it exists and is not empty, or cannot be created.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -69,10 +69,10 @@ def new_spool(directory: Path) -> Iterator[None]:
 
 
 def _write_in_place(directory: int) -> None:
-    """Have files of a folder written where they lie (``chattr +C``), on a file system that copies (btrfs).
+    """Switch copy-on-write off for the files of a folder (``chattr +C``) on btrfs.
 
-    Spool files are mapped, and their room is reserved. One that copies a page looks for room anew whenever it is
-    written, and where there is none, SIGBUS ends the program. Others do not know the flag.
+    Spool files are mapped and their space is reserved. With copy-on-write each write to a page needs new space, and a
+    full disk would end the program by SIGBUS. Other file systems do not know the flag.
     """
     import fcntl  # not on Windows, where captures are read
 
@@ -83,10 +83,10 @@ def _write_in_place(directory: int) -> None:
 
 @contextlib.contextmanager
 def held_spool(directory: Path) -> Iterator[int]:
-    """Hold a spool directory until the context ends; the end of the process ends it too, however it comes.
+    """Lock a spool directory until the context or the process ends.
 
-    Waits a moment for one that is ending: a program that had not begun when its recorder was killed has the recorder's
-    lock until it sees that. Gives the descriptor of the directory, −1 where there are no locks.
+    Waits a moment for a lock that is about to end: if a recorder is killed before its program starts, the forked child
+    keeps the lock until it notices. Yields the directory's descriptor, −1 on systems without locks.
 
     Raises RecordingError when another process holds it, OSError when it cannot be opened.
     """
@@ -96,8 +96,8 @@ def held_spool(directory: Path) -> Iterator[int]:
     if descriptor is None:
         raise RecordingError(
             tr(
-                "{spool}: is still being recorded; 'warpline control stop' ends that, and 'warpline recover'"
-                " finishes what a recorder that was killed left",
+                "{spool}: is still being recorded; stop it with 'warpline control stop', or finish a killed"
+                " recording with 'warpline recover'",
                 spool=directory,
             )
         )
@@ -109,7 +109,7 @@ def held_spool(directory: Path) -> Iterator[int]:
 
 
 def is_over(directory: Path) -> bool:
-    """Whether a spool directory holds nothing that is worth a capture: that was written already, or nothing began.
+    """Whether a spool directory can be removed: its capture is written, or nothing was recorded.
 
     Raises OSError.
     """
@@ -118,22 +118,22 @@ def is_over(directory: Path) -> bool:
         return False
     if _ENDED_FILE in names:
         return says_recording(directory / _ENDED_FILE)
-    begun = any(_begins(directory / name).rstrip(b"\0") for name in names if name.endswith(_ENDING))
+    has_records = any(_begins(directory / name).rstrip(b"\0") for name in names if name.endswith(_ENDING))
     if SESSION_FILE in names:
-        return not begun and says_recording(directory / SESSION_FILE)
-    # Before the session is there, nothing is recorded and nothing but its name tells whose the folder is: what else
-    # lies in it is as a recorder leaves it that was killed while it wrote the session.
+        return not has_records and says_recording(directory / SESSION_FILE)
+    # A recorder that was killed before it wrote the session leaves at most the unfinished session. Only the name of the
+    # directory shows that it is ours.
     return directory.name.endswith(_ENDING) and names <= {_UNFINISHED_FILE}
 
 
 def capture_in_place(directory: Path) -> Path:
-    """The capture that a spool directory says to have been written; without a word of it the one beside."""
+    """The capture that the ended session names, or else the one beside the spool directory."""
     output = output_in(directory / _ENDED_FILE)
     return output if output is not None and output.is_file() else directory.with_suffix("")
 
 
 def remove_spool(directory: Path) -> None:
-    """Remove a spool directory after its capture has been written; what others put into it stays.
+    """Remove a spool directory after its capture has been written; files that are not ours stay.
 
     Raises OSError.
     """
@@ -141,12 +141,12 @@ def remove_spool(directory: Path) -> None:
     try:
         os.rmdir(directory)
     except OSError:
-        # Somebody's own file lies in it.
+        # It contains files that are not ours.
         return
 
 
 def owner_of(directory: Path) -> str:
-    """The name of another user whose folder this is; empty where it is this user's.
+    """The owner of a folder if it is another user; empty if it is this user.
 
     Raises OSError.
     """
@@ -161,25 +161,25 @@ def owner_of(directory: Path) -> str:
         return str(uid)
 
 
-def _check_owner(directory: Path, found: os.stat_result) -> None:
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+def _check_owner(directory: Path, status: os.stat_result) -> None:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise RecordingError(
             tr(
-                "{spool}: is not this user's own folder; what is recorded is for nobody else, name one with --spool",
+                "{spool}: does not belong to this user; name another folder with --spool",
                 spool=directory,
             )
         )
 
 
 def _make_private(directory: Path, held: int) -> None:
-    """A folder that was there already may have been replaced by somebody's who waits, or be open to everybody."""
-    found = os.fstat(held)
-    _check_owner(directory, found)
-    if found.st_mode & 0o077:
+    """Check that an existing folder is still ours, and make it private."""
+    status = os.fstat(held)
+    _check_owner(directory, status)
+    if status.st_mode & 0o077:
         os.fchmod(held, 0o700)
         if os.listdir(held):
             raise RecordingError(
-                f"{directory}: somebody puts files into it; name another directory with --spool"
+                f"{directory}: another user wrote files into it; name another directory with --spool"
             )
 
 
@@ -205,7 +205,7 @@ def _remove_files(directory: Path) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a recording made a file: by its whole name, or by what it begins with, which may be nothing yet."""
+    """Whether a recording wrote a file, by its name or its first bytes; an empty file counts."""
     name = path.name
     if name not in _OURS and not name.endswith(_ENDING):
         return False

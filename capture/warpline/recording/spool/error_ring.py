@@ -1,5 +1,5 @@
-"""The last lines of the program's standard error, which the agent keeps in a ring of the spool directory
-(docs/spool.md, *Standard error*); its output itself goes where it always goes.
+"""The last lines of the program's standard error: the agent copies them to a ring buffer in the spool directory
+(docs/spool.md, *Standard error*).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RING_BYTES = 65536
 
 
 def make_error_ring(directory: Path) -> None:
-    """Have agents keep what goes to our own standard error, which the program inherits; nothing where there is none.
+    """Create the ring buffer for our standard error, which the program inherits; nothing if it is closed.
 
     Raises OSError when the file cannot be made.
     """
@@ -36,7 +36,7 @@ def make_error_ring(directory: Path) -> None:
 
 
 def read_error_tail(directory: Path) -> list[str] | None:
-    """The last lines that were kept, without the escapes of terminals; None where nothing was kept."""
+    """The kept lines without terminal escapes; None if there are none."""
     data = b""
     with contextlib.suppress(OSError):
         data = (directory / STDERR_FILE).read_bytes()
@@ -51,7 +51,7 @@ def read_error_tail(directory: Path) -> list[str] | None:
     if written <= _RING_BYTES:
         text.feed(ring[:written])
     else:
-        # The first line has lost its beginning.
+        # Drop the first line, which is incomplete.
         text.feed((ring[at:] + ring[:at]).partition(b"\n")[2])
     lines = text.text.splitlines()
     while lines and not lines[-1].strip():

@@ -1,4 +1,4 @@
-"""Counters across pauses: nothing is known there, and no value is carried over."""
+"""Gaps in counters during pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a recording may keep: a ring of the last minutes, a size, a time. Looked after while it runs."""
+"""Enforces the limits of a recording while it runs: a ring of the last minutes, a size, a duration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from warpline.i18n import english
 from warpline.recording.session import RecordingOptions
-from warpline.recording.spool.living import Told, left_of, look
+from warpline.recording.spool.living import Lives, living_records, look
 from warpline.recording.spool.reader import (
     CHUNK,
     CHUNK_HEADER_BYTES,
@@ -40,22 +40,22 @@ _LOOK_NS = 200_000_000
 _LEAST_BETWEEN_NS = 1_000_000_000
 
 _OF_PROCESSES = "agent."
-"""How files begin that a process wrote about itself alone."""
+"""Prefix of the files that a process writes about itself."""
 _FLAG = struct.Struct("<I")
 
 _SET_SIGNAL = 10
-"""F_SETSIG of fcntl.h, which Python does not name."""
+"""F_SETSIG of fcntl.h, which Python does not define."""
 
 _Key = tuple[int, int, int]
-"""Type of record, thread, ``free`` of a chunk."""
+"""Record type, thread and ``free`` of a chunk."""
 _Piece = tuple[int, int]
-"""Offset and bytes of a chunk."""
+"""Offset and size of a chunk."""
 Lanes = tuple[int, int, int]
-"""At which byte of a record its time stands (u64), and from which byte to which what tells its lane."""
+"""Offsets in a record: of its time (u64), and of the first and behind the last byte of its lane's key."""
 
 
 class Limits:
-    """What `RecordingOptions` says about a ring, a size and a time, for one spool directory."""
+    """Enforces ring, size and duration of `RecordingOptions` for one spool directory."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class Limits:
         lasting: Mapping[int, Lanes] | None = None,
         lives: Mapping[int, int] | None = None,
     ) -> None:
-        """``passing`` are types of records that a ring may let go; of those in ``lasting`` the last of each lane stays.
+        """``passing`` are record types that a ring may drop; for those in ``lasting`` the last of each lane is kept.
 
-        Those in ``lives`` stay while the thread or process is there whose id stands at that byte. ``now_ns``
+        Those in ``lives`` are kept while the thread or process exists whose id is at that byte. ``now_ns``
         (CLOCK_MONOTONIC) is the beginning.
         """
         self._directory = directory
@@ -81,7 +81,7 @@ class Limits:
         self._files: dict[str, _RingFile] = {}
 
     def look(self, now_ns: int) -> str:
-        """Let go of what has left the ring; why the recording has to end now, empty while it may go on."""
+        """Drop what has left the ring. Returns why the recording must end now, empty if it may continue."""
         options = self._options
         if now_ns < self._look_due:
             return ""
@@ -92,11 +92,11 @@ class Limits:
         if options.max_duration_ns and now_ns - self._begun_ns >= options.max_duration_ns:
             return english("the recording ended after --max-duration")
         if options.max_size_bytes and self._bytes() >= options.max_size_bytes:
-            return english("the recording ended when it had grown to --max-size")
+            return english("the recording ended after reaching --max-size")
         return ""
 
     def _bytes(self) -> int:
-        """What the spool takes on the disk."""
+        """The spool's size on disk."""
         total = 0
         with contextlib.suppress(OSError), os.scandir(self._directory) as entries:
             for entry in entries:
@@ -123,10 +123,10 @@ class Limits:
 
 @dataclass(kw_only=True)
 class _RingFile:
-    """One spool file seen by its ring: where its chunks are, and since when each has a successor.
+    """The chunks of one spool file in a ring.
 
-    A chunk is full once its writer has begun another one for the same records, or its thread has ended and closed it;
-    from then on nobody writes into it.
+    A chunk is full when its writer has started another one for the same records, or its thread has ended and closed it.
+    It is not written to any more then.
     """
 
     _lasting: Mapping[int, Lanes]
@@ -134,26 +134,26 @@ class _RingFile:
     _position: int = HEADER_BYTES
     _latest: dict[_Key, _Piece] = field(default_factory=dict)
     _full: deque[tuple[int, _Key, _Piece, bool]] = field(default_factory=deque)
-    """Since when, which, where, and whether its thread has ended."""
-    _living: deque[tuple[Told, _Key, _Piece]] = field(default_factory=deque)
-    """Full chunks that tell of threads and processes, by when it was looked who of them is there."""
+    """Since when it is full, its key, its place, and whether its thread has ended."""
+    _living: deque[tuple[Lives, _Key, _Piece]] = field(default_factory=deque)
+    """Full chunks of records about threads and processes, by the time of the last check of which of them exist."""
     _kept: dict[int, dict[_Piece, dict[bytes, int]]] = field(default_factory=dict)
-    """By thread, the chunks of which something stays: the times of the last records of lanes."""
+    """By thread, partly kept chunks, with the times of the last records of lanes."""
     _emptied: dict[int, _Piece] = field(default_factory=dict)
-    """By its end, what was emptied."""
+    """Emptied stretches by their end."""
     _emptied_from: dict[int, int] = field(default_factory=dict)
-    """By its beginning, how many bytes of it."""
+    """Sizes of emptied stretches by their beginning."""
     _finished_ns: int | None = None
 
     def turn(self, path: Path, passing: frozenset[int], now_ns: int, before_ns: int) -> None:
-        """Find what is new, let go of chunks that were full before ``before_ns``. Raises OSError."""
+        """Find new chunks and drop those that were full before ``before_ns``. Raises OSError."""
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             self._read_on(descriptor, passing, now_ns)
             self._find_closed(descriptor, now_ns)
             while self._full and self._full[0][0] < before_ns:
                 _since, key, piece, has_ended = self._full.popleft()
-                self._let_go(descriptor, key, piece, has_ended)
+                self._drop(descriptor, key, piece, has_ended)
             while self._living and self._living[0][0].time_ns < before_ns:
                 self._keep_living(descriptor, *self._living.popleft(), now_ns)
         finally:
@@ -161,11 +161,11 @@ class _RingFile:
 
     @property
     def is_finished(self) -> bool:
-        """Whether its writer had finished it when it was last looked at: it goes as a whole."""
+        """Whether its writer had finished it at the last look; the whole file is removed later."""
         return self._finished_ns is not None
 
     def has_left(self, path: Path, now_ns: int, before_ns: int) -> bool:
-        """Whether its writer finished it, or was killed, before ``before_ns``, as far as was seen. Raises OSError."""
+        """Whether its writer was seen to have ended before ``before_ns``. Raises OSError."""
         if self._finished_ns is None:
             with path.open("rb") as file:
                 file.seek(FINISHED_OFFSET)
@@ -198,23 +198,23 @@ class _RingFile:
                 del self._latest[key]
 
     def _look(self, descriptor: int, key: _Key, piece: _Piece, now_ns: int) -> None:
-        """Who of those that a full chunk tells of is there: what tells of others goes when they have left the ring."""
+        """Check which threads and processes of a full chunk still exist; records of the others are dropped later."""
         records, place = _records(descriptor, piece), self._lives[key[0]]
         if len(records) and place + 4 <= records.shape[1]:
             self._living.append((look(records, place, now_ns), key, piece))
         else:
             self._empty(descriptor, *piece)
 
-    def _keep_living(self, descriptor: int, told: Told, key: _Key, piece: _Piece, now_ns: int) -> None:
+    def _keep_living(self, descriptor: int, lives: Lives, key: _Key, piece: _Piece, now_ns: int) -> None:
         records, place = _records(descriptor, piece), self._lives[key[0]]
         if len(records) and place + 4 <= records.shape[1]:
-            left = left_of(records, place, told)
-            if len(left) < len(records):
-                _rewrite(descriptor, piece, left)
+            living = living_records(records, place, lives)
+            if len(living) < len(records):
+                _rewrite(descriptor, piece, living)
         self._look(descriptor, key, piece, now_ns)
 
-    def _let_go(self, descriptor: int, key: _Key, piece: _Piece, has_ended: bool) -> None:
-        """Empty a chunk, but for what tells of what goes on: the last record of each lane of a thread that lives."""
+    def _drop(self, descriptor: int, key: _Key, piece: _Piece, has_ended: bool) -> None:
+        """Empty a chunk, but keep the last record of each lane while its thread lives."""
         thread = key[2]
         lanes = self._lasting.get(key[0])
         if lanes is None or has_ended:
@@ -238,14 +238,14 @@ class _RingFile:
             self._empty(descriptor, *piece)
 
     def _empty(self, descriptor: int, offset: int, size: int) -> None:
-        """Give a chunk's room back. A reader finds an empty chunk at every moment; neighbours become one."""
+        """Free the space of a chunk and merge empty neighbours. Readers see an empty chunk at every moment."""
         os.pwrite(descriptor, _U64.pack(0), offset + COMMITTED_OFFSET)
         before = self._emptied.pop(offset, None)
         first = offset + PAGE
         if before is not None:
             first, offset, size = offset, before[0], before[1] + size
             os.pwrite(descriptor, _U64.pack(size), offset + _SIZE_OFFSET)
-        # Threads end in another order than they began: what follows may have been emptied already.
+        # Threads do not end in the order of their start: the next chunk may be empty already.
         after = self._emptied_from.pop(offset + size, None)
         if after is not None:
             del self._emptied[offset + size + after]
@@ -257,14 +257,14 @@ class _RingFile:
 
 
 def _keep_last(descriptor: int, piece: _Piece, lanes: Lanes) -> dict[bytes, int]:
-    """Leave in a chunk the last record of each lane, as many as its first page holds; their times by lane."""
+    """Keep the last record of each lane in a chunk, as many as fit its first page; returns their times by lane."""
     records, (time_at, first, stop) = _records(descriptor, piece), lanes
     size = records.shape[1]
-    # The program may have written anything over it.
+    # The program may have overwritten the file.
     if not max(time_at + 8, stop) <= size <= PAGE - CHUNK_HEADER_BYTES:
         return {}
     lane = np.ascontiguousarray(records[:, first:stop]).view(f"V{stop - first}").reshape(-1)
-    # The first of each from behind.
+    # The first occurrence in reverse order is the last.
     _lanes, behind = np.unique(lane[::-1], return_index=True)
     rows = np.sort(len(records) - 1 - behind)[-((PAGE - CHUNK_HEADER_BYTES) // size) :]
     _rewrite(descriptor, piece, records[rows])
@@ -273,7 +273,7 @@ def _keep_last(descriptor: int, piece: _Piece, lanes: Lanes) -> dict[bytes, int]
 
 
 def _records(descriptor: int, piece: _Piece) -> Bytes:
-    """What a chunk holds: uint8 [n, size of one], none where it is damaged."""
+    """The records of a chunk: uint8 [n, record size], empty if it is damaged."""
     fields = CHUNK.unpack(os.pread(descriptor, CHUNK.size, piece[0]))
     size, room = fields[2], piece[1] - CHUNK_HEADER_BYTES
     if not 0 < size <= room:
@@ -283,9 +283,9 @@ def _records(descriptor: int, piece: _Piece) -> Bytes:
 
 
 def _rewrite(descriptor: int, piece: _Piece, records: Bytes) -> None:
-    """Leave only these records in a chunk, and give the room behind them back."""
+    """Keep only these records in a chunk, and free the space behind them."""
     offset, kept = piece[0], records.tobytes()
-    # A reader finds nothing before it finds what stays.
+    # Readers see an empty chunk until the kept records are in place.
     os.pwrite(descriptor, _U64.pack(0), offset + COMMITTED_OFFSET)
     os.pwrite(descriptor, kept, offset + CHUNK_HEADER_BYTES)
     os.pwrite(descriptor, _U64.pack(len(kept)), offset + COMMITTED_OFFSET)
@@ -294,12 +294,12 @@ def _rewrite(descriptor: int, piece: _Piece, records: Bytes) -> None:
 
 
 def has_no_writer(path: Path) -> bool:
-    """Whether no process has a file open, or mapped, for writing: who wrote it has ended, however; False where unknown.
+    """Whether no process has a file open or mapped for writing, so its writer has ended; False if unknown.
 
-    The system grants a lease for reading only then, whatever namespace a writer lives in; but overlayfs, on which
-    containers live, grants it for a file that is only mapped, too. Raises OSError when the file cannot be opened.
+    The kernel grants a read lease only then, across namespaces. On overlayfs it also grants one for a file that is only
+    mapped. Raises OSError when the file cannot be opened.
     """
-    return sys.platform == "linux" and _grants_lease(path) and _tells_of_maps(path)
+    return sys.platform == "linux" and _grants_lease(path) and _lease_respects_maps(path)
 
 
 def _grants_lease(path: Path) -> bool:
@@ -307,7 +307,7 @@ def _grants_lease(path: Path) -> bool:
 
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        # Should somebody open it meanwhile, we would be told by a signal: by one that nobody minds.
+        # If another process opens it meanwhile, we get this signal, which is ignored by default.
         fcntl.fcntl(descriptor, _SET_SIGNAL, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -318,8 +318,8 @@ def _grants_lease(path: Path) -> bool:
     return True
 
 
-def _tells_of_maps(path: Path) -> bool:
-    """Whether no lease is granted while we have the file mapped, as its writer has. Raises OSError."""
+def _lease_respects_maps(path: Path) -> bool:
+    """Whether the lease is refused while we have the file mapped, as a writer has. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         # Not `mmap.mmap`, which keeps a descriptor.
@@ -336,7 +336,7 @@ def _tells_of_maps(path: Path) -> bool:
 
 def _punch(descriptor: int, offset: int, size: int) -> None:
     if size > 0 and _libc().fallocate(descriptor, _KEEP_SIZE | _PUNCH_HOLE, offset, size):
-        # A file system without holes keeps the room; what is in it is no longer read.
+        # A file system without holes keeps the space; its content is no longer read.
         return
 
 

@@ -1,4 +1,4 @@
-"""Records of processes and threads in a ring: those of who ended before it go, however many come and go."""
+"""Drops records of processes and threads that ended before the ring of a recording."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ _ID_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Told:
-    """What was seen of who some records tell of: those that had ended at ``time_ns`` (CLOCK_MONOTONIC)."""
+class Lives:
+    """The ids among some records that had ended at ``time_ns`` (CLOCK_MONOTONIC)."""
 
     time_ns: int
     ended: frozenset[int]
 
 
-def look(records: Bytes, place: int, now_ns: int) -> Told:
-    """Who of those that records tell of is gone. ``records`` uint8 [n, size]; a u32 id stands at byte ``place``."""
+def look(records: Bytes, place: int, now_ns: int) -> Lives:
+    """Which ids of records have ended. ``records`` uint8 [n, size]; the u32 id is at byte ``place``."""
     ids = np.unique(_ids(records, place)).tolist()
-    return Told(now_ns, frozenset(number for number in ids if not is_there(number)))
+    return Lives(now_ns, frozenset(number for number in ids if not is_there(number)))
 
 
-def left_of(records: Bytes, place: int, told: Told) -> Bytes:
-    """The records of those that had not ended: uint8 [m, size]."""
-    gone = np.fromiter(told.ended, np.uint32, len(told.ended))
+def living_records(records: Bytes, place: int, lives: Lives) -> Bytes:
+    """The records whose ids had not ended: uint8 [m, size]."""
+    gone = np.fromiter(lives.ended, np.uint32, len(lives.ended))
     return np.ascontiguousarray(records[~np.isin(_ids(records, place), gone)])
 
 
 def is_there(number: int) -> bool:
-    """Whether a thread or a process has this id; one that nobody has waited for has."""
+    """Whether a thread or process with this id exists; a zombie does."""
     if not 0 < number < 1 << 31:
         return False
     try:
@@ -41,7 +41,7 @@ def is_there(number: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # somebody else's
+        return True  # another user's
     return True
 
 

@@ -1,4 +1,4 @@
-"""The recorder comes before what it records: what the kernel's rings hold goes with whoever kills it in between."""
+"""Gives the recorder priority over the program: records in the kernel's rings are lost if it is late or killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ATTRIBUTES = struct.Struct("<IIQiIQQQ")
 period."""
 _SHORTEST_SLICE_NS = 100_000
 _STEPS = 10
-"""Of niceness: a tenth of the weight of each, on a machine where all want to run."""
+"""Steps of niceness; 10 give about ten times the weight on a busy machine."""
 
 EMPTIED_EVERY_S = 0.05
 _IN_A_HURRY_S = 0.02
@@ -27,10 +27,10 @@ _HURRIED_NS = 1_000_000_000
 
 @contextlib.contextmanager
 def before_others() -> Iterator[None]:
-    """Have this thread run before others of its user's, as far as the system lets it; inside, nothing may be started.
+    """Prefer this thread to others of its user, as far as the system allows. Start no thread or process inside.
 
-    Whoever may (CAP_SYS_NICE, RLIMIT_NICE) is less nice by `_STEPS`. Everybody may ask for short turns, which come
-    sooner (Linux 6.12). A policy that somebody chose for it, such as SCHED_IDLE or SCHED_FIFO, stays.
+    With CAP_SYS_NICE or RLIMIT_NICE its niceness drops by `_STEPS`. Short time slices, which come sooner, need no
+    privilege (Linux 6.12). A policy chosen by the user, such as SCHED_IDLE or SCHED_FIFO, stays.
     """
     if sys.platform != "linux" or os.sched_getscheduler(0) != os.SCHED_OTHER:
         yield
@@ -57,14 +57,14 @@ def _set(nice: int, slice_ns: int) -> bool:
 
 
 class Pace:
-    """How long the recorder may wait until it empties the rings again: less for a second once it was late."""
+    """How long the recorder may wait before it empties the rings again: shorter for a second after it was late."""
 
     def __init__(self) -> None:
         self._expected_ns = 0
         self._hurried_until_ns = 0
 
     def patience_s(self, now_ns: int) -> float:
-        """From ``now_ns`` (CLOCK_MONOTONIC) on; asked once for each time the rings are emptied."""
+        """The wait from ``now_ns`` (CLOCK_MONOTONIC) on; call it once for each time the rings are emptied."""
         if self._expected_ns and now_ns - self._expected_ns > _LATE_NS:
             self._hurried_until_ns = now_ns + _HURRIED_NS
         patience_s = _IN_A_HURRY_S if now_ns < self._hurried_until_ns else EMPTIED_EVERY_S

@@ -1,6 +1,6 @@
-"""The spool format (docs/spool.md) and its one reader, for what Python and what the agent wrote.
+"""The spool format (docs/spool.md) and its reader, for files of Python and of the agent.
 
-The reader trusts nothing: writers may have been killed at any moment, and files may be garbage.
+The reader trusts nothing: writers may have been killed at any moment, and files may be damaged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CLOSED_OFFSET = 40
 
 STRING_RECORD = 1
 _MOST = 1 << 53
-"""Of anything that is counted."""
+"""Upper limit of any count."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -73,7 +73,7 @@ class Records:
 
 
 class SpoolFile:
-    """A spool file, mapped. May still be growing; what was committed when it was opened is what it holds."""
+    """A mapped spool file. It may still grow; its content is what was committed when it was opened."""
 
     def __init__(self, path: Path) -> None:
         """Raises RecordingError when the file is not a spool file, OSError when it cannot be read."""
@@ -86,7 +86,7 @@ class SpoolFile:
         self.chunks: tuple[Chunk, ...] = tuple(_scan(self._data))
 
     def of_type(self, record_type: int, free: int | None = None) -> list[Chunk]:
-        """The chunks of one record type, in file order; with ``free``, those that carry this value."""
+        """The chunks of one record type in file order; with ``free``, only those with this value."""
         return [
             chunk
             for chunk in self.chunks
@@ -96,16 +96,16 @@ class SpoolFile:
         ]
 
     def records(self, record_type: int, dtype: npt.DTypeLike, free: int | None = None) -> Records:
-        """All records of a type (with ``free``: of chunks that carry it) as one structured array, in file order.
+        """All records of a type (with ``free``: of chunks with this value) as one structured array, in file order.
 
         Records longer than ``dtype`` come from a newer writer that appended fields: their beginning is used. Chunks of
-        shorter records are left out. An incomplete last record of a chunk is left out.
+        shorter records and an incomplete last record of a chunk are left out.
         """
         wanted = np.dtype(dtype)
         return _joined(list(self._blocks(record_type, wanted, free)), wanted)
 
     def pieces(self, record_type: int, dtype: npt.DTypeLike, size: int = 1 << 14) -> Iterator[Records]:
-        """All records of a type as `records` gives them, about ``size`` at a time: those fit the processor's cache."""
+        """All records of a type as from `records`, about ``size`` at a time, which fit the processor's cache."""
         wanted = np.dtype(dtype)
         waiting: list[tuple[Bytes, Chunk]] = []
         count = 0
@@ -123,7 +123,7 @@ class SpoolFile:
     def _blocks(
         self, record_type: int, wanted: np.dtype[Any], free: int | None
     ) -> Iterator[tuple[Bytes, Chunk]]:
-        """The whole records of each chunk, as bytes, cut to the size that is wanted."""
+        """The whole records of each chunk, as bytes, cut to the wanted size."""
         for chunk in self.of_type(record_type, free):
             size = chunk.record_bytes
             if size < wanted.itemsize:
@@ -137,9 +137,9 @@ class SpoolFile:
     def columns(
         self, record_type: int, dtype: npt.DTypeLike, names: Sequence[str], free: int | None = None
     ) -> list[npt.NDArray[Any]]:
-        """Some fields of all records of a type (with ``free``: of chunks that carry it), in file order: [n] per name.
+        """Some fields of all records of a type (with ``free``: of chunks with this value), in file order: [n] per name.
 
-        What `records` would give, without copying whole records: for millions of them.
+        Like `records`, but without copying whole records, for millions of them.
         """
         wanted = np.dtype(dtype)
         parts: list[npt.NDArray[np.void]] = []
@@ -151,23 +151,23 @@ class SpoolFile:
             elif chunk.record_bytes > wanted.itemsize:
                 return [self.records(record_type, dtype, free).values[name] for name in names]
         total = sum(len(part) for part in parts)
-        found: list[npt.NDArray[Any]] = [np.empty(total, wanted[name]) for name in names]
+        columns: list[npt.NDArray[Any]] = [np.empty(total, wanted[name]) for name in names]
         position = 0
         for part in parts:
-            for column, name in zip(found, names, strict=True):
+            for column, name in zip(columns, names, strict=True):
                 column[position : position + len(part)] = part[name]
             position += len(part)
-        for column, name in zip(found, names, strict=True):
+        for column, name in zip(columns, names, strict=True):
             if name.endswith("_ns"):
-                _make_sound(column)
-        return found
+                _limit_times(column)
+        return columns
 
     def writers(
         self, record_type: int, dtype: npt.DTypeLike, free: int | None = None
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-        """``free`` and ``tid`` of the chunk of each record that `columns` gives: [n] each.
+        """``free`` and ``tid`` of the chunk of each record of `columns`: [n] each.
 
-        Without strides when one value is that of all.
+        Broadcast from one element if all values are equal.
         """
         size = np.dtype(dtype).itemsize
         chunks = [chunk for chunk in self.of_type(record_type, free) if chunk.record_bytes >= size]
@@ -185,7 +185,7 @@ class SpoolFile:
     @cached_property
     def strings(self) -> dict[int, str]:
         """Interned strings by id; 0 is the empty string. Bytes that are not UTF-8 are replaced."""
-        found = {0: ""}
+        strings = {0: ""}
         for chunk in self.of_type(STRING_RECORD):
             payload = chunk.payload.tobytes()
             position = 0
@@ -193,26 +193,26 @@ class SpoolFile:
                 number, length = struct.unpack_from("<II", payload, position)
                 if position + 8 + length > len(payload):
                     break
-                found.setdefault(
+                strings.setdefault(
                     number, payload[position + 8 : position + 8 + length].decode("utf-8", "replace")
                 )
                 position += 8 + length + -length % 8
-        return found
+        return strings
 
     def text(self, number: int) -> str:
-        """The string of an id; an id that was never defined reads ``?``."""
+        """The string of an id; ``?`` for an id that was never defined."""
         return self.strings.get(int(number), "?")
 
 
-def _with_sound_times(values: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Times beyond any clock, which sums and signed columns do not hold, become the latest there can be."""
+def _with_limited_times(values: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """The same records, with times limited to `LATEST_NS` so that signed columns and sums can hold them."""
     for name in values.dtype.names or ():
         if name.endswith("_ns"):
-            _make_sound(values[name])
+            _limit_times(values[name])
     return values
 
 
-def _make_sound(times: npt.NDArray[Any]) -> None:
+def _limit_times(times: npt.NDArray[Any]) -> None:
     if len(times) and times.dtype == np.uint64 and times.max() > LATEST_NS:
         np.minimum(times, LATEST_NS, out=times)
 
@@ -220,8 +220,8 @@ def _make_sound(times: npt.NDArray[Any]) -> None:
 def _joined(blocks: Sequence[tuple[Bytes, Chunk]], wanted: np.dtype[Any]) -> Records:
     counts = [len(block) // wanted.itemsize for block, _chunk in blocks]
     return Records(
-        # As bytes: records would be copied one by one.
-        _with_sound_times(np.concatenate([block for block, _chunk in blocks]).view(wanted))
+        # Joined as bytes, because records would be copied one by one.
+        _with_limited_times(np.concatenate([block for block, _chunk in blocks]).view(wanted))
         if blocks
         else np.empty(0, wanted),
         np.repeat(np.array([chunk.tid for _block, chunk in blocks], np.uint32), counts),
@@ -230,7 +230,7 @@ def _joined(blocks: Sequence[tuple[Bytes, Chunk]], wanted: np.dtype[Any]) -> Rec
 
 
 def read_spools(directory: Path) -> tuple[list[SpoolFile], list[str]]:
-    """All readable spool files of a directory, by name, and a line for each file that could not be read."""
+    """All readable spool files of a directory, sorted by name, and an error text for each unreadable one."""
     spools: list[SpoolFile] = []
     problems: list[str] = []
     for path in sorted(directory.glob("*.spool")):
@@ -294,12 +294,12 @@ def _scan(data: Bytes) -> Iterator[Chunk]:
 
 
 def _written_page(data: Bytes, position: int, pages: int) -> int:
-    """The next page that begins with anything; many at once, for a file that was reserved is mostly zeros."""
+    """The next page that does not begin with zeros. Checks many pages at once: reserved files are mostly zeros."""
     size = 1
     while position < pages:
         block = data[position * PAGE : min(position + size, pages) * PAGE]
-        found = np.flatnonzero(block.reshape(-1, PAGE)[:, :4].any(1))
-        if len(found):
-            return position + int(found[0])
+        written = np.flatnonzero(block.reshape(-1, PAGE)[:, :4].any(1))
+        if len(written):
+            return position + int(written[0])
         position, size = position + size, min(2 * size, 4096)
     return pages

@@ -1,4 +1,4 @@
-"""Layouts of the records that are common to all sources, or tell of processes and threads; docs/spool.md lists them."""
+"""Layouts of records that all sources share, and of records of processes and threads; docs/spool.md lists them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROCESS_ENDED = 125
 
 
 class Sighting(IntEnum):
-    """Why a thread is noted: it is there, it is gone, or the whole tree was looked at after a pause."""
+    """Why a thread was recorded: it exists, it has ended, or it is part of the snapshot after a pause."""
 
     SEEN = 0
     GONE = 1
@@ -84,5 +84,5 @@ thread_seen = np.dtype(
 process_ended = np.dtype(
     [("time_ns", "<u8"), ("since_ns", "<u8"), ("cpu_ns", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
 )
-"""A process watched from ``since_ns`` on is gone, its memory too; ``cpu_ns`` is the CPU time of all its threads,
-0 where it could not be asked any more."""
+"""A process watched since ``since_ns`` has ended and freed its memory; ``cpu_ns`` is the CPU time of all its threads,
+0 if unknown."""

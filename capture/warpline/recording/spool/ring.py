@@ -1,4 +1,4 @@
-"""What a ring keeps of spool files: records of the last minutes, those that reach into them cut at its beginning."""
+"""Cuts spool files to the ring of a recording: older records are dropped, records that cross its start are cut."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from warpline.recording.spool.reader import Bytes, Chunk, SpoolFile
 from warpline.recording.spool.schedule import Schedule
 
 Places = tuple[int, int]
-"""At which bytes of a record its start and its end stand (u64, CLOCK_MONOTONIC ns)."""
+"""Offsets of a record's start and end (u64, CLOCK_MONOTONIC ns)."""
 
 
 def in_ring(session: Session, schedule: Schedule) -> tuple[Session, Schedule]:
-    """A recording that begins where its ring does; as it is when it has none, or is shorter."""
+    """The session and schedule cut to the ring; unchanged without a ring or if the recording is shorter."""
     start = schedule.stop_ns - session.options.ring_ns
     if not session.options.ring_ns or start <= schedule.start_ns:
         return session, schedule
@@ -30,9 +30,9 @@ def in_ring(session: Session, schedule: Schedule) -> tuple[Session, Schedule]:
 
 
 def cut_to_ring(spools: Sequence[SpoolFile], passing: Mapping[int, Places], start_ns: int) -> None:
-    """Leave out records that ended before ``start_ns``, and begin there those that reach beyond it.
+    """Drop records that ended before ``start_ns``, and let those that cross it begin there.
 
-    ``passing`` says of which types, and where their times stand; all others stay.
+    ``passing`` gives the record types and the offsets of their times; other records are kept.
     """
     for spool in spools:
         spool.chunks = tuple(

@@ -1,4 +1,4 @@
-"""When was recorded: start, end and pauses, from the spool files of a recording."""
+"""Reads start, end and pauses of a recording from its spool files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Int64Array = npt.NDArray[np.int64]
 
 _RANGE = "capture range"
 FOLLOWED = "capture range, as the recorder saw it"
-"""Why the recorder says that recording began or stopped when it was the program that changed it. That is later than it
-was, and only counts where no program could write down its own."""
-# The recorder reads the clock after it has looked; the program may have gone on in between.
+"""The recorder's reason for a change that the program made. Its time is late, so it counts only if the program's own
+record is missing."""
+# The recorder reads the clock after the control page; the program may have changed it in between.
 _LOOK_NS = 100_000_000
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When was recorded, CLOCK_MONOTONIC ns: from ``start_ns`` to ``stop_ns`` without ``pauses`` (int64 [n, 2])."""
+    """The recorded time in CLOCK_MONOTONIC ns: ``start_ns`` to ``stop_ns`` without ``pauses`` (int64 [n, 2])."""
 
     start_ns: int
     stop_ns: int
@@ -36,9 +36,9 @@ class Schedule:
 def read_schedule(
     session: Session, spools: Sequence[SpoolFile], timed_records: Mapping[int, int]
 ) -> Schedule:
-    """Start, end and pauses; without a proper end, the last moment anything was recorded ends it.
+    """Start, end and pauses. If the end is missing, the last record ends the recording.
 
-    ``timed_records`` says at which byte of records of a type their CLOCK_MONOTONIC ns stands.
+    ``timed_records`` gives the offset of the CLOCK_MONOTONIC ns in records of each type.
     """
     start = session.start_monotonic_ns
     stop = session.stop_monotonic_ns
@@ -61,43 +61,43 @@ def read_schedule(
 
 
 def _changes(spools: Sequence[SpoolFile]) -> list[tuple[int, int]]:
-    """Times and states, in order."""
-    found = sorted(
+    """The changes of state: (time, state), in order."""
+    reported = sorted(
         (time_ns, state, spool.text(reason))
         for spool in spools
         for time_ns, state, reason in spool.records(
             records.RECORDING_STATE, records.recording_state
         ).values.tolist()
     )
-    told = [(time_ns, state) for time_ns, state, reason in found if reason == _RANGE]
+    by_program = [(time_ns, state) for time_ns, state, reason in reported if reason == _RANGE]
     changes: list[tuple[int, int]] = []
     followed_ns = -1
-    for time_ns, state, reason in found:
-        if reason != FOLLOWED or not _is_told(told, state, followed_ns, time_ns):
+    for time_ns, state, reason in reported:
+        if reason != FOLLOWED or not _is_recorded(by_program, state, followed_ns, time_ns):
             changes.append((time_ns, state))
         if reason == FOLLOWED:
             followed_ns = time_ns
     return changes
 
 
-def _is_told(told: Sequence[tuple[int, int]], state: int, after_ns: int, followed_ns: int) -> bool:
-    """Whether a program wrote down what the recorder saw at ``followed_ns``, having seen another at ``after_ns``.
+def _is_recorded(by_program: Sequence[tuple[int, int]], state: int, after_ns: int, followed_ns: int) -> bool:
+    """Whether the program recorded the change that the recorder saw at ``followed_ns``, after one at ``after_ns``.
 
-    A record may be lost, of a full spool say: what the recorder saw is then all there is of that change.
+    The program's record may be lost, for example when the spool is full. The recorder's time is used then.
     """
-    place = bisect_right(told, followed_ns, key=lambda change: change[0])
+    place = bisect_right(by_program, followed_ns, key=lambda change: change[0])
     contrary_ns = followed_ns
-    for time_ns, told_state in reversed(told[:place]):
+    for time_ns, program_state in reversed(by_program[:place]):
         if time_ns <= after_ns:
             return False
-        if told_state == state:
+        if program_state == state:
             return followed_ns - contrary_ns <= _LOOK_NS
         contrary_ns = time_ns
     return False
 
 
 def last_time(spools: Sequence[SpoolFile], start_ns: int, timed_records: Mapping[int, int]) -> int:
-    """The latest CLOCK_MONOTONIC ns of any record of the collectors, ``start_ns`` when there is none."""
+    """The latest time (CLOCK_MONOTONIC ns) in any timed record; ``start_ns`` without one."""
     latest = start_ns
     for spool in spools:
         for chunk in spool.chunks:
@@ -106,7 +106,7 @@ def last_time(spools: Sequence[SpoolFile], start_ns: int, timed_records: Mapping
             if offset is not None and count and offset + 8 <= chunk.record_bytes:
                 last = (count - 1) * chunk.record_bytes + offset
                 time_ns = int(chunk.payload[last : last + 8].view("<u8")[0])
-                # A day beyond the header's time can only be garbage.
+                # A time a year after the header's is damage.
                 if time_ns < spool.header.monotonic_ns + 366 * 86_400_000_000_000:
                     latest = max(latest, time_ns)
     return latest

@@ -1,4 +1,4 @@
-"""Arguments that look like secrets, taken out of command lines before they are written anywhere."""
+"""Masks arguments that look like secrets before command lines are stored."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 MASK = "•••"
-"""What stands for a secret; no shell and no program takes it for anything."""
+"""Replaces a secret; it has no meaning to shells and programs."""
 
-# Names of options, variables and fields that hold a secret. A token may also be a word of a text, a key anything.
+# Names of options, variables and fields with secrets. "token" and "key" alone are too common to be one.
 _SECRET = re.compile(
     r"passw(?:or)?d|passphrase|passcode|secret(?!ary)|credential|(?:^|[-_.])pwd$", re.IGNORECASE
 )
@@ -26,7 +26,7 @@ _NO_VALUE = re.compile(r"--?(?:no|use|with|without|enable|disable|skip|ask|show)
 _PLAIN = re.compile(r"(?:true|false|yes|no|none|null|on|off|\d{1,6}|<.*>|\[.*\])?", re.IGNORECASE | re.DOTALL)
 _SCRIPT = re.compile(r"-[a-z]*c")
 
-# Lengths are bounded, so that an argument of 100 kB takes no longer than it must.
+# Lengths are bounded so that matching stays fast for arguments of 100 kB.
 _ASSIGNED = re.compile(r"(?<![\w.-])([A-Za-z_-][\w.-]{0,80})=(\"[^\"]*\"|'[^']*'|[^\s;&|\"'#]+)")
 _OPTION = re.compile(
     r"(?<![\w.-])(--?[A-Za-z][\w.-]{0,80})([ \t]+)(\"[^\"]*\"|'[^']*'|[^\s;&|\"'-][^\s;&|\"']*)"
@@ -38,7 +38,7 @@ _HEADER = re.compile(
 )
 _IN_URL = re.compile(r"(?<=://)(?:([^/@:\s]*):[^/@\s]+|[^/@:\s]{20,})@")
 _USER = re.compile(r"([^:\s]+):(?!\d+$)\S+")
-# Tokens that tell by their beginning what they are, as their makers document them.
+# Tokens with documented prefixes.
 _KNOWN = re.compile(
     r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|"
     r"AKIA[0-9A-Z]{16}|eyJ[\w-]{10,900}\.[\w-]{10,900}\.[\w-]*)"
@@ -46,30 +46,30 @@ _KNOWN = re.compile(
 
 
 def masked(words: Sequence[str]) -> tuple[str, ...]:
-    """A command's words with what looks like a secret replaced by `MASK`.
+    """The words of a command, with values that look like secrets replaced by `MASK`.
 
-    Those are values of options, variables, fields of JSON and HTTP headers whose name tells (``--db-password x``,
-    ``WANDB_API_KEY=x``), ``-u NAME:PASSWORD``, passwords and tokens in URLs, and tokens known by how they begin; in
-    scripts (``-c``) as in words.
+    These are values of options, variables, JSON fields and HTTP headers with telling names (``--db-password x``,
+    ``WANDB_API_KEY=x``), ``-u NAME:PASSWORD``, passwords and tokens in URLs, and tokens with known prefixes, also in
+    scripts (``-c``).
     """
-    found: list[str] = []
+    result: list[str] = []
     before = ""
     for word in words:
         name, equals, value = word.partition("=")
         if _holds(before, word) and not word.startswith("-"):
-            found.append(MASK)
+            result.append(MASK)
         elif before in ("-u", "--user") and _USER.fullmatch(word):
-            found.append(_USER.sub(rf"\1:{MASK}", word))
+            result.append(_USER.sub(rf"\1:{MASK}", word))
         elif equals and not _SCRIPT.fullmatch(before) and _is_name(name) and _is_secret(name, value):
-            found.append(f"{name}={MASK}")
+            result.append(f"{name}={MASK}")
         else:
-            found.append(_masked_inside(word))
+            result.append(_masked_inside(word))
         before = word
-    return tuple(found)
+    return tuple(result)
 
 
 def has_masked(words: Iterable[str]) -> bool:
-    """Whether a stored command leaves something out."""
+    """Whether a stored command contains a masked value."""
     return any(MASK in word for word in words)
 
 
@@ -84,13 +84,13 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _holds(option: str, value: str) -> bool:
-    """Whether a word that follows an option is its secret."""
+    """Whether a word after an option is a secret value."""
     is_option = option.startswith("-") and _is_name(option) and not _NO_VALUE.match(option)
     return is_option and _is_secret(option, value)
 
 
 def _masked_inside(word: str) -> str:
-    """Secrets in a longer text: a script, JSON, a header, a URL."""
+    """A longer text with its secrets masked: a script, JSON, a header, a URL."""
     word = _IN_URL.sub(lambda part: f"{part[1]}:{MASK}@" if part[1] is not None else f"{MASK}@", word)
     word = _FIELD.sub(
         lambda part: (

@@ -1,4 +1,4 @@
-"""A recording on its way from spool files to tracks: what the translations of all sources share."""
+"""What the translations of all sources share: threads, tracks and times of the capture that is being written."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Int64Array = npt.NDArray[np.int64]
 
 _Given = TypeVar("_Given")
 AGENT_THREAD = "warpline-agent"
-"""The thread the agent runs in programs that use CUDA: recorded as every other, and told apart."""
+"""Name of the agent's own thread in programs that use CUDA; it is recorded like any other, but marked."""
 
 
 @dataclass(kw_only=True)
 class Translation:
-    """A recording on its way into a capture.
+    """The translation of a recording into a capture.
 
     ``start_ns`` and ``stop_ns`` are CLOCK_MONOTONIC; capture time is CLOCK_MONOTONIC − ``start_ns``. ``pauses`` are
     capture times int64 [n, 2], sorted and disjoint. ``threads`` knows every thread and process.
@@ -37,7 +37,7 @@ class Translation:
     stop_ns: int
     pauses: Int64Array = field(default_factory=lambda: np.empty((0, 2), np.int64))
     provided: set[str] = field(default_factory=set)
-    """Facts that the sources translated so far have told exactly (`warpline.recording.sources.facts`)."""
+    """Facts that sources translated so far have recorded exactly (`warpline.recording.sources.facts`)."""
     _given: list[object] = field(default_factory=list)
     tracks: TrackFactory = field(default_factory=TrackFactory)
     _processes: dict[int, int] = field(default_factory=dict)
@@ -45,19 +45,19 @@ class Translation:
     _devices: dict[int, tuple[int, str, dict[str, str | int | float]]] = field(default_factory=dict)
 
     def give(self, value: object) -> None:
-        """Hand something to sources that are translated later."""
+        """Pass a value to sources that are translated later."""
         self._given.append(value)
 
     def given(self, kind: type[_Given]) -> list[_Given]:
-        """What was handed over of a kind, in order."""
+        """The passed values of a type, in order."""
         return [value for value in self._given if isinstance(value, kind)]
 
     def capture_time(self, monotonic_ns: npt.ArrayLike) -> Int64Array:
-        """Capture times int64 of CLOCK_MONOTONIC ns."""
+        """CLOCK_MONOTONIC ns as capture times, int64."""
         return np.asarray(monotonic_ns).astype(np.int64) - self.start_ns
 
     def process_index(self, process: int) -> int:
-        """The index in the capture's processes of a process of ``threads``."""
+        """The capture's index of a process of ``threads``."""
         index = self._processes.get(process)
         if index is None:
             life = self.threads.processes[process]
@@ -75,7 +75,7 @@ class Translation:
         return index
 
     def thread_index(self, thread: int) -> int:
-        """The index in the capture's threads of a thread of ``threads``."""
+        """The capture's index of a thread of ``threads``."""
         index = self._threads.get(thread)
         if index is None:
             life = self.threads.threads[thread]
@@ -89,9 +89,9 @@ class Translation:
         return index
 
     def device_index(self, number: int, name: str, properties: Mapping[str, str | int | float]) -> int:
-        """The index in the capture's devices of the machine's GPU ``number``.
+        """The capture's index of the machine's GPU ``number``.
 
-        What several sources tell about one GPU is put together; the first word about a property counts.
+        Properties from several sources are merged; the first value of each counts.
         """
         known = self._devices.get(number)
         index = self.builder.add_device(number, name) if known is None else known[0]
@@ -103,7 +103,7 @@ class Translation:
         return index
 
     def device_numbers(self) -> dict[str, int]:
-        """The machine's number of each GPU that a source has told of so far, by UUID."""
+        """The machine's numbers of all GPUs known so far, by UUID."""
         return {
             str(properties["uuid"]): number
             for number, (_index, _name, properties) in self._devices.items()
@@ -111,7 +111,7 @@ class Translation:
         }
 
     def process_track(self, process: int) -> int:
-        """The track of a process of ``threads``; sorted by when processes began."""
+        """The track of a process of ``threads``; tracks are sorted by the start of processes."""
         return self.builder.add_track(self._process_spec(process), process=self.process_index(process))
 
     def process_uri(self, process: int) -> str:
@@ -123,7 +123,7 @@ class Translation:
         return self._thread_spec(thread).uri
 
     def thread_track(self, thread: int) -> int:
-        """The track of a thread of ``threads``, below that of its process; the first thread comes first."""
+        """The track of a thread of ``threads``, below its process; the main thread comes first."""
         life = self.threads.threads[thread]
         return self.builder.add_track(
             self._thread_spec(thread),

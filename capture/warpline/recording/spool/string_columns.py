@@ -1,4 +1,4 @@
-"""Columns of spool files: strings as the capture has them, distinct values, some of the records."""
+"""Helpers for columns of spool files: string ids of the capture, distinct values, selected records."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TABLE = 1 << 12
 
 
 def distinct(values: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Distinct values, ascending, and for each value the index of its distinct one.
+    """Distinct values, ascending, and the index of each value among them.
 
-    As ``np.unique`` gives them, but faster: by counting where the values are close together, else by sorting.
+    Like ``np.unique``, but faster: by counting if the values are close together, otherwise by sorting.
     """
     if not len(values):
         return values, np.empty(0, np.int64)
@@ -25,10 +25,10 @@ def distinct(values: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], np
     if high - low < _TABLE + 4 * len(values):
         places = values - low if low else values
         counts = np.bincount(places)
-        found = np.flatnonzero(counts)
+        present = np.flatnonzero(counts)
         code = np.zeros(len(counts), np.int64)
-        code[found] = np.arange(len(found))
-        return found + low, code[places]
+        code[present] = np.arange(len(present))
+        return present + low, code[places]
     order = np.argsort(values)
     ordered = values[order]
     heads = np.concatenate([[True], ordered[1:] != ordered[:-1]])
@@ -44,12 +44,12 @@ def capture_strings(
     form: Callable[[str], str] | None = None,
 ) -> npt.NDArray[np.uint32]:
     """String ids of the capture for string ids of a spool file [n]; ``form`` is applied to each text first."""
-    found, inverse = distinct(ids)
-    texts = map(spool.text, found.tolist())
+    distinct_ids, inverse = distinct(ids)
+    texts = map(spool.text, distinct_ids.tolist())
     return builder.strings(texts if form is None else map(form, texts))[inverse]
 
 
 def take_records(values: npt.NDArray[np.void], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
-    """``values[rows]``. Indexing copies records field by field, as bytes without fields they are copied whole."""
+    """``values[rows]``, but faster: copies records as bytes instead of field by field."""
     whole = np.ascontiguousarray(values).view(np.dtype((np.void, values.dtype.itemsize)))
     return whole.take(rows).view(values.dtype)

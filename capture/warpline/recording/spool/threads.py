@@ -1,4 +1,4 @@
-"""Which thread and which process a record belongs to: ids are re-used by the kernel, instances are not."""
+"""Finds the thread and process of each record, although the kernel reuses ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Int64Array = npt.NDArray[np.int64]
 
 _AT_ONCE_NS = 5_000_000
 BEFORE = -(1 << 62)
-"""Birth of a thread that was there before anybody looked."""
+"""Birth time of a thread that existed before the recording."""
 
 
 @dataclass(kw_only=True)
@@ -28,14 +28,14 @@ class ProcessLife:
     stop_ns: int | None = None
     alive: int = 0
     cpu_ns: int = 0
-    """CPU time of all its threads when it was gone; 0 while unknown."""
+    """CPU time of all its threads at its end; 0 while unknown."""
     last_thread: int | None = None
-    """Index of the thread that ended last so far."""
+    """Index of the thread that ended last."""
 
 
 @dataclass(kw_only=True)
 class ThreadLife:
-    """One thread; ``process`` is an index into the table's processes. ``names`` are (from when, name), by time."""
+    """One thread; ``process`` is an index into the table's processes. ``names`` are (since when, name), by time."""
 
     process: int
     tid: int
@@ -44,9 +44,9 @@ class ThreadLife:
     death_ns: int | None = None
     names: list[tuple[int, str]] = field(default_factory=list)
     exit_ns: int | None = None
-    """When it began to end, where that is known apart from its death: the kernel took its memory apart meanwhile."""
+    """When it began to exit, if that is known: until its death the kernel freed its memory."""
     announced: bool = False
-    """The kernel told of its birth; otherwise ``birth_ns`` is rounded to a clock tick or unknown."""
+    """Whether the kernel recorded its birth; otherwise ``birth_ns`` is rounded to a clock tick or unknown."""
 
     @property
     def name(self) -> str:
@@ -55,13 +55,13 @@ class ThreadLife:
 
 
 class ThreadTable:
-    """All threads and processes of a recording, filled in the order of time, then asked for whole columns.
+    """All threads and processes of a recording. It is filled in order of time and then queried for whole columns.
 
-    Life records (fork, exit, names, what /proc showed) are few and handled one by one; ``lookup`` serves millions.
+    Life records (fork, exit, names, /proc) are few and handled one by one; ``lookup`` serves millions.
     """
 
     def __init__(self, *, has_all: bool = True) -> None:
-        """With ``has_all`` False who made a thread may be gone, and nothing be left that tells of it (a ring)."""
+        """With ``has_all`` False the records of a thread's creator may be missing (a ring)."""
         self._has_all = has_all
         self.processes: list[ProcessLife] = []
         self.threads: list[ThreadLife] = []
@@ -70,17 +70,17 @@ class ThreadTable:
         self._process_uses: dict[int, int] = {}
         self._by_tid: dict[int, list[int]] = {}
 
-    def forked(self, time_ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
-        """A thread ``tid`` of process ``pid`` was made by ``parent_tid`` of ``parent_pid``."""
+    def add_fork(self, time_ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
+        """Add the thread ``tid`` of process ``pid``, created by ``parent_tid`` of ``parent_pid``."""
         parent = self._thread_now.get(parent_tid)
         if pid != parent_pid:
-            maker = self._process_now.get(parent_pid)
-            born = self._new_process(pid, time_ns)
-            born.parent_pid = parent_pid
-            if maker is not None:
-                born.name, born.command = self.processes[maker].name, self.processes[maker].command
+            creator = self._process_now.get(parent_pid)
+            child = self._new_process(pid, time_ns)
+            child.parent_pid = parent_pid
+            if creator is not None:
+                child.name, child.command = self.processes[creator].name, self.processes[creator].command
         elif parent is None and parent_tid != tid and self._has_all:
-            # Its own birth was lost, but who makes a thread is there.
+            # The creator's own birth record was lost, but it must exist.
             parent = self._find_or_make(parent_pid, parent_tid)
         elif pid not in self._process_now:
             self._new_process(pid, None)
@@ -89,24 +89,24 @@ class ThreadTable:
         if parent is not None and self.threads[parent].names:
             thread.names.append((time_ns, self.threads[parent].name))
 
-    def named(self, time_ns: int, pid: int, tid: int, name: str, is_exec: bool) -> None:
-        """A thread got a name; with ``is_exec`` the process became another program."""
+    def add_name(self, time_ns: int, pid: int, tid: int, name: str, is_exec: bool) -> None:
+        """Add a new name of a thread; with ``is_exec`` the process started another program."""
         index = self._find_or_make(pid, tid)
         thread = self.threads[index]
         thread.names.append((time_ns, name))
         if is_exec:
             process = self.processes[thread.process]
             process.command = ""
-            # Other threads do not survive an exec. The kernel says so for each, except for one that takes over the
-            # id of the first thread.
+            # An exec ends all other threads. The kernel records each end, except when a thread takes over the id of
+            # the main thread.
             for other, number in list(self._thread_now.items()):
                 if self.threads[number].process == thread.process and other != tid:
                     self._end_thread(number, time_ns)
         if pid == tid:
             self.processes[thread.process].name = name
 
-    def exited(self, time_ns: int, pid: int, tid: int) -> None:
-        """A thread ended; the process ends with its last thread."""
+    def add_exit(self, time_ns: int, pid: int, tid: int) -> None:
+        """Add the end of a thread; the process ends with its last thread."""
         index = self._thread_now.get(tid)
         if index is None:
             if self._by_tid.get(tid):
@@ -114,13 +114,13 @@ class ThreadTable:
             index = self._find_or_make(pid, tid)
         self._end_thread(index, time_ns)
 
-    def ended(self, time_ns: int, since_ns: int, pid: int, cpu_ns: int) -> None:
-        """A process that was there at ``since_ns`` is gone."""
+    def add_process_end(self, time_ns: int, since_ns: int, pid: int, cpu_ns: int) -> None:
+        """Add the end of a process that existed at ``since_ns``."""
         index = self._process_now.get(pid)
         if index is not None:
             start = self.processes[index].start_ns
             if start is not None and start > since_ns:
-                index = None  # another one has the id by now
+                index = None  # the id has been reused
             else:
                 for number in [n for n in self._thread_now.values() if self.threads[n].process == index]:
                     self._end_thread(number, time_ns)
@@ -140,7 +140,8 @@ class ThreadTable:
         last = None if process.last_thread is None else self.threads[process.last_thread]
         if last is None or last.death_ns is None or last.death_ns >= time_ns:
             return
-        # All are killed at once: the first thread stays until the process is gone, whoever was told of last.
+        # When all threads are killed at once, the main thread stays until the process is gone, whatever the order of
+        # records.
         for number in self._by_tid.get(pid, []):
             first = self.threads[number]
             if (
@@ -152,8 +153,8 @@ class ThreadTable:
         assert last.death_ns is not None
         process.stop_ns, last.exit_ns, last.death_ns = time_ns, last.death_ns, time_ns
 
-    def process_seen(self, start_ns: int, pid: int, parent_pid: int, name: str, command: str) -> None:
-        """/proc showed a process that began at ``start_ns`` (to a clock tick)."""
+    def add_process(self, start_ns: int, pid: int, parent_pid: int, name: str, command: str) -> None:
+        """Add a process from /proc that started at ``start_ns`` (to a clock tick)."""
         index = self._process_now.get(pid)
         if index is None:
             uses = [process for process in self.processes if process.pid == pid]
@@ -170,8 +171,8 @@ class ThreadTable:
         process.name = name or process.name
         process.command = command or process.command
 
-    def thread_seen(self, time_ns: int, start_ns: int, pid: int, tid: int, name: str) -> None:
-        """/proc showed a thread that began at ``start_ns`` (to a clock tick)."""
+    def add_thread(self, time_ns: int, start_ns: int, pid: int, tid: int, name: str) -> None:
+        """Add a thread from /proc that started at ``start_ns`` (to a clock tick)."""
         index = self._thread_now.get(tid)
         if index is None:
             uses = self._by_tid.get(tid)
@@ -186,14 +187,14 @@ class ThreadTable:
         if name and thread.name != name:
             thread.names.append((time_ns, name))
 
-    def alone(self, time_ns: int, there: set[int], since_ns: int) -> None:
-        """/proc, read as a whole at ``time_ns``, showed only the threads ``there``; others ended at ``since_ns``."""
+    def keep_only(self, time_ns: int, tids: set[int], since_ns: int) -> None:
+        """End at ``since_ns`` all threads that were not among ``tids`` in a snapshot of /proc at ``time_ns``."""
         for tid, index in list(self._thread_now.items()):
-            if tid not in there and self.threads[index].birth_ns < time_ns:
+            if tid not in tids and self.threads[index].birth_ns < time_ns:
                 self._end_thread(index, since_ns)
 
-    def let_go_before(self, start_ns: int) -> None:
-        """Forget threads and processes that had ended by then (CLOCK_MONOTONIC); indices are others afterwards."""
+    def forget_before(self, start_ns: int) -> None:
+        """Forget threads and processes that ended before ``start_ns`` (CLOCK_MONOTONIC); indices change."""
         stays = [
             index
             for index, process in enumerate(self.processes)
@@ -216,25 +217,23 @@ class ThreadTable:
         self._process_now = _moved(self._process_now, process_now)
         self._thread_now = _moved(self._thread_now, thread_now)
         uses = {
-            tid: [thread_now[use] for use in found if use in thread_now]
-            for tid, found in self._by_tid.items()
+            tid: [thread_now[use] for use in old if use in thread_now] for tid, old in self._by_tid.items()
         }
-        self._by_tid = {tid: found for tid, found in uses.items() if found}
+        self._by_tid = {tid: indexes for tid, indexes in uses.items() if indexes}
 
     @property
     def thread_ids(self) -> Int64Array:
-        """All ids that threads have, or had: int64 [n], sorted."""
+        """All thread ids of the recording: int64 [n], sorted."""
         return np.array(sorted(self._by_tid), np.int64)
 
     def has_process(self, pid: int) -> bool:
-        """Whether a process has, or had, this id."""
+        """Whether any process of the recording had this id."""
         return any(process.pid == pid for process in self.processes)
 
     def lookup(self, pid: npt.ArrayLike, tid: npt.ArrayLike, time_ns: npt.ArrayLike) -> Int64Array:
         """Index of the thread of each record: int64 [n]; ids are integers [n], times CLOCK_MONOTONIC ns [n].
 
-        Of several threads that had an id one after the other, the one that was there at the time. A thread nobody
-        announced is added.
+        Of several threads with one id, it is the one that existed at the time. Unknown threads are added.
         """
         pids, tids = np.atleast_1d(np.asarray(pid)), np.atleast_1d(np.asarray(tid))
         times = np.atleast_1d(np.asarray(time_ns)).astype(np.int64, copy=False)
@@ -244,10 +243,10 @@ class ThreadTable:
             if len(only) == 1:
                 return np.full(shape, only[0])
         pids, tids, times = (np.broadcast_to(column, shape) for column in (pids, tids, times))
-        found, first, inverse = _unique_ids(tids)
-        single = np.empty(len(found), np.int64)
+        ids, first, inverse = _unique_ids(tids)
+        single = np.empty(len(ids), np.int64)
         several: list[int] = []
-        for code, number in enumerate(found.tolist()):
+        for code, number in enumerate(ids.tolist()):
             uses = self._by_tid.get(number)
             if not uses:
                 index = self._find_or_make(int(pids[first[code]]), number)
@@ -258,7 +257,7 @@ class ThreadTable:
                 several.append(code)
         result = single[inverse]
         for code in several:
-            uses = self._by_tid[int(found[code])]
+            uses = self._by_tid[int(ids[code])]
             births = np.array([self.threads[index].birth_ns for index in uses])
             where = np.flatnonzero(inverse == code)
             which = np.searchsorted(births, times[where], "right") - 1
@@ -266,7 +265,7 @@ class ThreadTable:
         return result
 
     def process_of(self, pid: int, time_ns: int) -> int:
-        """Index of the process that had this pid at a CLOCK_MONOTONIC time; added when nobody announced it."""
+        """Index of the process with this pid at a CLOCK_MONOTONIC time; an unknown one is added."""
         uses = [index for index, process in enumerate(self.processes) if process.pid == pid]
         if not uses:
             self._new_process(pid, None)
@@ -278,7 +277,7 @@ class ThreadTable:
         return uses[0]
 
     def names_at(self, threads: Int64Array, times: Int64Array) -> tuple[list[str], npt.NDArray[np.int64]]:
-        """The name each thread had at a time: distinct names, and for each pair the index of its name.
+        """The name of each thread at a time: distinct names, and the index of each pair's name.
 
         ``threads`` int64 [n] sorted, ``times`` CLOCK_MONOTONIC ns [n].
         """
@@ -329,7 +328,7 @@ class ThreadTable:
                 self._new_process(pid, birth_ns)
         uses = self._by_tid.setdefault(tid, [])
         if uses:
-            # Whenever it began, its id was free by then: ``lookup`` searches births in order.
+            # It cannot start before the previous thread of its id ended: ``lookup`` searches births in order.
             birth_ns = max(birth_ns, self.threads[uses[-1]].death_ns or BEFORE)
         process = self._process_now[pid]
         generation = self.threads[uses[-1]].generation + 1 if uses else 1
@@ -366,8 +365,8 @@ def _unique_ids(ids: npt.NDArray[np.integer]) -> tuple[Int64Array, Int64Array, I
         return empty, empty, empty
     low, high = int(ids.min()), int(ids.max())
     if high - low > 1 << 23:
-        found, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-        return found.astype(np.int64), first.astype(np.int64), inverse.astype(np.int64).reshape(-1)
+        values, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        return values.astype(np.int64), first.astype(np.int64), inverse.astype(np.int64).reshape(-1)
     places = (ids - low).astype(np.int32) if low else ids.astype(np.int32)
     seen_at = np.full(high - low + 1, -1, np.int64)
     seen_at[places[::-1]] = np.arange(len(ids) - 1, -1, -1)
@@ -381,7 +380,7 @@ def command_title(command: str, name: str, pid: int) -> str:
     """A short title of a process: ``python train.py [71]``."""
     words: Iterable[str] = command.split("\0") if "\0" in command else command.split()
     parts = [word for word in words if word]
-    # Where the program and its script lie says less than what they are called.
+    # Drop the folders of the program and its script.
     for index in range(min(2, len(parts))):
         if index == 0 or parts[index].endswith(".py"):
             parts[index] = parts[index].rsplit("/", 1)[-1] or parts[index]

@@ -1,7 +1,7 @@
 """Writes spool files from Python: one file per collector, one thread per file.
 
-What is written lies in the page cache at once, so it survives ``kill -9`` of the writer. Space is reserved before
-pages are touched: a full disk is counted as loss and never a SIGBUS.
+Data is in the page cache as soon as it is written, so it survives ``kill -9`` of the writer. Space is reserved before
+pages are touched: a full disk causes counted losses, never SIGBUS.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class _OpenChunk:
 
 
 def _mapped(descriptor: int, size: int, offset: int) -> mmap.mmap:
-    """Pages that can be written. Raises OSError where they cannot be.
+    """Map writable pages. Raises OSError when they cannot be written.
 
-    Room that was reserved may be none: a file system that copies what is written (btrfs) looks for more then.
+    Reserved space may not suffice: a copy-on-write file system (btrfs) needs more for each write.
     """
     memory = mmap.mmap(descriptor, size, offset=offset)
     try:
@@ -67,10 +67,10 @@ def _mapped(descriptor: int, size: int, offset: int) -> mmap.mmap:
 
 
 class SpoolWriter:
-    """A spool file that is being written. Not for several threads at once."""
+    """A spool file that is being written. Not thread-safe."""
 
     def __init__(self, path: Path, producer: str, *, size_cap_bytes: int = 0) -> None:
-        """Raises OSError when the file cannot be made, also for want of space."""
+        """Raises OSError when the file cannot be created, also when the disk is full."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.posix_fallocate(self._descriptor, 0, HEADER_BYTES)
@@ -93,11 +93,11 @@ class SpoolWriter:
 
     @property
     def trouble(self) -> str:
-        """Why the file could not take everything, empty when it could."""
+        """Why records were lost; empty if none were."""
         return english("the spool could not grow: {why}", why=os.strerror(self.error)) if self.error else ""
 
     def append(self, record_type: int, records: npt.NDArray[np.void], *, free: int = 0) -> int:
-        """Write fixed-size records (structured [n]); returns how many found room. The others are counted as lost."""
+        """Write fixed-size records (structured [n]); returns how many were written. The others are counted as lost."""
         size = records.dtype.itemsize
         written = 0
         raw = np.ascontiguousarray(records).view(np.uint8)
@@ -130,7 +130,7 @@ class SpoolWriter:
         return True
 
     def string(self, text: str) -> int:
-        """The id of an interned string, writing it when it is new; 0 (empty) when there is no room."""
+        """The id of an interned string, which is written if new; 0 (empty) when there is no space."""
         number = self._strings.get(text)
         if number is not None:
             return number
@@ -148,7 +148,7 @@ class SpoolWriter:
         _U64.pack_into(self._header, LOST_OFFSET, self.lost)
 
     def close(self) -> None:
-        """Mark the file as cleanly ended and let go of it."""
+        """Mark the file as complete and close it."""
         _U32.pack_into(self._header, FINISHED_OFFSET, 1)
         for chunk in self._chunks.values():
             chunk.memory.close()
@@ -160,14 +160,14 @@ class SpoolWriter:
         first = CHUNK_HEADER_BYTES + chunk.used
         chunk.memory[first : first + len(raw)] = raw
         chunk.used += len(raw)
-        # After the records, so that a reader never sees a record that is not there. x86 and aarch64 readers are
-        # this machine's other processes: the interpreter's own locking orders the two stores.
+        # Written after the records, so that readers never see an incomplete one. The interpreter's own locking orders
+        # the two stores for other processes of this machine.
         _U64.pack_into(chunk.memory, COMMITTED_OFFSET, chunk.used)
 
     def _room(
         self, record_type: int, record_bytes: int, free: int, least: int, wanted: int
     ) -> _OpenChunk | None:
-        """A chunk with room for at least ``least`` bytes, a new one if need be; None when there is no space."""
+        """A chunk with space for at least ``least`` bytes, a new one if necessary; None when there is no space."""
         chunk = self._chunks.get((record_type, free))
         if chunk is not None and chunk.size - CHUNK_HEADER_BYTES - chunk.used >= least:
             return chunk
@@ -175,7 +175,7 @@ class SpoolWriter:
         size = -(-max(size, least + CHUNK_HEADER_BYTES) // PAGE) * PAGE
         memory = self._reserve(size)
         if memory is None and size > _SMALLEST_CHUNK:
-            # The last bytes of a disk are still worth having.
+            # Try a small chunk for the last space of a disk.
             size = -(-max(PAGE, least + CHUNK_HEADER_BYTES) // PAGE) * PAGE
             memory = self._reserve(size)
         if memory is None:

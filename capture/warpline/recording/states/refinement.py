@@ -1,4 +1,4 @@
-"""What another source may add to the thread states that perf's switches tell of."""
+"""How other sources refine the thread states of context switches."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ Int64Array = npt.NDArray[np.int64]
 
 
 class Refinement:
-    """Handed over with `Translation.give` before perf is translated; asked once, in the order of the methods."""
+    """Refines thread states. Passed on with `Translation.give`; its methods are called once, in this order."""
 
     def read(self) -> Marks:
-        """More moments of threads. Every thread is known by now; no marks when nothing was recorded."""
+        """Additional marks; empty when nothing was recorded. All threads are known by now."""
         return Marks.of([], [], NO_CPU, Mark.WAKING)
 
     def waits(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Stretches in which threads are known to have waited: thread, start and stop (CLOCK_MONOTONIC ns), [n] each.
+        """Known waits of threads: thread, start and stop (CLOCK_MONOTONIC ns), [n] each.
 
-        Estimated states are cut where these begin and end. Asked after `read`.
+        Estimated states are cut where these begin and end. Called after `read`.
         """
         none = np.empty(0, np.int64)
         return none, none, none
 
     @property
     def splits_blocked(self) -> bool:
-        """Whether the wait for a core is told apart from being blocked."""
+        """Whether blocked states exclude the wait for a core."""
         return False
 
     def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:  # noqa: ARG002
-        """Attributes of ``thread_state`` for each state: [n], masked where not known; what is given later counts."""
+        """Attributes of ``thread_state`` for each state: [n], masked where unknown; later refinements win."""
         return {}
 
     def add_links(self, builder: CaptureBuilder, states: States, first_id: int) -> None:
-        """Links between the states, whose events are numbered from ``first_id``."""
+        """Add links between the states, whose event ids start at ``first_id``."""
 
 
-def over(below: npt.ArrayLike | None, above: npt.ArrayLike) -> npt.ArrayLike:
-    """A column [n] where it is known, and another one where it is not."""
+def overlay(below: npt.ArrayLike | None, above: npt.ArrayLike) -> npt.ArrayLike:
+    """The column ``above`` [n] where it is known, otherwise ``below``."""
     if below is None:
         return above
     upper, lower = np.ma.MaskedArray(above), np.ma.MaskedArray(below)

@@ -1,4 +1,4 @@
-"""States of a thread, as every source that tells of them names them."""
+"""Thread states and their names, for all sources that record them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from warpline.i18n import english
 
 
 class State(IntEnum):
-    """What a thread does between two moments. The numbers index `STATE_NAMES`."""
+    """What a thread does between two marks. The numbers index `STATE_NAMES`."""
 
     NONE = 0
     RUNNING = 1

@@ -1,13 +1,13 @@
-"""From switch records to states: pure functions over columns. The rules are those of the kernel's scheduler events.
+"""Turns context switches into thread states: pure functions over columns, with the rules of the kernel's scheduler.
 
-A thread that comes in runs; one that goes out preempted is runnable until it comes in again; one that goes out
-otherwise is blocked until then. A new thread is runnable until it first comes in. Nothing is emitted for the last
-time a thread goes out: its exit ends it.
+A thread that is switched in runs. Switched out by preemption it is runnable until it is switched in again; otherwise it
+is blocked until then. A new thread is runnable until it first runs. The last switch-out of a thread has no state,
+because its exit follows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import Flag
+from warpline.recording.spool.columns import take
 from warpline.recording.states.state import State
 
 Int64Array = npt.NDArray[np.int64]
@@ -23,7 +24,7 @@ Uint8Array = npt.NDArray[np.uint8]
 
 
 class Mark(IntEnum):
-    """What happened to a thread at a moment."""
+    """What happened to a thread at a moment in time."""
 
     BIRTH = 0
     RESUME_UNKNOWN = 1
@@ -43,10 +44,10 @@ NO_CPU = -1
 
 @dataclass(frozen=True)
 class Marks:
-    """Moments of all threads, in any order except that equal times of one thread are in the order they happened.
+    """Marks of all threads, in any order; equal times of one thread must be in the order of events.
 
-    ``thread`` int64 [n] (index of a thread), ``time_ns`` int64 [n], ``cpu`` int32 [n] (NO_CPU where it means
-    nothing), ``mark`` uint8 [n].
+    ``thread`` int64 [n] (index of a thread), ``time_ns`` int64 [n], ``cpu`` int32 [n] (NO_CPU if there is none),
+    ``mark`` uint8 [n].
     """
 
     thread: Int64Array
@@ -72,10 +73,10 @@ class Marks:
 
 @dataclass(frozen=True, kw_only=True)
 class States:
-    """What threads did, sorted by thread, then time; the events of a thread do not overlap.
+    """Thread states, sorted by thread, then time; the states of a thread do not overlap.
 
-    ``thread``, ``start_ns``, ``stop_ns`` int64 [n]; ``state`` uint8 [n] (`State`), ``cpu`` int32 [n] (where it ran,
-    NO_CPU when it did not or unknown), ``flags`` uint8 [n]. Running ones of one core do not overlap either.
+    ``thread``, ``start_ns``, ``stop_ns`` int64 [n]; ``state`` uint8 [n] (`State`), ``cpu`` int32 [n] (the core of a
+    running thread, NO_CPU if not running or unknown), ``flags`` uint8 [n]. Running states of one core do not overlap.
     """
 
     thread: Int64Array
@@ -87,14 +88,14 @@ class States:
 
     @cached_property
     def by_core(self) -> Int64Array:
-        """Those that ran on a known core: indexes int64 [m] by core, then start."""
+        """Indexes of running states with a known core: int64 [m], sorted by core, then start."""
         ran = np.flatnonzero(self.cpu != NO_CPU)
         ran = ran[np.argsort(self.start_ns[ran], kind="stable")]
         return ran[np.argsort(self.cpu[ran].astype(np.uint16), kind="stable")]
 
 
 def _tables() -> tuple[Uint8Array, Uint8Array]:
-    """State and flags of the time between two marks, by the left mark and the right one."""
+    """State and flags of the time between two marks, by left and right mark."""
     state = np.zeros((len(Mark), len(Mark)), np.uint8)
     flags = np.zeros((len(Mark), len(Mark)), np.uint8)
     out = (Mark.OUT, Mark.PREEMPTED)
@@ -109,12 +110,12 @@ def _tables() -> tuple[Uint8Array, Uint8Array]:
         cut = Flag.CUT_END if right in cuts else 0
         lost_end = Flag.TRUNCATED if right not in {*out, *cuts, Mark.DEATH} else 0
         rule(Mark.IN, right, State.RUNNING, cut | lost_end)
-        # Who is out can only come in, be woken or be cut off; anything else means that its coming in was lost.
+        # After a switch-out only a switch-in, a wake-up or a cut can follow; otherwise the switch-in was lost.
         lost_in = 0 if right in {Mark.IN, Mark.WAKING, *cuts} else Flag.TRUNCATED
         rule(Mark.OUT, right, State.BLOCKED, cut | lost_in)
         for left in (Mark.PREEMPTED, Mark.BIRTH, Mark.WAKING):
             rule(left, right, State.RUNNABLE, cut | lost_in)
-    # A thread may be killed, or exit the process with others, before it ever ran.
+    # A thread may be killed before it ever ran.
     rule(Mark.BIRTH, Mark.DEATH, State.RUNNABLE)
     for left in resumes:
         ready = left == Mark.RESUME_READY
@@ -140,8 +141,8 @@ _WENT_OUT = (_RIGHT == Mark.OUT) | (_RIGHT == Mark.PREEMPTED)
 
 
 def order_marks(marks: Marks) -> Marks:
-    """Sorted by thread, then time; ties keep their order."""
-    # Rings are sorted already and timsort finds their runs; threads are few, and 16-bit keys are sorted by radix.
+    """The marks sorted by thread, then time; ties keep their order."""
+    # Rings are sorted already, and timsort finds their runs. Threads are few, and 16-bit keys use radix sort.
     by_time = np.argsort(marks.time_ns, kind="stable")
     thread = marks.thread[by_time]
     narrow = thread.astype(np.uint16) if len(thread) and int(thread.max()) < 1 << 16 else thread
@@ -152,7 +153,7 @@ def order_marks(marks: Marks) -> Marks:
 
 
 def thread_states(marks: Marks) -> States:
-    """The states between the moments of each thread. Times with an unknown state have no event."""
+    """The states between the marks of each thread; unknown states are left out."""
     ordered = _without_idle_wakings(order_marks(marks))
     n = len(ordered)
     result = States(
@@ -164,23 +165,14 @@ def thread_states(marks: Marks) -> States:
         flags=np.empty(n, np.uint8),
     )
     count = 0
-    # In pieces that stay in the processor's cache.
+    # In pieces that fit the processor's cache.
     for first in range(0, n - 1, _PIECE):
         count = _states_between(ordered, first, min(first + _PIECE, n - 1), result, count)
-    return _one_at_a_time(
-        States(
-            thread=result.thread[:count],
-            start_ns=result.start_ns[:count],
-            stop_ns=result.stop_ns[:count],
-            state=result.state[:count],
-            cpu=result.cpu[:count],
-            flags=result.flags[:count],
-        )
-    )
+    return _without_overlaps(take(result, slice(count)))
 
 
 def _without_idle_wakings(ordered: Marks) -> Marks:
-    """A waking of a thread that is not out says nothing: it runs, or is runnable already."""
+    """Drop wake-ups of threads that are running or runnable already."""
     woken = np.flatnonzero(ordered.mark == Mark.WAKING)
     if not len(woken):
         return ordered
@@ -191,13 +183,11 @@ def _without_idle_wakings(ordered: Marks) -> Marks:
         (before == Mark.OUT) | (before == Mark.RESUME_BLOCKED) | (before == Mark.RESUME_UNKNOWN)
     )
     keep[woken[~sleeping]] = False
-    if keep.all():
-        return ordered
-    return Marks(ordered.thread[keep], ordered.time_ns[keep], ordered.cpu[keep], ordered.mark[keep])
+    return ordered if keep.all() else take(ordered, keep)
 
 
 def _states_between(ordered: Marks, first: int, last: int, result: States, count: int) -> int:
-    """Adds the states that begin with the marks ``first`` to ``last``; returns how many there are then."""
+    """Append to ``result`` the states that begin with the marks ``first`` to ``last``; returns the new count."""
     left, right = slice(first, last), slice(first + 1, last + 1)
     rule: Uint8Array = ordered.mark[left] * np.uint8(_N_MARKS) + ordered.mark[right]
     state: Uint8Array = _STATE.take(rule)
@@ -206,7 +196,7 @@ def _states_between(ordered: Marks, first: int, last: int, result: States, count
     known &= ordered.time_ns[right] > ordered.time_ns[left]
     pick = np.flatnonzero(known)
     state, rule = state[pick], rule[pick]
-    # The core is told by the mark on either side; where both tell, by the later one.
+    # Either mark may give the core; the later one wins.
     cores = ordered.cpu[first : last + 1]
     came_in: Int32Array = np.where(_CAME_IN.take(rule), cores[pick], np.int32(NO_CPU))
     cpu: Int32Array = np.where(_WENT_OUT.take(rule), cores[pick + 1], came_in)
@@ -219,8 +209,8 @@ def _states_between(ordered: Marks, first: int, last: int, result: States, count
     return count + len(pick)
 
 
-def _one_at_a_time(states: States) -> States:
-    """Ends running events where another thread began to run on the same core: the end of the first was lost."""
+def _without_overlaps(states: States) -> States:
+    """End a running state where another thread starts on the same core: its own end was lost."""
     order = states.by_core
     if len(order) < 2:
         return states
@@ -231,12 +221,4 @@ def _one_at_a_time(states: States) -> States:
     stop, flags = states.stop_ns.copy(), states.flags.copy()
     stop[order[late]] = start[late + 1]
     flags[order[late]] |= np.uint8(Flag.TRUNCATED)
-    keep = stop > states.start_ns
-    return States(
-        thread=states.thread[keep],
-        start_ns=states.start_ns[keep],
-        stop_ns=stop[keep],
-        state=states.state[keep],
-        cpu=states.cpu[keep],
-        flags=flags[keep],
-    )
+    return take(replace(states, stop_ns=stop, flags=flags), stop > states.start_ns)

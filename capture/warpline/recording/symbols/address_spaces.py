@@ -1,4 +1,4 @@
-"""Which file lies at which address of which process, as programs begin, fork and load libraries."""
+"""Tracks which file is mapped at which address of each process, across execs, forks and loaded libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mapping:
-    """Executable memory: ``size`` bytes from ``start`` on are those of ``path`` from ``offset`` on."""
+    """Executable memory: ``size`` bytes at ``start`` are mapped from ``offset`` in ``path``."""
 
     start: int
     size: int
@@ -18,14 +18,14 @@ class Mapping:
 
 
 class AddressSpace:
-    """The executable memory of one process while it runs one program. Of what lay at one place the last counts."""
+    """The executable memory of one process while it runs one program. Later mappings replace earlier ones."""
 
     def __init__(self, inherited: Iterable[Mapping] = ()) -> None:
         self.mappings: list[Mapping] = list(inherited)
         self._starts: list[int] | None = None
 
     def add(self, mapping: Mapping) -> None:
-        """Something was mapped, over what was there."""
+        """Add a mapping; it replaces those it overlaps."""
         stop = mapping.start + mapping.size
         self.mappings = [
             other
@@ -36,7 +36,7 @@ class AddressSpace:
         self._starts = None
 
     def find(self, address: int) -> Mapping | None:
-        """What lies at an address."""
+        """The mapping at an address; None if there is none."""
         if self._starts is None:
             self.mappings.sort(key=lambda mapping: mapping.start)
             self._starts = [mapping.start for mapping in self.mappings]
@@ -47,24 +47,24 @@ class AddressSpace:
 
 
 class AddressSpaces:
-    """Those of all processes; told of what happens in the order of time, then asked."""
+    """The address spaces of all processes. Add events in order of time first, then query."""
 
     def __init__(self) -> None:
-        self._of: dict[int, list[tuple[int, AddressSpace]]] = {}
+        self._by_pid: dict[int, list[tuple[int, AddressSpace]]] = {}
 
     def begin(self, time_ns: int, pid: int, parent: int) -> None:
-        """A process was forked from ``parent``, or begins a program where that is 0."""
-        known = self._of.get(parent)
+        """Start an address space: a copy of ``parent``'s after a fork, empty after an exec (``parent`` is 0)."""
+        known = self._by_pid.get(parent)
         inherited = known[-1][1].mappings if parent and known else ()
-        self._of.setdefault(pid, []).append((time_ns, AddressSpace(inherited)))
+        self._by_pid.setdefault(pid, []).append((time_ns, AddressSpace(inherited)))
 
     def add(self, time_ns: int, pid: int, mapping: Mapping) -> None:
-        """Something was mapped."""
-        self._of.setdefault(pid, [(time_ns, AddressSpace())])[-1][1].add(mapping)
+        """Add a mapping to the current address space of a process."""
+        self._by_pid.setdefault(pid, [(time_ns, AddressSpace())])[-1][1].add(mapping)
 
     def at(self, pid: int, time_ns: int) -> AddressSpace | None:
-        """The memory of a process at a moment."""
-        known = self._of.get(pid)
+        """The address space of a process at a time; None if unknown."""
+        known = self._by_pid.get(pid)
         if not known:
             return None
         return known[max(bisect_right(known, time_ns, key=lambda entry: entry[0]) - 1, 0)][1]

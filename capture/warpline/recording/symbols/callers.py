@@ -1,4 +1,4 @@
-"""Names of the functions that called what blocked, from what the agent knew of them."""
+"""Names the native callers of blocking functions from the agent's texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BY_NAME = re.compile(r"^([^!/]+)!(.+)$", re.DOTALL)
 
 
 class CallerNames:
-    """Reads symbols where the linker's were not enough: functions that a file keeps to itself."""
+    """Names callers; reads symbol tables for functions that are local to a file."""
 
     def __init__(self) -> None:
         self._modules = Modules()
@@ -22,9 +22,9 @@ class CallerNames:
         named = _BY_NAME.match(caller)
         if named is not None:
             return NamedFunction(demangle(named[2]), named[1], 0).text
-        found = _BY_ADDRESS.match(caller)
-        if found is None:
+        located = _BY_ADDRESS.match(caller)
+        if located is None:
             return caller
-        module = self._modules.get(found[1])
-        # The address is where the call returns to, which may be the next function's.
-        return module.function(module.first_address + int(found[2], 16) - 1).text
+        module = self._modules.get(located[1])
+        # A return address may be the start of the next function.
+        return module.function(module.first_address + int(located[2], 16) - 1).text

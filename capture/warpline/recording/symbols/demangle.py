@@ -1,4 +1,4 @@
-"""C++ names as people write them, by the C++ runtime's own demangler."""
+"""Demangles C++ names with the C++ runtime's own demangler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 
 @lru_cache(maxsize=1)
 def _demangler() -> Callable[[bytes], bytes | None] | None:
-    """``__cxa_demangle``, None where no C++ runtime is installed."""
+    """``__cxa_demangle``; None if no C++ runtime is installed."""
     for name in _LIBRARIES:
         try:
             function = ctypes.CDLL(name).__cxa_demangle
@@ -40,8 +40,8 @@ def _call(function: _Function, free: _Function, mangled: bytes) -> bytes | None:
 
 
 def demangle(name: str) -> str:
-    """The demangled form of an Itanium C++ name; ``name`` itself when it is none, or no demangler is installed."""
-    # Only names that begin so: "f" alone would be read as the type float.
+    """The demangled form of an Itanium C++ name; ``name`` itself if it is not one, or no demangler is installed."""
+    # The demangler would read other names as types: "f" is float.
     if not name.startswith("_Z"):
         return name
     function = _demangler()

@@ -1,4 +1,4 @@
-"""What an ELF file says of the functions in it: their names, where they lie, how their frames are found."""
+"""Reads function names, addresses and frame information from ELF files."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _DAMAGED = (
     KeyError, IndexError, AttributeError, TypeError, AssertionError, UnicodeDecodeError, OverflowError, MemoryError,
     RecursionError, ArithmeticError,
 )  # fmt: skip
-"""What pyelftools raises of files that are wrong, besides its own errors."""
+"""Errors that pyelftools raises for damaged files, besides its own."""
 _NO_ADDRESS = 1 << 62
-"""No program is loaded there; differences to what lies below it fit 64 bits."""
+"""Above any load address; differences to addresses below it fit 64 bits."""
 _DEBUG_FOLDER = Path("/usr/lib/debug")
 
 
 @dataclass(frozen=True)
 class ElfSection:
-    """Where a section lies: its address, and its bytes in the file."""
+    """A section: its address, and its offset and size in the file."""
 
     address: int
     offset: int
@@ -42,9 +42,9 @@ class ElfSection:
 
 @dataclass(frozen=True, kw_only=True)
 class ElfFile:
-    """An ELF file's map. ``segments``: (offset in the file, size there, address) of what is loaded.
+    """The layout of an ELF file. ``segments``: (offset in the file, size there, address) of loaded segments.
 
-    ``tables``: (symbols, their names) as bytes, the fuller one first.
+    ``tables``: (symbols, their names) as bytes, the larger one first.
     """
 
     path: Path
@@ -56,11 +56,11 @@ class ElfFile:
 
     @property
     def first_address(self) -> int:
-        """The lowest address, at the begin of its page."""
+        """The lowest address, rounded down to a page."""
         return min((address for _start, _size, address in self.segments), default=0) & ~0xFFF
 
     def address_of(self, offset: int) -> int:
-        """The address that the byte at an offset of the file is loaded to; the offset itself where it is not."""
+        """The load address of a file offset; the offset itself if it is not loaded."""
         for start, size, address in self.segments:
             if start <= offset < start + size:
                 return address + offset - start
@@ -68,9 +68,9 @@ class ElfFile:
 
 
 def read_elf(path: Path) -> ElfFile:
-    """Read the map of a 64-bit little-endian file, with the symbols of its separate debug file where there is one.
+    """Read the layout of a 64-bit little-endian ELF file, with the symbols of its separate debug file if there is one.
 
-    Raises OSError, and ValueError where it is no such file.
+    Raises OSError, and ValueError for other files.
     """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
@@ -110,8 +110,8 @@ def _section(elf: ELFFile, name: str) -> ElfSection | None:
     section = elf.get_section_by_name(name)
     if section is None or section["sh_type"] == "SHT_NOBITS":
         return None
-    found = ElfSection(section["sh_addr"], section["sh_offset"], section["sh_size"])
-    return None if found.address >= _NO_ADDRESS or found.offset + found.size > elf.stream_len else found
+    place = ElfSection(section["sh_addr"], section["sh_offset"], section["sh_size"])
+    return None if place.address >= _NO_ADDRESS or place.offset + place.size > elf.stream_len else place
 
 
 def _build_id(elf: ELFFile) -> str:
@@ -122,7 +122,7 @@ def _build_id(elf: ELFFile) -> str:
 
 
 def _tables_of_debug_file(path: Path, build_id: str, elf: ELFFile) -> list[tuple[bytes, bytes]]:
-    """The symbols that were taken out of a file, from where distributions put them."""
+    """The symbols of a stripped file from its separate debug file."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
@@ -143,7 +143,7 @@ def _debug_link(elf: ELFFile) -> str:
 
 
 def debug_files(path: Path, build_id: str, link: str) -> list[Path]:
-    """Where the debug file of a library may lie, the likeliest place first (GDB's manual, *Separate Debug Files*)."""
+    """Possible debug files of a library, likeliest first (GDB manual, *Separate Debug Files*)."""
     places: list[Path] = []
     if len(build_id) > 2:
         places.append(_DEBUG_FOLDER / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug")
@@ -163,7 +163,7 @@ class FunctionTable:
     texts: bytes
 
     def find(self, address: int) -> tuple[str, int] | None:
-        """The function at an address: its name as the linker knows it, and where it begins."""
+        """The function at an address: its linker name and its start; None if there is none."""
         at = int(np.searchsorted(self.start, np.uint64(address), "right")) - 1
         if at < 0 or address >= int(self.stop[at]):
             return None
@@ -174,7 +174,7 @@ class FunctionTable:
 
 
 def function_table(elf: ElfFile) -> FunctionTable:
-    """All named functions; of several names for one place the one that others are meant to use."""
+    """All named functions; of several names for one address the most public one."""
     columns: list[tuple[npt.NDArray[np.void], int, bytes]] = []
     texts, base = b"", 0
     for symbols, names in elf.tables:
@@ -194,14 +194,14 @@ def function_table(elf: ElfFile) -> FunctionTable:
     is_local = np.concatenate([rows["info"] >> 4 == _LOCAL for rows, _base, _names in columns])
     letters = np.frombuffer(texts, np.uint8)
     is_inner = letters[name.astype(np.int64)] == ord("_")
-    # C++ names begin with an underscore each.
+    # All C++ names begin with an underscore.
     is_mangled = is_inner & (letters[np.minimum(name.astype(np.int64) + 1, len(letters) - 1)] == ord("Z"))
     order = np.lexsort((is_inner & ~is_mangled, is_local, size == 0, start))
     start, size, name = start[order], size[order], name[order]
     first = np.r_[True, start[1:] != start[:-1]] if len(start) else np.empty(0, bool)
     start, size, name = start[first], size[first], name[first]
     following = np.r_[start[1:], start[-1:] + np.uint64(4096)]
-    # What was written in assembler has no size: it goes up to the next one.
+    # Functions written in assembler have no size: they extend to the next one.
     stop = np.where(
         size == 0, following, np.minimum(start + size, np.maximum(following, start + np.uint64(1)))
     )

@@ -1,4 +1,4 @@
-"""How the caller of a function is found, at each address: the call frame information that compilers write.
+"""Finds the caller at each address, from the call frame information that compilers write.
 
 As in the chapter *Call Frame Information* of DWARF 5 and *Exception Frames* of the Linux Standard Base.
 """
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from warpline.recording.symbols.elf import ElfFile
 
-# In DWARF's numbering. What is one of these on x86-64 no compiler saves on ARM, and the other way round.
+# DWARF register numbers. No compiler saves the x86-64 numbers on ARM, or the reverse.
 _STACK_POINTER, _FRAME_POINTER, _RETURN_ADDRESS = 7, 6, 16
 _ARM_STACK_POINTER, _ARM_FRAME_POINTER, _ARM_RETURN_ADDRESS = 31, 29, 30
 _FRAME_POINTERS = (_FRAME_POINTER, _ARM_FRAME_POINTER)
@@ -28,9 +28,9 @@ _U32, _I32 = struct.Struct("<I"), struct.Struct("<i")
 
 @dataclass(frozen=True)
 class FrameRule:
-    """The frame's address is ``register`` + ``offset``; the return address lies just below it.
+    """The frame's address is ``register`` + ``offset``; the return address is just below it.
 
-    ``saved`` is where, from the frame's address on, the caller's frame pointer was put; None where it was left alone.
+    ``saved`` is the offset of the caller's saved frame pointer from the frame's address; None if it was not saved.
     """
 
     register: int
@@ -46,17 +46,17 @@ class FrameRule:
 
     @property
     def is_by_stack_pointer(self) -> bool:
-        """Whether the stack pointer does."""
+        """Whether the frame's address is relative to the stack pointer."""
         return self.register == _STACK_POINTER
 
     @property
     def is_by_frame_pointer(self) -> bool:
-        """Whether the frame's address is counted from the frame pointer."""
+        """Whether the frame's address is relative to the frame pointer."""
         return self.register == _FRAME_POINTER
 
     @property
     def is_outermost(self) -> bool:
-        """Whether nobody called this function: a thread begins with it."""
+        """Whether the function has no caller: a thread starts with it."""
         return self.register == _NOBODY
 
 
@@ -86,12 +86,12 @@ class FrameRules:
         self._starts, self._entries = pairs[:, 0], pairs[:, 1]
 
     def start_of(self, address: int) -> int | None:
-        """Where the function at an address begins, also one without a name."""
+        """The start of the function at an address, even if it has no name; None if unknown."""
         at = int(np.searchsorted(self._starts, address, "right")) - 1
         return int(self._starts[at]) if at >= 0 else None
 
     def _find(self, address: int) -> FrameRule | None:
-        """The rule at an address; None where there is none."""
+        """The rule at an address; None if there is none."""
         at = int(np.searchsorted(self._starts, address, "right")) - 1
         if at < 0:
             return None
@@ -122,16 +122,16 @@ class FrameRules:
         return machine.rule()
 
     def _head(self, at: int) -> tuple[int, int]:
-        """The length of an entry from its body on, and where that begins."""
+        """The length of an entry's body, and its start."""
         (length,) = _U32.unpack_from(self._data, at)
         if length in {0, 0xFFFF_FFFF}:
-            raise ValueError("an entry of another form")
+            raise ValueError("unsupported entry format")
         return length, at + 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Common:
-    """What entries have in common."""
+    """A common information entry (CIE), which several entries share."""
 
     code_step: int
     data_step: int
@@ -174,12 +174,12 @@ class _Common:
     def pointer(
         self, data: bytes | mmap.mmap, at: int, own: int, *, is_size: bool = False
     ) -> tuple[int, int]:
-        """A pointer of the entry, and what follows it; ``own`` is the address it lies at."""
+        """A pointer of the entry, and the offset behind it; ``own`` is the pointer's own address."""
         form = self.encoding & 0x0F
         signed = form & 8 and not is_size
         size = {0: 8, 2: 2, 3: 4, 4: 8}.get(form & 7)
         if size is None:
-            raise ValueError("a pointer of another form")
+            raise ValueError("unsupported pointer format")
         value = int.from_bytes(data[at : at + size], "little", signed=bool(signed))
         if not is_size and self.encoding & 0x70 == 0x10:
             value += own
@@ -192,7 +192,7 @@ class _Machine:
     def __init__(self, common: _Common, wanted: int) -> None:
         self._common, self._wanted = common, wanted
         self._at = 0
-        # Register and offset of the frame's address, and where the frame pointer was put.
+        # Register and offset of the frame's address, and offset of the saved frame pointer.
         self.state: tuple[int, int, int | None] = (_STACK_POINTER, 8, None)
         self.initial: tuple[int, int, int | None] = self.state
         self._kept: list[tuple[int, int, int | None]] = []
@@ -272,7 +272,7 @@ def _after_block(data: bytes | mmap.mmap, at: int) -> int:
 
 
 def _unsigned(data: bytes | mmap.mmap, at: int) -> tuple[int, int]:
-    """A number in LEB128, and what follows it."""
+    """A LEB128 number, and the offset behind it."""
     value = shift = 0
     while True:
         byte = data[at]

@@ -1,4 +1,4 @@
-"""The library that reads ELF files; where it is not installed, functions have no names."""
+"""Checks for pyelftools, which reads ELF files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from warpline.recording.unavailable import Unavailable
 
 
 def require_elf_reader() -> None:
-    """Raises Unavailable where pyelftools is not installed."""
+    """Raises Unavailable if pyelftools is not installed."""
     if find_spec("elftools") is None:
         raise Unavailable(
-            english("native functions have no names here: pyelftools is not installed"),
+            english("native functions have no names: pyelftools is not installed"),
             english("pip install pyelftools, then: warpline record --again CAPTURE"),
         )

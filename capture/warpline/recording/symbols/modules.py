@@ -1,4 +1,4 @@
-"""Names of functions and their rules, file by file: read once, kept in the user's cache by build id."""
+"""Function names and frame rules by file, read once and cached by build id."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _INTERPRETER = re.compile(r"^(lib)?python3(\.\d+)?t?d?(\.so[.\d]*|\.dylib)?$")
 
 
 def is_interpreter(module: str) -> bool:
-    """Whether a file of this name is CPython."""
+    """Whether a file name is that of CPython."""
     return _INTERPRETER.match(module) is not None
 
 
 @dataclass(frozen=True)
 class NamedFunction:
-    """A function of a library or program: ``name`` is empty where no symbol tells it."""
+    """A function of a library or program; ``name`` is empty without a symbol."""
 
     name: str
     module: str
@@ -32,12 +32,12 @@ class NamedFunction:
 
     @property
     def text(self) -> str:
-        """``deflate [libz.so.1.2.13]``, as frames of stacks say it."""
+        """``deflate [libz.so.1.2.13]``, as in stack frames."""
         return f"{self.name or hex(self.start)} [{self.module}]"
 
 
 class Module:
-    """One file. Whatever cannot be read leaves its functions without names, or its frames without rules."""
+    """One file. If it cannot be read, its functions have no names and its frames no rules."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class Module:
 
     @cached_property
     def _elf(self) -> ElfFile | None:
-        # Files of any program come here, damaged ones too: none of them is worth a recording.
+        # Damaged files may raise anything; that must not fail the recording.
         with contextlib.suppress(Exception):
             return read_elf(Path(self.path))
         return None
@@ -65,29 +65,29 @@ class Module:
 
     @property
     def first_address(self) -> int:
-        """The address that the file is loaded from, as it counts itself."""
+        """The lowest address in the file's own numbering."""
         return 0 if self._elf is None else self._elf.first_address
 
     def address_of(self, offset: int) -> int:
-        """The address, as the file counts, of a byte of it."""
+        """The address of a file offset in the file's own numbering."""
         return offset if self._elf is None else self._elf.address_of(offset)
 
     def function(self, address: int) -> NamedFunction:
         """The function at an address of the file."""
-        found = None if self._table is None else self._table.find(address)
-        if found is not None:
-            return NamedFunction(demangle(found[0]), self.name, found[1])
+        symbol = None if self._table is None else self._table.find(address)
+        if symbol is not None:
+            return NamedFunction(demangle(symbol[0]), self.name, symbol[1])
         start = None if self._rules is None else self._rules.start_of(address)
         return NamedFunction("", self.name, address if start is None else start)
 
     @property
     def rules(self) -> FrameRules | None:
-        """How frames of its functions are found."""
+        """The frame rules of its functions."""
         return self._rules
 
 
 class Modules:
-    """All files that are asked for."""
+    """Modules by path, each created once."""
 
     def __init__(self) -> None:
         self._known: dict[str, Module] = {}

@@ -1,4 +1,4 @@
-"""Tables of functions in the user's cache: large libraries are read once."""
+"""Caches function tables of large libraries in the user's cache."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from warpline.storage.cache import cache_folder, whole_or_absent
 _VERSION = 1
 _MOST_BYTES = 256 << 20
 _WORTH_KEEPING = 20_000
-"""Functions; fewer are read from the library in no more time."""
+"""Number of functions; smaller tables are read from the library just as fast."""
 
 
 def cached_table(elf: ElfFile) -> FunctionTable:
-    """The functions of a file; from the cache where it knows the build id."""
+    """The functions of a file, from the cache if it has the build id."""
     size = sum(len(symbols) for symbols, _names in elf.tables)
     if not elf.build_id or size < _WORTH_KEEPING * 24:
         return function_table(elf)
     folder = cache_folder() / "symbols"
-    # A library whose debug file was installed since has more of them.
+    # The size is part of the key: a debug file that is installed later adds functions.
     place = folder / f"{elf.build_id}-{size}-{_VERSION}.npz"
-    # An entry that a full disk cut off, or that is damaged otherwise, is one that is not there.
+    # A damaged entry counts as missing.
     with contextlib.suppress(Exception):
         with np.load(place) as kept:
-            found = FunctionTable(kept["start"], kept["stop"], kept["name"], kept["texts"].tobytes())
+            table = FunctionTable(kept["start"], kept["stop"], kept["name"], kept["texts"].tobytes())
         os.utime(place)
-        return found
+        return table
     table = function_table(elf)
     with contextlib.suppress(OSError):
         _keep(folder, place, table)

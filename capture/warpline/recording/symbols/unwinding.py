@@ -1,4 +1,4 @@
-"""Who called whom: call chains from registers and a copy of the stack, by what compilers say of each function."""
+"""Unwinds call chains from registers and a copy of the stack, with the frame rules of each function."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _WORD = struct.Struct("<Q")
 _MOST_FRAMES = 127
 
 FindRule = Callable[[int], FrameRule | None]
-"""The rule at an address of a process."""
+"""Returns the rule at an address of a process."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Addresses, innermost first; ``is_whole`` where they lead to the function a thread began with."""
+    """Addresses, innermost first; ``is_whole`` if they reach the first function of the thread."""
 
     addresses: tuple[int, ...]
     is_whole: bool
@@ -26,24 +26,24 @@ class Chain:
 def unwind(
     registers: tuple[int, int, int], memory: bytes, find_rule: FindRule, is_enough: Callable[[int], bool]
 ) -> Chain:
-    """The call chain of a thread of x86-64: ``registers`` are frame pointer, stack pointer and address.
+    """The call chain of an x86-64 thread: ``registers`` are frame pointer, stack pointer and instruction pointer.
 
-    ``memory`` is a copy of the stack from the stack pointer on. The chain ends where it leads out of the copy, where no
-    rule is known, and with an address that is ``is_enough``.
+    ``memory`` is a copy of the stack from the stack pointer on. The chain ends where it leaves the copy, where no rule
+    is known, and at an address for which ``is_enough`` is true.
     """
     frame_pointer, stack_pointer, address = registers
     origin, size = stack_pointer, len(memory)
-    found = [address]
-    while len(found) < _MOST_FRAMES:
-        # A return address may lie behind the end of the function that made the call.
-        own = address if len(found) == 1 else address - 1
+    chain = [address]
+    while len(chain) < _MOST_FRAMES:
+        # A return address may be behind the end of the calling function.
+        own = address if len(chain) == 1 else address - 1
         if is_enough(own):
             break
         rule = find_rule(own)
         if rule is None:
             break
         if rule.is_outermost:
-            return Chain(tuple(found), True)
+            return Chain(tuple(chain), True)
         if rule.is_by_stack_pointer:
             frame = stack_pointer + rule.offset
         elif rule.is_by_frame_pointer:
@@ -61,15 +61,15 @@ def unwind(
         (address,) = _WORD.unpack_from(memory, at - 8)
         stack_pointer = frame
         if not address:
-            return Chain(tuple(found), True)
-        found.append(address)
-    return Chain(tuple(found), False)
+            return Chain(tuple(chain), True)
+        chain.append(address)
+    return Chain(tuple(chain), False)
 
 
-def checked(addresses: tuple[int, ...], find_rule: FindRule) -> Chain:
-    """As much of a chain that was found by frame pointers as is sure: up to the first function that keeps none.
+def trusted_part(addresses: tuple[int, ...], find_rule: FindRule) -> Chain:
+    """The reliable part of a chain from frame pointers: up to the first function that does not keep one.
 
-    From there on the frame pointer is somebody else's, or no pointer at all.
+    Beyond it the frame pointer register may hold anything.
     """
     for number, address in enumerate(addresses):
         rule = find_rule(address if number == 0 else address - 1)

@@ -72,7 +72,7 @@ def test_without_a_compiler_the_reason_and_the_remedy_are_told(
     monkeypatch.setenv("CC", "/nonexistent/compiler")
     made = library._compiled(RECORDING, tmp_path)
     assert made.path is None
-    assert made.reason == "the agent is not installed, and there is no C compiler to make it"
+    assert made.reason == "the agent is not installed, and there is no C compiler to build it"
     assert "install" in made.remedy
 
 

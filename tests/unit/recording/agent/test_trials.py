@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from warpline.recording.agent import probing, trials
-from warpline.recording.agent.trials import PythonTrial, Tried, told
+from warpline.recording.agent.trials import PythonTrial, Tried, trial_text
 from warpline.recording.unavailable import Unavailable
 
 
@@ -49,8 +49,8 @@ def test_each_python_is_started_once_for_all_trials(tmp_path: Path, monkeypatch:
     assert [path for path, _variables in started] == [sys.executable, new, broken, old]
     assert all({"A": "1", "B": "2"}.items() <= variables.items() for _path, variables in started)
     assert [python.version for python in pythons][1:] == ["3.12.1", "", "3.9.18"]
-    assert told(first, pythons[1:]) == "tried with Python 3.12.1; not with Python 3.9.18"
-    assert told(second, pythons[1:]) == "all of it: tried with Python 3.9.18; not with Python 3.12.1"
+    assert trial_text(first, pythons[1:]) == "tried with Python 3.12.1; not with Python 3.9.18"
+    assert trial_text(second, pythons[1:]) == "all of it: tried with Python 3.9.18; not with Python 3.12.1"
     started.clear()
     (this,) = trials.try_pythons([first], every_python=False)
     assert [path for path, _variables in started] == [sys.executable]
@@ -60,7 +60,7 @@ def test_each_python_is_started_once_for_all_trials(tmp_path: Path, monkeypatch:
 def test_a_source_is_refused_where_it_does_not_work_with_this_python() -> None:
     trial = PythonTrial("", lambda _spools: True, refused=Unavailable("not this one", "another"))
     with pytest.raises(Unavailable, match="not this one"):
-        told(trial, [Tried("3.11.7", frozenset()), Tried("3.12.1", frozenset({trial}))])
+        trial_text(trial, [Tried("3.11.7", frozenset()), Tried("3.12.1", frozenset({trial}))])
 
 
 def test_a_trial_that_raises_ends_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,11 +72,11 @@ def test_a_trial_that_raises_ends_no_other(tmp_path: Path, monkeypatch: pytest.M
     wanted = PythonTrial("", raises, refused=Unavailable("not this one", "another"))
     pythons = trials.try_pythons([broken, fine, wanted], every_python=False)
     version = pythons[0].version
-    assert told(fine, pythons) == f"tried with Python {version}"
+    assert trial_text(fine, pythons) == f"tried with Python {version}"
     why = 'KeyError: "of somebody\'s source"'
-    assert told(broken, pythons) == f"not with Python {version}; {why}"
+    assert trial_text(broken, pythons) == f"not with Python {version}; {why}"
     with pytest.raises(Unavailable, match="of somebody's source"):
-        told(wanted, pythons)
+        trial_text(wanted, pythons)
 
 
 def test_what_cannot_be_run_has_no_version() -> None:

@@ -56,7 +56,7 @@ def make_releases(rows: list[tuple[int, int, int]]) -> Releases:
         object=table[:, 2].astype(np.uint64),
         stack=short,
         place=short,
-        telling_place=short,
+        own_place=short,
     )
 
 

@@ -147,10 +147,10 @@ def test_what_is_left_of_a_table_is_as_it_was(lives: list[tuple[int, int, int]],
     for time_ns, what, tid in sorted(steps):
         for table in (whole, cut):
             if what:
-                table.exited(time_ns, tid, tid)
+                table.add_exit(time_ns, tid, tid)
             else:
-                table.forked(time_ns, tid, tid, MAIN, MAIN)
-    cut.let_go_before(start)
+                table.add_fork(time_ns, tid, tid, MAIN, MAIN)
+    cut.forget_before(start)
     assert all(thread.death_ns is None or thread.death_ns >= start for thread in cut.threads)
     for thread in cut.threads:
         for time_ns in {max(thread.birth_ns, start), (thread.death_ns or 200) - 1}:

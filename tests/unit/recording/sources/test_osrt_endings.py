@@ -91,11 +91,11 @@ def test_what_a_thread_writes_into_a_socket_is_not_what_it_reads_from_it(tmp_pat
 
 def test_a_child_that_ended_is_found_by_its_id_and_time() -> None:
     threads = ThreadTable()
-    threads.forked(1, 70, 70, 60, 60)
-    threads.exited(20, 70, 70)
-    threads.forked(30, 70, 70, 60, 60)
-    threads.exited(40, 70, 70)
-    threads.forked(31, 71, 71, 60, 60)
+    threads.add_fork(1, 70, 70, 60, 60)
+    threads.add_exit(20, 70, 70)
+    threads.add_fork(30, 70, 70, 60, 60)
+    threads.add_exit(40, 70, 70)
+    threads.add_fork(31, 71, 71, 60, 60)
     waits = make_waits([(9, 10, 12, 1), (9, 35, 10, 1), (9, 50, 10, 1)])
     waits = replace(
         waits, function=np.full(3, Function.WAIT, np.uint8), result=np.array([70, 70, 71], np.int64)

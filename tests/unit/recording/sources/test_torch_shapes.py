@@ -68,7 +68,7 @@ def torch_with(native: Native) -> Any:
 def test_a_profiler_that_fails_to_begin_is_not_left_on(failing: str, said: list[str]) -> None:
     native = Native(failing)
     shapes = torch_shapes.Shapes(torch_with(native), 2, lambda: None)
-    assert torch_operators.begun(shapes) is None
+    assert torch_operators.try_begin(shapes) is None
     assert not native.is_on
     assert not shapes.is_on
     assert said == ["shapes are not recorded: RuntimeError: of another version"]
@@ -77,7 +77,7 @@ def test_a_profiler_that_fails_to_begin_is_not_left_on(failing: str, said: list[
 def test_one_that_begins_is_on(said: list[str]) -> None:
     native = Native("")
     shapes = torch_shapes.Shapes(torch_with(native), 2, lambda: None)
-    assert torch_operators.begun(shapes) is shapes
+    assert torch_operators.try_begin(shapes) is shapes
     assert native.is_on
     assert said == []
 
@@ -86,7 +86,7 @@ def test_none_begins_in_a_thread_that_may_end_before_the_program(said: list[str]
     native = Native("")
     shapes = torch_shapes.Shapes(torch_with(native), 2, lambda: None)
     begun: list[Any] = []
-    thread = threading.Thread(target=lambda: begun.append(torch_operators.begun(shapes)))
+    thread = threading.Thread(target=lambda: begun.append(torch_operators.try_begin(shapes)))
     thread.start()
     thread.join()
     assert begun == [None]

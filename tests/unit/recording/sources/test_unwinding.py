@@ -12,7 +12,7 @@ import warpline
 from warpline.recording.symbols.address_spaces import AddressSpaces, Mapping
 from warpline.recording.symbols.elf import read_elf
 from warpline.recording.symbols.frame_rules import FrameRule, FrameRules
-from warpline.recording.symbols.unwinding import checked, unwind
+from warpline.recording.symbols.unwinding import trusted_part, unwind
 
 BY_STACK, BY_FRAME, OUTERMOST = FrameRule(7, 16, None), FrameRule(6, 16, -16), FrameRule(-2, 8, None)
 STACK = 0x7000
@@ -50,9 +50,9 @@ def test_a_chain_goes_no_further_than_wanted() -> None:
 
 def test_frame_pointers_are_followed_as_long_as_functions_keep_them() -> None:
     rules = {0x10: BY_FRAME, 0x20 - 1: BY_STACK, 0x30 - 1: BY_FRAME}
-    assert checked((0x10, 0x20, 0x30), rules.get).addresses == (0x10, 0x20)
-    assert not checked((0x10, 0x20, 0x30), rules.get).is_whole
-    assert checked((0x10,), {0x10: OUTERMOST}.get).is_whole
+    assert trusted_part((0x10, 0x20, 0x30), rules.get).addresses == (0x10, 0x20)
+    assert not trusted_part((0x10, 0x20, 0x30), rules.get).is_whole
+    assert trusted_part((0x10,), {0x10: OUTERMOST}.get).is_whole
 
 
 def test_memory_of_a_process_is_that_of_its_time() -> None:

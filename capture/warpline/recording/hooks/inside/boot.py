@@ -1,9 +1,8 @@
-"""Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
+"""Runs inside the recorded program before its first line and hooks frameworks when they are imported.
 
-The agent hands it builtins (`BUILTINS`, in the C of steps, torch and paddle) and `sources`, the names of those that
-want hooks. It imports nothing of Warpline, prints nothing, and costs a dictionary lookup for each module that the
-program imports until one of a framework is; only then are that framework's hooks read. A hook that fails leaves the
-program as it is without us.
+The agent passes it builtins (`BUILTINS`, in the C of steps, torch and paddle) and `sources`, the names of sources that need hooks. It
+imports nothing of Warpline and prints nothing. Each import of the program costs a dictionary lookup; hooks are read
+only when their framework is imported. A hook that fails does not change the program.
 """
 
 from __future__ import annotations
@@ -37,14 +36,15 @@ HOOKS = {
     "paddle_hooks": ("steps", ("paddle",)),
     "paddle_operators": ("paddle", ("paddle.base.core",)),
 }
-"""By the file with the hooks: the source they are for, and the modules whose import is waited for."""
+"""For each file of hooks: their source, and the modules that they hook."""
 
 
 UNHOOKED = {
-    "jax": "JAX is not hooked: no steps, phases, modules of it; its own profiler's files can be imported",
-    "tensorflow": "TensorFlow is not hooked: no steps, phases, modules of it; its own profiler's files can be imported",
+    "jax": "JAX is not hooked: no steps, phases or modules are recorded; files of its own profiler can be imported",
+    "tensorflow": "TensorFlow is not hooked: no steps, phases or modules are recorded; files of its own profiler can"
+    " be imported",
 }
-"""Frameworks that are known and left alone, and what is said when one is imported."""
+"""Known frameworks without hooks, and the message when one is imported."""
 COMMON = "common_hooks"
 BUILTINS = (
     "now", "enter", "leave", "record", "text", "say", "autograd", "after_operators", "paddle", "operator", "heap",
@@ -54,7 +54,7 @@ BUILTINS = (
 
 
 class Watcher:
-    """A finder of ``sys.meta_path`` that finds nothing itself: it has modules hooked when they were executed."""
+    """A finder in ``sys.meta_path`` that delegates to the others and hooks modules after their execution."""
 
     def __init__(self, api: Mapping[str, Any], sources: list[str]) -> None:
         self.api = api
@@ -70,7 +70,7 @@ class Watcher:
         self.failures: dict[str, list[str]] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec that the other finders have, if it is one that is waited for."""
+        """The spec of the other finders for a module to be hooked; None for any other module."""
         if name not in self.waits:
             return None
         for finder in sys.meta_path:
@@ -82,7 +82,7 @@ class Watcher:
         return None
 
     def follow(self, name: str, loader: Any) -> None:
-        """Have the loader tell when it has executed the module."""
+        """Have `executed` called after the loader has executed the module."""
         try:
             execute = loader.exec_module
 
@@ -92,11 +92,11 @@ class Watcher:
                 self.executed(name, module)
 
             loader.exec_module = exec_module
-        except Exception as error:  # a loader may be anybody's, without attributes or with read-only ones
+        except Exception as error:  # a custom loader may not allow its attributes to be set
             self.failed(name, error)
 
     def executed(self, name: str, module: Any) -> None:
-        """Hook a module that is complete."""
+        """Hook a module that has been executed."""
         file = self.waits.pop(name, None)
         if file is None:
             return
@@ -108,11 +108,11 @@ class Watcher:
                 self.hooks[file] = self.read(file)
                 self.tell(HOOKS[file][0])
             self.hooks[file]["HOOKS"][name](module)
-        except Exception as error:  # of another version anything; the program's import must succeed
+        except Exception as error:  # another version may raise anything; the program's import must succeed
             self.failed(name, error, file)
 
     def common(self) -> dict[str, Any]:
-        """What all hooks are made of."""
+        """The globals of `COMMON`, which all hooks share."""
         if COMMON not in self.hooks:
             self.hooks[COMMON] = self.read(COMMON)
         return self.hooks[COMMON]
@@ -134,11 +134,11 @@ class Watcher:
         return names
 
     def failed(self, name: str, error: Exception, file: str = "torch_hooks") -> None:
-        """Say once what does not work; the capture tells it."""
+        """Report a hook that does not work, once; the capture shows it."""
         self.tell(HOOKS[file][0], f"{name} is not hooked: {type(error).__name__}: {error}")
 
     def tell(self, source: str, reason: str = "") -> None:
-        """Say of a source that it works in this process, where a framework of its is hooked, and what it leaves out."""
+        """Report whether a source works in this process, and what it does not record."""
         reasons = self.failures.setdefault(source, [])
         if reason and reason not in reasons:
             reasons.append(reason)
@@ -146,20 +146,20 @@ class Watcher:
         self.api["say"](source, is_hooked, "; ".join(reasons), "")
 
     def catch_up(self) -> None:
-        """Hook what the program has imported already, and what it is importing when that is done."""
+        """Hook modules that are imported already, and those being imported as soon as they are complete."""
         for name in list(self.waits):
             self.look_for(name)
             self.await_import(name)
 
     def look_for(self, name: str) -> None:
-        """Hook a module that is complete, however it came."""
+        """Hook a module that is imported completely."""
         module = sys.modules.get(name)
         spec = getattr(module, "__spec__", None)
         if module is not None and not getattr(spec, "_initializing", False):
             self.executed(name, module)
 
     def await_import(self, name: str) -> None:
-        """An import that goes on now may have passed the finders before this was one: its lock tells its end."""
+        """Hook a module whose import began before this finder was installed: the release of its lock is its end."""
         try:
             lock = sys.modules["_frozen_importlib"]._module_locks[name]()
             release = lock.release
@@ -170,11 +170,11 @@ class Watcher:
 
             lock.release = released
         except (AttributeError, KeyError):
-            pass  # nobody imports it, or this Python has no such locks
+            pass  # it is not being imported, or this Python has no such locks
 
 
 def start(names: Mapping[str, Any]) -> None:
-    """Begin to wait."""
+    """Install the finder."""
     watcher = Watcher({name: names[name] for name in BUILTINS}, names["sources"].split(","))
     sys.meta_path.insert(0, watcher)
     watcher.catch_up()

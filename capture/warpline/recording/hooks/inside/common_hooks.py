@@ -1,7 +1,7 @@
-"""What hooks of all frameworks are made of. Runs inside the recorded program (see boot.py).
+"""What the hooks of all frameworks share. Runs inside the recorded program (see boot.py).
 
-A wrapper calls what it stands for and nothing else of the framework, lets every exception pass, and is what it wraps to
-whoever looks (`functools.wraps`).
+A wrapper calls the wrapped function and nothing else of the framework, passes every exception on, and looks like the
+wrapped function (`functools.wraps`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    # What boot.py puts among the globals of this file: functions of the agent, which never raise. Times are
-    # CLOCK_MONOTONIC ns, strictly increasing in a thread; texts and modules are told by numbers.
+    # Globals set by boot.py: functions of the agent, which never raise. Times are CLOCK_MONOTONIC ns, strictly
+    # increasing in a thread; texts and modules are passed as ids.
     def now() -> int: ...
-    def enter() -> int: ...  # a module is called; negative where this thread is in no other module
-    def leave(start: int, module: int, /) -> None: ...  # its call ends; `module` is path << 32 | class
-    def heap() -> int: ...  # bytes that the C library gave out; 0 where it does not tell, first negative
+    def enter() -> int: ...  # a call of a module begins; negative for an outermost call
+    def leave(start: int, module: int, /) -> None: ...  # the call ends; `module` is path << 32 | class
+    def heap() -> int: ...  # allocated bytes of the C library; 0 if unknown, negative the first time
     def record(start: int, kind: int, name: int, detail: int, value: int, /) -> None: ...  # from start to now
     def text(text: str, /) -> int: ...
     def failed(name: str, error: Exception) -> None: ...
@@ -39,57 +39,57 @@ if TYPE_CHECKING:
         forward: dict[type, int],
         evaluation: dict[type, int],
         /,
-    ) -> Any: ...  # does in C what `slow` does; None where this Python's objects are of another layout
-    def drop(key: int, /) -> None: ...  # the path of this module is another one now
+    ) -> Any: ...  # `slow` in C; None if this Python's object layout is unknown
+    def drop(key: int, /) -> None: ...  # forget the path of this module
 
 
 LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY, KEPT, STEP = range(
     1, 12
 )
-"""Kinds of ranges: what `records.py` calls them."""
+"""Kinds of ranges, as in `records.py`."""
 HOST = 0xFFFFFFFF
-"""The device whose memory is the C library's."""
+"""The device number of host memory."""
 
 LIBRARY_NAMES = frozenset(
     {"self", "super", "cls", "fn", "func", "function", "f", "module", "forward", "call", "original"}
 )
-"""What code calls a module that it was given: no name of its user's."""
+"""Names that library code gives to modules; they are not the user's."""
 CALLED = re.compile(r"\s*(?:self\.)?([A-Za-z_][A-Za-z_0-9.]*)\s*\(")
 
 compiling: list[Callable[[], bool]] = [lambda: False]
 tracing: list[Callable[[], bool]] = [lambda: False]
-"""Whether torch._dynamo is at it, which is asked at every call of a module: of PyTorch's functions the cheapest."""
+"""Whether torch._dynamo is tracing. Checked at every call of a module, so it is the cheapest such function."""
 flags: list[dict[str, Any]] = [{}]
-"""Names of the module that is asked; its ``_is_compiling_flag`` is what it answers, where it has that."""
+"""Globals of the module with that function; the function returns their ``_is_compiling_flag`` if there is one."""
 paths: dict[int, int] = {}
-"""Of each module that is known, by its id: its path and its class, two ids of texts in one number."""
+"""Path and class of each known module by its id: two text ids in one number."""
 refs: dict[int, Any] = {}
 quick_calls: list[tuple[Any, Any, Any]] = []
-"""Of classes whose calls are recorded in C: the class, what is called, and the function that does the same."""
+"""Classes whose calls are recorded in C: the class, the C function, and its Python twin."""
 compilers = [False]
-"""Whether somebody compiles programs."""
+"""Whether the program uses a compiler of models."""
 serials = itertools.count(1)
 after_steps: list[Callable[[], None]] = []
-"""Called when an optimiser has stepped; they raise nothing."""
+"""Called after each step of an optimiser; they never raise."""
 after_calls: list[Callable[[], None]] = []
-"""Called when a module was called that none other called; they raise nothing."""
+"""Called after each outermost call of a module; they never raise."""
 
 
 def is_compiling() -> bool:
-    """Whether torch is tracing; torch._dynamo takes the function in the list for the constant that it is there."""
+    """Whether torch is tracing. The list keeps torch._dynamo from treating the function as variable."""
     return compiling[0]()
 
 
 def quietly(function: Callable[[], Any]) -> None:
-    """Call it; what goes wrong is no business of the program."""
+    """Call a function and ignore its errors."""
     try:
         function()
-    except Exception:  # of PyTorch's private functions anything; nothing of it may reach the program
+    except Exception:  # private functions may raise anything; nothing may reach the program
         pass
 
 
 def timed(function: Any, kind: int, name: str) -> Any:
-    """`function` as a range."""
+    """The function, wrapped so that each call is recorded as a range."""
     label = text(name)
 
     @functools.wraps(function)
@@ -105,7 +105,7 @@ def timed(function: Any, kind: int, name: str) -> Any:
 
 
 def leave_to_dynamo(*functions: Any) -> None:
-    """Have torch._dynamo begin with what these call, as it does with functions of torch itself."""
+    """Have torch._dynamo skip these functions and trace what they call, as with functions of torch itself."""
     try:
         frames = sys.modules["torch._C"]._dynamo.eval_frame
         strategy = getattr(frames, "_FrameExecStrategy", None)
@@ -120,21 +120,21 @@ def leave_to_dynamo(*functions: Any) -> None:
 
 
 def remember(module: Any) -> None:
-    """Forget the module's path when it is gone: its id may be another's then."""
+    """Forget the module's path when it is deleted, because its id may be reused."""
     key = id(module)
     drop(key)
     refs[key] = weakref.ref(module, functools.partial(forget, paths.pop, refs.pop, drop, key))
 
 
 def forget(pop_path: Any, pop_ref: Any, drop_path: Any, key: int, _ref: Any) -> None:
-    """Called by a weak reference, also while the interpreter ends and globals are gone."""
+    """Callback of the weak reference; also runs at the end of the interpreter, without globals."""
     pop_path(key, None)
     pop_ref(key, None)
     drop_path(key)
 
 
 def path_of_tree(root: Any, name: str) -> None:
-    """Give a module, and those in it, the paths that ``named_modules`` has, below the root's name."""
+    """Set the paths of a module and its submodules: the names of ``named_modules`` below the root's name."""
     tree = root.named_modules() if hasattr(root, "named_modules") else root.named_sublayers(include_self=True)
     for inner, module in tree:
         label = f"{name}.{inner}" if inner else name
@@ -143,7 +143,7 @@ def path_of_tree(root: Any, name: str) -> None:
 
 
 def name_at_call(frame: Any) -> str:
-    """What the calling line calls the module (``model`` of ``loss = model(x)``); empty where it gives no name."""
+    """The module's name in the calling line (``model`` in ``loss = model(x)``); empty if there is none."""
     import linecache
 
     code = frame.f_code
@@ -157,13 +157,13 @@ def name_at_call(frame: Any) -> str:
 
 
 def path_of(module: Any, frame: Any = None) -> int:
-    """Path and class of a module that was not called before."""
+    """Path and class of a module at its first call."""
     name = ""
     try:
         if frame is not None:
             try:
                 name = name_at_call(frame)
-            except Exception:  # a source that is gone, is no text, or another one: the class names it
+            except Exception:  # the source is missing, binary or changed: use the class name
                 name = ""
             path_of_tree(module, name or type(module).__name__)
         else:
@@ -171,13 +171,13 @@ def path_of(module: Any, frame: Any = None) -> int:
             paths[id(module)] = text(type(module).__qualname__) | label << 32
             remember(module)
         return paths[id(module)]
-    except Exception as error:  # `named_modules` may be the program's own; the call it makes goes on
+    except Exception as error:  # `named_modules` may be overridden; the call itself continues
         failed("named_modules", error)
         return 0
 
 
 def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
-    """``__call__`` of modules: every call, and the outermost as forward or evaluation."""
+    """Hook ``__call__`` of modules: record every call, and outermost calls as forward or evaluation."""
     original = kind_of_module.__call__
     labels: dict[int, dict[type, int]] = {FORWARD: {}, EVALUATION: {}}
     find = paths.get
@@ -187,14 +187,14 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
         return labels[kind].setdefault(type(module), text(f"{word}: {type(module).__name__}"))
 
     def outermost(self: Any, start: int, args: Any, kwargs: Any) -> Any:
-        if is_compiling():  # by `torch.export`, which calls what it traces
+        if is_compiling():  # `torch.export` calls what it traces
             leave(0, 0)
             return original(self, *args, **kwargs)
-        # Not every layer of every framework has the flag; a program must never notice that it is asked for.
+        # Not every layer has the flag, and reading it must not affect the program.
         try:
             kind = FORWARD if getattr(self, "training", True) and grad_enabled() else EVALUATION
             path = find(id(self)) or path_of(self, sys._getframe(2))
-        except BaseException:  # somebody interrupts the program just now
+        except BaseException:  # an interrupt of the program
             leave(0, 0)
             raise
         try:
@@ -229,13 +229,13 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
 
 
 def let_compile() -> None:
-    """Have functions of Python record calls of modules from here on: compilers of programs look into what is called."""
+    """Record calls of modules in Python instead of C from now on, because compilers inspect what is called."""
     compilers[0] = True
     while quick_calls:
         kind, quick, slow = quick_calls.pop()
         if vars(kind).get("__call__") is quick:
             kind.__call__ = slow
-        # What the framework has put aside, to tell later whether it is still what modules have.
+        # Frameworks keep a copy of the function to check later whether it was replaced.
         for module in list(sys.modules.values()):
             names = getattr(module, "__dict__", None)
             for name, value in list(names.items()) if names else ():
@@ -244,7 +244,7 @@ def let_compile() -> None:
 
 
 def watch_compiler(kind: Any, compiles: Callable[..., bool]) -> None:
-    """Let compile as soon as an object of the class is made of such arguments; ``compiles`` raises nothing."""
+    """Call `let_compile` when an object of the class is created and ``compiles(*args)`` is true; it never raises."""
     create = kind.__init__
 
     @functools.wraps(create)
@@ -258,24 +258,24 @@ def watch_compiler(kind: Any, compiles: Callable[..., bool]) -> None:
 
 
 NOT_HELD = {
-    -1: "memory of the host is not recorded: this C library does not tell what it has given out",
-    -2: "memory of the host is recorded only up to where asking the C library for it took too long: "
-    "its free memory is in too many pieces",
+    -1: "host memory is not recorded: this C library does not report its allocations",
+    -2: "host memory is recorded only for the beginning: the C library became too slow to ask, "
+    "because its free memory is too fragmented",
 }
 
 
 def held() -> int:
-    """Bytes that the C library has given out; 0 where it does not tell, or no longer, and the capture says why."""
-    found = heap()
-    if found < 0:
-        tell("steps", NOT_HELD[found])
-    return max(found, 0)
+    """Allocated bytes of the C library; 0 if unknown, and the capture says why."""
+    allocated_bytes = heap()
+    if allocated_bytes < 0:
+        tell("steps", NOT_HELD[allocated_bytes])
+    return max(allocated_bytes, 0)
 
 
 def weigh_calls(kind_of_module: Any, gpu: Callable[[], tuple[int, int] | None]) -> None:
-    """Have calls of modules, which are hooked afterwards, tell what each keeps of memory when it ends.
+    """Record how much memory each call of a module keeps after its end. Must run before `hook_calls`.
 
-    ``gpu`` tells a GPU and how many bytes of it are allocated; None where none is in use.
+    ``gpu`` returns a GPU and its allocated bytes; None when no GPU is in use.
     """
     original = kind_of_module.__call__
     find = paths.get
@@ -303,7 +303,7 @@ def weigh_calls(kind_of_module: Any, gpu: Callable[[], tuple[int, int] | None]) 
 
 
 def hook_waits(iterator: Any, loader: Any = None) -> None:
-    """The wait for a batch, in the process that trains."""
+    """Hook the wait for a batch in the training process."""
     following, beginning = iterator.__next__, getattr(loader, "__iter__", None)
     next_name, iter_name = text("DataLoader.__next__"), text("DataLoader.__iter__")
 
@@ -337,7 +337,7 @@ def hook_waits(iterator: Any, loader: Any = None) -> None:
 
 
 def place_of(dataset: Any) -> str:
-    """The line of a dataset's own code: ``Images.__getitem__ train.py:12``."""
+    """The place of a dataset's own code: ``Images.__getitem__ train.py:12``."""
     kind = type(dataset)
     for name in ("__getitems__", "__getitem__", "__iter__"):
         code = getattr(getattr(kind, name, None), "__code__", None)
@@ -347,7 +347,7 @@ def place_of(dataset: Any) -> str:
 
 
 def stepping(step: Any) -> Any:
-    """`step` of an optimiser, told by the optimiser's identity; a closure that it calls runs inside."""
+    """`step` of an optimiser, recorded with the optimiser's id; a closure that it calls is included."""
     labels: dict[type, int] = {}
 
     @functools.wraps(step)

@@ -1,4 +1,4 @@
-"""Hooks for Paddle: phases of a training, and calls of layers. Runs inside the recorded program (see boot.py)."""
+"""Hooks for Paddle: phases of training and calls of layers. Runs inside the recorded program (see boot.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    # What boot.py puts among the globals of this file.
+    # Globals set by boot.py.
     from warpline.recording.hooks.inside.common_hooks import (
         BACKWARD,
         CHECKPOINT,
@@ -34,37 +34,37 @@ if TYPE_CHECKING:
 
 
 LOOKS, YES = 3, 4
-"""How often a graph that did not train is looked at again, and what stands for one that trains."""
+"""How often a graph without an optimiser is checked again, and the mark of a graph that trains."""
 
 
 def allocated(paddle: Any) -> tuple[int, int] | None:
-    """The GPU that is in use, and how many bytes tensors have of it; None where there is none."""
+    """The GPU in use and the bytes that tensors have allocated on it; None without a GPU."""
     try:
         place = paddle.framework._current_expected_place()
         if not place.is_gpu_place():
             return None
         return place.gpu_device_id(), paddle.device.cuda.memory_allocated()
-    except Exception:  # of Paddle's private functions of another version anything: nothing is weighed then
+    except Exception:  # another version may raise anything; memory is not recorded then
         return None
 
 
 def hook_layers(paddle: Any) -> None:
-    """Calls of layers."""
+    """Hook calls of layers."""
     if os.environ.get("WARPLINE_TORCH_MEMORY") == "1":
         weigh_calls(paddle.nn.Layer, lambda: allocated(paddle))
     hook_calls(paddle.nn.Layer, paddle.is_grad_enabled)
 
 
 def hook_compiler(paddle: Any) -> None:
-    """Where Paddle compiles: `to_static` makes a function of this class, which reads the code of what it calls."""
+    """Watch for compilation: `to_static` creates an object of this class, which reads the code of what it calls."""
     try:
         watch_compiler(paddle.jit.dy2static.program_translator.StaticFunction, lambda *_, **__: True)
-    except AttributeError:  # another version of Paddle, of which it is not known when it compiles
+    except AttributeError:  # another version of Paddle: assume that it compiles
         let_compile()
 
 
 def hook_loaders(paddle: Any) -> None:
-    """The wait for a batch, and what a batch is made of."""
+    """Hook the wait for a batch and the fetching of its samples."""
     iterators = sys.modules["paddle.io.dataloader.dataloader_iter"]
     hook_waits(iterators._DataLoaderIterSingleProcess, paddle.io.DataLoader)
     hook_waits(iterators._DataLoaderIterMultiProcess)
@@ -74,7 +74,7 @@ def hook_loaders(paddle: Any) -> None:
 
 
 def fetching(fetch: Any) -> Any:
-    """``fetch`` of a fetcher as a range, with the line of the dataset's own code."""
+    """``fetch`` of a fetcher, recorded with the place of the dataset's own code."""
     label = text("fetch batch")
 
     @functools.wraps(fetch)
@@ -92,13 +92,13 @@ def fetching(fetch: Any) -> Any:
 
 
 def hook_backward(paddle: Any) -> None:
-    """The backward pass, however it is begun."""
+    """Hook the backward pass."""
     eager = paddle.base.core.eager
     eager.run_backward = timed(eager.run_backward, BACKWARD, "backward")
 
 
 def hook_optimizers(paddle: Any) -> None:
-    """``step`` of every optimiser that has one of its own, and of those that scripts will define."""
+    """Hook ``step`` of every optimiser that defines it, also of classes defined later."""
     kinds = [paddle.optimizer.Optimizer]
     for kind in kinds:
         kinds.extend(kind.__subclasses__())
@@ -114,13 +114,13 @@ def hook_optimizers(paddle: Any) -> None:
 
 
 def hook_files(paddle: Any) -> None:
-    """Checkpoints."""
+    """Hook checkpoints."""
     for name in ("save", "load"):
         setattr(paddle, name, timed(getattr(paddle, name), CHECKPOINT, f"paddle.{name}"))
 
 
 def hook_events(paddle: Any) -> None:
-    """What the script names by ``RecordEvent``; what Paddle itself does is hooked where it is done."""
+    """Hook the script's own ``RecordEvent`` ranges; Paddle's own events have other hooks."""
     event = paddle.profiler.RecordEvent
     begin_event, end_event = event.begin, event.end
 
@@ -142,14 +142,14 @@ def hook_events(paddle: Any) -> None:
 
 
 def trains(program: Any) -> bool:
-    """Whether a graph has an operator of an optimiser: one that is given a parameter and its gradient."""
+    """Whether a graph contains an optimiser: an operator that takes a parameter and its gradient."""
     for operator in program.global_block().ops:
         try:
-            # Graphs of Paddle 3, or those of before.
+            # Graphs of Paddle 3, or of earlier versions.
             names = (
                 operator.get_input_names() if hasattr(operator, "get_input_names") else operator.input_names
             )
-        except Exception:  # of operators without names for what they are given: Paddle raises its own errors
+        except Exception:  # operators without names for their inputs raise Paddle's own errors
             continue
         names = {name.lower() for name in names}
         if names & {"param", "params"} and names & {"grad", "grads"}:
@@ -158,32 +158,32 @@ def trains(program: Any) -> bool:
 
 
 def trains_now(paddle: Any, program: Any, known: dict[int, tuple[Any, int]]) -> bool:
-    """Likewise of a graph that is run, or of the one that is run where none is named.
+    """Whether a graph that runs contains an optimiser; None stands for the default graph.
 
-    ``known`` has what was found by the graphs' ids, with a reference that tells whether they are still there.
+    ``known`` caches answers by the graph's id, with a weak reference to detect reused ids.
     """
     if program is None:
         program = paddle.static.default_main_program()
-    program = getattr(program, "_program", None) or program  # of a CompiledProgram
+    program = getattr(program, "_program", None) or program  # a CompiledProgram wraps its program
     graph, answer = known.get(id(program), (None, 0))
     if graph is None or graph() is not program:
         answer = 0
-    # An optimiser may be put into a graph that ran before; one that did not come for some runs does not come.
+    # An optimiser may be added to a graph after its first runs, but not later.
     if answer != YES and answer < LOOKS:
         answer = YES if trains(program) else answer + 1
         known[id(program)] = weakref.ref(program), answer
     return answer == YES
 
 
-def kind_of_run(paddle: Any, known: dict[int, tuple[Any, int]], program: Any, *told: Any) -> int:
-    """A step, an evaluation, or what only prepares: no data is given to it (``told``) and none wanted."""
+def kind_of_run(paddle: Any, known: dict[int, tuple[Any, int]], program: Any, *inputs: Any) -> int:
+    """The kind of a run: a step, an evaluation, or preparation, which has no feed and no fetch list (``inputs``)."""
     if trains_now(paddle, program, known):
         return STEP
-    return EVALUATION if any(told) else PART
+    return EVALUATION if any(inputs) else PART
 
 
 def hook_static(paddle: Any) -> None:
-    """Runs of a static graph, each as a whole: a step where it trains."""
+    """Hook runs of static graphs; a run that trains is a step."""
     executor = paddle.static.Executor
     run, label = executor.run, text("Executor.run")
     known: dict[int, tuple[Any, int]] = {}
@@ -196,9 +196,9 @@ def hook_static(paddle: Any) -> None:
         finally:
             kind = PART
             try:
-                told = (*args[:2], kwargs.get("feed"), kwargs.get("fetch_list"))
-                kind = kind_of_run(paddle, known, program, *told)
-            except Exception as error:  # whatever was run, by whatever Paddle; it has run
+                inputs = (*args[:2], kwargs.get("feed"), kwargs.get("fetch_list"))
+                kind = kind_of_run(paddle, known, program, *inputs)
+            except Exception as error:  # another version may raise anything; the run itself is done
                 failed("Executor.run", error)
             record(start, kind, label, 0, id(program) if kind == STEP else 0)
 
@@ -206,7 +206,7 @@ def hook_static(paddle: Any) -> None:
 
 
 def begin(paddle: Any) -> None:
-    """When ``import paddle`` is done."""
+    """Install the hooks after ``import paddle``."""
     for hook in (
         hook_layers,
         hook_compiler,
@@ -219,7 +219,7 @@ def begin(paddle: Any) -> None:
     ):
         try:
             hook(paddle)
-        except Exception as error:  # of another version of Paddle anything; the other hooks are tried
+        except Exception as error:  # another version may raise anything; try the other hooks
             failed(hook.__name__, error)
 
 

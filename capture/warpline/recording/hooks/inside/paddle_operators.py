@@ -1,8 +1,8 @@
-"""Has Paddle tell its operators. Runs inside the program (see boot.py).
+"""Records Paddle's operators. Runs inside the program (see boot.py).
 
-Paddle marks what it does for its own profiler, whether that is on or not. The agent is called where these marks begin
-and end (paddle/native/events.c): the same names and types of events, and nobody's profiler is needed or disturbed. In
-forked processes it is switched off: a loader worker has few operators to see.
+Paddle marks its work for its own profiler, whether that is on or not. The agent is called where these marks begin and
+end (paddle/native/events.c), so names and types of events agree and no profiler is needed or disturbed. It is
+switched off in forked processes: loader workers run few operators.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    # What boot.py puts among the globals of this file.
+    # Globals set by boot.py.
     def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
     def paddle(what: int, /) -> int: ...
 
 
 FOLLOW, HAS_SEEN, TELL, END = range(1, 5)
-"""What `paddle` can be asked for (paddle/native/paddle_builtins.c)."""
+"""Requests to `paddle` (paddle/native/paddle_builtins.c)."""
 TYPES = {
     "Operator": 0,
     "UserDefined": 7,
@@ -29,27 +29,27 @@ TYPES = {
     "DygraphKernelLaunch": 15,
     "StaticKernelLaunch": 16,
 }
-"""Paddle's numbers of its types of events, as far as they are told."""
-UNKNOWN = "operators are not recorded: this Paddle marks them in another way"
+"""Paddle's codes of the event types that are recorded."""
+UNKNOWN = "operators are not recorded: this version of Paddle marks them differently"
 
 
 def is_seen(core: Any) -> bool:
-    """Have an event of Paddle's begin and end: the agent must see it as it is."""
+    """Whether the agent sees a test event of Paddle correctly."""
     types = core.TracerEventType
     if any(int(getattr(types, name)) != number for name, number in TYPES.items()) or not paddle(FOLLOW):
         return False
     try:
         core._RecordEvent("warpline", types.PythonUserDefined).end()
     finally:
-        found = paddle(HAS_SEEN)
-    return bool(found)
+        has_seen = bool(paddle(HAS_SEEN))
+    return has_seen
 
 
 def begin(core: Any) -> None:
-    """When Paddle's library is loaded."""
+    """Start recording after Paddle's library is loaded."""
     try:
         reason = "" if is_seen(core) else UNKNOWN
-    except (AttributeError, TypeError, ValueError) as error:  # of another version of Paddle
+    except (AttributeError, TypeError, ValueError) as error:  # another version of Paddle
         reason = f"{UNKNOWN}: {type(error).__name__}: {error}"
     if reason:
         say("paddle", 0, reason, "record this program's steps without --trace paddle, or use Paddle 3")

@@ -1,6 +1,6 @@
-"""Hooks for PyTorch: phases of a training, and calls of modules. Runs inside the recorded program (see boot.py).
+"""Hooks for PyTorch: phases of training and calls of modules. Runs inside the recorded program (see boot.py).
 
-While torch traces a program (`torch.compile`, `torch.export`) they are not there.
+They are inactive while torch traces a program (`torch.compile`, `torch.export`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    # What boot.py puts among the globals of this file.
+    # Globals set by boot.py.
     from warpline.recording.hooks.inside.common_hooks import (
         BACKWARD,
         CHECKPOINT,
@@ -58,19 +58,19 @@ MEMORY_ASKED = "WARPLINE_TORCH_MEMORY"
 
 
 def allocated() -> tuple[int, int] | None:
-    """The GPU that is in use, and how many bytes tensors have of it; None where there is none."""
+    """The GPU in use and the bytes that tensors have allocated on it; None without a GPU."""
     try:
         cuda = sys.modules["torch"].cuda
         if not cuda.is_initialized():
             return None
         device = cuda.current_device()
         return device, cuda.memory_allocated(device)
-    except Exception:  # of PyTorch's own functions anything, while it is imported: nothing is weighed then
+    except Exception:  # anything may fail during the import of PyTorch; memory is not recorded then
         return None
 
 
 def hook_modules(module: Any) -> None:
-    """Calls of modules."""
+    """Hook calls of modules."""
     native = sys.modules.get("torch._C")
     if os.environ.get(MEMORY_ASKED) == "1":
         weigh_calls(module.Module, allocated)
@@ -81,12 +81,12 @@ def hook_modules(module: Any) -> None:
 
 
 def hook_loader(module: Any) -> None:
-    """The wait for a batch, in the process that trains."""
+    """Hook the wait for a batch in the training process."""
     hook_waits(module._BaseDataLoaderIter, module.DataLoader)
 
 
 def hook_fetch(module: Any) -> None:
-    """What a batch is made of, in loader workers or, without them, inside the wait."""
+    """Hook fetching and collation of a batch, in loader workers or, without them, inside the wait."""
     base = module._BaseDatasetFetcher
     create = base.__init__
     fetch_name = text("fetch batch")
@@ -98,7 +98,7 @@ def hook_fetch(module: Any) -> None:
         try:
             self._warpline_place = text(place_of(dataset))
             collate_fn = timed(collate_fn, PART, "collate")
-        except Exception as error:  # of a data set of the program's own anything; its batches are made
+        except Exception as error:  # a custom data set may raise anything; its batches are still made
             failed("collate", error)
         create(self, dataset, auto_collation, collate_fn, *args, **kwargs)
 
@@ -119,7 +119,7 @@ def hook_fetch(module: Any) -> None:
 
 
 def hook_worker(module: Any) -> None:
-    """A loader worker hands its batch over."""
+    """Hook the sending of batches from loader workers."""
     loop = module._worker_loop
 
     @functools.wraps(loop)
@@ -128,7 +128,7 @@ def hook_worker(module: Any) -> None:
     ) -> Any:
         try:
             data_queue.put = timed(data_queue.put, PART, "send batch")
-        except Exception as error:  # a queue of another version may refuse it; the worker works all the same
+        except Exception as error:  # another version's queue may refuse it; the worker continues
             failed("send batch", error)
         return loop(dataset_kind, dataset_holder, index_queue, data_queue, *args, **kwargs)
 
@@ -136,13 +136,13 @@ def hook_worker(module: Any) -> None:
 
 
 def hook_backward(module: Any) -> None:
-    """The backward pass, however it is begun."""
+    """Hook the backward pass."""
     name = "_engine_run_backward" if hasattr(module, "_engine_run_backward") else "backward"
     setattr(module, name, timed(getattr(module, name), BACKWARD, "backward"))
 
 
 def hook_optimizers(module: Any) -> None:
-    """``step`` of every optimiser: torch wraps it itself when the first of a class is made."""
+    """Hook ``step`` of every optimiser, where torch wraps it for the first object of a class."""
     optimizer = module.Optimizer
     wrap = optimizer.profile_hook_step
 
@@ -153,7 +153,7 @@ def hook_optimizers(module: Any) -> None:
     optimizer.profile_hook_step = staticmethod(profile_hook_step)
     if os.environ.get(MEMORY_ASKED) == "1":
         after_steps.append(count_memory())
-    # Classes that torch has wrapped already, where the hooks come into a program that runs.
+    # Classes that torch has already wrapped, when the hooks are installed late.
     kinds = [optimizer]
     for kind in kinds:
         kinds.extend(kind.__subclasses__())
@@ -163,7 +163,7 @@ def hook_optimizers(module: Any) -> None:
 
 
 def count_memory() -> Callable[[], None]:
-    """What tells the memory that PyTorch's allocator has of each GPU that the program uses, and the C library's."""
+    """A function that records memory of PyTorch's allocator on each GPU in use, and memory of the C library."""
     counted = tuple(
         (text(name), f"{key}_bytes.all.{what}")
         for name, key, what in (
@@ -190,7 +190,7 @@ def count_memory() -> Callable[[], None]:
     def act() -> None:
         try:
             count()
-        except Exception as error:  # of a PyTorch with other counters anything; the training goes on
+        except Exception as error:  # another version may raise anything; training continues
             after_steps.clear()
             failed("memory_stats", error)
 
@@ -198,7 +198,7 @@ def count_memory() -> Callable[[], None]:
 
 
 def hook_scaler(module: Any) -> None:
-    """``GradScaler.step`` ends a step also where it leaves the optimiser out, because a gradient overflowed."""
+    """Hook ``GradScaler.step``, which also ends a step that skips the optimiser after an overflow."""
     step = module.GradScaler.step
 
     @functools.wraps(step)
@@ -213,7 +213,7 @@ def hook_scaler(module: Any) -> None:
 
 
 def hook_collectives(module: Any) -> None:
-    """Communication that the script asks for; what DistributedDataParallel sends is part of backward."""
+    """Hook the script's own communication; that of DistributedDataParallel is part of the backward pass."""
     for name in COLLECTIVES:
         function = getattr(module, name, None)
         if function is not None:
@@ -221,7 +221,7 @@ def hook_collectives(module: Any) -> None:
 
 
 def unless_compiling(function: Any, hooked: Any) -> Any:
-    """`hooked`, or the function itself where torch is tracing."""
+    """A function that calls ``hooked``, or ``function`` while torch is tracing."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -233,7 +233,7 @@ def unless_compiling(function: Any, hooked: Any) -> Any:
 
 
 def hook_files(module: Any) -> None:
-    """Checkpoints."""
+    """Hook checkpoints."""
     for name in ("save", "load"):
         hooked = timed(getattr(module, name), CHECKPOINT, f"torch.{name}")
         setattr(module, name, hooked)
@@ -243,18 +243,18 @@ def hook_files(module: Any) -> None:
 
 
 def hook_compiler(module: Any) -> None:
-    """From here on it can be asked whether torch is tracing."""
+    """Use torch's own check for tracing from now on."""
     compiling[0], flags[0] = module.is_compiling, vars(module)
     tracing[0] = getattr(module, "is_dynamo_compiling", module.is_compiling)
 
 
 def hook_dynamo(module: Any) -> None:
-    """Where torch compiles: a context is made with what compiles (with nothing, it keeps from it), or code is read."""
+    """Watch for compilation: torch creates a context with a compiler as callback, or a reader of code."""
     context = getattr(module, "_TorchDynamoContext", None)
     reader = getattr(module, "InstructionTranslator", None)
     if not quick_calls or not (
         context or reader
-    ):  # it was there before our hooks and may be at it, or is another one
+    ):  # imported before our hooks, so it may be compiling; or another version
         let_compile()
     elif context:
         watch_compiler(context, lambda callback=None, *_, **__: callable(callback))

@@ -1,9 +1,9 @@
-"""Has PyTorch tell its operators. Runs inside the program (see boot.py).
+"""Records PyTorch's operators. Runs inside the program (see boot.py).
 
-The agent observes them itself where it knows its way about this PyTorch (torch/native/autograd.c), which is cheap and
-in nobody's way. Elsewhere they come through ITT, whose collector the agent is: that is one of PyTorch's profilers, of
-which one may run in a thread, so ours steps aside while the script's own does. In forked processes both are switched
-off: a loader worker would complain of ITT on its way out, and there are few operators in them to see.
+If the agent knows this PyTorch (torch/native/autograd.c), it observes operators itself: cheaply and without interference.
+Otherwise they come through ITT, with the agent as collector. ITT is one of PyTorch's profilers, and a thread runs only
+one, so ours is off while the script's own is on. Both are off in forked processes: loader workers run few
+operators and would print ITT errors when they end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    # What boot.py puts among the globals of this file.
+    # Globals set by boot.py.
     from warpline.recording.hooks.inside.common_hooks import quietly
     from warpline.recording.hooks.inside.torch_shapes import Shapes
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 
 SHAPES = "WARPLINE_TORCH_SHAPES"
-"""Names the variable with the number of steps whose operators are told with shapes."""
+"""The variable with the number of steps whose operators are recorded with shapes."""
 THROUGH_ITT = "WARPLINE_TORCH_ITT"
-"""Names a variable that is 1 where operators are to come through ITT all the same."""
+"""The variable that forces recording through ITT when it is 1."""
 
 
 LEARN, FOLLOW, TELL, BE_QUIET, GO_ON, END = range(1, 7)
-"""What `autograd` can be asked for (torch/native/autograd.h)."""
+"""Requests to `autograd` (torch/native/autograd.h)."""
 
 
-def begun(shapes: Shapes) -> Shapes | None:
-    """The same, when it has begun; None where it cannot, which is said."""
+def try_begin(shapes: Shapes) -> Shapes | None:
+    """Begin recording shapes; returns None, and reports why, when that fails."""
     if threading.current_thread() is not threading.main_thread():
-        # PyTorch crashes at the end of a thread in which its profiler is on, and that can be at any time.
+        # PyTorch crashes when a thread ends while its profiler is on.
         say(
             "torch",
             1,
@@ -52,42 +52,42 @@ def begun(shapes: Shapes) -> Shapes | None:
         return None
     try:
         shapes.begin()
-    except Exception as error:  # PyTorch's private functions, which another version may have otherwise
+    except Exception as error:  # private functions of another PyTorch may raise anything
         say("torch", 1, f"shapes are not recorded: {type(error).__name__}: {error}", "")
         return None
     return shapes
 
 
 class Observed:
-    """Operators of all threads, told by the agent's own callbacks."""
+    """Records operators of all threads through the agent's own callbacks."""
 
     def __init__(self) -> None:
         self.shapes: Shapes | None = None
 
     def on(self) -> None:
-        """In this thread again."""
+        """Record again in this thread."""
         autograd(GO_ON)
 
     def begin_shapes(self, shapes: Shapes) -> None:
-        """PyTorch's profiler in their place, in this thread and until that ends."""
+        """Use PyTorch's profiler instead in this thread, until it has recorded the shapes."""
         autograd(BE_QUIET)
-        self.shapes = begun(shapes)
+        self.shapes = try_begin(shapes)
         if self.shapes is None:
             self.on()
 
     def make_room(self) -> None:
-        """For the script's own profiler, beside which there can be no other that tells shapes."""
+        """Stop recording shapes: the script's own profiler cannot run beside ours."""
         if self.shapes is not None:
             self.shapes.end()
 
     def end(self) -> None:
-        """No more, and never again in this process."""
+        """Stop recording for the rest of this process."""
         self.make_room()
         autograd(END)
 
 
 class Switch:
-    """PyTorch's profiler in its ITT state, thread by thread."""
+    """Switches PyTorch's ITT profiler on and off in each thread."""
 
     def __init__(self, enable: Callable[..., Any], disable: Callable[..., Any], config: Any) -> None:
         self.enable = enable
@@ -98,20 +98,20 @@ class Switch:
         self.shapes: Shapes | None = None
 
     def on(self) -> None:
-        """In this thread from here on."""
+        """Record in this thread from now on."""
         if self.is_allowed and not getattr(self.here, "is_on", False):
             self.enable(self.config, set())
             self.here.is_on = True
 
     def begin_shapes(self, shapes: Shapes) -> None:
-        """Another in its place, in this thread and until that ends."""
+        """Use the profiler that records shapes instead in this thread, until it ends."""
         self.off()
-        self.shapes = begun(shapes)
+        self.shapes = try_begin(shapes)
         if self.shapes is None:
             self.on()
 
     def off(self) -> None:
-        """No more in this thread."""
+        """Stop recording in this thread."""
         if self.shapes is not None:
             self.shapes.end()
         if getattr(self.here, "is_on", False):
@@ -119,13 +119,13 @@ class Switch:
             self.disable()
 
     def end(self) -> None:
-        """No more, and never again in this process."""
+        """Stop recording for the rest of this process."""
         self.is_allowed = False
         self.off()
 
 
 def step_aside(switch: Switch, profiler: Any) -> None:
-    """Off while a profiler of the script's own is on."""
+    """Switch ours off while a profiler of the script is on."""
 
     def beginning(begin: Any) -> Any:
         @functools.wraps(begin)
@@ -159,7 +159,7 @@ def step_aside(switch: Switch, profiler: Any) -> None:
 
 
 def follow_threads(switch: Switch) -> None:
-    """On in every thread that Python starts."""
+    """Switch the profiler on in every thread that Python starts."""
     run = threading.Thread.run
 
     @functools.wraps(run)
@@ -174,7 +174,7 @@ def follow_threads(switch: Switch) -> None:
 
 
 def has_learnt(torch: Any, outcome: int) -> bool:
-    """Have the agent find out, from a few operators with gradients, where PyTorch keeps what it tells of them."""
+    """Have the agent learn PyTorch's data layout from a few operators with gradients; returns whether it did."""
     value = torch.ones(1, requires_grad=True)
     is_found = False
     if autograd(LEARN):
@@ -188,18 +188,18 @@ def has_learnt(torch: Any, outcome: int) -> bool:
 
 
 def follow_nodes(torch: Any) -> None:
-    """Link what ITT tells of backward to forward."""
+    """Link backward operators from ITT to forward operators."""
     if not has_learnt(torch, FOLLOW):
         say(
             "torch",
             1,
-            "backward is not linked to forward: this PyTorch keeps its sequence numbers elsewhere",
+            "backward is not linked to forward: the sequence numbers of this PyTorch were not found",
             "",
         )
 
 
 def make_way(observed: Observed, profiler: Any) -> None:
-    """End the first steps with shapes where the script's own profiler begins."""
+    """Stop recording shapes when the script's own profiler begins."""
 
     def beginning(begin: Any) -> Any:
         @functools.wraps(begin)
@@ -215,7 +215,7 @@ def make_way(observed: Observed, profiler: Any) -> None:
 
 
 def switched(torch: Any) -> Switch | None:
-    """Operators through ITT; None where there is none."""
+    """Record operators through ITT; None if this PyTorch has no ITT."""
     itt = getattr(torch._C, "_itt", None)
     if itt is None or not itt.is_available():
         say("torch", 0, "this PyTorch is built without ITT", "use a build of PyTorch for x86-64 Linux")
@@ -233,27 +233,27 @@ def switched(torch: Any) -> Switch | None:
 
 
 def observed(torch: Any) -> Observed | None:
-    """Operators as the agent sees them itself; None where it does not know this PyTorch."""
+    """Record operators through the agent's callbacks; None if it does not know this PyTorch."""
     try:
         if os.environ.get(THROUGH_ITT) == "1" or not has_learnt(torch, TELL):
             return None
-    except Exception:  # of a PyTorch without what this multiplies anything; operators come through ITT then
+    except Exception:  # another PyTorch may raise anything; use ITT then
         return None
-    telling = Observed()
-    make_way(telling, sys.modules["torch.autograd.profiler"])
-    return telling
+    recorder = Observed()
+    make_way(recorder, sys.modules["torch.autograd.profiler"])
+    return recorder
 
 
 def begin(module: Any) -> None:
-    """When ``import torch`` is done."""
-    telling = observed(module) or switched(module)
-    if telling is None:
+    """Start recording after ``import torch``."""
+    recorder = observed(module) or switched(module)
+    if recorder is None:
         return
-    os.register_at_fork(after_in_child=lambda: quietly(telling.end))
-    atexit.register(quietly, telling.end)
+    os.register_at_fork(after_in_child=lambda: quietly(recorder.end))
+    atexit.register(quietly, recorder.end)
     steps = os.environ.get(SHAPES, "0")
     if steps.isdigit() and int(steps):
-        telling.begin_shapes(read("torch_shapes")["Shapes"](module, int(steps), telling.on))
+        recorder.begin_shapes(read("torch_shapes")["Shapes"](module, int(steps), recorder.on))
 
 
 HOOKS = {"torch": begin}

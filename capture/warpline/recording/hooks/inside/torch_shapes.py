@@ -1,4 +1,4 @@
-"""Operators with shapes, in the first steps of a program of PyTorch. Runs inside the program (see boot.py)."""
+"""Records operators with shapes in the first steps of a PyTorch program. Runs inside the program (see boot.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    # What boot.py puts among the globals of this file.
+    # Globals set by boot.py.
     from warpline.recording.hooks.inside.common_hooks import (
         after_calls,
         hook_calls,
@@ -42,23 +42,20 @@ if TYPE_CHECKING:
 
 
 MOST_CALLS = 1000
-"""Calls of models for each of these steps, whatever optimisers do."""
+"""Most calls of models per recorded step, even if no optimiser steps."""
 MOST_OPERATORS = 10_000
-"""Operators for each of these steps, those inside others not counted, where neither model nor optimiser is called."""
+"""Most outermost operators per recorded step when neither a model nor an optimiser is called."""
 LOG_LEVEL = "KINETO_LOG_LEVEL"
 
 
-def written(shapes: list[Any]) -> str:
+def shapes_text(shapes: list[Any]) -> str:
     """``[8, 16], [16], []``"""
     return ", ".join(map(str, shapes))
 
 
 @contextlib.contextmanager
-def saying_nothing() -> Iterator[None]:
-    """PyTorch's library would tell on stderr that it begins, that it ends, and that there is no GPU.
-
-    It asks the environment, which is the program's and is as it was afterwards.
-    """
+def quiet_profiler() -> Iterator[None]:
+    """Keep PyTorch's profiler from printing to stderr; restores the environment afterwards."""
     if LOG_LEVEL in os.environ:
         yield
         return
@@ -70,10 +67,10 @@ def saying_nothing() -> Iterator[None]:
 
 
 class Shapes:
-    """PyTorch's own profiler, in one thread and for the first steps: it tells shapes, which ITT does not."""
+    """Runs PyTorch's own profiler in one thread for the first steps: it records shapes, which ITT does not."""
 
     def __init__(self, torch: Any, steps: int, after: Callable[[], None]) -> None:
-        """``after`` is called when it has ended and ITT may go on."""
+        """``after`` is called when it has ended and ITT may resume."""
         self.torch = torch
         self.native = torch._C._autograd
         self.steps = steps
@@ -86,7 +83,7 @@ class Shapes:
         self.owner = os.getpid(), threading.get_ident()
 
     def begin(self) -> None:
-        """From here on; a step ends when an optimiser has stepped, and without one with each call of a model."""
+        """Start. A step ends with the step of an optimiser, or without one with each call of a model."""
         profiler = sys.modules["torch.autograd.profiler"]
         experimental = profiler._ExperimentalConfig()
         state = profiler.ProfilerState.KINETO
@@ -95,20 +92,18 @@ class Shapes:
         self.hook_optimizers(sys.modules["torch.optim.optimizer"].Optimizer)
         self.hook_models(self.torch.nn.Module)
         try:
-            with saying_nothing():
+            with quiet_profiler():
                 self.native._prepare_profiler(config, activities)
                 self.offset = time.time_ns() - now()
                 self.native._enable_profiler(config, activities)
             self.is_on = True
         finally:
-            if (
-                not self.is_on
-            ):  # it may be on all the same, and PyTorch crashes at the end of a thread in which it is
+            if not self.is_on:  # it may be on anyway, and PyTorch crashes when a thread ends while it is
                 quietly(self.native._disable_profiler)
         quietly(self.count_operators)
 
     def hook_optimizers(self, optimizer: Any) -> None:
-        """Have ``step`` counted, outside of the range that PyTorch has around it."""
+        """Count steps of optimisers, outside PyTorch's own range around ``step``."""
         wrap = optimizer.profile_hook_step
 
         @functools.wraps(wrap)
@@ -130,17 +125,17 @@ class Shapes:
         optimizer.profile_hook_step = staticmethod(profile_hook_step)
 
     def hook_models(self, kind: Any) -> None:
-        """Have calls of models counted, which are hooked already where steps are recorded."""
+        """Count calls of models; they are hooked already if steps are recorded."""
         if kind.__call__.__globals__.get("__name__") != hook_calls.__module__:
             hook_calls(kind, self.torch.is_grad_enabled)
         after_calls.append(functools.partial(quietly, self.called))
 
     def count_operators(self) -> None:
-        """See again after many operators whether there was any model or optimiser by which to tell steps."""
+        """Check after many operators whether any model or optimiser marked a step."""
         after_operators(functools.partial(quietly, self.passed), self.steps * MOST_OPERATORS)
 
     def passed(self) -> None:
-        """Many operators were called."""
+        """Continue if a step was seen since the last check, otherwise end."""
         if not self.is_on:
             return
         if self.seen:
@@ -150,7 +145,7 @@ class Shapes:
             self.end()
 
     def called(self) -> None:
-        """A model was called. Where an optimiser was made that never steps, enough is enough."""
+        """Count a call of a model; end after too many calls if an optimiser exists that never steps."""
         if self.is_on and not is_compiling():
             self.seen += 1
             self.calls_left -= 1
@@ -160,38 +155,38 @@ class Shapes:
                 self.end()
 
     def stepped(self) -> None:
-        """A step has ended."""
+        """Count the end of a step."""
         self.seen += 1
         self.steps -= 1
         if self.steps <= 0:
             self.end()
 
     def end(self) -> None:
-        """No more; what was seen is written."""
+        """Stop and write the recorded operators."""
         if not self.is_on or self.owner != (os.getpid(), threading.get_ident()):
             return
         self.is_on = False
         until = time.time_ns()
-        with saying_nothing():
+        with quiet_profiler():
             events = self.native._disable_profiler().events()
         for event in events:
             quietly(functools.partial(self.write, event))
-        # A range that is open now would end, in this profiler, with the state of another one.
+        # An open range would end in ITT with the state of this profiler.
         if any(event.end_ns() >= until for event in events):
             say(
                 "torch",
                 1,
-                "operators after the steps with shapes are not recorded: a range was open around them",
+                "operators after the steps with shapes are not recorded: a range was open when those steps ended",
                 "",
             )
         else:
             self.after()
 
     def write(self, event: Any) -> None:
-        """One operator or range."""
+        """Write one operator or range."""
         name, number, made_by = event.name(), event.sequence_nr(), event.fwd_thread_id()
         if number >= 0 and made_by:
-            # The engine's own range around a node has the node's number as well.
+            # The engine's range around a node has the same number as the node.
             number = -1 if name.startswith("autograd::engine::") else -2 - number
         start = event.start_ns() - self.offset
         operator(
@@ -202,6 +197,6 @@ class Shapes:
             text(name),
             made_by or event.start_thread_id(),
             event.device_resource_id(),
-            text(written(event.shapes())),
+            text(shapes_text(event.shapes())),
             text(", ".join(event.dtypes())),
         )

@@ -12,7 +12,7 @@ from warpline.recording.symbols.frame_rules import FrameRule
 from warpline.recording.symbols.kernel import FIRST_ADDRESS, kernel_function
 from warpline.recording.symbols.modules import Modules, is_interpreter
 from warpline.recording.symbols.run_time_map import RunTimeMap
-from warpline.recording.symbols.unwinding import checked, unwind
+from warpline.recording.symbols.unwinding import trusted_part, unwind
 
 _EVALUATION = "_PyEval_EvalFrame"
 _MADE_AT_RUN_TIME = "[code made at run time]"
@@ -140,7 +140,7 @@ class Chains:
             place = self._place(pid, time_ns)
             addresses = stacks.chain(stack)
             border = sum(address >= FIRST_ADDRESS for address in addresses)
-            chain = checked(addresses[border:], place.rule)
+            chain = trusted_part(addresses[border:], place.rule)
             frames = _frames(place, addresses[:border], chain.addresses)
             yield NativeSample(
                 time_ns=time_ns, pid=pid, tid=tid, cpu=cpu, frames=frames, is_whole=chain.is_whole

@@ -20,7 +20,7 @@ from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.records import Sighting
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.threads import BEFORE
-from warpline.recording.states.refinement import Refinement, over
+from warpline.recording.states.refinement import Refinement, overlay
 from warpline.recording.states.state import STATE_NAMES, State
 from warpline.recording.states.thread_states import NO_CPU, Mark, Marks, States, thread_states
 from warpline.storage import CaptureBuilder
@@ -158,7 +158,7 @@ def _add_states(
     for refinement in refinements:
         for name, column in refinement.columns(states).items():
             if not (is_split and name == "core_wait_ns"):
-                columns[name] = over(columns.get(name), column)
+                columns[name] = overlay(columns.get(name), column)
     if not is_split:
         note = builder.string(english("includes the wait for a core; wake-ups were not traced"))
         reason = np.where(states.state == State.BLOCKED, np.uint32(note), np.uint32(0))

@@ -12,7 +12,7 @@ from warpline.model.flags import Flag
 from warpline.model.track_titles import ESTIMATED_STATE
 from warpline.recording.spool.columns import join
 from warpline.recording.spool.spool_to_tracks import Translation
-from warpline.recording.states.refinement import Refinement, over
+from warpline.recording.states.refinement import Refinement, overlay
 from warpline.recording.states.state import STATE_NAMES, State
 from warpline.recording.states.thread_states import NO_CPU, States
 from warpline.storage import CaptureBuilder
@@ -166,7 +166,7 @@ def _add_states(
     for refinement in refinements:
         for name, column in refinement.columns(states).items():
             if name != "core_wait_ns":  # what waited for a core is in a state of its own
-                columns[name] = over(columns.get(name), column)
+                columns[name] = overlay(columns.get(name), column)
     names = builder.strings(STATE_NAMES)
     track = np.zeros(int(states.thread.max()) + 1, np.int64)
     for one in np.unique(states.thread).tolist():

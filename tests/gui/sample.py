@@ -145,7 +145,10 @@ def write_sample(path: Path, *, title: str = "train.py") -> Path:
         )
         builder.add_source("perf", True)
         builder.add_source(
-            "nvml", False, "no NVIDIA driver", remedy="install NVIDIA's driver, or give the container the GPU"
+            "nvml",
+            False,
+            "no NVIDIA driver",
+            remedy="install the NVIDIA driver, or give the container access to the GPU",
         )
         builder.add_warning("the recorder was killed: the capture ends with its last record")
         builder.finish()

@@ -244,7 +244,7 @@ worker.join()
     }
     if "reason" in states:  # exact states: Warpline's own thread explains itself
         resting = states[states.thread_id.isin(own) & (states.name == "blocked")]
-        assert set(resting.reason) == {"Warpline's agent rests until its next look"}
+        assert set(resting.reason) == {"Warpline's agent sleeps until its next check"}
 
 
 def test_stacks_of_a_forked_child_are_sampled(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_what_is_not_recorded_is_said_with_reason_and_remedy(
     from PySide6.QtWidgets import QLabel
 
     texts = [label.text() for label in panel.findChildren(QLabel)]
-    assert "no NVIDIA driver\ninstall NVIDIA's driver, or give the container the GPU" in texts
+    assert "no NVIDIA driver\ninstall the NVIDIA driver, or give the container access to the GPU" in texts
     # Of each collector what it records, not what it is called in the program.
     assert {"GPU counters", "Thread states and cores"} <= set(texts)
     assert not {"nvml", "perf"} & set(texts)

@@ -63,7 +63,7 @@ WINDOWS = (
     "view.preferences",
     "file.export",
 )
-NO_GPU = "install NVIDIA's driver, or give the container the GPU"
+NO_GPU = "install the NVIDIA driver, or give the container access to the GPU"
 SOURCES = (
     ("perf", "Thread states and cores, exact (perf events)", "kernel.perf_event_paranoid = 2", ""),
     (
@@ -76,7 +76,7 @@ SOURCES = (
     ("cuda", "CUDA calls and GPU work (CUPTI)", "no NVIDIA driver: libcuda.so.1 was not found", NO_GPU),
     (
         "osrt",
-        "Calls that block, locks and the GIL, with their lines (from inside the program)",
+        "Blocking calls, locks and the GIL, with their lines (from inside the program)",
         "lines and the GIL: tried with Python 3.11.7",
         "",
     ),

@@ -120,7 +120,7 @@ def test_threads_and_children_that_were_there_are_recorded(running: Running, tmp
             assert not said[name].enabled
             assert said[name].reason
         assert capture.metadata["command_line"][:2] == [sys.executable, "-c"]
-    assert "osrt: not recorded: calls can only be watched from the start of a program" in said_at_the_end
+    assert "osrt: not recorded: calls can only be recorded from the start of a program" in said_at_the_end
     assert not list(tmp_path.glob("*.spool"))
 
 

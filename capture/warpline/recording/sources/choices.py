@@ -1,4 +1,4 @@
-"""Words of ``--trace`` that several sources serve; one that is a source's alone stands with that source."""
+"""Choices of ``--trace`` that several sources share; the others are defined with their source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from warpline.recording.sources.source import Choice
 CPU = Choice(
     "cpu",
     english("CPU cores and threads"),
-    english("Who ran on which core, and what every thread waited for"),
+    english("Which thread ran on which core, and what each thread waited for"),
     is_default=True,
     control_bit=1,
 )

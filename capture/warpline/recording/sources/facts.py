@@ -1,15 +1,15 @@
-"""Facts that more than one source can tell: who provides one exactly says so, and others then need not estimate it."""
+"""Facts that several sources can record. If one records a fact exactly, the others need not estimate it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 THREAD_STATES = "thread states"
-"""When each thread ran, was runnable, was blocked."""
+"""When each thread was running, runnable or blocked."""
 
 
 @dataclass(frozen=True)
 class StepsOfProgram:
-    """These processes (ids) said themselves where their steps begin and end: nobody need find them."""
+    """Ids of processes that mark their own training steps, so that steps need not be detected."""
 
     pids: frozenset[int]

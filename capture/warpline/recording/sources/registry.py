@@ -1,6 +1,6 @@
-"""Which sources there are: the packages beside this module, and those that other distributions register.
+"""The registry of sources: the packages beside this module and those that other distributions register.
 
-The recorder, the doctor, the finaliser, ``--trace`` and New Capture ask here and name no source themselves.
+The recorder, the doctor, the finaliser, ``--trace`` and New Capture use it and name no source themselves.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENTRY_POINT_GROUP = "warpline.sources"
 
 
 class BrokenSource(RecordingSource):
-    """Stands for a source that cannot be loaded, and says why when it is asked for."""
+    """Stands for a source that cannot be loaded, so that its reason is shown."""
 
     def __init__(self, plugin: Plugin[RecordingSource]) -> None:
         self.name = self.title = plugin.name
@@ -40,27 +40,27 @@ class BrokenSource(RecordingSource):
 
 @lru_cache(maxsize=1)
 def recording_sources() -> tuple[RecordingSource, ...]:
-    """Every source, in the order in which they are shown, opened and translated."""
-    found = {source.name: source for source in _packages()}
+    """All sources, in the order in which they are shown, opened and translated."""
+    by_name = {source.name: source for source in _packages()}
     for plugin in load_plugins(ENTRY_POINT_GROUP, RecordingSource, _check_fields):
         source = plugin.value or BrokenSource(plugin)
-        found.setdefault(source.name, source)
-    return tuple(sorted(found.values(), key=lambda source: (source.position, source.name)))
+        by_name.setdefault(source.name, source)
+    return tuple(sorted(by_name.values(), key=lambda source: (source.position, source.name)))
 
 
 def source_title(name: str) -> str:
-    """What a source of a capture records, in English, by the name it has there; that of an importer stays."""
+    """The short title of a source, by its name in captures; the name itself if it is not a source here."""
     if name == "agent":
         return english("Recorder inside the program")
     return next((source.short_title for source in recording_sources() if source.name == name), "") or name
 
 
 def choices() -> tuple[Choice, ...]:
-    """What ``--trace`` may name, in order."""
-    found: dict[str, Choice] = {}
+    """The choices of ``--trace``, in order."""
+    by_name: dict[str, Choice] = {}
     for source in recording_sources():
-        found.setdefault(source.choice.name, source.choice)
-    return tuple(found.values())
+        by_name.setdefault(source.choice.name, source.choice)
+    return tuple(by_name.values())
 
 
 def trace_names() -> tuple[str, ...]:
@@ -69,18 +69,18 @@ def trace_names() -> tuple[str, ...]:
 
 
 def default_trace() -> tuple[str, ...]:
-    """What is recorded unless something else is asked for."""
+    """The names in ``--trace`` by default."""
     return tuple(choice.name for choice in choices() if choice.is_default)
 
 
 def asked_sources(trace: Iterable[str]) -> Sequence[RecordingSource]:
-    """The sources that serve some words of ``--trace``, in order."""
+    """The sources that some names of ``--trace`` select, in order."""
     asked = frozenset(trace)
     return [source for source in recording_sources() if source.choice.name in asked]
 
 
 def control_mask(trace: Iterable[str]) -> int:
-    """What is asked for, as the control page has it."""
+    """The control page's bits of the selected sources."""
     mask = 0
     for source in asked_sources(trace):
         mask |= source.choice.control_bit
@@ -88,24 +88,24 @@ def control_mask(trace: Iterable[str]) -> int:
 
 
 def passing_types() -> frozenset[int]:
-    """Types of records that a recording with a ring may let go."""
+    """Record types that a ring may drop."""
     sources = recording_sources()
     timed = (entry[0] for source in sources for entry in source.passing_records)
     return frozenset(timed).union(*(source.passing_in_own_clock for source in sources))
 
 
 def lasting_types() -> dict[int, tuple[int, int, int]]:
-    """Of these, types of which the last record of each lane stays: where its time stands, and its lane."""
+    """Passing types of which a ring keeps the last record of each lane: offsets of its time and of the lane's key."""
     return {entry[0]: entry[1:] for source in recording_sources() for entry in source.lasting_records}
 
 
 def life_types() -> dict[int, int]:
-    """Types of records that a ring keeps while who they tell of is there: at which byte the id of that stands."""
+    """Record types that a ring keeps while their thread or process exists: the offset of its id."""
     return dict(entry for source in recording_sources() for entry in source.life_records)
 
 
 def capture_ranges() -> tuple[str, ...]:
-    """What ``--capture-range`` may be: words, and ``word:NAME`` for one that takes a name."""
+    """The forms of ``--capture-range``: words, and ``word:NAME`` for one that takes a name."""
     return ("none", *(source.capture_range for source in recording_sources() if source.capture_range))
 
 
@@ -125,13 +125,13 @@ def source_of_range(text: str) -> RecordingSource | None:
 
 
 def _packages() -> list[RecordingSource]:
-    found = []
+    packaged = []
     for module in pkgutil.iter_modules(sources.__path__):
         if module.ispkg:
             source = importlib.import_module(f"{sources.__name__}.{module.name}.source").source
             _check_fields(checked(source, RecordingSource))
-            found.append(source)
-    return found
+            packaged.append(source)
+    return packaged
 
 
 def _check_fields(source: RecordingSource) -> None:

@@ -1,4 +1,4 @@
-"""CUDA calls and CUPTI's overhead: what stands below the threads of the host."""
+"""CUDA API calls and CUPTI's overhead, on tracks below the host's threads."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ API_EXTRA = KindSpec(
         AttributeSpec("external_id", "int64", "External id"),
     ),
 )
-"""What the agent tells about calls beyond what every capture has."""
+"""Attributes of calls that only the agent records."""
 
 
 class CallTracks:
-    """The host side of CUDA in one process."""
+    """Adds the host side of CUDA of one process."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class CallTracks:
         self._external = external[order]
 
     def add_calls(self) -> Calls:
-        """Runtime and driver calls, on a track of the thread that made them; the launching end of links."""
+        """Add runtime and driver calls below their threads, with the launching end of links."""
         parts = [
             *self._add(records.CUPTI_RUNTIME, is_driver=False),
             *self._add(records.CUPTI_DRIVER, is_driver=True),
@@ -79,18 +79,18 @@ class CallTracks:
         done: list[Calls] = []
         for piece in self._spool.pieces(record_type, records.cupti_api):
             values = piece.values
-            found_times = self._clock.intervals(values)
+            times = self._clock.intervals(values)
             self._builder.add_skipped(
-                english("CUDA API calls"), found_times.unknown, english("they have no time that makes sense")
+                english("CUDA API calls"), times.unknown, english("their times are invalid")
             )
-            values, start, stop = found_times.of(values)
+            values, start, stop = times.of(values)
             threads = self._translation.threads.lookup(pid, values["tid"], start)
             done.append(Calls(values["correlation"].astype(np.int64), threads, start))
-            found, inverse = distinct(threads)
-            tracks = np.array([self._track(thread) for thread in found.tolist()], np.int64)[inverse]
-            if len(found) > 1:
+            callers, inverse = distinct(threads)
+            tracks = np.array([self._track(thread) for thread in callers.tolist()], np.int64)[inverse]
+            if len(callers) > 1:
                 rows = np.argsort(
-                    inverse.astype(np.uint16) if len(found) < 1 << 16 else inverse, kind="stable"
+                    inverse.astype(np.uint16) if len(callers) < 1 << 16 else inverse, kind="stable"
                 )
                 values, start, stop = take_records(values, rows), start[rows], stop[rows]
                 tracks = tracks[rows]
@@ -125,18 +125,18 @@ class CallTracks:
         return track
 
     def _names(self, functions: npt.NDArray[np.uint32], is_driver: bool) -> npt.NDArray[np.uint32]:
-        found, inverse = distinct(functions)
+        codes, inverse = distinct(functions)
         texts = [
             function_name(is_driver, self._functions.get((is_driver, int(function)), ""), int(function))
-            for function in found.tolist()
+            for function in codes.tolist()
         ]
         return self._builder.strings(texts)[inverse]
 
     def _results(self, results: npt.NDArray[np.int32], is_driver: bool) -> npt.ArrayLike:
         if not results.any():
             return self._builder.string(result_name(is_driver, 0))
-        found, inverse = distinct(results)
-        ids = self._builder.strings(result_name(is_driver, int(result)) for result in found.tolist())[inverse]
+        codes, inverse = distinct(results)
+        ids = self._builder.strings(result_name(is_driver, int(result)) for result in codes.tolist())[inverse]
         return np.ma.masked_equal(ids, 0)
 
     def _external_ids(self, correlation: npt.NDArray[np.uint32]) -> npt.ArrayLike:
@@ -145,7 +145,7 @@ class CallTracks:
         return np.ma.MaskedArray(self._external["external"][at].astype(np.int64), keys[at] != correlation)
 
     def add_overhead(self) -> None:
-        """Time CUPTI and the driver took for themselves, below the thread it was taken from."""
+        """Add the time that CUPTI and the driver took from each thread."""
         values = self._spool.records(records.CUPTI_OVERHEAD, records.cupti_overhead).values
         values, start, stop = self._clock.intervals(values).of(values)
         pid = self._spool.header.pid

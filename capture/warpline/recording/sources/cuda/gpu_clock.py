@@ -1,7 +1,7 @@
-"""Times of the GPU's records -> CLOCK_MONOTONIC.
+"""Converts times of GPU records to CLOCK_MONOTONIC.
 
-The agent asks CUPTI to use CLOCK_MONOTONIC. Versions that refuse, or that forget it for times taken on the device, give
-CLOCK_REALTIME, which the clock pairs in the spool convert.
+The agent asks CUPTI to use CLOCK_MONOTONIC. Versions that refuse, or that ignore it for times taken on the device, use
+CLOCK_REALTIME, which is converted with the clock pairs in the spool.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Intervals:
-    """Times of records, CLOCK_MONOTONIC int64 [n]; those that are not ``is_kept`` [n] have no place in the capture."""
+    """Times of records, CLOCK_MONOTONIC int64 [n]; only those with ``is_kept`` [n] belong in the capture."""
 
     start_ns: Int64Array
     stop_ns: Int64Array
     is_kept: npt.NDArray[np.bool_]
     unknown: int
-    """How many have no time that makes sense; others that are not kept ended before the ring."""
+    """Number of records with invalid times; the others that are not kept ended before the ring."""
 
     def of(self, values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64Array, Int64Array]:
-        """The records that are kept, with their starts and stops."""
+        """The kept records, with their starts and stops."""
         if self.is_kept.all():
             return values, self.start_ns, self.stop_ns
         return values[self.is_kept], self.start_ns[self.is_kept], self.stop_ns[self.is_kept]
@@ -44,27 +44,27 @@ class GpuClock:
     monotonic_ns: Int64Array
     is_monotonic: bool
     since_ns: int = 0
-    """Where a ring begins (CLOCK_MONOTONIC), 0 without one: what reaches beyond it begins there."""
+    """Start of the ring (CLOCK_MONOTONIC), 0 without one; records that cross it are cut."""
 
     def intervals(self, values: npt.NDArray[np.void]) -> Intervals:
-        """When records with a ``start_ns`` and an ``end_ns`` were."""
+        """The times of records with a ``start_ns`` and an ``end_ns``."""
         start, stop = self.monotonic(values["start_ns"]), self.monotonic(values["end_ns"])
-        is_known = make_sense(start, stop) & (values["start_ns"] > 0)
+        is_known = are_valid(start, stop) & (values["start_ns"] > 0)
         is_kept = is_known if not self.since_ns else is_known & (stop >= self.since_ns)
         start = np.maximum(start, self.since_ns) if self.since_ns else start
         return Intervals(start, stop, is_kept, int((~is_known).sum()))
 
     def monotonic(self, times: npt.ArrayLike) -> Int64Array:
-        """CLOCK_MONOTONIC ns of recorded times, int64. Times that are CLOCK_MONOTONIC already stay."""
+        """Recorded times as CLOCK_MONOTONIC ns, int64."""
         values = np.asarray(times).astype(np.int64)
         if not len(self.other_ns):
             return values
-        # The two clocks are decades apart: realtime counts from 1970, monotonic from the start of the machine.
+        # The two clocks are decades apart: realtime counts from 1970, monotonic from the boot.
         middle = (int(self.other_ns[0]) + int(self.monotonic_ns[0])) // 2
         is_other = values > middle if self.is_monotonic else np.full(values.shape, True)
         if not is_other.any():
             return values
-        # Offsets, not times, are interpolated: a float64 holds those to the nanosecond.
+        # Interpolates offsets, not times: a float64 holds offsets to the nanosecond.
         offset = self.monotonic_ns - self.other_ns
         shift = np.interp(
             (values - self.other_ns[0]).astype(np.float64),
@@ -76,7 +76,7 @@ class GpuClock:
 
 
 def gpu_clock(spool: SpoolFile, is_monotonic: bool, since_ns: int = 0) -> GpuClock:
-    """The clock of a process, from its clock pairs; CUPTI's own reading where it was taken, else CLOCK_REALTIME."""
+    """The clock of a process from its clock pairs: CUPTI's own reading if present, else CLOCK_REALTIME."""
     pairs = spool.records(records.CLOCK_PAIR, records.clock_pair).values
     third, realtime = pairs["third_ns"].astype(np.int64), pairs["realtime_ns"].astype(np.int64)
     monotonic = pairs["monotonic_ns"].astype(np.int64)
@@ -88,6 +88,6 @@ def gpu_clock(spool: SpoolFile, is_monotonic: bool, since_ns: int = 0) -> GpuClo
     return GpuClock(other[order], monotonic[order], is_monotonic, since_ns)
 
 
-def make_sense(start_ns: Int64Array, stop_ns: Int64Array) -> npt.NDArray[np.bool_]:
-    """Which of some intervals can be: CUPTI gives 0 where it could not read a clock, and a file may be damaged."""
+def are_valid(start_ns: Int64Array, stop_ns: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which intervals are valid. CUPTI gives 0 when it cannot read a clock, and a file may be damaged."""
     return (start_ns > 0) & (stop_ns >= start_ns) & (stop_ns < LATEST_NS)

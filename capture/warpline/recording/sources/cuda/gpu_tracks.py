@@ -1,4 +1,4 @@
-"""GPUs, contexts and streams of a recording: which device a record means, and the tracks below it."""
+"""GPUs, contexts and streams of a recording: the device of each record, and the tracks below it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NULL_STREAM_FLAG = 3
 
 @dataclass(frozen=True)
 class CudaGpu:
-    """A GPU as a process described it; ``number`` is the machine's (NVML's) where NVML told, else the process's own."""
+    """A GPU as a process described it; ``number`` is NVML's if known, else the process's own."""
 
     number: int
     name: str
@@ -29,14 +29,14 @@ class CudaGpu:
 
 
 def uuid_text(raw: bytes) -> str:
-    """``GPU-xxxxxxxx-xxxx-…`` as NVML and nvidia-smi write it."""
+    """``GPU-xxxxxxxx-xxxx-…``, as in NVML and nvidia-smi."""
     digits = raw.hex()
     return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 @dataclass(kw_only=True)
 class GpuTracks:
-    """The GPU side of one process. Makes tracks when something happens on them."""
+    """The GPU side of one process. Tracks are created on first use."""
 
     translation: Translation
     builder: CaptureBuilder
@@ -101,7 +101,7 @@ class GpuTracks:
         return CudaGpu(number, self.spool.text(row["name"]), int(row["multiprocessors"]), limits, properties)
 
     def know_context(self, context: int, device: int) -> None:
-        """Work of this context ran on this device: contexts made while nothing was recorded are known by it."""
+        """Learn the device of a context from its work, for contexts created outside the recording."""
         self._device_of_context.setdefault(context, device)
 
     def device_of(self, context: int) -> int | None:
@@ -109,7 +109,7 @@ class GpuTracks:
         return self._device_of_context.get(context)
 
     def priority(self, context: int, stream: int) -> int | None:
-        """Priority the stream was made with, None when it is the default or was not recorded."""
+        """The stream's priority, None if it is the default or was not recorded."""
         return self._priorities.get((context, stream))
 
     def number(self, device: int) -> int:
@@ -117,7 +117,7 @@ class GpuTracks:
         return self.devices[device].number if device in self.devices else device
 
     def _name(self, what: int, context: int, number: int) -> str:
-        """The name that the program gave through NVTX, where it did."""
+        """The name that the program set through NVTX, or empty."""
         return self._names.get((what, context, number)) or self._names.get((what, records.NOBODY, number), "")
 
     def gpu_track(self, device: int) -> int:
@@ -137,7 +137,7 @@ class GpuTracks:
         )
 
     def stream_track(self, device: int, context: int, stream: int) -> int:
-        """The track of a stream; work that overlaps on it is packed into lanes."""
+        """The track of a stream; overlapping work is packed into lanes."""
         return self._below(
             device,
             context,
@@ -150,7 +150,7 @@ class GpuTracks:
         )
 
     def annotations_track(self, device: int, context: int, stream: int) -> int:
-        """The track of the host's ranges as they are felt on a stream."""
+        """The track of the host's ranges projected onto a stream."""
         name = self._name(records.NAMED_STREAM, context, stream)
         spec = self._specs.stream_annotations(self._context(device, context), stream, name=name)
         return self._below(device, context, spec)

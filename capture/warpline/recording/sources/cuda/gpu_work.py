@@ -1,4 +1,4 @@
-"""GPU work of one process as columns, for what looks at all of it at once: the host's ranges on the streams."""
+"""GPU work of one process as columns, and the host's ranges projected onto it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StreamWork:
 
 @dataclass(frozen=True)
 class Calls:
-    """CUDA API calls of one process: int64 [n]; times CLOCK_MONOTONIC ns, ``thread`` as the translation counts."""
+    """CUDA API calls of one process: int64 [n]; times CLOCK_MONOTONIC ns, ``thread`` as in the translation."""
 
     correlation: Int64Array
     thread: Int64Array
@@ -36,9 +36,10 @@ class Calls:
 
 @dataclass(frozen=True, kw_only=True)
 class Projected:
-    """Ranges as they are felt on streams: int64 [m], one row for each (range, stream) with work.
+    """Ranges projected onto streams: int64 [m], one row for each (range, stream) with work.
 
-    ``row`` is the host range's; from the start of the first work launched inside it to the end of the last.
+    ``row`` is the index of the host range. A row lasts from the start of the first work launched inside it to the end
+    of the last.
     """
 
     row: Int64Array
@@ -50,10 +51,10 @@ class Projected:
 
 
 def project_ranges(ranges: HostRanges, calls: Calls, work: StreamWork) -> Projected:
-    """What the host's ranges are on the GPU: the work whose launching call began inside the range, on its thread."""
+    """Project host ranges onto the GPU: onto the work whose launching call began inside the range, on its thread."""
     thread, launched = _launched(calls, work)
     place = np.stack([work.device, work.context, work.stream, thread], axis=1)[launched >= 0]
-    # Sorted as rows, a million of them would take seconds; most have the same few places.
+    # Sorting a million rows would take seconds; there are only a few distinct places.
     changes: Int64Array = np.flatnonzero((place[1:] != place[:-1]).any(axis=1)) + 1
     streams = (
         {tuple(row) for row in place[np.r_[0, changes].astype(np.int64)].tolist()} if len(place) else set()
@@ -89,7 +90,7 @@ def project_ranges(ranges: HostRanges, calls: Calls, work: StreamWork) -> Projec
 
 
 def _launched(calls: Calls, work: StreamWork) -> tuple[Int64Array, Int64Array]:
-    """Thread and time of the call that launched each piece of work; −1 where it is not in the recording.
+    """Thread and time of the call that launched each piece of work; −1 if it was not recorded.
 
     When a runtime and a driver call share a correlation id, the earlier (outer) one counts.
     """
@@ -104,7 +105,7 @@ def _launched(calls: Calls, work: StreamWork) -> tuple[Int64Array, Int64Array]:
 
 
 def _extremes(function: np.ufunc, values: Int64Array, first: Int64Array, last: Int64Array) -> Int64Array:
-    """``function`` over each slice values[first:last]; slices may overlap and none is empty."""
+    """``function`` over each slice values[first:last]; slices may overlap and must not be empty."""
     padded = np.r_[values, values[-1:]]  # reduceat takes no index one past the end
     pairs = np.empty(2 * len(first), np.int64)
     pairs[0::2], pairs[1::2] = first, last

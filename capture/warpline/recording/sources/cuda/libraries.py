@@ -1,4 +1,4 @@
-"""Where the CUDA driver and libcupti are, for a program that is about to run."""
+"""Finds the CUDA driver and libcupti for a program that is about to run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIRST_DRIVER_OF_CUDA_13 = 580
 
 
 def find_driver(environment: Mapping[str, str]) -> Path | None:
-    """The CUDA driver's library, as a program with this environment would find it; None where there is none."""
+    """The CUDA driver's library, as a program with this environment finds it; None if there is none."""
     for folder in (*environment.get("LD_LIBRARY_PATH", "").split(":"), *_DRIVER_FOLDERS):
         path = Path(folder) / "libcuda.so.1"
         if folder and path.exists():
@@ -34,9 +34,9 @@ def find_driver(environment: Mapping[str, str]) -> Path | None:
 
 
 def find_libcupti(command: Iterable[str], environment: Mapping[str, str]) -> Path | None:
-    """The libcupti that belongs to the program: of its Python environment, or of a CUDA toolkit; None without one.
+    """The libcupti of the program's Python environment or of a CUDA toolkit; None if there is none.
 
-    Nothing is run or loaded for it: libcupti crashes in some versions where there is no driver.
+    Nothing is run or loaded: some versions of libcupti crash without a driver.
     """
     majors = (13, 12) if _driver_major() >= _FIRST_DRIVER_OF_CUDA_13 else (12, 13)
     folders = [folder for prefix in _prefixes(command, environment) for folder in _site_packages(prefix)]
@@ -56,7 +56,7 @@ def find_libcupti(command: Iterable[str], environment: Mapping[str, str]) -> Pat
 
 
 def _driver_major() -> int:
-    """The driver's branch (580 of 580.65.06); the newest when the kernel does not tell, as in WSL."""
+    """The driver's branch (580 of 580.65.06); the newest if unknown, as in WSL."""
     try:
         match = re.search(r"Kernel Module.*?\s(\d{3,})\.", _DRIVER_VERSION.read_text())
     except OSError:
@@ -65,22 +65,22 @@ def _driver_major() -> int:
 
 
 def _prefixes(command: Iterable[str], environment: Mapping[str, str]) -> list[Path]:
-    """Where the program's Python environment may be; the interpreter's own first."""
+    """Possible prefixes of the program's Python environment; the interpreter's own first."""
     words = list(command)
-    found: list[Path] = []
+    prefixes: list[Path] = []
     program = shutil.which(words[0], path=environment.get("PATH")) if words else None
     if program is not None:
-        found.append(Path(os.path.abspath(program)).parent.parent)
+        prefixes.append(Path(os.path.abspath(program)).parent.parent)
         interpreter = _interpreter_of_script(Path(program))
         if interpreter is not None:
-            found.append(interpreter.parent.parent)
-        found.append(Path(os.path.realpath(program)).parent.parent)
-    found += [Path(environment[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if environment.get(name)]
-    return list(dict.fromkeys(found))
+            prefixes.append(interpreter.parent.parent)
+        prefixes.append(Path(os.path.realpath(program)).parent.parent)
+    prefixes += [Path(environment[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if environment.get(name)]
+    return list(dict.fromkeys(prefixes))
 
 
 def _interpreter_of_script(path: Path) -> Path | None:
-    """``/opt/env/bin/python`` of a script such as ``/opt/env/bin/torchrun``."""
+    """The interpreter of a script: ``/opt/env/bin/python`` for ``/opt/env/bin/torchrun``."""
     try:
         with path.open("rb") as file:
             first = file.readline(256)

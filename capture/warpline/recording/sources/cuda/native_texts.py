@@ -1,4 +1,4 @@
-"""What the agent's C says about CUDA. Texts cannot be marked for translators there, so they stand here too."""
+"""Texts about CUDA in the agent's C code, repeated here for the translators."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ REMEDIES = (
     ),
 )
 TEXTS = (*REASONS, *REMEDIES)
-"""With fields where C has conversions."""
+"""All texts, with fields in place of C's conversions."""

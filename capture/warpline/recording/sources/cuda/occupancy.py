@@ -1,9 +1,9 @@
-"""Theoretical occupancy of kernels: how many warps of a multiprocessor a launch can keep resident.
+"""Theoretical occupancy of kernels: the warps that a launch can keep resident on a multiprocessor.
 
-The rules are those of NVIDIA's occupancy calculator for compute capability 5 and newer: registers are given to warps
-in units of 256 within each of the partitions of a multiprocessor, shared memory to blocks in units of 256 bytes (7.x
-and older) or 128 bytes after 1 KiB for the driver (8.0 and newer). Shared memory is taken to be configured as large
-as it can be.
+The rules are those of NVIDIA's occupancy calculator for compute capability 5 and newer. Registers are allocated to
+warps in units of 256 within each partition of a multiprocessor. Shared memory is allocated to blocks in units of 256
+bytes (7.x and older), or of 128 bytes after 1 KiB for the driver (8.0 and newer), and assumed to be configured to its
+maximum.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FEW = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Multiprocessor:
-    """What limits residency on one multiprocessor."""
+    """The limits of one multiprocessor."""
 
     compute_major: int
     compute_minor: int
@@ -37,31 +37,31 @@ class Multiprocessor:
 
     @property
     def partitions(self) -> int:
-        """Schedulers with a register file of their own."""
+        """Number of partitions, each with its own scheduler and registers."""
         return 2 if (self.compute_major, self.compute_minor) == (6, 0) else 4
 
 
 def occupancy(
     device: Multiprocessor, threads: npt.ArrayLike, registers: npt.ArrayLike, shared_bytes: npt.ArrayLike
 ) -> np.ma.MaskedArray[tuple[int], np.dtype[np.float64]]:
-    """Ratio 0–1 of resident warps to the most there can be, float64 [n].
+    """Ratio 0–1 of resident warps to the maximum, float64 [n].
 
     ``threads`` per block, ``registers`` per thread, ``shared_bytes`` static and dynamic per block: int [n]. Masked
-    where a launch cannot fit by these rules, or the device's numbers are not known.
+    where a launch does not fit, or the device's limits are unknown.
     """
     threads, registers, shared_bytes = (
         np.atleast_1d(np.asarray(column, np.int64)) for column in (threads, registers, shared_bytes)
     )
     if min(device.threads_per_warp, device.max_warps, device.max_blocks, device.registers) <= 0:
         return np.ma.MaskedArray(np.zeros(len(threads)), True)
-    # Programs launch in few shapes: each is worked out once.
+    # Programs launch few shapes: each is computed once.
     if len(threads) > _FEW and max(map(np.max, (threads, registers, shared_bytes))) < 1 << 20:
         shape = (threads << 40) | (registers << 20) | shared_bytes
         shapes, each = distinct(shape)
         if len(shapes) <= _FEW:
             mask = (1 << 20) - 1
-            found = occupancy(device, shapes >> 40, shapes >> 20 & mask, shapes & mask)
-            return np.ma.MaskedArray(found.data[each], np.ma.getmaskarray(found)[each])
+            ratios = occupancy(device, shapes >> 40, shapes >> 20 & mask, shapes & mask)
+            return np.ma.MaskedArray(ratios.data[each], np.ma.getmaskarray(ratios)[each])
     warps = _divide_up(threads, device.threads_per_warp)
     by_warps = device.max_warps // np.maximum(warps, 1)
     by_registers = _blocks_by_registers(device, warps, registers)
@@ -80,7 +80,7 @@ def _blocks_by_registers(device: Multiprocessor, warps: Int64Array, registers: I
     per_partition = device.registers // device.partitions
     resident_warps = per_partition // np.maximum(per_warp, 1) * device.partitions
     blocks = resident_warps // np.maximum(warps, 1)
-    # A block is checked as if its warps were spread evenly over the partitions.
+    # The check assumes that a block's warps are spread evenly over the partitions.
     assumed = per_warp * _divide_up(warps, device.partitions) * device.partitions
     fits = assumed <= (device.registers_per_block or device.registers)
     return np.where(per_warp == 0, device.max_blocks, np.where(fits, blocks, 0))

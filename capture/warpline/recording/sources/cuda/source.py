@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 VARIABLE = "CUDA_INJECTION64_PATH"
 OPTIONS_VARIABLE = "WARPLINE_CUPTI"
-"""Options for experts, with commas: ``calls=all`` (also calls that only ask for state), ``latency=1`` (when work was
-queued and submitted)."""
+"""Comma-separated expert options: ``calls=all`` (also calls that only query state), ``latency=1`` (when work was queued
+and submitted)."""
 LIBRARY_VARIABLE = "WARPLINE_LIBCUPTI"
 
-# cuInit takes memory on a GPU, and some versions of libcupti crash where there is no driver: not in our own process.
+# In a separate process: cuInit allocates GPU memory, and some versions of libcupti crash without a driver.
 _TRY_CUDA = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).cuInit(0) & 255)"
 
 
@@ -56,21 +56,21 @@ class CudaSource(RecordingSource):
         if driver is None:
             raise _no_driver()
         variables = {VARIABLE: str(library)}
-        found = find_libcupti([sys.executable], os.environ)
-        if found is not None and LIBRARY_VARIABLE not in os.environ:
-            variables[LIBRARY_VARIABLE] = str(found)
+        libcupti = find_libcupti([sys.executable], os.environ)
+        if libcupti is not None and LIBRARY_VARIABLE not in os.environ:
+            variables[LIBRARY_VARIABLE] = str(libcupti)
         status, states = run_with_agent(_TRY_CUDA, driver, variables)
-        said = states.get(self.name)
-        if said is None:
+        state = states.get(self.name)
+        if state is None:
             reason = (
-                english("the CUDA driver does not start (cuInit gave {status})", status=status)
+                english("the CUDA driver does not start (cuInit returned {status})", status=status)
                 if status
                 else english("the CUDA driver did not load the agent")
             )
-            raise Unavailable(reason, english("see whether nvidia-smi works"))
-        if not said.enabled:
-            raise Unavailable(said.reason, said.remedy)
-        return said.reason
+            raise Unavailable(reason, english("check that nvidia-smi works"))
+        if not state.enabled:
+            raise Unavailable(state.reason, state.remedy)
+        return state.reason
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import load_agent
@@ -79,9 +79,9 @@ class CudaSource(RecordingSource):
         loaded = load_agent(session, inherited, self.name, VARIABLE)
         variables = {**loaded.variables, OPTIONS_VARIABLE: ",".join(_options(session, inherited))}
         if LIBRARY_VARIABLE not in inherited:
-            found = find_libcupti(session.command, inherited)
-            if found is not None:
-                variables[LIBRARY_VARIABLE] = str(found)
+            libcupti = find_libcupti(session.command, inherited)
+            if libcupti is not None:
+                variables[LIBRARY_VARIABLE] = str(libcupti)
         source = loaded.source
         if VARIABLE in variables and find_driver(inherited) is None:
             missing = _no_driver()
@@ -92,9 +92,9 @@ class CudaSource(RecordingSource):
         from warpline.recording.session import RecordingOptions
         from warpline.recording.sources.cuda.libraries import find_libcupti
 
-        found = find_libcupti([sys.executable], os.environ)
+        libcupti = find_libcupti([sys.executable], os.environ)
         variables = {OPTIONS_VARIABLE: f"graphs={RecordingOptions(trace=()).cuda_graphs}"}
-        return variables if found is None else {**variables, LIBRARY_VARIABLE: str(found)}
+        return variables if libcupti is None else {**variables, LIBRARY_VARIABLE: str(libcupti)}
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
@@ -105,16 +105,16 @@ class CudaSource(RecordingSource):
 
 
 def _options(session: Session, inherited: Mapping[str, str]) -> list[str]:
-    found = [f"graphs={session.options.cuda_graphs}"]
+    options = [f"graphs={session.options.cuda_graphs}"]
     if session.options.cuda_memory:
-        found.append("memory=1")
-    return [*filter(None, [inherited.get(OPTIONS_VARIABLE, "")]), *found]
+        options.append("memory=1")
+    return [*filter(None, [inherited.get(OPTIONS_VARIABLE, "")]), *options]
 
 
 def _no_driver() -> Unavailable:
     return Unavailable(
         english("no NVIDIA driver: libcuda.so.1 was not found"),
-        english("install NVIDIA's driver, or give the container the GPU"),
+        english("install the NVIDIA driver, or give the container access to the GPU"),
     )
 
 

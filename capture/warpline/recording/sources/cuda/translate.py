@@ -1,4 +1,4 @@
-"""CUPTI records of the agent -> kernels, copies and sets on streams, the CUDA calls behind them, and links."""
+"""Turns CUPTI records of the agent into kernels, copies and sets on streams, CUDA calls, and links between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from warpline.model.links import LAUNCH
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
-from warpline.recording.sources.cuda.gpu_clock import GpuClock, gpu_clock, make_sense
+from warpline.recording.sources.cuda.gpu_clock import GpuClock, are_valid, gpu_clock
 from warpline.recording.sources.cuda.gpu_tracks import GpuTracks
 from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
 from warpline.recording.sources.cuda.occupancy import occupancy
@@ -32,7 +32,7 @@ Int64Array = npt.NDArray[np.int64]
 Structured = npt.NDArray[np.void]
 Attributes = dict[str, npt.ArrayLike]
 Describe = Callable[[Structured, int], tuple[npt.ArrayLike, Attributes]]
-"""Names and attributes of records of one device."""
+"""Returns names and attributes of records of one device."""
 
 _UNKNOWN_MEMORY = 7
 _ALLOCATION = 1
@@ -40,14 +40,14 @@ _ALLOCATION = 1
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add what CUPTI recorded in every process."""
-    # By NVML, whose numbers are the machine's: CUDA_VISIBLE_DEVICES makes a process count differently.
+    # NVML has the machine's numbers; a process numbers differently under CUDA_VISIBLE_DEVICES.
     numbers = translation.device_numbers()
     dropped = 0
     for spool in spools:
         if spool.header.producer != "agent":
             continue
-        found = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
-        dropped += int(found["count"].sum())
+        losses = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
+        dropped += int(losses["count"].sum())
         _Process(translation, spool, builder, numbers).translate()
     add_agent_source(
         translation,
@@ -83,7 +83,7 @@ class _Process:
             translation=self._translation, builder=self._builder, spool=self._spool, numbers=self._numbers
         )
         self._scope = self._translation.process_index(self._tracks.process)
-        # Only they are projected on all the work there is.
+        # Keeping all GPU work in memory is only necessary to project ranges.
         self._readers = [
             reader for reader in self._translation.given(HostRangeReader) if reader.has_ranges(self._spool)
         ]
@@ -91,7 +91,7 @@ class _Process:
             self._builder.add_warning(
                 english(
                     "CUDA graphs were recorded one event per launch: the kernels inside are not in the file. "
-                    "To see them: warpline record --cuda-graphs node"
+                    "To record them: warpline record --cuda-graphs node"
                 )
             )
         work = [
@@ -121,7 +121,7 @@ class _Process:
             self._builder.add_skipped(
                 english("{kind} events", kind=kind),
                 times.unknown,
-                english("they have no time that makes sense"),
+                english("their times are invalid"),
             )
             values, start, stop = times.of(values)
             device_of, context, stream = (
@@ -159,7 +159,7 @@ class _Process:
         groups: list[tuple[tuple[int, ...], Int64Array]],
         describe: Describe,
     ) -> None:
-        """The records of one device; ``groups`` are where the records of each of its streams stand."""
+        """Add records of one device; ``groups`` are the row numbers of each of its streams."""
         tracks = [self._stream_track(*place) for place, _rows in groups]
         counts = [len(rows) for _place, rows in groups]
         rows: Int64Array | slice = slice(None)
@@ -193,7 +193,7 @@ class _Process:
         return track
 
     def _launched(self, correlation: npt.NDArray[np.uint32], first: int) -> None:
-        """Correlation ids are unique within a process only, so the process is the scope of the link."""
+        """Add the launched end of links. Correlation ids are unique only within a process, the links' scope."""
         known = np.flatnonzero(correlation)
         if len(known) < len(correlation):
             correlation = correlation[known]
@@ -230,14 +230,14 @@ class _Process:
     def _kernel_names(
         self, names: npt.NDArray[np.uint32]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-        """String ids of the capture: kernels' names as people write them, and as the compiler did."""
-        found, inverse = distinct(names)
-        for name in found.tolist():
+        """String ids of the kernels' demangled and mangled names."""
+        distinct_names, inverse = distinct(names)
+        for name in distinct_names.tolist():
             if name not in self._names:
                 mangled = self._spool.text(name)
                 full = self._builder.string(demangle(mangled))
                 self._names[name] = (full, self._builder.string(mangled))
-        ids = np.array([self._names[name] for name in found.tolist()], np.uint32).reshape(-1, 2)
+        ids = np.array([self._names[name] for name in distinct_names.tolist()], np.uint32).reshape(-1, 2)
         return ids[:, 0].take(inverse), ids[:, 1].take(inverse)
 
     def _copies(self, part: Structured, _device: int) -> tuple[npt.ArrayLike, Attributes]:
@@ -302,12 +302,12 @@ class _Process:
             )
             self._launched(part["correlation"], first)
         self._builder.add_skipped(
-            english("synchronisations"), unknown, english("their CUDA context or their time is not known")
+            english("synchronisations"), unknown, english("their CUDA context or time is unknown")
         )
 
     def _memory(self) -> None:
         values = self._spool.records(records.CUPTI_MEMORY, records.cupti_memory).values
-        values = values[make_sense(*2 * (self._clock.monotonic(values["time_ns"]),))]
+        values = values[are_valid(*2 * (self._clock.monotonic(values["time_ns"]),))]
         for (device, context), rows in _groups(
             values["device"].astype(np.int64), values["context"].astype(np.int64)
         ):
@@ -318,7 +318,7 @@ class _Process:
             size = part["bytes"].astype(np.int64)
             track = self._tracks.memory_track(device, context)
             total = np.cumsum(np.where(is_allocation, size, -size))
-            # What was taken before a ring began still counts in it.
+            # Memory allocated before the ring still counts.
             first = int(np.searchsorted(time, 0)) if self._clock.since_ns else 0
             part, time, is_allocation = part[first:], time[first:], is_allocation[first:]
             size, total = size[first:], total[first:]
@@ -341,13 +341,13 @@ class _Process:
             self._builder.add_counter(track, english("Allocated"), "bytes", time, total.astype(np.float64))
 
     def _annotations(self, calls: Calls, work: Sequence[StreamWork]) -> None:
-        """The host's push/pop ranges as they are felt on the streams."""
+        """Add the host's ranges, projected onto the streams."""
         if not self._readers or not len(calls.correlation):
             return
-        every = join(StreamWork, work)
+        all_work = join(StreamWork, work)
         for reader in self._readers:
             ranges, range_names = reader.read(self._spool)
-            projected = project_ranges(ranges, calls, every)
+            projected = project_ranges(ranges, calls, all_work)
             names = capture_strings(self._spool, self._builder, range_names)
             streams = _groups(projected.device, projected.context, projected.stream)
             for (device, context, stream), rows in streams:
@@ -368,7 +368,7 @@ def _memory_kind(cupti_kind: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
 
 
 def _groups(*columns: Int64Array) -> list[tuple[tuple[int, ...], Int64Array]]:
-    """The distinct rows of some columns of numbers that are not negative, and where each occurs (ascending)."""
+    """The distinct rows of columns of non-negative numbers, and the indexes of each (ascending)."""
     if not len(columns[0]):
         return []
     if all((column == column[0]).all() for column in columns):
@@ -380,10 +380,10 @@ def _groups(*columns: Int64Array) -> list[tuple[tuple[int, ...], Int64Array]]:
             code = code * size + column
     else:
         for column in columns:
-            found, inverse = distinct(column)
-            code = code * len(found) + inverse
+            values, inverse = distinct(column)
+            code = code * len(values) + inverse
     counts = np.bincount(code) if int(code.max()) < 1 << 16 else None
-    # Few groups: as 16-bit numbers they are sorted by counting.
+    # With few groups, 16-bit codes are sorted by counting.
     order = np.argsort(code if counts is None else code.astype(np.uint16), kind="stable")
     if counts is None:
         ordered = code[order]

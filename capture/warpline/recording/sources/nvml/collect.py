@@ -1,6 +1,6 @@
 """Samples GPUs through NVIDIA's management library: load, memory, power, clocks, temperature, PCIe traffic.
 
-In a thread of its own: some queries take 20 ms, and none may hold up the draining of perf's rings.
+It runs in its own thread: some queries take 20 ms and must not delay the draining of perf's rings.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ NO_DRIVER = english("no NVIDIA driver")
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A quantity of a device: its number in the spool, what a person calls it, and how to ask for it.
+    """A quantity of a device: its number in the spool, its title, and how to read it.
 
-    ``read(library, device)`` returns the value in ``unit``. ``slow`` ones are asked once a second.
+    ``read(library, device)`` returns the value in ``unit``. ``slow`` metrics are read once a second.
     """
 
     number: int
@@ -109,12 +109,12 @@ METRICS: tuple[Metric, ...] = (
         slow=True,
     ),
 )
-"""In the order in which they are shown."""
+"""The metrics, in display order."""
 
 
 @dataclass(frozen=True)
 class NvmlGpu:
-    """A device: its number, name and what is constant about it."""
+    """A device: its number, name and constant properties."""
 
     index: int
     name: str
@@ -137,7 +137,7 @@ def open_library() -> tuple[Any, list[NvmlGpu]]:
     except library.NVMLError as error:
         if isinstance(error, library.NVMLError_LibraryNotFound):
             raise Unavailable(
-                NO_DRIVER, english("install NVIDIA's driver, or give the container the GPU")
+                NO_DRIVER, english("install the NVIDIA driver, or give the container access to the GPU")
             ) from error
         raise Unavailable(
             english("NVML does not start: {why}", why=error), english("check nvidia-smi")
@@ -182,7 +182,7 @@ class NvmlCollector(Collector):
         self._thread.start()
 
     def pause(self) -> None:
-        """Sample nothing until ``resume``."""
+        """Stop sampling until ``resume``."""
         self._running.clear()
 
     def resume(self) -> None:
@@ -198,7 +198,7 @@ class NvmlCollector(Collector):
         self._library.nvmlShutdown()
 
     def report(self) -> Source:
-        """With what no GPU here offers, once the sampling is over."""
+        """The state of the source; after the end it names the metrics that no GPU here offers."""
         if not self._ended.is_set():
             return Source("nvml", True)
         titles = {metric.number: metric.title for metric in METRICS}
@@ -226,7 +226,7 @@ class NvmlCollector(Collector):
             try:
                 value = float(metric.read(self._library, gpu.handle))
             except self._library.NVMLError as error:
-                # A busy or lost GPU may answer later, a card without the sensor never will.
+                # A busy or lost GPU may answer later; one without the sensor never will.
                 if isinstance(error, self._library.NVMLError_NotSupported):
                     self._unsupported.add((gpu.index, metric.number))
                 continue
@@ -248,5 +248,5 @@ def _describe(library: Any, index: int) -> NvmlGpu:
 
 
 def _text(value: str | bytes) -> str:
-    # Old versions of the binding return bytes.
+    # Old versions of pynvml return bytes.
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

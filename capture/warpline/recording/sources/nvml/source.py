@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NvmlSource(RecordingSource):
-    """What every GPU of the machine says of itself."""
+    """Counters of every GPU of the machine."""
 
     name = "nvml"
     choice = Choice(

@@ -1,4 +1,4 @@
-"""NVML's samples become devices and their counters."""
+"""Turns NVML samples into devices and counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline.storage import CaptureBuilder
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Adds a device and counters for each GPU that was sampled."""
+    """Add a device and counters for each sampled GPU."""
     for spool in spools:
         samples = spool.records(records.NVML_SAMPLE, records.nvml_sample).values
         devices = spool.records(records.NVML_DEVICE, records.nvml_device).values.tolist()

@@ -1,4 +1,4 @@
-"""Begins and ends of NVTX ranges, as the agent wrote them -> ranges. Pure functions over columns."""
+"""Pairs the starts and ends of NVTX ranges that the agent recorded. Pure functions over columns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Integers = npt.NDArray[np.integer[Any]]
 Structured = npt.NDArray[np.void]
 
 _FEW = 24
-"""So many lanes are looked for one by one; more are sorted."""
+"""Up to this many lanes are selected one by one; more are sorted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PushPopRecords:
     """Pushes and pops of one process, as columns [n] in any order.
 
-    ``serial`` tells threads apart, also those that had the same ``tid`` one after the other. ``time_ns`` is
+    ``serial`` identifies threads even if they reuse a ``tid``. ``time_ns`` is
     CLOCK_MONOTONIC, strictly increasing within a thread. ``name`` is a string id of the file, or `records.POP` or
     `records.POPPED_UNSEEN`. ``attributes`` is a row of the file's records with attributes, −1 for none.
     """
@@ -40,7 +40,7 @@ class PushPopRecords:
     attributes: Int64Array
 
     def take(self, rows: Int64Array) -> PushPopRecords:
-        """Some of the records."""
+        """Some of the records, in the order of ``rows``."""
         return PushPopRecords(
             serial=_take(self.serial, rows),
             tid=_take(self.tid, rows),
@@ -55,7 +55,7 @@ class PushPopRecords:
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
     """Ranges as columns [n], CLOCK_MONOTONIC ns. ``name`` and ``attributes`` as in `PushPopRecords`; a range whose push
-    was not recorded has the name 0. ``unbalanced`` counts pops that had no push at all.
+    was not recorded has the name 0. ``unbalanced`` counts pops without any push.
     """
 
     serial: Int64Array
@@ -71,7 +71,7 @@ class Ranges:
 
 
 def push_pop_serials(spool: SpoolFile) -> list[int]:
-    """Serial numbers of the threads that wrote pushes and pops to a process's spool file."""
+    """Serial numbers of the threads with pushes and pops in a process's spool file."""
     kinds = (records.NVTX_RANGE, records.NVTX_RANGE_ATTRIBUTES)
     return sorted({chunk.free for kind in kinds for chunk in spool.of_type(kind)})
 
@@ -79,8 +79,8 @@ def push_pop_serials(spool: SpoolFile) -> list[int]:
 def push_pop_records(spool: SpoolFile, serial: int | None = None) -> PushPopRecords:
     """The pushes and pops of one process's spool file, or of one of its threads.
 
-    Without those of a damaged file whose time cannot be. ``attributes`` are rows of the file's records of this kind
-    (with ``serial``: of those of this thread).
+    Records with invalid times are left out. ``attributes`` are row numbers among the file's records with attributes
+    (with ``serial``: among those of this thread).
     """
     names = ("time_ns", "name", "domain", "level")
     plain = spool.columns(records.NVTX_RANGE, records.nvtx_range, names, free=serial)
@@ -97,7 +97,7 @@ def push_pop_records(spool: SpoolFile, serial: int | None = None) -> PushPopReco
         spool.writers(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial),
     ]
     serials, tids = (_spread(column) for column in zip(*writers, strict=True))
-    found = PushPopRecords(
+    result = PushPopRecords(
         serial=serials.view(np.int64),
         tid=tids,
         time_ns=time.view(np.int64),
@@ -106,12 +106,12 @@ def push_pop_records(spool: SpoolFile, serial: int | None = None) -> PushPopReco
         level=level,
         attributes=attributes,
     )
-    good = (found.time_ns > 0) & (found.time_ns < LATEST_NS)
-    return found if good.all() else found.take(np.flatnonzero(good))
+    good = (result.time_ns > 0) & (result.time_ns < LATEST_NS)
+    return result if good.all() else result.take(np.flatnonzero(good))
 
 
 def _spread(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Columns one after the other; without a copy when one value fills them."""
+    """The concatenated columns; broadcast without a copy if all values are equal."""
     parts = [column for column in columns if len(column)]
     if not parts:
         return columns[0]
@@ -122,25 +122,27 @@ def _spread(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def _take(column: npt.NDArray[Any], rows: Int64Array) -> npt.NDArray[Any]:
-    """``column[rows]``; without a copy when one value fills the column."""
+    """``column[rows]``; broadcast without a copy if the column is."""
     if column.strides == (0,) and len(column):
         return np.broadcast_to(column[0], len(rows))
     return column[rows]
 
 
-def match_push_pop(found: PushPopRecords, start_ns: int, stop_ns: int, resumes: npt.ArrayLike = ()) -> Ranges:
-    """The ranges of pushes and pops; ``start_ns`` and ``stop_ns`` bound what was recorded.
+def match_push_pop(
+    pushes_and_pops: PushPopRecords, start_ns: int, stop_ns: int, resumes: npt.ArrayLike = ()
+) -> Ranges:
+    """The ranges of pushes and pops recorded between ``start_ns`` and ``stop_ns``.
 
-    Within a thread and a domain a range is the push at a level up to the next pop of that level: levels are counted by
-    the agent, also while nothing is recorded. What began before the file, or while the recording was paused, starts
-    at ``start_ns`` or at the last of ``resumes`` (ns) before its pop and is flagged; what never ended runs to
-    ``stop_ns`` and is flagged; what ended during a pause ends where the agent says, flagged. The ranges of one thread
-    come in the order of their pushes, then those without one.
+    Within a thread and a domain a range lasts from the push at a level to the next pop of that level; the agent counts
+    levels even while nothing is recorded. A range that began before the file or in a pause starts at ``start_ns`` or at
+    the last of ``resumes`` (ns) before its pop. One that never ended lasts until ``stop_ns``. One that ended in a pause
+    ends at the agent's time. All of these are flagged. The ranges of a thread are in the order of their pushes, then
+    those without one.
     """
-    unbalanced = found.level == records.LEVEL_UNBALANCED
+    unbalanced = pushes_and_pops.level == records.LEVEL_UNBALANCED
     if unbalanced.any():
-        unbalanced &= found.name == records.POP
-    table = _with_unseen_spread(found, unbalanced)
+        unbalanced &= pushes_and_pops.name == records.POP
+    table = _with_unseen_spread(pushes_and_pops, unbalanced)
     if len(table.time_ns) and np.any(table.time_ns[1:] < table.time_ns[:-1]):
         table = table.take(np.argsort(table.time_ns, kind="stable"))
     time, name = table.time_ns, table.name
@@ -192,7 +194,7 @@ def match_push_pop(found: PushPopRecords, start_ns: int, stop_ns: int, resumes: 
 
 
 def _lanes(code: Integers) -> Iterator[Int64Array]:
-    """Where each distinct code occurs, ascending."""
+    """The indexes of each distinct code, ascending."""
     if not len(code):
         return
     if code.dtype == np.uint16:
@@ -211,7 +213,7 @@ def _lanes(code: Integers) -> Iterator[Int64Array]:
 
 
 def _lane_codes(table: PushPopRecords) -> Integers:
-    """A number for each (thread, domain, level): uint16 where it fits, for that is sorted by counting."""
+    """A number for each (thread, domain, level): uint16 if it fits, which is sorted by counting."""
     if not len(table.serial):
         return np.empty(0, np.uint16)
     domains, levels = int(table.domain.max()) + 1, int(table.level.max()) + 1
@@ -220,30 +222,30 @@ def _lane_codes(table: PushPopRecords) -> Integers:
             return table.level.astype(np.uint16)
         return table.domain.astype(np.uint16) * np.uint16(levels) + table.level.astype(np.uint16)
     serial = table.serial - table.serial.min()
-    # Domain and level have 16 bits; serial numbers of threads beyond 2^31 in one process do not occur.
+    # Domain and level have 16 bits, and no process has 2^31 threads.
     code: Int64Array = (serial * domains + table.domain) * levels + table.level
     return code.astype(np.uint16) if int(code.max()) < 1 << 16 else code
 
 
-def _with_unseen_spread(found: PushPopRecords, without: npt.NDArray[np.bool_]) -> PushPopRecords:
-    """Each "popped unseen" speaks for its level and all deeper ones: one record per level that occurs.
+def _with_unseen_spread(table: PushPopRecords, without: npt.NDArray[np.bool_]) -> PushPopRecords:
+    """Repeat each "popped unseen" record for all deeper levels, which it ends as well.
 
-    They are rare. Records marked in ``without`` are left out.
+    They are rare. Records marked in ``without`` are dropped.
     """
-    unseen = np.flatnonzero(found.name == records.POPPED_UNSEEN)
+    unseen = np.flatnonzero(table.name == records.POPPED_UNSEEN)
     if not len(unseen) and not without.any():
-        return found
+        return table
     unseen = unseen[~without[unseen]]
     keep = ~without
     extra_rows: list[int] = []
     extra_levels: list[int] = []
     for row in unseen.tolist():
-        same = (found.serial == found.serial[row]) & (found.domain == found.domain[row]) & keep
-        deepest = int(found.level[same].max())
-        for level in range(int(found.level[row]) + 1, deepest + 1):
+        same = (table.serial == table.serial[row]) & (table.domain == table.domain[row]) & keep
+        deepest = int(table.level[same].max())
+        for level in range(int(table.level[row]) + 1, deepest + 1):
             extra_rows.append(row)
             extra_levels.append(level)
-    spread = found.take(np.concatenate([np.flatnonzero(keep), np.array(extra_rows, np.int64)]))
+    spread = table.take(np.concatenate([np.flatnonzero(keep), np.array(extra_rows, np.int64)]))
     if extra_levels:
         spread.level[-len(extra_levels) :] = extra_levels
     return spread
@@ -251,9 +253,9 @@ def _with_unseen_spread(found: PushPopRecords, without: npt.NDArray[np.bool_]) -
 
 @dataclass(frozen=True, kw_only=True)
 class StartedRanges:
-    """Start/end ranges as columns [n], CLOCK_MONOTONIC ns; ``row`` is the start record's row.
+    """Start/end ranges as columns [n], CLOCK_MONOTONIC ns; ``row`` is the row of the start record.
 
-    ``end_tid`` is −1 when the end was not recorded. ``unmatched_ends`` counts ends without a start.
+    ``end_tid`` is −1 if the end was not recorded. ``unmatched_ends`` counts ends without a start.
     """
 
     row: Int64Array
@@ -267,7 +269,7 @@ class StartedRanges:
 def match_start_end(
     starts: Structured, ends: Structured, end_tids: npt.NDArray[np.uint32], stop_ns: int
 ) -> StartedRanges:
-    """Start/end ranges by their id, which is unique in a process; ``end_tids`` [len(ends)] are who ended them."""
+    """Start/end ranges, matched by their id, which is unique in a process; ``end_tids`` [len(ends)] ended them."""
     order = np.argsort(ends["range"], kind="stable")
     ids = ends["range"][order]
     where = np.searchsorted(ids, starts["range"])

@@ -1,4 +1,4 @@
-"""Layouts of the records of NVTX (docs/spool.md). The agent's ``records.h`` is written from them."""
+"""Layouts of records of NVTX (docs/spool.md). The agent's ``records.h`` is generated from them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NVTX_MARK = 206
 NVTX_THREAD_NAME = 207
 POP = 0xFFFFFFFF
 POPPED_UNSEEN = 0xFFFFFFFE
-"""Names that are none: the record ends a range, or says that ranges from a level on ended during a pause."""
+"""Special names: the record ends a range, or ranges from its level on ended during a pause."""
 LEVEL_UNBALANCED = 0xFFFF
-"""Level of a pop that had no push."""
+"""Level of a pop without a push."""
 HAS_COLOR, HAS_CATEGORY = 1, 2
 ATTRIBUTES = [
     ("category", "<u4"),

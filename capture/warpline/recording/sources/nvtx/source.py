@@ -1,4 +1,4 @@
-"""The source ``nvtx``: what programs say about themselves, through NVTX or ``warpline.annotate``."""
+"""The source ``nvtx``: ranges and marks that programs set through NVTX or ``warpline.annotate``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NvtxSource(RecordingSource):
     choice = Choice(
         "nvtx",
         english("NVTX ranges"),
-        english("Ranges and marks the program sets"),
+        english("Ranges and marks that the program sets"),
         is_default=True,
         control_bit=2,
     )
@@ -37,13 +37,11 @@ class NvtxSource(RecordingSource):
     short_title = english("NVTX ranges")
     position = 50
     capture_range = "nvtx:NAME"
-    needs_start = english(
-        "nothing in the program writes ranges; under warpline record, or with warpline.Profiler, it does"
-    )
+    needs_start = english("ranges are recorded only under warpline record or with warpline.Profiler")
     record_types = frozenset(range(200, 300))
     passing_records = ((206, 0, 0),)
     passing_in_own_clock = frozenset((202, 203))
-    # Domain and level: the last push or pop of each tells which ranges are open.
+    # Domain and level: the last push or pop of each shows which ranges are open.
     lasting_records = ((202, 0, 12, 16), (203, 0, 12, 16))
 
     def probe(self) -> str:

@@ -1,4 +1,4 @@
-"""NVTX records of the agent -> ranges and marks on a track per thread and domain."""
+"""Turns NVTX records of the agent into ranges and marks, on a track for each thread and domain."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PAYLOADS = {1: np.uint64, 2: np.int64, 3: np.float64, 4: np.uint32, 5: np.int32
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add the ranges, marks and thread names that programs gave through NVTX or ``warpline.annotate``."""
+    """Add the ranges, marks and thread names that programs set through NVTX or ``warpline.annotate``."""
     for spool in spools:
         if spool.header.producer == "agent":
             _Process(translation, spool, builder).translate()
@@ -50,15 +50,15 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
 
 
 def processes_with_steps(spools: Sequence[SpoolFile]) -> frozenset[int]:
-    """Ids of the processes that named ranges as steps, by the category of ``warpline.Profiler``."""
-    found: set[int] = set()
+    """Ids of the processes that marked steps, by the category of ``warpline.Profiler``."""
+    pids: set[int] = set()
     for spool in spools:
         categories = spool.records(records.NVTX_CATEGORY, records.nvtx_category).values
         numbers = [row["category"] for row in categories if spool.text(int(row["name"])) == STEP_CATEGORY]
         started = spool.records(records.NVTX_START, records.nvtx_start).values
         if numbers and np.isin(started["category"], numbers).any():
-            found.add(spool.header.pid)
-    return frozenset(found)
+            pids.add(spool.header.pid)
+    return frozenset(pids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +72,12 @@ class _Batch:
     name: Int64Array
     flags: npt.NDArray[np.uint8]
     attributes: npt.NDArray[np.void]
-    """Records that hold the attributes; ``row`` says which is an event's, −1 for none."""
+    """Records with attributes; ``row`` is the index of each range's record, −1 for none."""
     row: Int64Array
     end_thread: Int64Array | None = None
 
     def take(self, rows: Int64Array) -> _Batch:
-        """Some of the ranges."""
+        """Some of the ranges, in the order of ``rows``."""
         return _Batch(
             thread=self.thread[rows],
             domain=self.domain[rows],
@@ -111,7 +111,7 @@ class _Process:
 
     def translate(self) -> None:
         self._thread_names()
-        # Thread by thread: what is worked on stays small.
+        # Thread by thread, to use little memory.
         for serial in push_pop_serials(self._spool):
             self._add(self._push_pop(serial))
         self._add(self._started(), started=True)
@@ -120,7 +120,7 @@ class _Process:
     def _thread_names(self) -> None:
         named = self._spool.records(records.NVTX_THREAD_NAME, records.nvtx_thread_name).values
         if self._translation.session.is_cut:
-            # Of threads that ended before the ring nothing is left but their names.
+            # Names of threads that ended before the ring are left over.
             named = named[np.isin(named["tid"], self._translation.threads.thread_ids)]
         for tid, name in named[["tid", "name"]].tolist():
             thread = int(self._translation.threads.lookup(self._pid, tid, self._spool.header.monotonic_ns)[0])
@@ -133,8 +133,8 @@ class _Process:
         translation = self._translation
         resumes = translation.pauses[:, 1] + translation.start_ns
         since = max(translation.start_ns, self._spool.header.monotonic_ns)
-        found = push_pop_records(self._spool, serial)
-        ranges = match_push_pop(found, since, translation.stop_ns, resumes)
+        pushes_and_pops = push_pop_records(self._spool, serial)
+        ranges = match_push_pop(pushes_and_pops, since, translation.stop_ns, resumes)
         self._builder.add_skipped(english("NVTX pops"), ranges.unbalanced, english("they had no push"))
         rich = self._spool.records(
             records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial
@@ -159,7 +159,7 @@ class _Process:
     def _before_death(
         self, threads: Int64Array, start_ns: Int64Array, stop_ns: Int64Array, flags: npt.NDArray[np.uint8]
     ) -> Int64Array:
-        """A range that was never ended lasts no longer than its thread."""
+        """Stops of ranges, where unfinished ranges end with their thread."""
         lives = self._translation.threads.threads
         result = stop_ns.copy()
         for row in np.flatnonzero(flags & Flag.CUT_END).tolist():
@@ -169,32 +169,32 @@ class _Process:
         return result
 
     def _started(self) -> _Batch:
-        starts = _possible(self._spool.records(records.NVTX_START, records.nvtx_start))
-        ends = _possible(self._spool.records(records.NVTX_END, records.nvtx_end))
-        found = match_start_end(starts.values, ends.values, ends.tid, self._translation.stop_ns)
+        starts = _with_valid_times(self._spool.records(records.NVTX_START, records.nvtx_start))
+        ends = _with_valid_times(self._spool.records(records.NVTX_END, records.nvtx_end))
+        matched = match_start_end(starts.values, ends.values, ends.tid, self._translation.stop_ns)
         self._builder.add_skipped(
             english("NVTX range ends"),
-            found.unmatched_ends,
+            matched.unmatched_ends,
             english("their start was not recorded in this process"),
         )
         lookup = self._translation.threads.lookup
-        end_thread = np.where(found.end_tid >= 0, found.end_tid, starts.tid)
+        end_thread = np.where(matched.end_tid >= 0, matched.end_tid, starts.tid)
         return self._inside_ring(
             _Batch(
-                thread=lookup(self._pid, starts.tid, found.start_ns),
+                thread=lookup(self._pid, starts.tid, matched.start_ns),
                 domain=starts.values["domain"],
-                start_ns=found.start_ns,
-                stop_ns=found.stop_ns,
+                start_ns=matched.start_ns,
+                stop_ns=matched.stop_ns,
                 name=starts.values["name"].astype(np.int64),
-                flags=found.flags,
+                flags=matched.flags,
                 attributes=starts.values,
-                row=found.row,
-                end_thread=self._thread_numbers(lookup(self._pid, end_thread, found.stop_ns)),
+                row=matched.row,
+                end_thread=self._thread_numbers(lookup(self._pid, end_thread, matched.stop_ns)),
             )
         )
 
     def _inside_ring(self, batch: _Batch) -> _Batch:
-        """Without ranges that ended before the ring; those that reach into it begin there, and are flagged."""
+        """Drop ranges that ended before the ring; those that cross its start are cut and flagged."""
         start_ns = self._translation.start_ns
         if not self._translation.session.is_cut or not (batch.start_ns < start_ns).any():
             return batch
@@ -207,13 +207,13 @@ class _Process:
         )
 
     def _thread_numbers(self, threads: Int64Array) -> Int64Array:
-        """Indexes in the capture's threads."""
-        found, inverse = np.unique(threads, return_inverse=True)
-        numbers = np.array([self._translation.thread_index(thread) for thread in found.tolist()], np.int64)
-        return numbers[inverse] if len(found) else np.empty(0, np.int64)
+        """The capture's thread indexes."""
+        present, inverse = np.unique(threads, return_inverse=True)
+        numbers = np.array([self._translation.thread_index(thread) for thread in present.tolist()], np.int64)
+        return numbers[inverse] if len(present) else np.empty(0, np.int64)
 
     def _marks(self) -> _Batch:
-        marks = _possible(self._spool.records(records.NVTX_MARK, records.nvtx_range_attributes))
+        marks = _with_valid_times(self._spool.records(records.NVTX_MARK, records.nvtx_range_attributes))
         time_ns = marks.values["time_ns"].astype(np.int64)
         return _Batch(
             thread=self._translation.threads.lookup(self._pid, marks.tid, time_ns),
@@ -230,11 +230,11 @@ class _Process:
         if not len(batch.thread):
             return
         code = (batch.thread << 16) | batch.domain
-        is_one = bool((code == code[0]).all())
-        codes, group = (code[:1], code) if is_one else distinct(code)
-        for number, one in enumerate(codes.tolist()):
-            thread, domain = one >> 16, one & 0xFFFF
-            part = batch if is_one else batch.take(np.flatnonzero(group == number))
+        is_single = bool((code == code[0]).all())
+        codes, group = (code[:1], code) if is_single else distinct(code)
+        for number, track_code in enumerate(codes.tolist()):
+            thread, domain = track_code >> 16, track_code & 0xFFFF
+            part = batch if is_single else batch.take(np.flatnonzero(group == number))
             text = self._domains.get(domain, "") if domain else ""
             translation = self._translation
             track = translation.thread_child(
@@ -243,7 +243,7 @@ class _Process:
                     translation.thread_uri(thread), text, number=domain, started=started
                 ),
             )
-            names, of_operators = self._names(part.name)
+            names, operator_attributes = self._names(part.name)
             self._builder.add_events(
                 track,
                 "range",
@@ -251,21 +251,21 @@ class _Process:
                 part.stop_ns - part.start_ns,
                 names,
                 flags=part.flags,
-                attributes={**self._attributes(part, domain, text), **of_operators},
+                attributes={**self._attributes(part, domain, text), **operator_attributes},
             )
 
     def _names(self, names: Int64Array) -> tuple[npt.NDArray[np.uint32], dict[str, npt.ArrayLike]]:
-        """String ids of the capture, and what PyTorch wrote behind the names of its operators."""
+        """String ids of the capture, and the attributes that PyTorch appends to names of operators."""
         unknown = names < 0
         numbers, inverse = distinct(np.maximum(names, 0) if unknown.any() else names)
         texts = torch_names(map(self._spool.text, numbers.tolist()))
-        found = self._builder.strings(texts.names)[inverse]
+        ids = self._builder.strings(texts.names)[inverse]
         if unknown.any():
-            found[unknown] = self._builder.string(UNKNOWN_NAME)
+            ids[unknown] = self._builder.string(UNKNOWN_NAME)
         if not (texts.sequence >= 0).any() and not (texts.call >= 0).any() and not any(texts.sizes):
-            return found, {}
+            return ids, {}
         sizes = self._builder.strings(texts.sizes)[inverse]
-        return found, {**range_attributes(texts.sequence[inverse], texts.call[inverse], sizes)}
+        return ids, {**range_attributes(texts.sequence[inverse], texts.call[inverse], sizes)}
 
     def _attributes(self, part: _Batch, domain: int, text: str) -> dict[str, npt.ArrayLike]:
         result: dict[str, npt.ArrayLike] = {}
@@ -298,13 +298,13 @@ class _Process:
             dtype = np.dtype(_PAYLOADS.get(code, np.uint64))
             decoded = raw.view(dtype)[:: 8 // dtype.itemsize]
             is_small = dtype.kind in "iu" and decoded.min() >= 0
-            found, inverse = distinct(decoded) if is_small else np.unique(decoded, return_inverse=True)
-            result[rows] = self._builder.strings(map(str, found.tolist()))[inverse]
+            payloads, inverse = distinct(decoded) if is_small else np.unique(decoded, return_inverse=True)
+            result[rows] = self._builder.strings(map(str, payloads.tolist()))[inverse]
         return result
 
 
-def _possible(found: Records) -> Records:
-    """Without the records of a damaged file whose time cannot be."""
-    time_ns = found.values["time_ns"]
+def _with_valid_times(table: Records) -> Records:
+    """Drop the records with invalid times, from a damaged file."""
+    time_ns = table.values["time_ns"]
     good = (time_ns > 0) & (time_ns < LATEST_NS)
-    return found if good.all() else Records(found.values[good], found.tid[good], found.free[good])
+    return table if good.all() else Records(table.values[good], table.tid[good], table.free[good])

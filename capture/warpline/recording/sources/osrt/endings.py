@@ -1,4 +1,4 @@
-"""Who ended a wait that no lock tells of: who wrote what was read, the child waited for; and how that is known."""
+"""Finds what ended a wait without a lock: the write before a read or the end of a child, and how certain that is."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
 
-ONLY_RELEASE = english("the only release of it during the wait; certain")
-LAST_RELEASE = english("the last release of it during the wait; likely")
-WRITTEN = english("the last to write into it before it was read; likely")
-CHILD = english("the child that was waited for; certain")
+ONLY_RELEASE = english("the only release during the wait; certain")
+LAST_RELEASE = english("the last release during the wait; likely")
+WRITTEN = english("the last write before the read; likely")
+CHILD = english("the child process that was waited for; certain")
 
 _WRITES = (Function.WRITE, Function.PWRITE, Function.WRITEV, Function.SEND)
 _READS = (Function.READ, Function.PREAD, Function.READV, Function.RECV, Function.POLL)
@@ -28,16 +28,17 @@ _INODE = re.compile(r"socket:\[(\d+)\]")
 
 
 def match_data(waits: Waits, builder: CaptureBuilder) -> tuple[Int64Array, Int64Array]:
-    """Reads of pipes and sockets and the writes that ended them, indexes int64 [m] each: the last write that began
-    before the read was done and after it began, in any recorded process.
+    """Reads of pipes and sockets and the writes that ended them, indexes int64 [m] each.
+
+    A read is matched with the last write that began during it, in any recorded process.
     """
     is_stream = (waits.kind == WaitKind.PIPE) | (waits.kind == WaitKind.NETWORK)
     is_stream |= (waits.function == Function.POLL) & (waits.text != 0)
     rows = np.flatnonzero(is_stream)
     texts, which = np.unique(waits.text[rows], return_inverse=True)
-    to, of = _channels([builder.text(text) for text in texts.tolist()])
+    written, read = _channels([builder.text(text) for text in texts.tolist()])
     is_write, is_read = (np.isin(waits.function[rows], functions) for functions in (_WRITES, _READS))
-    channel = np.where(is_write, to[which.reshape(-1)], of[which.reshape(-1)])
+    channel = np.where(is_write, written[which.reshape(-1)], read[which.reshape(-1)])
     writes, reads = np.flatnonzero(is_write & (channel >= 0)), np.flatnonzero(is_read & (channel >= 0))
     if not len(writes) or not len(reads):
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -47,17 +48,17 @@ def match_data(waits: Waits, builder: CaptureBuilder) -> tuple[Int64Array, Int64
     order = np.argsort(keys)
     stream = channel[reads] << _TIME_BITS
     at = np.searchsorted(keys[order], stream + stop[reads], "right") - 1
-    found = at >= 0
-    found[found] = keys[order[at[found]]] >= stream[found] + start[reads[found]]
-    return rows[reads[found]], rows[writes[order[at[found]]]]
+    matched = at >= 0
+    matched[matched] = keys[order[at[matched]]] >= stream[matched] + start[reads[matched]]
+    return rows[reads[matched]], rows[writes[order[at[matched]]]]
 
 
 def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array]:
-    """Numbers of what a write to each descriptor goes into, and of what a read from it comes out of; −1 for none."""
+    """Numbers of the channels that a write to each descriptor goes to, and that a read comes from; −1 for none."""
     numbers: dict[tuple[str, str], int] = {}
-    others = {one: other for text in texts for one, other in _PAIR.findall(text)}
-    others |= {other: one for one, other in others.items()}
-    to, of = np.full(len(texts), -1, np.int64), np.full(len(texts), -1, np.int64)
+    peers = {inode: peer for text in texts for inode, peer in _PAIR.findall(text)}
+    peers |= {peer: inode for inode, peer in peers.items()}
+    written, read = np.full(len(texts), -1, np.int64), np.full(len(texts), -1, np.int64)
     for place, text in enumerate(texts):
         own = peer = ""
         if text.startswith("pipe:"):
@@ -65,17 +66,17 @@ def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array]:
         elif text.startswith("socket:"):
             inode = _INODE.match(text)
             own = inode[1] if inode else ""
-            peer = others.get(own, "")
+            peer = peers.get(own, "")
             if not peer:
                 peer, _from, own = text.partition(" ")[2].partition(" from ")
         if own and peer:
-            to[place] = numbers.setdefault((own, peer), len(numbers))
-            of[place] = numbers.setdefault((peer, own), len(numbers))
-    return to, of
+            written[place] = numbers.setdefault((own, peer), len(numbers))
+            read[place] = numbers.setdefault((peer, own), len(numbers))
+    return written, read
 
 
 def match_children(waits: Waits, threads: ThreadTable) -> tuple[Int64Array, Int64Array]:
-    """Waits for a child that ended, and the child's last thread: indexes of waits and of threads, int64 [m] each."""
+    """Completed waits for a child, and the child's last thread: indexes of waits and of threads, int64 [m] each."""
     waited = np.flatnonzero((waits.function == Function.WAIT) & (waits.result > 0) & ~waits.is_open)
     last: dict[int, list[tuple[int, int]]] = {}
     wanted = set(waits.result[waited].tolist())
@@ -85,29 +86,29 @@ def match_children(waits: Waits, threads: ThreadTable) -> tuple[Int64Array, Int6
             and life.tid in wanted
             and threads.processes[life.process].pid == life.tid
         ):
-            # When the kernel told of its exit: when it was found to be gone may be later than its parent knew.
+            # The exit time of the kernel: the process may be seen as gone only after its parent was woken.
             exit_ns = life.death_ns if life.exit_ns is None else life.exit_ns
             last.setdefault(life.tid, []).append((exit_ns, index))
     rows: list[int] = []
-    found: list[int] = []
+    children: list[int] = []
     for row in waited.tolist():
-        # The kernel tells of a death a moment before the parent is woken; ids may have been used before.
+        # The kernel records an exit before it wakes the parent. Ids may have been used before.
         deaths = [entry for entry in last.get(int(waits.result[row]), []) if entry[0] <= waits.stop_ns[row]]
         if deaths:
             rows.append(row)
-            found.append(max(deaths)[1])
-    return np.array(rows, np.int64), np.array(found, np.int64)
+            children.append(max(deaths)[1])
+    return np.array(rows, np.int64), np.array(children, np.int64)
 
 
 def only_releases(waits: Waits, releases: Releases) -> npt.NDArray[np.bool_]:
-    """Whether the release that ended a wait was the only one of its object meanwhile, bool [n]."""
+    """Whether the release that ended a wait was the only one of its object during the wait, bool [n]."""
     rows = np.flatnonzero(waits.release >= 0)
     result = np.zeros(len(waits), bool)
     if not len(rows):
         return result
     pairs = np.empty(len(releases), np.dtype([("process", "<u4"), ("object", "<u8")]))
     pairs["process"], pairs["object"] = releases.process, releases.object
-    _found, group = np.unique(pairs, return_inverse=True)
+    _pairs, group = np.unique(pairs, return_inverse=True)
     group = group.reshape(-1).astype(np.int64)
     order = np.lexsort((releases.time_ns, group))
     place = np.empty(len(order), np.int64)

@@ -1,4 +1,4 @@
-"""The source ``osrt``: calls of the C library that block, with the line that made them and who ended them."""
+"""The source ``osrt``: blocking calls of the C library, with their line and what ended them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 OPTIONS_VARIABLE = "WARPLINE_OSRT"
-"""With commas: ``threshold=NANOSECONDS``, ``stacks=0``."""
+"""Comma-separated options: ``threshold=NANOSECONDS``, ``stacks=0``."""
 _TRY_PRELOAD = "import sys, time; time.sleep(0.001); sys.exit(0)"
 _TRY_GIL = """
 import threading, time
@@ -40,15 +40,14 @@ class OsrtSource(RecordingSource):
     choice = Choice(
         "osrt",
         english("Waits"),
-        english("What blocked threads wait for, on which line, and who ends it"),
+        english("What blocked threads wait for, on which line, and what ends the wait"),
         is_default=True,
         control_bit=8,
     )
-    title = english("Calls that block, locks and the GIL, with their lines (from inside the program)")
-    # Before perf is translated its waits are known; it adds rows after.
+    title = english("Blocking calls, locks and the GIL, with their lines (from inside the program)")
     short_title = english("Waits")
-    position = 70
-    needs_start = english("calls can only be watched from the start of a program")
+    position = 70  # after perf: it adds rows later, but passes on its waits before
+    needs_start = english("calls can only be recorded from the start of a program")
     record_types = frozenset(range(400, 500))
     timed_records = ((400, 8),)
     passing_records = ((400, 0, 8), (401, 0, 0))
@@ -60,7 +59,7 @@ class OsrtSource(RecordingSource):
         if not count_records(_TRY_PRELOAD, library, self.record_types):
             raise Unavailable(
                 english("the dynamic loader does not preload {library}", library=library),
-                english("statically linked and set-uid programs cannot be looked into"),
+                english("statically linked and set-uid programs cannot be recorded from inside"),
             )
         return ""
 
@@ -94,8 +93,8 @@ def _has_lines_and_gil(spools: Sequence[SpoolFile]) -> bool:
     from warpline.recording.agent.records import OSRT_CALL, osrt_call
 
     calls = [spool.records(OSRT_CALL, osrt_call).values for spool in spools]
-    found = {function for part in calls for function in part["function"][part["stack"] != 0].tolist()}
-    return {Function.SLEEP, Function.GIL} <= found
+    functions = {function for part in calls for function in part["function"][part["stack"] != 0].tolist()}
+    return {Function.SLEEP, Function.GIL} <= functions
 
 
 source = OsrtSource()

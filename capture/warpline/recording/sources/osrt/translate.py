@@ -1,4 +1,4 @@
-"""Calls that blocked -> events of the kind ``osrt`` on a row of each thread, releases of locks, and links between."""
+"""Turns blocking calls into events of the kind ``osrt`` below each thread, with releases of locks and links."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _ADDRESSES = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.GIL, WaitKind.BARRIER)
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add what the agents measured of calls that block; nothing where there was no agent."""
-    waits, releases = translation.given(WaitReasons)[0].found
+    """Add the blocking calls and releases that the agents recorded."""
+    waits, releases = translation.given(WaitReasons)[0].waits_and_releases
     if not len(waits):
         never_used = english(
-            "no recorded process wrote down a wait: it ended before it made one that was long enough, or let no agent"
-            " in: statically linked and set-uid programs do not"
+            "no recorded process made a wait above the threshold, or the agent could not enter it"
+            " (statically linked and set-uid programs)"
         )
         add_agent_source(
             translation, spools, builder, name="osrt", never_used=closed_programs(spools) or never_used
@@ -71,7 +71,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
 
 
 def _cut(waits: Waits, stop_ns: int) -> Waits:
-    """The same, where calls that ended after the recording end with it."""
+    """The waits, where calls that ended after the recording end with it."""
     late = waits.stop_ns > stop_ns
     return replace(waits, stop_ns=np.minimum(waits.stop_ns, stop_ns), is_open=waits.is_open | late)
 
@@ -83,8 +83,8 @@ def _add_calls(
     by: Int64Array,
     how: npt.NDArray[np.uint32],
 ) -> int:
-    """Adds the calls; returns the event id of the first, the others count up. ``by`` are the threads that ended them,
-    ``how`` string ids of how that is known, [n] each.
+    """Add the calls; returns the first of their consecutive event ids. ``by`` are the threads that ended them, ``how``
+    string ids of how certain that is, [n] each.
     """
     track = _tracks(translation, waits.thread)
     names = builder.strings([FUNCTION_NAMES.get(code, f"call {code}") for code in range(256)])
@@ -121,7 +121,7 @@ def _add_releases(
     matched: Int64Array,
     ids: Int64Array,
 ) -> None:
-    """Adds the releases that ended a wait, as instants, each linked with the waits it ended."""
+    """Add the releases that ended a wait as instants, with links to the waits."""
     waiting = np.flatnonzero((matched >= 0) & (ids >= 0))
     used, which = np.unique(matched[waiting], return_inverse=True)
     if not len(used):
@@ -146,7 +146,7 @@ def _add_releases(
 def _add_exits(
     translation: Translation, builder: CaptureBuilder, threads: Int64Array, waits: Int64Array
 ) -> None:
-    """Adds the end of each process, told by its first thread, as an instant linked with the wait for it, [m] each."""
+    """Add the end of each process as an instant of its last thread, with a link to the wait for it, [m] each."""
     if not len(threads):
         return
     lives = [translation.threads.threads[thread] for thread in threads.tolist()]
@@ -163,7 +163,7 @@ def _add_exits(
 
 
 def _tracks(translation: Translation, threads: Int64Array) -> Int64Array:
-    """The track of OS runtime calls of each thread that has some, by index of thread."""
+    """The track of OS runtime calls of each of ``threads``, by index of thread."""
     present = np.unique(threads).tolist()
     track = np.zeros(present[-1] + 1, np.int64)
     for thread in present:

@@ -1,4 +1,4 @@
-"""The source ``paddle``: every operator of Paddle, as it marks them for its own profiler."""
+"""The source ``paddle``: Paddle's operators, as Paddle marks them for its own profiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PaddleSource(HookedSource):
-    """Operators and what they consist of, as Paddle's own profiler has them."""
+    """Operators and their parts, as in Paddle's own profiler."""
 
     name = "paddle"
     choice = Choice(
@@ -25,7 +25,7 @@ class PaddleSource(HookedSource):
     title = english("Operators of Paddle (from inside the program)")
     short_title = english("Operators of Paddle")
     position = 92
-    needs_start = english("Paddle is followed from when a program imports it")
+    needs_start = english("Paddle can only be recorded from its import on")
     record_types = frozenset((704,))
     timed_records = ((704, 8),)
     passing_records = ((704, 0, 8),)

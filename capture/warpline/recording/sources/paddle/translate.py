@@ -1,4 +1,4 @@
-"""Events that Paddle marked -> operators and ranges on rows of their threads."""
+"""Turns Paddle's events into operators and ranges below their threads."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _CATEGORY = AttributeSpec("category", "string", "Category")
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add operators with what they consist of, and what Paddle marks besides; nothing where there was no Paddle."""
+    """Add Paddle's operators with their parts, and its other ranges."""
     is_used = False
     for spool in spools:
         if spool.header.producer != "agent":
             continue
-        found = spool.records(FRAMEWORK_EVENT, framework_event)
-        start, stop = found.values["start_ns"].astype(np.int64), found.values["end_ns"].astype(np.int64)
+        events = spool.records(FRAMEWORK_EVENT, framework_event)
+        start, stop = events.values["start_ns"].astype(np.int64), events.values["end_ns"].astype(np.int64)
         good = (start > 0) & (start <= stop) & (stop < LATEST_NS)
         if not good.any():
             continue
         if not is_used:
             is_used = True
             builder.add_kind(KindSpec("operator", "Operator", "range", "operator", (_CATEGORY,)))
-        values, start, stop = found.values[good], start[good], stop[good]
-        thread = translation.threads.lookup(spool.header.pid, found.tid[good], start)
+        values, start, stop = events.values[good], start[good], stop[good]
+        thread = translation.threads.lookup(spool.header.pid, events.tid[good], start)
         kinds = (("operator", "operators", _OPERATORS), ("range", "ranges", _RANGES))
-        for one in np.unique(thread).tolist():
+        for number in np.unique(thread).tolist():
             for kind, path, names in kinds:
-                rows = np.flatnonzero((thread == one) & np.isin(values["type"], list(names)))
+                rows = np.flatnonzero((thread == number) & np.isin(values["type"], list(names)))
                 if not len(rows):
                     continue
                 texts = np.zeros(max(names) + 1, np.uint32)
                 texts[list(names)] = builder.strings(list(names.values()))
                 builder.add_events(
-                    translation.below_thread(one, path),
+                    translation.below_thread(number, path),
                     kind,
                     translation.capture_time(start[rows]),
                     stop[rows] - start[rows],

@@ -245,7 +245,7 @@ def test_exceptions_pass_through_and_are_recorded_all_the_same(tmp_path: Path) -
 def test_doctor_says_so_where_no_hooks_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
     check = check_source(source)
     assert check.available
-    assert check.reason.startswith(f"tried with Python {platform.python_version()}; ")
+    assert check.reason.startswith(f"works with Python {platform.python_version()}; ")
     assert "JAX and TensorFlow are not" in check.reason
     monkeypatch.setattr(probing, "HOOKS_TRIAL", replace(probing.HOOKS_TRIAL, variables=hooking("torch", {})))
     check = check_source(source)

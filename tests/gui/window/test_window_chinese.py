@@ -68,7 +68,7 @@ SOURCES = (
     ("perf", "Thread states and cores, exact (perf events)", "kernel.perf_event_paranoid = 2", ""),
     (
         "wakeups",
-        "Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)",
+        "Wake-ups: which thread woke which, and waits for a core separate from blocking (tracepoints)",
         "",
         "",
     ),
@@ -77,18 +77,18 @@ SOURCES = (
     (
         "osrt",
         "Blocking calls, locks and the GIL, with their lines (from inside the program)",
-        "lines and the GIL: tried with Python 3.11.7",
+        "lines and the GIL: works with Python 3.11.7",
         "",
     ),
     (
         "steps",
         "Steps, phases and modules of PyTorch and Paddle (from inside the program)",
-        "tried with Python 3.11.7; PyTorch and Paddle are hooked, JAX and TensorFlow are not",
+        "works with Python 3.11.7; PyTorch and Paddle are hooked, JAX and TensorFlow are not",
         "",
     ),
     (
         "native",
-        "Stacks of native functions on a core, sampled (perf events)",
+        "Native stacks of running threads, sampled (perf events)",
         "kernel.perf_event_paranoid = 2; inside the kernel too",
         "",
     ),

@@ -332,7 +332,7 @@ def test_the_doctor_asks_this_python_first_and_every_one_when_told_to(
     def answer(name: str) -> Callable[[object, object], tuple[SourceReport, ...]]:
         def read(_progress: object, _is_cancelled: object) -> tuple[SourceReport, ...]:
             asked.append(name)
-            return (SourceReport("python", name, True, "tried with Python 3.11.7", "", "python"),)
+            return (SourceReport("python", name, True, "works with Python 3.11.7", "", "python"),)
 
         return read
 

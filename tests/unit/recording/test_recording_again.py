@@ -76,7 +76,7 @@ def test_what_cannot_be_recorded_again_says_why(tmp_path: Path) -> None:
         builder.finish()
     done = again(tmp_path / "imported.h5", tmp_path)
     assert done.returncode == 125
-    assert "does not hold the command" in done.stderr
+    assert "has no recorded command" in done.stderr
     trace = tmp_path / "trace.json"
     trace.write_text("[]")
     with pytest.raises(RecordingError, match=r"trace\.json: not recorded by Warpline"):

@@ -119,7 +119,7 @@ def test_no_spool_is_put_into_a_folder_of_somebody_else(shared: Path) -> None:
 
     in_fork(make, SOMEBODY)
     assert spool.stat().st_uid == SOMEBODY
-    with pytest.raises(RecordingError, match="not this user's own folder"), new_spool(spool):
+    with pytest.raises(RecordingError, match="does not belong to this user"), new_spool(spool):
         pass
 
 
@@ -132,7 +132,7 @@ def test_a_spool_is_for_its_user_alone(tmp_path: Path) -> None:
             assert stat.S_IMODE(spool.stat().st_mode) == 0o700
     (tmp_path / "link.spool").symlink_to(tmp_path / "open.spool")
     with (
-        pytest.raises(RecordingError, match="not this user's own folder"),
+        pytest.raises(RecordingError, match="does not belong to this user"),
         new_spool(tmp_path / "link.spool"),
     ):
         pass
@@ -154,7 +154,7 @@ def test_a_spool_of_somebody_else_decides_nothing(shared: Path, capsys: pytest.C
     held = hold(kept)
     for path in (spool, *spool.iterdir()):
         os.chown(path, SOMEBODY, SOMEBODY)
-    with pytest.raises(RecordingError, match=r"belongs to \w+, so say where its capture goes"):
+    with pytest.raises(RecordingError, match=r"belongs to \w+; name the file to write"):
         recover(spool)
     assert main(["recover", str(spool), "-o", str(shared / "mine.h5")]) == 0
     assert "it is read, and stays" in capsys.readouterr().err

@@ -49,8 +49,8 @@ def test_each_python_is_started_once_for_all_trials(tmp_path: Path, monkeypatch:
     assert [path for path, _variables in started] == [sys.executable, new, broken, old]
     assert all({"A": "1", "B": "2"}.items() <= variables.items() for _path, variables in started)
     assert [python.version for python in pythons][1:] == ["3.12.1", "", "3.9.18"]
-    assert trial_text(first, pythons[1:]) == "tried with Python 3.12.1; not with Python 3.9.18"
-    assert trial_text(second, pythons[1:]) == "all of it: tried with Python 3.9.18; not with Python 3.12.1"
+    assert trial_text(first, pythons[1:]) == "works with Python 3.12.1; not with Python 3.9.18"
+    assert trial_text(second, pythons[1:]) == "all of it: works with Python 3.9.18; not with Python 3.12.1"
     started.clear()
     (this,) = trials.try_pythons([first], every_python=False)
     assert [path for path, _variables in started] == [sys.executable]
@@ -72,7 +72,7 @@ def test_a_trial_that_raises_ends_no_other(tmp_path: Path, monkeypatch: pytest.M
     wanted = PythonTrial("", raises, refused=Unavailable("not this one", "another"))
     pythons = trials.try_pythons([broken, fine, wanted], every_python=False)
     version = pythons[0].version
-    assert trial_text(fine, pythons) == f"tried with Python {version}"
+    assert trial_text(fine, pythons) == f"works with Python {version}"
     why = 'KeyError: "of somebody\'s source"'
     assert trial_text(broken, pythons) == f"not with Python {version}; {why}"
     with pytest.raises(Unavailable, match="of somebody's source"):

@@ -325,8 +325,8 @@ def test_a_recording_with_a_ring_ends_where_its_limit_says(tmp_path: Path) -> No
         starts = np.asarray(capture.events.start)
         assert starts.min() >= 0
         gone, ended = capture.warnings
-        assert gone.startswith("only the end was kept by --ring: ")
-        assert gone.endswith(" before it are gone")
+        assert gone.startswith("--ring kept only the end: ")
+        assert gone.endswith(" are gone")
         assert ended == "the recording ended after --max-duration"
         assert capture.meta["incomplete"] == [gone, ended]
         assert json.loads(json.dumps(capture.meta["recording"]))["ring_ns"] == S // 5

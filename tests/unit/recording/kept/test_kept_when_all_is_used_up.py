@@ -31,7 +31,7 @@ def test_limits_of_the_recorder_are_none_of_the_program(tmp_path: Path, limit: s
             assert capture.meta["exit_status"] == 7
     else:
         assert done.returncode == 125
-        assert b"what was recorded is kept: warpline recover" in done.stderr
+        assert b"the recording is kept: warpline recover" in done.stderr
 
 
 def test_a_spool_that_somebody_takes_away_costs_the_recording_alone(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_spool_that_somebody_takes_away_costs_the_recording_alone(tmp_path: Pa
     assert done.stdout == SAID, done.stderr
     assert done.returncode == 125
     assert done.stderr.count(b"\n") == 1
-    assert b"was removed while it was recorded into" in done.stderr
+    assert b"was removed during the recording" in done.stderr
     # Where somebody has put it is a spool as any other, which decides of no file that is called otherwise.
     assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
     with pytest.raises(RecordingError, match="say where it goes"):

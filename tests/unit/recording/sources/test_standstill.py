@@ -21,7 +21,7 @@ from warpline.recording.agent.records import Closed
 from warpline.recording.sources.procfs import records
 from warpline.recording.sources.procfs.closed_programs import why_closed
 from warpline.recording.sources.procfs.process_watch import ProcessWatch
-from warpline.recording.sources.procfs.refinements import _told, core_waits, shared_out
+from warpline.recording.sources.procfs.refinements import core_waits, describe_wait, divide_equally
 from warpline.recording.sources.procfs.standstill import LONG_NS, StandstillWatch
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.writer import SpoolWriter
@@ -36,7 +36,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 )
 def test_shares_are_equal_as_far_as_they_fit(members: list[tuple[int, int]], amounts: list[int]) -> None:
     group, most = np.array(members, np.int64).reshape(-1, 2).T
-    shares = shared_out(group, most, np.array(amounts))
+    shares = divide_equally(group, most, np.array(amounts))
     for number, amount in enumerate(amounts):
         own = shares[group == number]
         limits = most[group == number]
@@ -70,16 +70,16 @@ def test_what_the_total_grew_by_lies_in_the_blocked_states_that_ended() -> None:
 @linux
 def test_what_a_system_call_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    assert _told(202, "futex_do_wait", "") == (WaitKind.FUTEX, "futex, sampled")
-    assert _told(0, "anon_pipe_read", "pipe:[12]") == (WaitKind.PIPE, "pipe (read), sampled")
-    assert _told(0, "", "/data/x")[0] == WaitKind.FILE
-    assert _told(9999, "do_wait", "")[0] == WaitKind.CHILD
-    assert _told(9999, "strange_function", "") == (
+    assert describe_wait(202, "futex_do_wait", "") == (WaitKind.FUTEX, "futex, sampled")
+    assert describe_wait(0, "anon_pipe_read", "pipe:[12]") == (WaitKind.PIPE, "pipe (read), sampled")
+    assert describe_wait(0, "", "/data/x")[0] == WaitKind.FILE
+    assert describe_wait(9999, "do_wait", "")[0] == WaitKind.CHILD
+    assert describe_wait(9999, "strange_function", "") == (
         WaitKind.UNKNOWN,
-        "in strange_function of the kernel, sampled",
+        "in the kernel function strange_function, sampled",
     )
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    assert _told(98, "", "")[0] == WaitKind.FUTEX
+    assert describe_wait(98, "", "")[0] == WaitKind.FUTEX
 
 
 @linux
@@ -92,13 +92,13 @@ def test_a_thread_that_stands_is_looked_at_once(tmp_path: Path) -> None:
         writer = SpoolWriter(tmp_path / "procfs.spool", "procfs")
         watch = StandstillWatch(writer)
         for number in range(4):
-            watch.sampled(number * LONG_NS, child.pid, child.pid, before)
+            watch.add_sample(number * LONG_NS, child.pid, child.pid, before)
         writer.close()
         child.communicate(b"\n")
     spool = SpoolFile(tmp_path / "procfs.spool")
     (row,) = spool.records(records.STANDSTILL, records.standstill).values
     assert (row["since_ns"], row["time_ns"], row["tid"]) == (0, LONG_NS, child.pid)
-    kind, _text = _told(int(row["system_call"]), spool.text(row["where"]), spool.text(row["text"]))
+    kind, _text = describe_wait(int(row["system_call"]), spool.text(row["where"]), spool.text(row["text"]))
     assert kind == WaitKind.PIPE
 
 
@@ -150,7 +150,7 @@ def test_looks_that_are_refused_are_not_tried_again(tmp_path: Path, monkeypatch:
     watch = StandstillWatch(writer)
     for content in (b"1", b"2", b"3"):
         for number in range(3):
-            watch.sampled(number * LONG_NS, os.getpid(), os.getpid(), content)
+            watch.add_sample(number * LONG_NS, os.getpid(), os.getpid(), content)
     writer.close()
     assert watch.is_refused
     assert len(tried) == 1

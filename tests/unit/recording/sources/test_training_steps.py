@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.recording.sources.steps.records import RangeKind
-from warpline.recording.sources.steps.training import Phases, Training, order_of, understand
+from warpline.recording.sources.steps.training import Phases, Training, find_steps, order_of
 
 KINDS = {
     "L": RangeKind.LOADER,
@@ -35,7 +35,7 @@ def phases(*events: tuple[str, int, int]) -> Phases:
 
 def line(text: str) -> Training:
     """Phases of 8 ns each, 2 ns apart."""
-    return understand(phases(*((word, 10 * i, 10 * i + 8) for i, word in enumerate(text.split()))))
+    return find_steps(phases(*((word, 10 * i, 10 * i + 8) for i, word in enumerate(text.split()))))
 
 
 def steps(text: str) -> list[tuple[int, int]]:
@@ -75,31 +75,31 @@ def test_a_teacher_inside_a_step_is_no_evaluation() -> None:
 
 
 def test_an_optimiser_begins_where_its_closure_ended() -> None:
-    found = understand(phases(("L1", 0, 10), ("O1", 12, 50), ("F", 14, 30), ("B", 31, 40)))
+    found = find_steps(phases(("L1", 0, 10), ("O1", 12, 50), ("F", 14, 30), ("B", 31, 40)))
     assert found.steps.tolist() == [[0, 50]]
     assert found.start.tolist() == [0, 40, 14, 31]
     assert found.in_step.all()
 
 
 def test_what_is_computed_again_in_backward_is_part_of_it() -> None:
-    found = understand(phases(("F", 0, 10), ("B", 12, 50), ("F", 20, 30), ("O1", 52, 60)))
+    found = find_steps(phases(("F", 0, 10), ("B", 12, 50), ("F", 20, 30), ("O1", 52, 60)))
     assert found.in_step.tolist() == [True, True, False, True]
 
 
 def test_an_optimiser_that_steps_inside_backward_ends_the_step_with_it() -> None:
     inside = [("F", 0, 10), ("B", 12, 50), ("O1", 20, 22), ("O2", 30, 32)]
     again = [(kind, start + 100, stop + 100) for kind, start, stop in inside]
-    assert understand(phases(*inside, *again)).steps.tolist() == [[0, 50], [50, 150]]
+    assert find_steps(phases(*inside, *again)).steps.tolist() == [[0, 50], [50, 150]]
 
 
 def test_a_pause_is_in_no_step() -> None:
-    found = understand(phases(("F", 0, 10), ("O1", 12, 20), ("F", 920, 930), ("O1", 932, 940)), [900])
+    found = find_steps(phases(("F", 0, 10), ("O1", 12, 20), ("F", 920, 930), ("O1", 932, 940)), [900])
     assert found.steps.tolist() == [[0, 20], [900, 940]]
 
 
 def test_without_an_optimiser_there_are_no_steps() -> None:
     assert not len(line("L1 E L1 E L1!").steps)
-    assert not len(understand(phases()).steps)
+    assert not len(find_steps(phases()).steps)
 
 
 def test_communication_after_the_optimiser_is_in_the_next_step() -> None:

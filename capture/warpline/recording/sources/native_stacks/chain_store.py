@@ -1,4 +1,4 @@
-"""Samples of native stacks into a spool file: each distinct chain once, copies of stacks up to a bound."""
+"""Writes samples of native stacks to a spool file: each distinct chain once, stack copies up to a limit."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from warpline.recording.sources.native_stacks.records import (
 from warpline.recording.spool.writer import SpoolWriter
 
 MOST_MEMORY_BYTES = 4 << 30
-"""Of copies of stacks in one recording: an hour and a half of one core."""
+"""Limit of stack copies in one recording: 90 minutes of one core."""
 _SAMPLE = struct.Struct("<QIIII")
 _STACK = struct.Struct("<IIQ")
 _MODULE = struct.Struct("<QQQQII")
 _IMAGE = struct.Struct("<QII")
 _MEMORY = struct.Struct("<QIIIIQQQQ")
 _SHORTENED = forms(
-    "{count:,} sample has no callers: the copies of stacks reached {most} GiB",
-    "{count:,} samples have no callers: the copies of stacks reached {most} GiB",
+    "{count:,} sample has no callers: stack copies reached {most} GiB",
+    "{count:,} samples have no callers: stack copies reached {most} GiB",
 )
 
 
 class ChainStore:
-    """Writes what `decode_chains` found. A sample beyond the bound keeps where it was, and loses its callers."""
+    """Writes the output of `decode_chains`. Samples beyond the limit keep only their innermost address."""
 
     def __init__(self, writer: SpoolWriter, most_memory_bytes: int = MOST_MEMORY_BYTES) -> None:
         self._writer = writer
@@ -40,11 +40,11 @@ class ChainStore:
 
     @property
     def shortened(self) -> str:
-        """How many samples lost their callers to the bound; empty when none did."""
+        """A text with the number of samples without callers because of the limit; empty if there are none."""
         return english_n(*_SHORTENED, self._short, most=self._most >> 30) if self._short else ""
 
     def add(self, chains: RingContent) -> None:
-        """Write what came from a ring."""
+        """Write the decoded content of a ring."""
         writer = self._writer
         for time_ns, pid, parent in chains.images:
             writer.append_packed(NATIVE_IMAGE, _IMAGE.pack(time_ns, pid, parent))

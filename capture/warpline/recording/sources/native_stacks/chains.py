@@ -1,4 +1,4 @@
-"""Call chains of samples as texts of frames: unwound, named, each distinct address looked up once."""
+"""Unwinds and names the call chains of samples; each distinct address is looked up once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGENT = " [libwarpline_agent.so]"
 
 @dataclass(frozen=True)
 class NativeFrame:
-    """One frame. ``is_evaluation``: the interpreter runs Python there; ``is_interpreter``: it is a function of its."""
+    """One frame. ``is_evaluation``: it evaluates Python code; ``is_interpreter``: it belongs to the interpreter."""
 
     text: str
     is_evaluation: bool = False
@@ -30,7 +30,7 @@ class NativeFrame:
 
 @dataclass(frozen=True, kw_only=True)
 class NativeSample:
-    """A thread on a core: its frames, innermost first, and whether they lead to the function it began with."""
+    """A sample: its frames, innermost first, and whether they reach the first function of the thread."""
 
     time_ns: int
     pid: int
@@ -41,22 +41,22 @@ class NativeSample:
 
 
 class _Place:
-    """What is known of the addresses of one address space."""
+    """Caches frames and rules of one address space."""
 
-    def __init__(self, space: AddressSpace | None, modules: Modules, made: RunTimeMap) -> None:
-        self._space, self._modules, self._made = space, modules, made
+    def __init__(self, space: AddressSpace | None, modules: Modules, generated: RunTimeMap) -> None:
+        self._space, self._modules, self._generated = space, modules, generated
         self._frames: dict[int, NativeFrame] = {}
         self._rules: dict[int, FrameRule | None] = {}
 
     def frame(self, address: int) -> NativeFrame:
         """The frame at an address."""
-        found = self._frames.get(address)
-        if found is None:
-            found = self._frames[address] = self._look_up(address)
-        return found
+        frame = self._frames.get(address)
+        if frame is None:
+            frame = self._frames[address] = self._look_up(address)
+        return frame
 
     def rule(self, address: int) -> FrameRule | None:
-        """How the caller is found at an address."""
+        """The frame rule at an address; None if unknown."""
         if address not in self._rules:
             mapping = None if self._space is None else self._space.find(address)
             rule = None
@@ -76,7 +76,7 @@ class _Place:
         if mapping.path.startswith("[") and mapping.path != "[anon]":
             return NativeFrame(mapping.path)
         if not _is_file(mapping.path):
-            name = self._made.name(address)
+            name = self._generated.name(address)
             return NativeFrame(f"{name} {_MADE_AT_RUN_TIME}" if name else _MADE_AT_RUN_TIME)
         module = self._modules.get(mapping.path)
         function = module.function(module.address_of(_offset(mapping, address)))
@@ -107,12 +107,12 @@ class Chains:
     def _read_spaces(self, spool: SpoolFile) -> None:
         images = spool.records(records.NATIVE_IMAGE, records.native_image).values
         modules = spool.records(records.NATIVE_MODULE, records.native_module).values
-        happened: list[tuple[int, int, tuple[int, ...]]] = []
+        events: list[tuple[int, int, tuple[int, ...]]] = []
         for time_ns, pid, parent in images.tolist():
-            happened.append((time_ns, 0, (pid, parent)))
+            events.append((time_ns, 0, (pid, parent)))
         for time_ns, start, size, offset, pid, path in modules.tolist():
-            happened.append((time_ns, 1, (pid, start, size, offset, path)))
-        for time_ns, is_module, values in sorted(happened):
+            events.append((time_ns, 1, (pid, start, size, offset, path)))
+        for time_ns, is_module, values in sorted(events):
             if is_module:
                 pid, start, size, offset, path = values
                 self._spaces.add(time_ns, pid, Mapping(start, size, offset, spool.text(path)))
@@ -162,7 +162,7 @@ class Chains:
 
 def _frames(place: _Place, kernel: tuple[int, ...], user: tuple[int, ...]) -> tuple[NativeFrame, ...]:
     calls = [place.frame(address if number == 0 else address - 1) for number, address in enumerate(user)]
-    # What the agent stands in for stands where it would without it, unless it is what runs.
+    # Leave out the agent's wrappers, unless the agent itself is running.
     shown = [frame for number, frame in enumerate(calls) if number == 0 or not frame.text.endswith(_AGENT)]
     return (*(place.frame(address) for address in kernel), *shown)
 
@@ -191,11 +191,11 @@ class _Addresses:
 
     def chain(self, stack: int) -> tuple[int, ...]:
         """Addresses, innermost first."""
-        found: list[int] = []
+        addresses: list[int] = []
         while stack in self._nodes:
             above, address = self._nodes[stack]
-            found.append(address)
+            addresses.append(address)
             if above >= stack:
                 break
             stack = above
-        return tuple(found)
+        return tuple(addresses)

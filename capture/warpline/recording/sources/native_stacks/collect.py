@@ -1,4 +1,4 @@
-"""Collects call chains of threads on a core from the kernel's perf events."""
+"""Collects call chains of running threads from the kernel's perf events."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from warpline.recording.sources.native_stacks.decode import RingContent, decode_
 from warpline.recording.unavailable import Unavailable
 
 RING_PAGES = 64
-"""A third of a second at 100 samples a second, with their memory."""
+"""Holds a third of a second at 100 samples a second with stack copies."""
 _MOST_STACK_BYTES, _LEAST_STACK_BYTES, _STACK_BYTES_OF_ALL = 8 << 10, 1 << 10, 128 << 10
 _WITHOUT_KERNEL = english(
-    "not inside the kernel: that takes root, CAP_PERFMON or kernel.perf_event_paranoid=1"
+    "not inside the kernel: this requires root, CAP_PERFMON or kernel.perf_event_paranoid=1"
 )
 
 
 def stack_bytes() -> int:
-    """How much of the stack comes with a sample: less on many cores, so that all together stay below 13 MB/s.
+    """Size of the stack copy of a sample: smaller on many cores, to stay below 13 MB/s in total.
 
-    None on machines that keep frame pointers everywhere, as those of ARM do.
+    0 on architectures where all code keeps frame pointers, such as ARM.
     """
     if platform.machine() != "x86_64":
         return 0
@@ -50,12 +50,12 @@ def stack_bytes() -> int:
 
 
 def sampling(hertz: int, *, has_kernel: bool) -> Attributes:
-    """What `open_rings` opens for these samples."""
+    """The event attributes for `open_rings`."""
     return partial(sampling_attributes, hertz, has_kernel=has_kernel, stack_bytes=stack_bytes())
 
 
 class NativeCollector(Collector):
-    """Moves call chains from the kernel's rings into a spool file, each distinct chain once."""
+    """Moves call chains from the kernel's rings to a spool file."""
 
     def __init__(self, watched: Watched, hertz: int) -> None:
         """Raises Unavailable when the kernel refuses, OSError when the spool file cannot be made."""
@@ -111,7 +111,7 @@ class NativeCollector(Collector):
         self._control(IOC_DISABLE)
 
     def resume(self) -> None:
-        """Record again; what was mapped meanwhile is looked up."""
+        """Record again, after reading the current memory maps."""
         self._control(IOC_ENABLE)
         self._take_maps(self._tree())
 
@@ -124,10 +124,10 @@ class NativeCollector(Collector):
         self._writer.close()
 
     def report(self) -> Source:
-        """With what the kernel dropped, and what cannot be seen."""
+        """The state of the source, with its losses and limits."""
         limits = [] if self.has_kernel else [_WITHOUT_KERNEL]
-        told = [text for text in (self._store.shortened, self._writer.trouble) if text]
-        return Source("native", True, "; ".join(limits + told), self._store.lost + self._writer.lost)
+        problems = [text for text in (self._store.shortened, self._writer.trouble) if text]
+        return Source("native", True, "; ".join(limits + problems), self._store.lost + self._writer.lost)
 
     def _tree(self) -> set[int]:
         pids = {self._watched.root_pid}
@@ -136,7 +136,7 @@ class NativeCollector(Collector):
         return pids
 
     def _take_maps(self, pids: Iterable[int]) -> None:
-        """The executable memory of processes as it is now."""
+        """Record the current executable mappings of processes."""
         now = time.monotonic_ns()
         chains = RingContent()
         for pid in pids:
@@ -158,8 +158,8 @@ class NativeCollector(Collector):
 
 
 def executable_maps(raw: bytes) -> list[tuple[int, int, int, str]]:
-    """(start, size, offset in the file, path) of what may be executed, from the content of /proc/PID/maps."""
-    found: list[tuple[int, int, int, str]] = []
+    """(start, size, offset in the file, path) of executable mappings, from the content of /proc/PID/maps."""
+    mappings: list[tuple[int, int, int, str]] = []
     for line in raw.splitlines():
         words = line.split(maxsplit=5)
         if len(words) < 6 or b"x" not in words[1]:
@@ -167,5 +167,5 @@ def executable_maps(raw: bytes) -> list[tuple[int, int, int, str]]:
         first, _, last = words[0].partition(b"-")
         start = int(first, 16)
         path = words[5].decode("utf-8", "surrogateescape")
-        found.append((start, int(last, 16) - start, int(words[2], 16), path))
-    return found
+        mappings.append((start, int(last, 16) - start, int(words[2], 16), path))
+    return mappings

@@ -1,4 +1,4 @@
-"""Takes a stretch of a sampling event's ring apart: call chains, executable mappings, programs that begin, forks."""
+"""Decodes the ring content of a sampling event: call chains, executable mappings, execs and forks."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _HEADER = struct.Struct("<IHH")
 _SAMPLE = struct.Struct("<IIQIIQ")  # pid, tid, time, cpu, reserved, length of the chain
 _MAPPING = struct.Struct(
     "<IIQQQ"
-)  # pid, tid, address, length, offset; then 24 bytes that say which file, 8 how
+)  # pid, tid, address, length, offset; then 24 bytes of file identity, 8 of protection
 _MAPPING_NAME = 64
 _SAMPLE_ID_BYTES = 24  # pid, tid u32; time u64; cpu, res u32
 _FIRST_CONTEXT = (1 << 64) - 4095
-"""Addresses from here on say whose the next ones are."""
+"""Larger addresses are markers of the context of the following ones."""
 _CONTEXT_USER = (1 << 64) - 512
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A thread on a core. Addresses innermost first: those in the kernel, and those in the program by frame pointers.
+    """A sample of a running thread: kernel addresses, and user addresses by frame pointers, innermost first.
 
-    ``registers`` are frame pointer, stack pointer and address, with ``memory`` from the stack pointer on; None where
-    they were not asked for, or the thread has none.
+    ``registers`` are frame pointer, stack pointer and instruction pointer, with ``memory`` from the stack pointer on;
+    None if they were not requested, or the thread has none.
     """
 
     time_ns: int
@@ -49,10 +49,10 @@ class Sample:
 
 @dataclass
 class RingContent:
-    """What a stretch held. Times are CLOCK_MONOTONIC ns.
+    """Decoded records of a ring. Times are CLOCK_MONOTONIC ns.
 
     ``samples`` by time; ``modules``: (time, start, size, offset, pid, path);
-    ``images``: (time, pid, parent_pid or 0 for a program that begins). ``lost`` records the kernel dropped.
+    ``images``: (time, pid, parent_pid or 0 for an exec). ``lost`` counts records that the kernel dropped.
     """
 
     samples: list[Sample] = field(default_factory=list)
@@ -62,19 +62,19 @@ class RingContent:
 
 
 def decode_chains(stretch: npt.NDArray[np.uint8], *, has_memory: bool) -> RingContent:
-    """Take whole records apart; ``stretch`` is uint8 [n] as the kernel wrote it.
+    """Decode whole records; ``stretch`` is uint8 [n] as the kernel wrote it.
 
-    ``has_memory``: registers and memory of the stack come with each sample.
+    With ``has_memory`` each sample includes registers and a stack copy.
     """
-    found, raw = RingContent(), stretch.tobytes()
+    content, raw = RingContent(), stretch.tobytes()
     position = 0
     while position + _HEADER.size <= len(raw):
         kind, misc, size = _HEADER.unpack_from(raw, position)
         if size < _HEADER.size or position + size > len(raw):
             break
-        _decode(kind, misc, raw[position + _HEADER.size : position + size], found, has_memory=has_memory)
+        _decode(kind, misc, raw[position + _HEADER.size : position + size], content, has_memory=has_memory)
         position += size
-    return found
+    return content
 
 
 def _sample(body: bytes, *, has_memory: bool) -> Sample | None:
@@ -112,11 +112,11 @@ def _sample(body: bytes, *, has_memory: bool) -> Sample | None:
     )
 
 
-def _decode(kind: int, misc: int, body: bytes, found: RingContent, *, has_memory: bool) -> None:
+def _decode(kind: int, misc: int, body: bytes, content: RingContent, *, has_memory: bool) -> None:
     if kind == RECORD_SAMPLE and len(body) >= _SAMPLE.size:
         sample = _sample(body, has_memory=has_memory)
         if sample is not None:
-            found.samples.append(sample)
+            content.samples.append(sample)
         return
     if len(body) < _SAMPLE_ID_BYTES:
         return
@@ -125,12 +125,12 @@ def _decode(kind: int, misc: int, body: bytes, found: RingContent, *, has_memory
         pid, _tid, start, length, offset = _MAPPING.unpack_from(body)
         name = body[_MAPPING_NAME : len(body) - _SAMPLE_ID_BYTES].split(b"\0")[0]
         path = name.decode("utf-8", "surrogateescape")
-        found.modules.append((time_ns, start, length, offset, pid, path))
+        content.modules.append((time_ns, start, length, offset, pid, path))
     elif kind == RECORD_COMM and misc & MISC_COMM_EXEC:
-        found.images.append((time_ns, *struct.unpack_from("<I", body), 0))
+        content.images.append((time_ns, *struct.unpack_from("<I", body), 0))
     elif kind == RECORD_FORK and len(body) >= 24:
         pid, parent_pid = struct.unpack_from("<II", body)
         if pid != parent_pid:
-            found.images.append((time_ns, pid, parent_pid))
+            content.images.append((time_ns, pid, parent_pid))
     elif kind == RECORD_LOST and len(body) >= 16:
-        found.lost += struct.unpack_from("<QQ", body)[1]
+        content.lost += struct.unpack_from("<QQ", body)[1]

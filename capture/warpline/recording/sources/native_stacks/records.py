@@ -13,7 +13,7 @@ NATIVE_MEMORY = 134
 native_sample = np.dtype(
     [("time_ns", "<u8"), ("pid", "<u4"), ("tid", "<u4"), ("stack", "<u4"), ("cpu", "<u4")]
 )
-"""A sample whose chain the kernel found by frame pointers."""
+"""A sample whose chain the kernel unwound by frame pointers."""
 native_memory = np.dtype(
     [
         ("time_ns", "<u8"),
@@ -27,10 +27,10 @@ native_memory = np.dtype(
         ("size", "<u8"),
     ]
 )
-"""A sample with registers; ``size`` bytes from the stack pointer on follow, padded to 8. ``stack`` is the part of the
-chain that lies in the kernel (0: none)."""
+"""A sample with registers; ``size`` bytes of the stack follow, padded to 8. ``stack`` is the kernel's part of the chain
+(0: none)."""
 native_stack = np.dtype([("stack", "<u4"), ("parent", "<u4"), ("address", "<u8")])
-"""One address on the stack ``parent`` (0: none), which called it."""
+"""One address, called from the stack ``parent`` (0: none)."""
 native_module = np.dtype(
     [
         ("time_ns", "<u8"),
@@ -41,6 +41,6 @@ native_module = np.dtype(
         ("path", "<u4"),
     ]
 )
-"""Executable memory of a process: where it begins, and which part of which file lies there."""
+"""An executable mapping of a process: its address, and the mapped part of a file."""
 native_image = np.dtype([("time_ns", "<u8"), ("pid", "<u4"), ("parent", "<u4")])
-"""The memory of a process begins anew: as a copy of that of ``parent``, or empty where that is 0 (a program began)."""
+"""A new address space of a process: a copy of ``parent``'s after a fork, or empty after an exec (``parent`` is 0)."""

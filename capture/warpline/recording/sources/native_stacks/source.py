@@ -1,4 +1,4 @@
-"""The source ``native``: call chains of threads on a core, sampled by the kernel."""
+"""The source ``native``: call chains of running threads, sampled by the kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NativeSource(RecordingSource):
-    """Which functions of which libraries threads run, Python's frames in their place."""
+    """The native functions that threads run, with Python's frames spliced in."""
 
     name = "native"
     choice = Choice(
@@ -27,7 +27,7 @@ class NativeSource(RecordingSource):
         english("Which functions of which libraries run, sampled by the kernel, with Python's frames"),
         control_bit=256,
     )
-    title = english("Stacks of native functions on a core, sampled (perf events)")
+    title = english("Native stacks of running threads, sampled (perf events)")
     short_title = english("Native stacks")
     position = 90
     record_types = frozenset({130, 131, 132, 133, 134})
@@ -35,7 +35,7 @@ class NativeSource(RecordingSource):
     passing_records = ((130, 0, 0), (134, 0, 0))
 
     def probe(self) -> str:
-        """Opens and closes the events for our own process, and says what its samples tell."""
+        """Open and close the events for our own process; returns what samples can include."""
         from warpline.recording.perf_events.rings import open_rings, paranoid_level
         from warpline.recording.sources.native_stacks.collect import sampling
         from warpline.recording.symbols.library import require_elf_reader

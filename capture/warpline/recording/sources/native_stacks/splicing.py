@@ -1,4 +1,4 @@
-"""Mixed stacks: Python's frames, as the sampler saw them, in place of the interpreter's own."""
+"""Builds mixed stacks: replaces the interpreter's own frames with sampled Python frames."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CALLING = re.compile(
     r"(_?Py(Object|Eval|Vectorcall|Function|Method)_?(Fast|MakeTp)?(Vectorcall|Call)\w*|\w*vectorcall\w*"
     r"|do_call_core|call_function|trace_call_function|method_call|slot_tp_call) "
 )
-"""Functions by which the interpreter calls others, in its versions."""
+"""Functions that the interpreter's versions use to call others."""
 
 
 class Sureness(IntEnum):
-    """How sure Python's frames of a native sample are; `model.kinds.PYTHON_FRAMES` says it in words."""
+    """How certain the Python frames of a native sample are; `model.kinds.PYTHON_FRAMES` has the texts."""
 
     NONE = 0
     AGREED = 1
@@ -36,7 +36,7 @@ class Sureness(IntEnum):
 
 @dataclass(frozen=True)
 class PythonAt:
-    """Where Python was: the capture's ids of the stack and of its innermost frame's text, and how sure that is."""
+    """The Python stack at a time: the capture's ids of stack and innermost frame, and how certain they are."""
 
     stack: int
     place: int
@@ -44,20 +44,20 @@ class PythonAt:
 
 
 class PythonSamples:
-    """What the sampler of Python's stacks saw of every thread, by time."""
+    """The sampled Python stacks of each thread, by time."""
 
     def __init__(self, threads: ThreadTable, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-        self._of: dict[int, tuple[list[int], list[int], list[int]]] = {}
+        self._by_thread: dict[int, tuple[list[int], list[int], list[int]]] = {}
         period = 0
         for spool in spools:
-            found = spool.records(records.PYTHON_SAMPLE, records.python_sample)
-            if not len(found.values):
+            rows = spool.records(records.PYTHON_SAMPLE, records.python_sample)
+            if not len(rows.values):
                 continue
             stacks = PythonStacks(spool, builder)
-            keep = found.values["stack"] != 0
-            samples = found.values[keep]
+            keep = rows.values["stack"] != 0
+            samples = rows.values[keep]
             is_outside = spool.header.producer != "agent"
-            pid = found.free[keep] if is_outside else np.full(len(samples), spool.header.pid)
+            pid = rows.free[keep] if is_outside else np.full(len(samples), spool.header.pid)
             time_ns = samples["time_ns"].astype(np.int64)
             thread = threads.lookup(pid, samples["tid"], time_ns)
             stack = stacks.stacks(samples["stack"]).filled(NO_STACK)
@@ -76,11 +76,11 @@ class PythonSamples:
         stack: npt.NDArray[np.integer],
         place: npt.NDArray[np.integer],
     ) -> None:
-        self._of[thread] = (time_ns.tolist(), stack.tolist(), place.tolist())
+        self._by_thread[thread] = (time_ns.tolist(), stack.tolist(), place.tolist())
 
     def at(self, thread: int, time_ns: int) -> PythonAt | None:
-        """Where Python was on a thread at a moment; None where the sampler saw nothing near."""
-        times, stacks, places = self._of.get(thread, ([], [], []))
+        """The Python stack of a thread at a time; None if there is no sample close to it."""
+        times, stacks, places = self._by_thread.get(thread, ([], [], []))
         after = bisect_left(times, time_ns)
         near = [
             index
@@ -101,9 +101,9 @@ def _period(times: npt.NDArray[np.int64]) -> int:
 
 
 def below_python(frames: tuple[NativeFrame, ...]) -> tuple[NativeFrame, ...]:
-    """Of native frames (innermost first) those that Python called: inside the innermost evaluation of Python.
+    """The native frames (innermost first) that Python code called: those inside the innermost Python evaluation.
 
-    What the interpreter does to make a call is left out there. Where the chain does not lead up to Python, all of it.
+    The interpreter's own calling functions are left out. Without a Python evaluation, all frames are returned.
     """
     for number, frame in enumerate(frames):
         if frame.is_evaluation:

@@ -1,4 +1,4 @@
-"""Samples of native stacks -> events of the kind ``cpu_sample`` on a row of each thread, Python's frames spliced in."""
+"""Turns samples of native stacks into ``cpu_sample`` events below each thread, with Python's frames spliced in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from warpline.storage import NO_STACK, CaptureBuilder
 
 @dataclass(kw_only=True)
 class _Columns:
-    """What becomes of the samples, a value for each."""
+    """Columns of the events, one value for each sample."""
 
     thread: list[int] = field(default_factory=list)
     time_ns: list[int] = field(default_factory=list)
@@ -38,7 +38,7 @@ class _Columns:
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add the samples; nothing where none were taken."""
+    """Add the samples, if any were taken."""
     if not any(spool.header.producer == "native" for spool in spools):
         return
     try:
@@ -64,13 +64,13 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         python = pythons.at(thread, sample.time_ns)
         _add(columns, thread, sample, python, stacks)
     _write(translation, builder, columns)
-    _tell(spools, builder, columns)
+    _add_source(spools, builder, columns)
 
 
-def _tell(spools: Sequence[SpoolFile], builder: CaptureBuilder, columns: _Columns) -> None:
-    """How many samples do not say who called, beside what the recorder said."""
+def _add_source(spools: Sequence[SpoolFile], builder: CaptureBuilder, columns: _Columns) -> None:
+    """Add the number of samples without callers to the recorder's report on the source."""
     cut = sum(columns.is_cut)
-    said = [
+    reports = [
         (spool.text(reason), int(lost))
         for spool in spools
         for name, _enabled, reason, _remedy, lost in spool.records(
@@ -78,10 +78,10 @@ def _tell(spools: Sequence[SpoolFile], builder: CaptureBuilder, columns: _Column
         ).values.tolist()
         if spool.text(name) == "native"
     ]
-    reason, lost = said[-1] if said else ("", 0)
+    reason, lost = reports[-1] if reports else ("", 0)
     share = english_n(
-        "{count:,} of {all:,} samples knows the innermost functions only: who called them could not be found",
-        "{count:,} of {all:,} samples know the innermost functions only: who called them could not be found",
+        "{count:,} of {all:,} samples has only the innermost functions: its callers could not be found",
+        "{count:,} of {all:,} samples have only the innermost functions: their callers could not be found",
         cut,
         all=len(columns.is_cut),
     )
@@ -106,7 +106,7 @@ def _add(
 
 
 class _Stacks:
-    """Stacks of the capture from frames."""
+    """Adds stacks to the capture."""
 
     def __init__(self, builder: CaptureBuilder) -> None:
         self._builder = builder
@@ -117,23 +117,23 @@ class _Stacks:
         return int(self._builder.string(frame.text))
 
     def add(self, root: int, frames: tuple[NativeFrame, ...]) -> int:
-        """The id of ``frames`` (innermost first) on a stack."""
-        found = self._known.get((root, frames))
-        if found is None:
-            found = root
+        """The id of ``frames`` (innermost first) on the stack ``root``."""
+        stack = self._known.get((root, frames))
+        if stack is None:
+            stack = root
             for frame in reversed(frames):
                 text = self.text(frame)
-                found = self._builder.stack(text) if found == NO_STACK else self._builder.stack(text, found)
-            self._known[root, frames] = found
-        return found
+                stack = self._builder.stack(text) if stack == NO_STACK else self._builder.stack(text, stack)
+            self._known[root, frames] = stack
+        return stack
 
 
 def _write(translation: Translation, builder: CaptureBuilder, columns: _Columns) -> None:
     thread = np.array(columns.thread, np.int64)
     present = np.unique(thread).tolist()
     track = np.zeros(present[-1] + 1, np.int64)
-    for one in present:
-        track[one] = translation.below_thread(one, "cpu-samples")
+    for number in present:
+        track[number] = translation.below_thread(number, "cpu-samples")
     builder.add_events(
         track[thread],
         "cpu_sample",

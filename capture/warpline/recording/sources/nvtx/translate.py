@@ -22,6 +22,7 @@ from warpline.recording.sources.nvtx.pairing import (
     push_pop_records,
     push_pop_serials,
 )
+from warpline.recording.spool.columns import take
 from warpline.recording.spool.reader import Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import distinct, take_records
@@ -307,4 +308,4 @@ def _with_valid_times(table: Records) -> Records:
     """Drop the records with invalid times, from a damaged file."""
     time_ns = table.values["time_ns"]
     good = (time_ns > 0) & (time_ns < LATEST_NS)
-    return table if good.all() else Records(table.values[good], table.tid[good], table.free[good])
+    return table if good.all() else take(table, good)

@@ -47,16 +47,16 @@ class PerfCollector(Collector):
 
     @property
     def descriptors(self) -> list[int]:
-        # Edge-triggered: an event whose tasks are all gone stays hung up.
+        # Edge-triggered, because an event without tasks stays in the hang-up state.
         return [ring.descriptor for ring in self.rings]
 
     def begin(self, *, paused: bool) -> None:
-        """Events of a program that ran before are off until now; those of another begin with its exec."""
+        """Enable the events of a running program; those of a new one start with its exec."""
         if self._watched.is_running and not paused:
             self.resume()
 
     def drain(self) -> None:
-        """Take what the rings hold; cheap when they are empty."""
+        """Take the content of the rings; cheap if they are empty."""
         pids: list[int] = []
         tids: list[int] = []
         for ring in self.rings:
@@ -72,7 +72,7 @@ class PerfCollector(Collector):
             self._watched.threads_appeared(tids)
 
     def pause(self) -> None:
-        """Record nothing from now on, in threads and children yet to come as well."""
+        """Stop recording, also in future threads and children."""
         self._control(IOC_DISABLE)
 
     def resume(self) -> None:
@@ -80,18 +80,18 @@ class PerfCollector(Collector):
         self._control(IOC_ENABLE)
 
     def stop(self) -> None:
-        """As `pause`."""
+        """The same as `pause`."""
         self.pause()
 
     def close(self) -> None:
-        """Take the rest and let go of the kernel's events."""
+        """Take the rest and close the kernel's events."""
         self.drain()
         self._count_pending()
         self._release()
         self.writer.close()
 
     def report(self) -> Source:
-        """With what the kernel dropped, and what the spool file could not take."""
+        """The state of the source, with records lost in the kernel or in the spool."""
         return Source("perf", True, self.writer.trouble, self.lost + self.writer.lost)
 
     def _control(self, request: int) -> None:
@@ -107,7 +107,7 @@ class PerfCollector(Collector):
         self.rings, self.followers = [], []
 
     def _count_pending(self) -> None:
-        """The kernel tells of dropped records with the next one that finds room; after the last one, ask."""
+        """Count records dropped at the end: the kernel reports losses only with the next record."""
         for ring in self.rings:
             dropped = ring.dropped()
             pending = (dropped or 0) - self._lost_on.get(ring.cpu, 0)

@@ -1,4 +1,4 @@
-"""Takes a stretch of perf's ring apart: switch records in bulk, the rare others one by one."""
+"""Decodes the content of a perf ring: switch records in bulk, rare other records one by one."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SAMPLE_ID_BYTES = 24  # pid, tid u32; time u64; cpu, res u32
 
 @dataclass(kw_only=True)
 class Decoded:
-    """The records of one stretch of a ring, by type. Times are CLOCK_MONOTONIC ns.
+    """The decoded records of a ring, by type. Times are CLOCK_MONOTONIC ns.
 
-    ``switches`` are views of the stretch, in its order. ``comms``: (time, pid, tid, name, cpu, is_exec);
+    ``switches`` are views of the ring content, in its order. ``comms``: (time, pid, tid, name, cpu, is_exec);
     ``forks``: (time, pid, tid, parent_pid, parent_tid); ``exits``: (time, pid, tid);
     ``losts``: (time, count, cpu); ``samples``: (time, pid, tid, cpu, raw fields) of tracepoint hits.
-    ``damaged`` is how many bytes could not be understood.
+    ``damaged`` is the number of bytes that could not be decoded.
     """
 
     switches: list[npt.NDArray[np.void]] = field(default_factory=list)
@@ -46,18 +46,18 @@ class Decoded:
 
     @property
     def lost(self) -> int:
-        """How many records the kernel dropped."""
+        """Number of records that the kernel dropped."""
         return sum(count for _time, count, _cpu in self.losts)
 
     @property
     def count(self) -> int:
-        """How many records of the program there are."""
+        """Number of records of the program."""
         rare = len(self.comms) + len(self.forks) + len(self.exits) + len(self.samples)
         return rare + sum(len(part) for part in self.switches)
 
 
 def decode(stretch: npt.NDArray[np.uint8]) -> Decoded:
-    """Take whole records apart; ``stretch`` is uint8 [n] as the kernel wrote it."""
+    """Decode whole records; ``stretch`` is uint8 [n] as the kernel wrote it."""
     result = Decoded()
     usable = len(stretch) // 8 * 8
     words = stretch[:usable].view(np.uint64)
@@ -68,7 +68,7 @@ def decode(stretch: npt.NDArray[np.uint8]) -> Decoded:
         if run:
             result.switches.append(words[position : position + 4 * run].view(records.switch))
             position += 4 * run
-            # Long runs are looked at in ever larger windows, short ones cost a small one only.
+            # The window grows during long runs and stays small for short ones.
             window = min(window * 2, 1 << 16) if run == window else 64
             continue
         size = int(words[position]) >> 48
@@ -81,7 +81,7 @@ def decode(stretch: npt.NDArray[np.uint8]) -> Decoded:
 
 
 def _switch_run(words: npt.NDArray[np.uint64], position: int, window: int) -> int:
-    """How many switch records follow at ``position``, at most ``window``."""
+    """The number of consecutive switch records at ``position``, at most ``window``."""
     count = min(window, (len(words) - position) // 4)
     if count <= 0:
         return 0

@@ -34,7 +34,7 @@ class PerfSource(RecordingSource):
     life_records = ((102, 12), (103, 12), (104, 12))
 
     def probe(self) -> str:
-        """Opens and closes the events for our own process."""
+        """Open and close the events for our own process."""
         from warpline.recording.perf_events.rings import open_rings, paranoid_level
 
         for ring in open_rings(os.getpid(), enable_on_exec=True):

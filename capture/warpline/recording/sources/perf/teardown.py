@@ -1,4 +1,4 @@
-"""What threads did after the kernel told of their exit: their memory was taken apart, at their cost."""
+"""Estimates what a thread does between its recorded exit and its end, while it frees the process's memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import Flag
+from warpline.recording.spool.columns import take
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.states.state import State
 from warpline.recording.states.thread_states import NO_CPU, States
@@ -14,12 +15,12 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def with_teardown(translation: Translation, states: States) -> States:
-    """The same, and for the last thread of each process the time from its exit until the process was gone.
+    """The states, extended for the last thread of each process from its exit until the process is gone.
 
-    Running for as long as the kernel's total of the process is larger than what is known, else waiting for a core: it
-    does not sleep then. Estimated: nobody tells of switches at that time. Where the total is not known (somebody had
-    waited for the process already), or a part of its life was not recorded, it runs for the share of the time that it
-    got a core before, whenever it wanted one.
+    The thread runs for the CPU time by which the kernel's total exceeds the recorded one, and waits for a core for the
+    rest: it does not sleep then. Both are estimates, because switches are not recorded at that time. If the total is
+    unknown (the process had been waited for) or part of its life was not recorded, the thread gets the same share of a
+    core as before.
     """
     table = translation.threads
     n = len(table.threads)
@@ -57,12 +58,4 @@ def with_teardown(translation: Translation, states: States) -> States:
         cpu=np.r_[states.cpu, np.full(len(rows), NO_CPU, np.int32)],
         flags=np.r_[states.flags, flags.astype(np.uint8)],
     )
-    order = np.lexsort((joined.start_ns, joined.thread))
-    return States(
-        thread=joined.thread[order],
-        start_ns=joined.start_ns[order],
-        stop_ns=joined.stop_ns[order],
-        state=joined.state[order],
-        cpu=joined.cpu[order],
-        flags=joined.flags[order],
-    )
+    return take(joined, np.lexsort((joined.start_ns, joined.thread)))

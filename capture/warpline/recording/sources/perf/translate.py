@@ -1,4 +1,4 @@
-"""Switch records become thread states, the core each thread ran on, and what each core ran."""
+"""Turns switch records into thread states, the cores of each thread, and the threads of each core."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from warpline.storage import CaptureBuilder
 Int64Array = npt.NDArray[np.int64]
 
 _NOBODY = (0, 0xFFFF_FFFF)
-# By bits 13 (went out) and 14 (was preempted).
+# By bits 13 (switched out) and 14 (preempted).
 _MARK_OF_MISC = np.array([Mark.IN, Mark.OUT, Mark.PREEMPTED, Mark.PREEMPTED], np.uint8)
 assert (MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT) == (1 << 13, 1 << 14)
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Adds ``thread_state`` and ``cpu_slice`` events; nothing when perf was refused."""
+    """Add ``thread_state`` and ``cpu_slice`` events; nothing when perf was refused."""
     perf = [spool for spool in spools if spool.header.producer == "perf"]
     if not perf:
         return
@@ -52,7 +52,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
 
 
 _MOST_CORES = 1 << 16
-"""More than any kernel has (NR_CPUS): a number above is damage."""
+"""More than any kernel supports (NR_CPUS): larger numbers are damage."""
 
 
 def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: CaptureBuilder) -> Marks:
@@ -79,7 +79,7 @@ def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: 
 
 
 def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Marks) -> list[Marks]:
-    """Births, the program's first step, and for each pause who was there before and after."""
+    """Marks of births, of the program's start, and of the threads before and after each pause."""
     lives = translation.threads.threads
     index = np.arange(len(lives))
     birth = np.array([life.birth_ns for life in lives], np.int64)
@@ -95,7 +95,7 @@ def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Ma
     for thread, time_ns, cpu in zip(
         runner.tolist(), execs["time_ns"].tolist(), execs["cpu"].tolist(), strict=True
     ):
-        # Recording begins with the program's exec: whoever calls it runs.
+        # Recording begins with the program's exec, so the calling thread runs.
         if not announced[thread] and time_ns < first[thread]:
             first[thread] = time_ns
             result.append(Marks.of([thread], time_ns, cpu, Mark.IN))
@@ -103,7 +103,7 @@ def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Ma
     snapshots = snapshots[snapshots["event"] == Sighting.SNAPSHOT]
     unrecorded = (translation.pauses + translation.start_ns).tolist()
     if translation.session.was_running or translation.session.is_cut:
-        unrecorded.insert(0, [translation.start_ns] * 2)  # as after a pause, somebody looked who is there
+        unrecorded.insert(0, [translation.start_ns] * 2)  # there is a snapshot, as after a pause
     for start, stop in unrecorded:
         if stop > start:
             before = np.flatnonzero((birth <= start) & (death > start))
@@ -148,7 +148,7 @@ def _deaths(translation: Translation) -> Int64Array:
 def _add_states(
     translation: Translation, builder: CaptureBuilder, states: States, refinements: Sequence[Refinement]
 ) -> int:
-    """Adds states and the cores they ran on; returns the event id of the first state, the others count up."""
+    """Add the states and their cores; returns the first of the states' consecutive event ids."""
     names = builder.strings(STATE_NAMES)
     start = translation.capture_time(states.start_ns)
     duration = states.stop_ns - states.start_ns
@@ -201,8 +201,8 @@ def _add_cores(translation: Translation, builder: CaptureBuilder, states: States
         name[ran] = builder.strings(texts)[number]
     lives = translation.threads.threads
     thread_index, process_index = np.zeros(len(lives), np.int32), np.zeros(len(lives), np.int32)
-    who, cpu = states.thread[order], states.cpu[order]
-    for thread in np.flatnonzero(np.bincount(who)).tolist():
+    owner, cpu = states.thread[order], states.cpu[order]
+    for thread in np.flatnonzero(np.bincount(owner)).tolist():
         thread_index[thread] = translation.thread_index(thread)
         process_index[thread] = translation.process_index(lives[thread].process)
     cores = np.flatnonzero(np.bincount(cpu)).tolist()
@@ -216,7 +216,7 @@ def _add_cores(translation: Translation, builder: CaptureBuilder, states: States
         states.stop_ns[order] - states.start_ns[order],
         name[order],
         flags=states.flags[order],
-        attributes={"process": process_index[who], "thread": thread_index[who]},
+        attributes={"process": process_index[owner], "thread": thread_index[owner]},
     )
 
 
@@ -227,8 +227,8 @@ def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     if dropped:
         reasons.append(
             english_n(
-                "the kernel dropped {count} record: the recorder did not get a core in time",
-                "the kernel dropped {count} records: the recorder did not get a core in time",
+                "the kernel dropped {count} record because the recorder did not get a core in time",
+                "the kernel dropped {count} records because the recorder did not get a core in time",
                 dropped,
             )
         )
@@ -236,8 +236,8 @@ def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
         why = os.strerror(next((spool.header.error for spool in perf if spool.header.error), errno.ENOSPC))
         reasons.append(
             english_n(
-                "the spool could not take {count} record: {why}",
-                "the spool could not take {count} records: {why}",
+                "{count} record could not be written to the spool: {why}",
+                "{count} records could not be written to the spool: {why}",
                 unwritten,
                 why=why,
             )

@@ -1,4 +1,4 @@
-"""Which programs the agent cannot get into, by their files: the loader preloads it into none of these."""
+"""Detects programs that the agent cannot enter because the loader does not preload it there."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SIZES = struct.Struct("<HH")
 
 
 def why_closed(pid: int) -> tuple[str, Closed] | None:
-    """The program a process runs, and what keeps the agent out; None where nothing does or the process is gone."""
+    """The program of a process, and why the agent cannot enter it; None if the process has ended."""
     link = f"/proc/{pid}/exe"
     try:
         path = os.readlink(link)
     except PermissionError:
-        # The kernel shows nobody what a set-uid program or another user's is.
+        # The kernel hides the file of set-uid programs and of other users' programs.
         return _name(pid), Closed.NOT_OURS
     except OSError:
         return None

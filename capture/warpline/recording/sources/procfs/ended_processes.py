@@ -1,4 +1,4 @@
-"""When processes are really gone: the kernel tells of their exit before it takes their memory apart."""
+"""Records when processes have really ended: the kernel reports an exit before it frees the memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST = 4096
 
 
 class EndWatch:
-    """Watches processes by descriptors that become readable when they are gone (Linux 5.3), and writes down when."""
+    """Records the end of processes through pidfds, which become readable then (Linux 5.3)."""
 
     def __init__(self, writer: SpoolWriter) -> None:
         """Raises OSError when there are no descriptors left."""
         self._writer = writer
         self._poll = select.epoll()
         self._watched: dict[int, tuple[int, int]] = {}
-        """Process and since when (CLOCK_MONOTONIC ns), by descriptor."""
+        """Process and start of watching (CLOCK_MONOTONIC ns), by descriptor."""
         self._pids: set[int] = set()
 
     @property
@@ -33,7 +33,7 @@ class EndWatch:
         return self._poll.fileno()
 
     def add(self, pid: int) -> None:
-        """Watch a process, if it is there and the kernel can."""
+        """Watch a process, if it exists and the kernel supports it."""
         if pid in self._pids or len(self._pids) >= _MOST or not hasattr(os, "pidfd_open"):
             return
         try:
@@ -45,11 +45,11 @@ class EndWatch:
         self._pids.add(pid)
 
     def drain(self) -> None:
-        """Write down who is gone; cheap when nobody is."""
+        """Record the processes that have ended; cheap if there are none."""
         for descriptor, _event in self._poll.poll(0):
             pid, since_ns = self._watched.pop(descriptor)
             now = time.monotonic_ns()
-            used = proc_files.process_cpu_ns(pid)  # as long as nobody has waited for it
+            used = proc_files.process_cpu_ns(pid)  # possible until its parent waits for it
             packed = _ENDED.pack(now, since_ns, used[2] if used else 0, pid, 0)
             self._writer.append_packed(records.PROCESS_ENDED, packed)
             self._pids.discard(pid)
@@ -57,7 +57,7 @@ class EndWatch:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Let go of all."""
+        """Record the last ends and close all descriptors."""
         self.drain()
         for descriptor in self._watched:
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Thread states where perf is refused: estimated from samples of /proc, cut and explained by the calls that blocked."""
+"""Estimates thread states from samples of /proc where perf is refused; known waits cut and explain them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _RATIO_COUNTERS = (
     (State.BLOCKED, english("Blocked")),
 )
 _SHORT_NS = 1_000_000
-"""Waits that are shorter are no part of a state that was sampled every 10 ms."""
+"""Shorter waits are ignored: states are sampled every 10 ms."""
 
 
 def add_estimates(
     translation: Translation, builder: CaptureBuilder, samples: Rows, thread: Int64Array
 ) -> None:
-    """Between two samples of a thread, the share of each state; the largest one names the event.
+    """Add a state for each interval between samples of a thread: the one with the largest share.
 
-    ``samples`` sorted by ``thread`` [n], then time. What is known of calls that blocked cuts and explains them.
+    ``samples`` are sorted by ``thread`` [n], then time. Known waits cut and explain the states.
     """
     refinements = translation.given(Refinement)
     for refinement in refinements:
@@ -54,7 +54,7 @@ def add_estimates(
 
 
 def _sampled(translation: Translation, builder: CaptureBuilder, samples: Rows, thread: Int64Array) -> States:
-    """The states, and counters of the shares."""
+    """The estimated states; adds counters of the shares."""
     times = samples["time_ns"].astype(np.int64)
     run_ns, wait_ns = samples["run_ns"].astype(np.int64), samples["wait_ns"].astype(np.int64)
     pauses = (translation.pauses + translation.start_ns).tolist()
@@ -106,36 +106,36 @@ def _joined(parts: Sequence[States]) -> States:
 
 
 def cut_by_waits(states: States, thread: Int64Array, start_ns: Int64Array, stop_ns: Int64Array) -> States:
-    """The same states, the blocked ones cut where waits [m] begin and end.
+    """The states, with blocked ones cut at the starts and ends of waits [m].
 
-    A short while between two waits of one blocked state, or beside one, is running: the thread called the next one.
+    A short gap beside a wait or between two becomes running: the thread made the next call.
     """
     long = stop_ns - start_ns >= _SHORT_NS
     thread, start_ns, stop_ns = thread[long], start_ns[long], stop_ns[long]
     parts: list[States] = []
-    for one in np.unique(states.thread).tolist():
-        mine, waits = np.flatnonzero(states.thread == one), thread == one
+    for number in np.unique(states.thread).tolist():
+        mine, waits = np.flatnonzero(states.thread == number), thread == number
         borders = np.unique(np.concatenate((start_ns[waits], stop_ns[waits])))
         start, stop, state = states.start_ns[mine], states.stop_ns[mine], states.state[mine]
         at = np.maximum(np.searchsorted(start, borders, "right") - 1, 0)
         inside = (start[at] < borders) & (borders < stop[at]) & (state[at] == State.BLOCKED)
         cuts = borders[inside]
         edges = np.sort(np.concatenate((start, cuts)))
-        of = np.searchsorted(start, edges, "right") - 1
-        ends = np.minimum(np.append(edges[1:], stop[-1]), stop[of])
-        is_blocked = state[of] == State.BLOCKED
+        row = np.searchsorted(start, edges, "right") - 1
+        ends = np.minimum(np.append(edges[1:], stop[-1]), stop[row])
+        is_blocked = state[row] == State.BLOCKED
         is_between = (
             is_blocked & (ends - edges < _SHORT_NS) & ~_covered(edges, ends, start_ns[waits], stop_ns[waits])
         )
         is_cut = np.isin(edges, cuts) | np.isin(ends, cuts)
-        kind = np.where(is_between & is_cut, np.uint8(State.RUNNING), state[of])
+        kind = np.where(is_between & is_cut, np.uint8(State.RUNNING), state[row])
         parts.append(
             States(
-                thread=np.full(len(edges), one),
+                thread=np.full(len(edges), number),
                 start_ns=edges,
                 stop_ns=ends,
                 state=kind,
-                cpu=states.cpu[mine][of],
+                cpu=states.cpu[mine][row],
                 flags=_KIND_FLAGS[kind],
             )
         )
@@ -145,11 +145,11 @@ def cut_by_waits(states: States, thread: Int64Array, start_ns: Int64Array, stop_
 def _covered(
     start: Int64Array, stop: Int64Array, wait_start: Int64Array, wait_stop: Int64Array
 ) -> npt.NDArray[np.bool_]:
-    """Whether stretches [n] lie in one of some waits [m]."""
+    """Whether intervals [n] are inside any of the waits [m]."""
     if not len(wait_start):
         return np.zeros(len(start), bool)
     order = np.argsort(wait_start, kind="stable")
-    # Waits nest where a signal handler makes one: the latest end so far counts.
+    # Waits nest in signal handlers: use the latest end so far.
     reach = np.maximum.accumulate(wait_stop[order])
     at = np.searchsorted(wait_start[order], start, "right") - 1
     return np.asarray((at >= 0) & (reach[np.maximum(at, 0)] >= stop))
@@ -158,19 +158,19 @@ def _covered(
 def _add_states(
     translation: Translation, builder: CaptureBuilder, states: States, refinements: Sequence[Refinement]
 ) -> None:
-    reason = builder.string(english("estimated from samples of /proc: the largest share of each interval"))
+    reason = builder.string(english("estimated from samples of /proc: the state with the largest share"))
     columns: dict[str, npt.ArrayLike] = {
         "cpu": np.ma.MaskedArray(states.cpu, states.cpu == NO_CPU),
         "reason": np.full(len(states.thread), reason),
     }
     for refinement in refinements:
         for name, column in refinement.columns(states).items():
-            if name != "core_wait_ns":  # what waited for a core is in a state of its own
+            if name != "core_wait_ns":  # waits for a core are separate states here
                 columns[name] = overlay(columns.get(name), column)
     names = builder.strings(STATE_NAMES)
     track = np.zeros(int(states.thread.max()) + 1, np.int64)
-    for one in np.unique(states.thread).tolist():
-        track[one] = translation.below_thread(one, "state", title=ESTIMATED_STATE)
+    for number in np.unique(states.thread).tolist():
+        track[number] = translation.below_thread(number, "state", title=ESTIMATED_STATE)
     builder.add_events(
         track[states.thread],
         "thread_state",
@@ -185,13 +185,13 @@ def _add_states(
 def state_ratios(times: Int64Array, run_ns: Int64Array, wait_ns: Int64Array) -> Float64Array:
     """Shares of running, runnable and blocked between samples of a thread: float64 [n - 1, 3]; each row sums to 1.
 
-    ``times`` and the cumulative ``run_ns`` and ``wait_ns`` are int64 [n]. The kernel counts a wait for a core when it
-    is over, so one that is longer than the time since the sample before fills as much of the time before that too.
+    ``times`` and the cumulative ``run_ns`` and ``wait_ns`` are int64 [n]. The kernel counts a wait for a core at its
+    end, so a wait longer than its interval also fills the intervals before.
     """
     elapsed = np.maximum(np.diff(times), 1)
     run = np.clip(np.diff(run_ns), 0, elapsed)
     wait = np.maximum(np.diff(wait_ns), 0)
-    # Blocked so far, where a wait that does not fit makes it less: no moment is blocked after which it is less again.
+    # Cumulative blocked time. A wait that does not fit makes it decrease; the minimum of all later values removes that.
     blocked = np.r_[0, np.cumsum(elapsed - run - wait)]
     blocked = np.maximum(np.minimum.accumulate(blocked[::-1])[::-1], 0)
     shares = np.stack((run, elapsed - run - np.diff(blocked), np.diff(blocked)), axis=1)
@@ -201,9 +201,9 @@ def state_ratios(times: Int64Array, run_ns: Int64Array, wait_ns: Int64Array) -> 
 def dominant_states(
     times: Int64Array, ratios: Float64Array, valid: npt.NDArray[np.bool_]
 ) -> tuple[Int64Array, Int64Array, npt.NDArray[np.uint8], Int64Array]:
-    """Events of the largest share: start, stop, state, and the sample each begins after; equal neighbours are one.
+    """States with the largest share: start, stop, state, and the sample before each; equal neighbours are merged.
 
-    ``times`` int64 [n]; ``ratios`` float64 [n − 1, 3]; ``valid`` bool [n − 1]: intervals to leave out are False.
+    ``times`` int64 [n]; ``ratios`` float64 [n − 1, 3]; ``valid`` bool [n − 1]: False for intervals to leave out.
     """
     state = (ratios.argmax(axis=1) + 1).astype(np.uint8)
     state[~valid] = State.NONE

@@ -1,4 +1,4 @@
-"""Counters of whole processes, and on which cores each may run."""
+"""Counters of processes, and the cores on which each may run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = npt.NDArray[np.void]
 
 
 def add_page_faults(translation: Translation, builder: CaptureBuilder, rows: Rows) -> None:
-    """Page faults per second of each process: all of them, and those for which a disk was read, where there are any."""
+    """Add page faults per second of each process: all, and those that read from a disk, if there are any."""
     if not len(rows):
         return
     builder.meta["page_fault_ns"] = int(rows["each_ns"].min())
@@ -40,8 +40,8 @@ def add_page_faults(translation: Translation, builder: CaptureBuilder, rows: Row
 
 
 def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools: Sequence[SpoolFile]) -> None:
-    """``allowed_cores`` of ``meta``: from when on a process (its index) may run on which cores."""
-    found = []
+    """Add ``allowed_cores`` to ``meta``: the cores on which each process (index) may run, and since when."""
+    entries = []
     unread = 0
     for spool in spools:
         rows = spool.records(records.ALLOWED_CORES, records.allowed_cores).values
@@ -55,7 +55,7 @@ def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools:
                     continue
                 times = int(translation.capture_time(row["time_ns"]))
                 index = translation.process_index(process)
-                found.append({"process": index, "time_ns": times, "cores": cores})
+                entries.append({"process": index, "time_ns": times, "cores": cores})
     if unread:
         builder.add_warning(
             english_n(
@@ -65,12 +65,12 @@ def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools:
             ),
             is_loss=True,
         )
-    if found:
-        builder.meta["allowed_cores"] = found
+    if entries:
+        builder.meta["allowed_cores"] = entries
 
 
 def _of_ring(translation: Translation, rows: Rows) -> Rows:
-    """Without processes that ended before the ring, and what of others was so before; what was last begins with it."""
+    """The rows in the ring. The last row of each living process before the ring is moved to its start."""
     kept = []
     for pid in np.unique(rows["pid"]).tolist():
         if translation.threads.has_process(pid):
@@ -104,11 +104,11 @@ def add_rate(
     times: Int64Array,
     rates: Float64Array,
 ) -> None:
-    """A counter of rates between samples: each holds from the sample before to its own. ``rates`` has one less."""
+    """Add a counter of rates between samples; ``rates`` is one shorter than ``times``."""
     if not len(rates):
         return
     starts, stops = times[:-1], times[1:]
-    # A rate across a pause mixes what was recorded with what was not.
+    # Rates across a pause are unknown.
     for pause_start, pause_stop in translation.pauses.tolist():
         rates = np.where((starts < pause_stop) & (stops > pause_start), np.nan, rates)
     builder.add_counter(track, name, unit, times, np.r_[rates, np.nan])

@@ -1,4 +1,4 @@
-"""What /proc and the scheduler say of whole processes: their page faults, and the cores they may run on."""
+"""Samples page faults of processes and the cores on which they may run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIES = 4
 
 
 class ProcessWatch:
-    """Writes down the page faults of processes, and where each may run whenever that is another than before."""
+    """Records page faults of processes, and changes of the cores on which each may run."""
 
     def __init__(self, writer: SpoolWriter) -> None:
         self._writer = writer
@@ -26,7 +26,7 @@ class ProcessWatch:
         self._cores: dict[int, frozenset[int]] = {}
 
     def sample(self, pid: int) -> None:
-        """Look at a process; nothing is written of one that is gone."""
+        """Sample a process; writes nothing if it has ended."""
         raw = proc_files.read_bytes(f"/proc/{pid}/stat")
         faults = proc_files.page_faults(raw) if raw else None
         if faults is None:
@@ -43,21 +43,19 @@ class ProcessWatch:
             self._writer.append_packed(records.ALLOWED_CORES, _CORES.pack(now, pid, text))
 
     def forget(self, pid: int) -> None:
-        """The process is gone: its number may be another's."""
+        """Forget a process that has ended, because its id may be reused."""
         self._cores.pop(pid, None)
 
 
 def page_fault_ns() -> int:
-    """What a page of fresh memory costs on this machine when it is touched first, in ns of CPU time: the least of a
-    few tries.
-    """
+    """CPU time of the first access to a page of fresh memory on this machine, in ns: the minimum of a few tries."""
     pages = b"\1" * (_TRIED_PAGES * mmap.PAGESIZE)
-    found = []
+    costs = []
     for _ in range(_TRIES):
         with mmap.mmap(-1, len(pages)) as memory:
             begin = time.thread_time_ns()
             memory[:] = pages
             faulted = time.thread_time_ns()
             memory[:] = pages
-            found.append(2 * faulted - begin - time.thread_time_ns())
-    return max(min(found) // _TRIED_PAGES, 0)
+            costs.append(2 * faulted - begin - time.thread_time_ns())
+    return max(min(costs) // _TRIED_PAGES, 0)

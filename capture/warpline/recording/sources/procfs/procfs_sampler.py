@@ -1,6 +1,6 @@
-"""Samples /proc into a spool file: cores, processes, and the threads' accounting by the scheduler.
+"""Samples /proc into a spool file: cores, processes, and the scheduler's accounting of threads.
 
-Where perf is refused, the same accounting at a higher rate is what thread states are estimated from.
+Where perf is refused, the accounting is sampled at a higher rate to estimate thread states.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ CORE_PERIOD_NS = 100_000_000
 ACCOUNTING_PERIOD_NS = 100_000_000
 THREADS_PERIOD_NS = 500_000_000
 SAMPLE_COST_NS = 1_000_000
-"""Samples of a thread (or a process) are at least this far apart for each there is: of many each is sampled less often.
-"""
+"""CPU budget per sample: with many threads or processes, the period is at least this times their number."""
 STATE_PERIOD_NS = 10_000_000
 DISCOVERY_PERIOD_NS = 50_000_000
 
@@ -54,7 +53,7 @@ class _Process:
 
 
 class ProcfsSampler(Collector):
-    """Follows the processes of one tree. Where nobody records thread states, they are sampled too."""
+    """Samples the processes of one tree, and thread states if no other source records them."""
 
     def __init__(self, watched: Watched) -> None:
         """Raises OSError when the spool file cannot be made."""
@@ -74,7 +73,7 @@ class ProcfsSampler(Collector):
         self._names: dict[int, bytes] = {}
 
     def begin(self, *, paused: bool) -> None:
-        """The program runs: follow it from now on."""
+        """Start to sample the program."""
         self._paused = paused
         self.add_process(self._watched.root_pid)
         if self._watched.is_running and not paused:
@@ -86,7 +85,7 @@ class ProcfsSampler(Collector):
         return (self._ends.descriptor,)
 
     def drain(self) -> None:
-        """Note who is gone."""
+        """Record processes that have ended."""
         self._ends.drain()
 
     @property
@@ -94,7 +93,7 @@ class ProcfsSampler(Collector):
         return STATE_PERIOD_NS if self.states and not self._paused else CORE_PERIOD_NS
 
     def add_process(self, pid: int) -> None:
-        """Follow a process, or note that it runs another program now."""
+        """Start to sample a process, or record that it runs another program."""
         stat = proc_files.process_stat(pid)
         if stat is None:
             return
@@ -113,11 +112,11 @@ class ProcfsSampler(Collector):
             self._find_threads(pid)
 
     def _look_for_threads(self, _tids: Sequence[int]) -> None:
-        """Somebody saw new threads: find them when samples are due next."""
+        """Find new threads before the next sample."""
         self._due["discovery"] = min(self._due["discovery"], self._due["accounting"])
 
     def tick(self) -> None:
-        """Take whatever sample is due."""
+        """Take all samples that are due."""
         if self._paused:
             return
         now = time.monotonic_ns()
@@ -142,7 +141,7 @@ class ProcfsSampler(Collector):
             self._sample_whole()
 
     def pause(self) -> None:
-        """Sample nothing until ``resume``."""
+        """Stop sampling until ``resume``."""
         self._paused = True
 
     def resume(self) -> None:
@@ -151,7 +150,7 @@ class ProcfsSampler(Collector):
         self._snapshot()
 
     def _snapshot(self) -> None:
-        """Note every process and thread of the tree with its state: after a pause nobody knows them."""
+        """Record all processes and threads of the tree with their states, as needed after a pause."""
         tids: list[int] = []
         seen: set[int] = set()
         while fresh := proc_files.children(set(self._processes)) - seen - {os.getpid()}:
@@ -181,14 +180,14 @@ class ProcfsSampler(Collector):
         self.writer.close()
 
     def report(self) -> Source:
-        """With what the spool file could not take."""
+        """The state of the source, with records lost in the spool."""
         estimated = (
             english("thread states are estimated from samples, because perf is refused")
             if self.states
             else ""
         )
         refused = (
-            english("what threads wait for is told by the agent only: /proc/PID/syscall may not be read")
+            english("waits are known only from the agent: /proc/PID/syscall cannot be read")
             if self._still.is_refused
             else ""
         )
@@ -206,11 +205,11 @@ class ProcfsSampler(Collector):
         self.writer.append_packed(records.PROCESS_SEEN, packed)
 
     def _note_program(self, pid: int) -> None:
-        """Say once of each program that the agent cannot get into it."""
-        found = why_closed(pid)
-        if found is None or found[0] in self._programs:
+        """Record once for each program if the agent cannot enter it."""
+        closed = why_closed(pid)
+        if closed is None or closed[0] in self._programs:
             return
-        path, why = found
+        path, why = closed
         self._programs.add(path)
         if why is not Closed.OPEN:
             packed = _CLOSED.pack(pid, why, self.writer.string(path), 0)
@@ -233,13 +232,13 @@ class ProcfsSampler(Collector):
         process = self._processes.get(pid)
         if process is None:
             return
-        now_there = set(proc_files.thread_ids(pid))
-        if not now_there:
+        tids = set(proc_files.thread_ids(pid))
+        if not tids:
             self._drop(pid)
             return
-        for tid in process.threads.keys() - now_there:
+        for tid in process.threads.keys() - tids:
             self._drop_thread(pid, process, tid)
-        for tid in now_there - process.threads.keys():
+        for tid in tids - process.threads.keys():
             folder = f"/proc/{pid}/task/{tid}"
             try:
                 schedstat = os.open(f"{folder}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
@@ -273,11 +272,11 @@ class ProcfsSampler(Collector):
                     now, int(run), int(wait), int(slices), pid, tid, cpu & 0xFFFF, state
                 )
                 self.writer.append_packed(procfs_records.THREAD_SAMPLE, packed)
-                self._still.sampled(now, pid, tid, accounting)
+                self._still.add_sample(now, pid, tid, accounting)
                 self.events += 1
 
     def _check_name(self, now: int, pid: int, tid: int, stat: bytes) -> None:
-        """Note a thread again when it has another name; only the fallback looks, perf tells by itself."""
+        """Record a changed name of a thread. Only needed without perf, which records names itself."""
         name = stat[stat.find(b"(") : stat.rfind(b")")]
         if self._names.get(tid) != name:
             self._names[tid] = name
@@ -287,7 +286,7 @@ class ProcfsSampler(Collector):
 
     def _sample_cores(self) -> None:
         now = time.monotonic_ns()
-        # One read: seeking back and reading in pieces could mix two moments.
+        # A single read: several could mix data of different times.
         for cpu, busy, total in proc_files.parse_core_times(os.pread(self._stat, 1 << 18, 0)):
             self.writer.append_packed(procfs_records.CORE_TIMES, _CORE_TIMES.pack(now, cpu, 0, busy, total))
 
@@ -329,15 +328,15 @@ class ProcfsSampler(Collector):
 
 
 def _read_thread(schedstat: int, state_file: int) -> tuple[int, bytes, bytes]:
-    """CLOCK_MONOTONIC ns, accounting and, if its file is open, state of a thread then.
+    """CLOCK_MONOTONIC ns, accounting and, if its file is open, state of a thread at that time.
 
-    Raises OSError when it is gone.
+    Raises OSError when the thread has ended.
     """
     for _ in range(_MOST_READINGS):
         now = time.monotonic_ns()
         accounting = os.pread(schedstat, 128, 0)
         stat = os.pread(state_file, 1024, 0) if state_file >= 0 else b""
-        # When the core was taken away between, the accounting is of another moment.
+        # If we lost the core in between, the accounting belongs to another time.
         if time.monotonic_ns() - now < _TORN_NS:
             break
     return now, accounting, stat

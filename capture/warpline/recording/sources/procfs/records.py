@@ -32,7 +32,7 @@ core_times = np.dtype(
 process_sample = np.dtype(
     [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("within_ns", "<u4")]
 )
-"""CPU time of all threads a process ever had, told by the kernel at ``time_ns`` ± ``within_ns``, up to a tick old."""
+"""CPU time of all threads a process ever had, read at ``time_ns`` ± ``within_ns`` and up to a tick old."""
 standstill = np.dtype(
     [
         ("since_ns", "<u8"),
@@ -46,11 +46,11 @@ standstill = np.dtype(
         ("second", "<u4"),
     ]
 )
-"""A thread that did not run since ``since_ns``: /proc/PID/task/TID/syscall and wchan, and what the descriptor that is
-the call's first argument leads to."""
+"""A thread that has not run since ``since_ns``: /proc/PID/task/TID/syscall and wchan, and the target of the descriptor
+in the call's first argument."""
 page_faults = np.dtype(
     [("time_ns", "<u8"), ("minor", "<u8"), ("major", "<u8"), ("pid", "<u4"), ("each_ns", "<u4")]
 )
-"""Page faults of a process, cumulative, and what one costs on the machine where none has to be read from a disk."""
+"""Page faults of a process, cumulative, and the machine's cost of one without reading from a disk."""
 allowed_cores = np.dtype([("time_ns", "<u8"), ("pid", "<u4"), ("cores", "<u4")])
-"""Where a process may run from now on (sched_getaffinity): a text of numbers with blanks between."""
+"""The cores on which a process may run from now on (sched_getaffinity): space-separated numbers."""

@@ -1,4 +1,4 @@
-"""What samples of /proc tell about blocked stretches that switches tell of: what for, and how long for a core."""
+"""Refines blocked thread states with samples of /proc: what they wait for, and how long for a core."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _TIME_BITS = 48  # nanoseconds of three days
 
 
 class StandstillReasons(Refinement):
-    """What threads waited for that nobody saw from inside: calls the agent cannot stand in for."""
+    """Explains waits that the agent did not see, by looking at /proc."""
 
     def __init__(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
         self._translation = translation
         self._spools = spools
 
     def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:
-        """``wait`` and ``reason`` of blocked states during which a thread was looked at."""
+        """``wait`` and ``reason`` of blocked states during which the thread was sampled."""
         count = len(states.thread)
         wait, reason = np.zeros(count, np.uint8), np.zeros(count, np.uint32)
         threads, string = self._translation.threads, self._translation.builder.string
@@ -43,18 +43,19 @@ class StandstillReasons(Refinement):
             time_ns = rows["time_ns"].astype(np.int64)
             at = _state_at(states, threads.lookup(rows["pid"], rows["tid"], time_ns), time_ns)
             same, which = np.unique(rows[["system_call", "where", "text"]], return_inverse=True)
-            told = [
-                _told(number, spool.text(where), spool.text(text)) for number, where, text in same.tolist()
+            waits = [
+                describe_wait(number, spool.text(where), spool.text(text))
+                for number, where, text in same.tolist()
             ]
-            kinds = np.array([kind for kind, _text in told], np.uint8)[which.reshape(-1)]
-            texts = np.array([string(text) for _kind, text in told], np.uint32)[which.reshape(-1)]
-            found = at >= 0
-            wait[at[found]], reason[at[found]] = kinds[found], texts[found]
+            kinds = np.array([kind for kind, _text in waits], np.uint8)[which.reshape(-1)]
+            texts = np.array([string(text) for _kind, text in waits], np.uint32)[which.reshape(-1)]
+            is_known = at >= 0
+            wait[at[is_known]], reason[at[is_known]] = kinds[is_known], texts[is_known]
         return {"wait": np.ma.MaskedArray(wait, wait == 0), "reason": np.ma.MaskedArray(reason, reason == 0)}
 
 
-def _told(number: int, where: str, text: str) -> tuple[WaitKind, str]:
-    """The kind of a wait and its words, by system call, the kernel's function, and what the first argument leads to."""
+def describe_wait(number: int, where: str, text: str) -> tuple[WaitKind, str]:
+    """The kind and text of a wait, from the system call, the kernel's function, and the target of the descriptor."""
     call = CALLS.get(platform.machine(), {}).get(number)
     kind = call.kind if call is not None else WaitKind.UNKNOWN
     if call is not None and kind == WaitKind.UNKNOWN and text:
@@ -63,7 +64,7 @@ def _told(number: int, where: str, text: str) -> tuple[WaitKind, str]:
         kind = kind_of_place(where) or kind
     name = call.name if call is not None else where
     if kind == WaitKind.UNKNOWN:
-        return kind, english("in {function} of the kernel, sampled", function=name) if name else ""
+        return kind, english("in the kernel function {function}, sampled", function=name) if name else ""
     words = WAIT_KINDS[kind]
     if kind in (WaitKind.FILE, WaitKind.TERMINAL) and text.startswith("/"):
         words = f"{words} {text}"
@@ -73,7 +74,7 @@ def _told(number: int, where: str, text: str) -> tuple[WaitKind, str]:
 
 
 class CoreWaits(Refinement):
-    """How much of each blocked state was a wait for a core, as far as the kernel's totals tell."""
+    """Estimates from the kernel's totals how much of each blocked state was a wait for a core."""
 
     def __init__(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
         self._translation = translation
@@ -103,18 +104,18 @@ def core_waits(
     wait_ns: Int64Array,
     is_whole: npt.NDArray[np.bool_],
 ) -> Int64Array:
-    """Time within each blocked state in which the thread could have run, int64 [n], −1 where not known.
+    """Time in each blocked state in which the thread could have run, int64 [n], −1 if unknown.
 
     ``thread``, ``time_ns`` and the kernel's total ``wait_ns`` are samples [m] sorted by thread, then time;
-    ``is_whole`` [threads]: counted from 0 during the recording. The kernel adds a wait when the thread gets its core,
-    so what a total grew by between two samples, less the states that are known to be runnable, was waited at the
-    ends of the blocked states that ended there. It is shared out as equally as their lengths allow.
+    ``is_whole`` [threads]: the total counts from 0 during the recording. The kernel adds a wait when the thread gets
+    its core. So the growth of the total between two samples, minus known runnable states, was spent at the ends of the
+    blocked states that ended there. It is divided among them as equally as their lengths allow.
     """
     result = np.full(len(states.thread), -1, np.int64)
     grown = np.diff(wait_ns, prepend=0)
     first = np.r_[True, thread[1:] != thread[:-1]]
     grown[first] = np.where(is_whole[thread[first]], wait_ns[first], -1)
-    # By the sample that came after it: which group each state belongs to.
+    # The group of a state is the sample after it.
     origin = int(min(time_ns.min(), states.stop_ns.min()))
     keys = (thread << _TIME_BITS) + (time_ns - origin)
     group = np.searchsorted(keys, (states.thread << _TIME_BITS) + (states.stop_ns - origin), "left")
@@ -125,36 +126,36 @@ def core_waits(
     left = grown - np.bincount(group[runnable], duration[runnable], len(thread)).astype(np.int64)
     ended = known & (states.state == State.BLOCKED) & (states.flags & Flag.CUT_END == 0)
     rows = np.flatnonzero(ended)
-    result[rows] = shared_out(group[rows], duration[rows], np.maximum(left, 0))
+    result[rows] = divide_equally(group[rows], duration[rows], np.maximum(left, 0))
     return result
 
 
-def shared_out(group: Int64Array, most: Int64Array, amount: Int64Array) -> Int64Array:
-    """Shares [n] of what each group has, equal ones except that none is larger than its ``most`` [n].
+def divide_equally(group: Int64Array, most: Int64Array, amount: Int64Array) -> Int64Array:
+    """Equal shares [n] of each group's amount, where no share exceeds its ``most`` [n].
 
-    ``group`` int64 [n] indexes ``amount``; what the largest shares together cannot hold is left over.
+    ``group`` int64 [n] indexes ``amount``; what does not fit is left over.
     """
     order = np.lexsort((most, group))
-    of, limit = group[order], most[order]
-    heads = np.flatnonzero(np.r_[True, of[1:] != of[:-1]][: len(of)])
-    sizes = np.diff(np.r_[heads, len(of)])
-    place = np.arange(len(of)) - np.repeat(heads, sizes)
+    groups, limit = group[order], most[order]
+    heads = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
+    sizes = np.diff(np.r_[heads, len(groups)])
+    place = np.arange(len(groups)) - np.repeat(heads, sizes)
     before = np.cumsum(limit) - limit
     before -= np.repeat(before[heads], sizes)
-    level = (amount[of] - before) // (np.repeat(sizes, sizes) - place)
-    # From the first that is larger than what would be left for each, all get that.
+    level = (amount[groups] - before) // (np.repeat(sizes, sizes) - place)
+    # All shares from the first one with a higher limit on get this level.
     enough = np.flatnonzero(limit >= level)
     group_of = np.repeat(np.arange(len(heads)), sizes)
     full, at = np.unique(group_of[enough], return_index=True)
     common = np.full(len(heads), np.iinfo(np.int64).max)
     common[full] = level[enough[at]]
-    result = np.empty(len(of), np.int64)
+    result = np.empty(len(groups), np.int64)
     result[order] = np.minimum(limit, np.maximum(common[group_of], 0))
     return result
 
 
 def _state_at(states: States, thread: Int64Array, time_ns: Int64Array) -> Int64Array:
-    """The blocked state each thread [n] was in at a time [n]: index, −1 for none."""
+    """The index of the blocked state of each thread [n] at a time [n], −1 for none."""
     origin = int(min(states.start_ns.min(), time_ns.min()))
     keys = (states.thread << _TIME_BITS) + (states.start_ns - origin)
     at = np.searchsorted(keys, (thread << _TIME_BITS) + (time_ns - origin), "right") - 1

@@ -1,4 +1,4 @@
-"""The source ``procfs``: samples of /proc, for what nobody counts exactly."""
+"""The source ``procfs``: samples of /proc, for facts without an exact source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ProcfsSource(RecordingSource):
-    """Utilization of cores, CPU time and memory of processes; thread states, estimated, where nobody provides them."""
+    """Utilization of cores, CPU time and memory of processes; estimated thread states if no other source has them."""
 
     name = "procfs"
     choice = CPU

@@ -1,4 +1,4 @@
-"""What threads stand still in: one look at /proc for each that did not run from one sample to the next."""
+"""Looks up in /proc what a thread waits for that has not run between samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warpline.recording.spool.writer import SpoolWriter
 _STANDSTILL = struct.Struct("<QQQIIiIII")
 _REFUSED = (errno.EPERM, errno.EACCES, errno.ENOENT, errno.EOPNOTSUPP)
 LONG_NS = 50_000_000
-"""Shorter standstills are not looked at."""
+"""Shorter standstills are ignored."""
 
 
 @dataclass
@@ -25,15 +25,15 @@ class _Last:
 
 
 class StandstillWatch:
-    """Knows how each thread stood at the last sample; writes down what it waits for once it has stood for a while."""
+    """Remembers the last sample of each thread, and records what it waits for when it stands still for a while."""
 
     def __init__(self, writer: SpoolWriter) -> None:
         self._writer = writer
         self._last: dict[int, _Last] = {}
         self.is_refused = False
 
-    def sampled(self, now: int, pid: int, tid: int, accounting: bytes) -> None:
-        """A thread was sampled at CLOCK_MONOTONIC ``now``; ``accounting`` is the content of its schedstat."""
+    def add_sample(self, now: int, pid: int, tid: int, accounting: bytes) -> None:
+        """Add a sample of a thread at CLOCK_MONOTONIC ``now``; ``accounting`` is the content of its schedstat."""
         last = self._last.get(tid)
         if last is None or last.accounting != accounting:
             self._last[tid] = _Last(accounting, now)
@@ -43,14 +43,14 @@ class StandstillWatch:
                 self._look(last.since_ns, now, pid, tid)
 
     def forget(self, tid: int) -> None:
-        """The thread is gone."""
+        """Forget a thread that has ended."""
         self._last.pop(tid, None)
 
     def _look(self, since_ns: int, now: int, pid: int, tid: int) -> None:
         try:
             words = _content(f"/proc/{pid}/task/{tid}/syscall").split()
         except OSError as error:
-            # Another user's, or a kernel without it: not asked again. A thread may also be gone by now.
+            # Another user's process or a kernel without the file: do not try again. Or the thread has just ended.
             self.is_refused = error.errno in _REFUSED and os.path.exists(f"/proc/{pid}/task/{tid}")
             return
         if not words or words[0] == b"running":
@@ -61,7 +61,7 @@ class StandstillWatch:
         where = proc_files.read_bytes(f"/proc/{pid}/task/{tid}/wchan") or b""
         text = ""
         if number >= 0 and first < 1 << 20:
-            # Most calls that wait have a descriptor first; what the others have is a name of nothing.
+            # Most waiting calls have a descriptor as first argument; other values have no such link.
             try:
                 text = os.readlink(f"/proc/{pid}/fd/{first}")
             except OSError:

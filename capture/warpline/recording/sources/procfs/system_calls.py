@@ -1,4 +1,4 @@
-"""What a thread that stands in a system call waits for: by the call's number on each machine, or the kernel's function.
+"""The kind of wait of a thread in a system call: by the call's number on each architecture, or the kernel's function.
 
 Numbers are those of Linux's include/uapi/asm-generic/unistd.h (aarch64) and arch/x86/entry/syscalls/syscall_64.tbl.
 """
@@ -12,7 +12,7 @@ from warpline.model.waits import WaitKind
 
 
 class Call(NamedTuple):
-    """A system call: its name, and the kind of wait; UNKNOWN where that is what its descriptor stands for."""
+    """A system call: its name and kind of wait; UNKNOWN if the kind depends on its descriptor."""
 
     name: str
     kind: WaitKind
@@ -74,10 +74,10 @@ CALLS: Mapping[str, Mapping[int, Call]] = {
     machine: {row[column]: Call(str(row[0]), row[3]) for row in _CALLS if row[column] != -1}  # type: ignore[misc]
     for machine, column in (("x86_64", 1), ("aarch64", 2))
 }
-"""By machine, then number."""
+"""System calls by architecture, then number."""
 
 _PLACES: tuple[tuple[str, WaitKind], ...] = (
-    # Beginnings of names of the kernel's functions, the longer ones first where one begins with another.
+    # Prefixes of kernel functions, longer ones first.
     ("futex_", WaitKind.FUTEX),
     ("hrtimer_nanosleep", WaitKind.SLEEP),
     ("do_nanosleep", WaitKind.SLEEP),
@@ -113,5 +113,5 @@ _PLACES: tuple[tuple[str, WaitKind], ...] = (
 
 
 def kind_of_place(function: str) -> WaitKind:
-    """What a thread waits for that stands in a function of the kernel."""
+    """The kind of wait of a thread in a kernel function."""
     return next((kind for start, kind in _PLACES if function.startswith(start)), WaitKind.UNKNOWN)

@@ -1,4 +1,4 @@
-"""What /proc said becomes counters, and where perf was refused, estimated thread states."""
+"""Turns samples of /proc into counters and, where perf was refused, into estimated thread states."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Rows = npt.NDArray[np.void]
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Adds utilization per core, CPU time and memory per process, and the scheduler's accounting per thread."""
+    """Add utilization per core, CPU time and memory per process, and the scheduler's accounting per thread."""
     _add_core_utilization(translation, builder, rows_of(spools, records.CORE_TIMES, records.core_times))
     samples = rows_of(spools, records.THREAD_SAMPLE, records.thread_sample)
     thread = translation.threads.lookup(samples["pid"], samples["tid"], samples["time_ns"])
-    # After every thread is known that was looked at.
+    # After the lookup, which adds sampled threads.
     _add_processes(translation, builder, rows_of(spools, records.PROCESS_SAMPLE, records.process_sample))
     add_page_faults(translation, builder, rows_of(spools, records.PAGE_FAULTS, records.page_faults))
     add_allowed_cores(translation, builder, spools)
@@ -55,7 +55,7 @@ def _add_core_utilization(translation: Translation, builder: CaptureBuilder, row
         own = own[np.argsort(own["time_ns"], kind="stable")]
         times = translation.capture_time(own["time_ns"])
         busy, total = np.diff(own["busy"].astype(np.float64)), np.diff(own["total"].astype(np.float64))
-        # A sample tells about the time before it; no tick in between means nothing is known.
+        # A sample covers the time before it; without a tick in between the value is unknown.
         ratio = np.divide(busy, total, out=np.full(len(total), np.nan), where=total > 0)
         add_rate(
             translation,
@@ -85,10 +85,10 @@ def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows
 def _cores(
     translation: Translation, rows: Rows, threads: Sequence[ThreadLife]
 ) -> tuple[Int64Array, Float64Array]:
-    """When the CPU time of a process was read, and how many cores it had between: int64 [n], float64 [n-1]."""
-    told, within, cpu_ns = (rows[name].astype(np.int64) for name in ("time_ns", "within_ns", "cpu_ns"))
-    most = most_threads(threads, (told - within)[:-1], (told + within)[1:])
-    times = reading_times(told, within, cpu_ns, most)
+    """Times of readings of a process's CPU time, and its cores between them: int64 [n], float64 [n-1]."""
+    read_ns, within, cpu_ns = (rows[name].astype(np.int64) for name in ("time_ns", "within_ns", "cpu_ns"))
+    most = most_threads(threads, (read_ns - within)[:-1], (read_ns + within)[1:])
+    times = reading_times(read_ns, within, cpu_ns, most)
     elapsed = np.diff(times).astype(np.float64)
     used = np.diff(cpu_ns).astype(np.float64)
     cores = np.divide(used, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
@@ -98,7 +98,7 @@ def _cores(
 def _add_accounting(
     translation: Translation, builder: CaptureBuilder, samples: Rows, thread: Int64Array
 ) -> None:
-    """The kernel's own totals per thread: how long it ran and how long it waited for a core, at the last look."""
+    """Add the kernel's own totals per thread at its last sample: run time and wait for a core."""
     last = np.r_[np.flatnonzero(np.diff(thread)), len(thread) - 1]
     builder.meta["thread_accounting"] = [
         {

@@ -1,4 +1,4 @@
-"""What the agent's C says about Python. Texts cannot be marked for translators there, so they stand here too."""
+"""Texts about Python in the agent's C code, repeated here for the translators."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ TEXTS = (
     english("Python 3.{number}: this build lays out its frames in another way"),
     english("record with CPython 3.11 to 3.14, built with a GIL"),
 )
-"""With fields where C has conversions."""
+"""All texts, with fields in place of C's conversions."""

@@ -1,4 +1,4 @@
-"""Memory of another process, read as it lies there: ``process_vm_readv`` (Linux), which stops nobody."""
+"""Reads the memory of another process with ``process_vm_readv`` (Linux), without stopping it."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ class RemoteMemory:
         self._remote = _Piece(0, 0)
 
     def read(self, address: int, size: int) -> bytes | None:
-        """Bytes from an address on, all of them or None. Raises Unavailable when the kernel refuses."""
+        """``size`` bytes at an address, or None. Raises Unavailable when the kernel refuses."""
         if not 0 < address < 1 << 63 or not 0 < size <= len(self._buffer):
             return None
         self._local.size = self._remote.size = size
         self._remote.base = address
-        got = _libc().process_vm_readv(
+        count = _libc().process_vm_readv(
             self.pid, ctypes.byref(self._local), 1, ctypes.byref(self._remote), 1, 0
         )
-        if got == size:
+        if count == size:
             return (
                 self._buffer.raw[:size] if size == len(self._buffer) else ctypes.string_at(self._buffer, size)
             )
-        if got < 0 and ctypes.get_errno() in {errno.EPERM, errno.ENOSYS}:
+        if count < 0 and ctypes.get_errno() in {errno.EPERM, errno.ENOSYS}:
             raise refused(ctypes.get_errno())
         return None
 
     def pointer(self, address: int) -> int:
-        """A pointer that lies there; 0 where nothing does."""
+        """The pointer at an address; 0 if it cannot be read."""
         raw = self.read(address, _POINTER.size)
         return _POINTER.unpack(raw)[0] if raw is not None else 0
 
 
 def refused(number: int) -> Unavailable:
-    """Why the memory of the program may not be read."""
+    """The reason why the memory of the program cannot be read."""
     return Unavailable(
         english("process_vm_readv: {error}", error=os.strerror(number))
         + "; "

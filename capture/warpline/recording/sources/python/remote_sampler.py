@@ -1,4 +1,4 @@
-"""Samples the Python stacks of a program that runs already, from outside."""
+"""Samples the Python stacks of a running program from outside."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _SAMPLE = struct.Struct("<QII")
 
 
 class RemoteSampler(Collector):
-    """Follows the processes of a tree that run a Python. The spool's records say whose they are in ``free``."""
+    """Samples the Python processes of a tree. In the spool's chunks ``free`` is the process id."""
 
     def __init__(self, watched: Watched) -> None:
-        """Raises Unavailable when no memory may be read, or no process runs a Python whose stacks are known."""
+        """Raises Unavailable when memory cannot be read, or no process runs a supported Python."""
         self._root = watched.root_pid
         self._pythons: dict[int, RemotePython] = {}
         self._looked_at: dict[int, int] = {}
         self._find()
         if not self._pythons:
             raise Unavailable(
-                english("the program runs no Python 3.11 to 3.14 whose stacks can be read from outside")
+                english("no Python 3.11 to 3.14 in the program whose stacks can be read from outside")
             )
         self.writer = watched.writer("python")
         self._codes: dict[RemoteCode, int] = {}
@@ -56,7 +56,7 @@ class RemoteSampler(Collector):
         self._paused = False
 
     def tick(self) -> None:
-        """Take a sample of every thread, when it is due."""
+        """Sample every thread if a sample is due."""
         now = time.monotonic_ns()
         if self._paused or now < self._due:
             return
@@ -75,11 +75,11 @@ class RemoteSampler(Collector):
         self.writer.close()
 
     def report(self) -> Source:
-        """What moved while it was read is counted as lost."""
+        """The state of the source; stacks that changed while they were read count as lost."""
         return Source("python", True, self.writer.trouble, self.writer.lost + self._moved)
 
     def _find(self) -> None:
-        """Pythons in processes that were not looked at yet; one that is just starting is looked at again."""
+        """Find Python in new processes; a process that is just starting is checked again."""
         pids = {self._root}
         while fresh := proc_files.children(pids) - {os.getpid()}:
             pids |= fresh

@@ -1,4 +1,4 @@
-"""Stacks of the Python threads of another process, which runs on meanwhile."""
+"""Reads the stacks of the Python threads of another process while it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_LOCATION, _LONG, _NO_COLUMNS, _ONE_LINE = 15, 14, 13, 10
 
 @dataclass(frozen=True)
 class RemoteCode:
-    """A function: its name, file and first line, and the table of its lines."""
+    """A function: its name, file and first line, and its line table."""
 
     name: str
     file: str
@@ -29,7 +29,7 @@ class RemoteCode:
 
 
 Frame = tuple[RemoteCode, int]
-"""A function, and the line it executes (0: unknown)."""
+"""A function and its current line (0: unknown)."""
 
 
 class RemotePython:
@@ -43,7 +43,7 @@ class RemotePython:
         self._lines: dict[tuple[int, int], int] = {}
 
     def stacks(self) -> Iterator[tuple[int, list[Frame] | None]]:
-        """Each thread's id and its frames, innermost first; None for a stack that moved while it was read."""
+        """Each thread's id and its frames, innermost first; None for a stack that changed while it was read."""
         memory, layout = self._memory, self._layout
         interpreter = memory.pointer(layout.runtime + layout.interpreters_head)
         thread = memory.pointer(interpreter + layout.threads_head) if interpreter else 0
@@ -69,7 +69,7 @@ class RemotePython:
         memory, layout = self._memory, self._layout
         frame = first = self._innermost(thread)
         head = b""
-        found: list[tuple[int, int]] = []
+        codes: list[tuple[int, int]] = []
         for _depth in range(_MOST_FRAMES):
             if not frame:
                 break
@@ -79,14 +79,14 @@ class RemotePython:
             head = head or raw
             if raw[layout.frame_owner] < 3:
                 code = _POINTER.unpack_from(raw, layout.frame_code)[0] & ~7
-                found.append((code, _POINTER.unpack_from(raw, layout.frame_instruction)[0]))
+                codes.append((code, _POINTER.unpack_from(raw, layout.frame_instruction)[0]))
             frame = _POINTER.unpack_from(raw, layout.frame_previous)[0]
         again = memory.read(address, _THREAD_BYTES) if first else thread
         if again is None or self._innermost(again) != first:
             return None
         if first and memory.read(first, _FRAME_BYTES) != head:
             return None
-        frames = [self._frame(code, instruction) for code, instruction in found]
+        frames = [self._frame(code, instruction) for code, instruction in codes]
         return None if None in frames else [frame for frame in frames if frame is not None]
 
     def _frame(self, address: int, instruction: int) -> Frame | None:
@@ -131,26 +131,26 @@ class RemotePython:
 
 
 def attach_python(pid: int) -> RemotePython | None:
-    """The Python of a process whose stacks can be read, None when there is none.
+    """The Python of a process, if its stacks can be read; otherwise None.
 
-    A layout counts when a thread of the process is found with it, whose functions have names and files. Raises
-    Unavailable when the memory may not be read.
+    A layout is accepted if it yields a thread whose functions have names and files. Raises Unavailable when the memory
+    cannot be read.
     """
     memory = RemoteMemory(pid)
     for layout in find_layouts(memory):
-        found = RemotePython(pid, layout, memory)
+        python = RemotePython(pid, layout, memory)
         for _attempt in range(3):
-            if any(frames and all(code.file for code, _line in frames) for _tid, frames in found.stacks()):
-                return found
+            if any(frames and all(code.file for code, _line in frames) for _tid, frames in python.stacks()):
+                return python
     return None
 
 
 def line_at(table: bytes, line: int, offset: int) -> int:
-    """The line of an instruction ``offset`` bytes from the first, 0 where none is known.
+    """The line of the instruction at byte ``offset``, 0 if unknown.
 
-    The table is that of CPython 3.11 and later (Objects/locations.md in its sources): per entry a byte with the code
-    (bits 3-6) and the length in instructions less one (bits 0-2), then numbers of 6 bits a byte; every entry begins
-    with its top bit set and nothing else has it.
+    The table is that of CPython 3.11 and later (Objects/locations.md in its sources). Each entry begins with a byte
+    that holds the code (bits 3-6) and the number of instructions minus one (bits 0-2), followed by numbers with 6
+    bits per byte. Only the first byte of an entry has its top bit set.
     """
     position, place = 0, 0
     while place < len(table):

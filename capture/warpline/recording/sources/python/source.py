@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 OPTIONS_VARIABLE = "WARPLINE_PYTHON"
-"""``hz=SAMPLES``: how often, per second."""
-# CPU time passes neither while others have the cores nor while the program is stopped.
+"""``hz=SAMPLES``: samples per second."""
+# Measures CPU time, which does not pass while the program is preempted or stopped.
 _TRY_SAMPLER = (
     "import time; end = time.process_time() + 0.15\nwhile time.process_time() < end: sum(range(100))"
 )
@@ -60,7 +60,7 @@ class PythonSource(RecordingSource):
             {OPTIONS_VARIABLE: "hz=100"},
             Unavailable(
                 english("the stacks of this Python cannot be read"),
-                english("stacks are known of CPython 3.11 to 3.14 with a GIL"),
+                english("use CPython 3.11 to 3.14 with a GIL"),
             ),
         )
 
@@ -72,7 +72,7 @@ class PythonSource(RecordingSource):
         return Contribution({**loaded.variables, OPTIONS_VARIABLE: options}, loaded.source, loaded.warnings)
 
     def open(self, watched: Watched) -> Collector | None:
-        """From outside where the program ran before."""
+        """Sample from outside if the program was already running."""
         if not watched.is_running:
             return None
         from warpline.recording.sources.python.remote_sampler import RemoteSampler

@@ -1,4 +1,4 @@
-"""Samples of Python stacks -> events of the kind ``sample`` on a row of each thread."""
+"""Turns samples of Python stacks into events of the kind ``sample`` below each thread."""
 
 from __future__ import annotations
 
@@ -19,46 +19,45 @@ from warpline.storage import CaptureBuilder
 
 _MAIN_THREAD = "MainThread"
 FROM_OUTSIDE = "python"
-"""Producer of the spool file that the recorder writes; agents write their own."""
+"""Producer of the recorder's spool file; agents write their own."""
 
 
 def name_threads(translation: Translation, spools: Sequence[SpoolFile]) -> None:
-    """Call threads what the program calls them; the main thread keeps the name of its process.
+    """Give threads the names of the program; the main thread keeps the name of its process.
 
-    The kernel knows them all by the name of the interpreter, before 3.14, or by 15 bytes of theirs.
+    For the kernel, threads have the name of the interpreter (before 3.14) or the first 15 bytes of their own.
     """
     threads = translation.threads
     for spool in spools:
         if spool.header.producer != "agent":
             continue
-        found = spool.records(records.PYTHON_THREAD_NAME, records.python_thread_name).values
+        named = spool.records(records.PYTHON_THREAD_NAME, records.python_thread_name).values
         if translation.session.is_cut:
-            # Of threads that ended before the ring nothing is left but their names.
-            found = found[np.isin(found["tid"], threads.thread_ids)]
-        # Until a thread is called otherwise, the kernel calls it what the first one of its process was called.
+            # Names of threads that ended before the ring are left over.
+            named = named[np.isin(named["tid"], threads.thread_ids)]
+        # New threads inherit a kernel name of the main thread.
         inherited = {
-            told for life in threads.threads if life.tid == spool.header.pid for _since, told in life.names
+            old for life in threads.threads if life.tid == spool.header.pid for _since, old in life.names
         }
-        index = threads.lookup(spool.header.pid, found["tid"], found["time_ns"])
-        for thread, name in sorted(set(zip(index.tolist(), found["name"].tolist(), strict=True))):
+        index = threads.lookup(spool.header.pid, named["tid"], named["time_ns"])
+        for thread, name in sorted(set(zip(index.tolist(), named["name"].tolist(), strict=True))):
             life, text = threads.threads[thread], spool.text(name)
-            # A name that the thread gave the kernel itself is no thread's that began it; of those that Python gives
-            # it, 15 bytes fit.
+            # Keep a name that the thread set itself: neither inherited nor the first 15 bytes of Python's name.
             has_own = not text.startswith(life.name) and life.name not in inherited
             if text and text != _MAIN_THREAD and not has_own:
                 life.names = [(life.birth_ns, text)]
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add the samples that the agents took; nothing where no Python was recorded."""
+    """Add the samples of Python stacks."""
     moved = 0
     for spool in spools:
         if spool.header.producer not in {"agent", FROM_OUTSIDE}:
             continue
-        found = spool.records(records.PYTHON_SAMPLE, records.python_sample)
-        samples = found.values
-        # From outside one file holds the samples of several processes.
-        pid = found.free if spool.header.producer == FROM_OUTSIDE else np.full(len(samples), spool.header.pid)
+        rows = spool.records(records.PYTHON_SAMPLE, records.python_sample)
+        samples = rows.values
+        # The recorder's file holds the samples of several processes.
+        pid = rows.free if spool.header.producer == FROM_OUTSIDE else np.full(len(samples), spool.header.pid)
         time_ns = samples["time_ns"].astype(np.int64)
         inside = (time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)
         moved += int((samples["stack"][inside] == 0).sum())
@@ -70,8 +69,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         thread = translation.threads.lookup(pid, samples["tid"], time_ns)
         present = np.unique(thread).tolist()
         track = np.zeros(present[-1] + 1, np.int64)
-        for one in present:
-            track[one] = translation.below_thread(one, "samples")
+        for number in present:
+            track[number] = translation.below_thread(number, "samples")
         builder.add_events(
             track[thread],
             "sample",
@@ -82,7 +81,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             attributes={"stack": stacks.stacks(samples["stack"]), **_tasks(spool, builder, time_ns)},
         )
     if any(spool.header.producer == FROM_OUTSIDE for spool in spools):
-        return  # the collector has told of itself
+        return  # the collector has reported itself
     never_used = english("no recorded process ran Python 3.11 to 3.14")
     add_agent_source(translation, spools, builder, name="python", never_used=never_used, lost=moved)
 
@@ -90,11 +89,11 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
 def _tasks(
     spool: SpoolFile, builder: CaptureBuilder, time_ns: npt.NDArray[np.int64]
 ) -> dict[str, npt.ArrayLike]:
-    """The asyncio task of each sample, by its time [n], which no two samples of a process share; nothing for none."""
-    found = np.sort(spool.records(records.PYTHON_TASK, records.python_task).values, order="time_ns")
-    if not len(found):
+    """The asyncio task of each sample [n], matched by its time, which is unique in a process; empty without tasks."""
+    tasks = np.sort(spool.records(records.PYTHON_TASK, records.python_task).values, order="time_ns")
+    if not len(tasks):
         return {}
-    times = found["time_ns"].astype(np.int64)
+    times = tasks["time_ns"].astype(np.int64)
     at = np.minimum(np.searchsorted(times, time_ns), len(times) - 1)
-    names = capture_strings(spool, builder, found["name"])[at]
+    names = capture_strings(spool, builder, tasks["name"])[at]
     return {"task": np.ma.MaskedArray(names, times[at] != time_ns)}

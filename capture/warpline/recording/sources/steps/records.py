@@ -1,4 +1,4 @@
-"""Layouts of the records of frameworks (docs/spool.md). The agent's ``records.h`` is written from them."""
+"""Layouts of records of frameworks (docs/spool.md). The agent's ``records.h`` is generated from them."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ framework_module = np.dtype([("start_ns", "<u8"), ("end_ns", "<u8"), ("path", "<
 
 
 class RangeKind(IntEnum):
-    """What a range is, as the hooks say (``inside/``)."""
+    """The kind of a range, as in the hooks (``hooks/inside/``)."""
 
     LOADER = 1
-    """A wait for a batch; its value tells iterators apart, its detail is 1 when there was no further batch."""
+    """A wait for a batch; its value identifies the iterator, its detail is 1 if there was no further batch."""
     FORWARD = 2
     EVALUATION = 3
     BACKWARD = 4
     OPTIMIZER = 5
-    """Its value tells optimisers apart."""
+    """Its value identifies the optimiser."""
     COMMUNICATION = 6
     CHECKPOINT = 7
     PART = 8
-    """Part of something else, as of making a batch; its detail is a text that tells where. Its value is 1 where the
-    script named it."""
+    """Part of something else, such as making a batch; its detail is a text with the place. Its value is 1 if the script
+    named it."""
     MEMORY = 9
-    """No range but bytes at its end: its value, of the device that is its detail; its name says which."""
+    """Not a range but a number of bytes at its end: its value; the device is its detail, the counter its name."""
     KEPT = 10
-    """What the call of a module (its name) around it keeps of the memory of a device (its detail): bytes."""
+    """Bytes of a device's memory (its detail) that the enclosing call of a module (its name) keeps."""
     STEP = 11
-    """A whole step in one call, as a static graph has it; its value tells graphs apart."""
+    """A whole step in one call, as in a static graph; its value identifies the graph."""
 
 
 HOST = 0xFFFFFFFF
-"""The device whose memory is the C library's."""
+"""The device number of host memory."""

@@ -1,4 +1,4 @@
-"""The source ``steps``: what a training does, told by hooks inside its framework."""
+"""The source ``steps``: the steps and phases of training, recorded by hooks inside its framework."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMORY_VARIABLE = "WARPLINE_TORCH_MEMORY"
 
 
 class StepsSource(HookedSource):
-    """Steps, phases and modules of untouched scripts, by Python that the preloaded agent starts."""
+    """Steps, phases and modules of unmodified scripts, recorded by Python hooks of the preloaded agent."""
 
     name = "steps"
     choice = Choice(
@@ -33,7 +33,7 @@ class StepsSource(HookedSource):
     title = english("Steps, phases and modules of PyTorch and Paddle (from inside the program)")
     short_title = english("Steps")
     position = 85
-    needs_start = english("hooks are put into a program when it starts")
+    needs_start = english("hooks can only be installed when a program starts")
     record_types = frozenset((700, 701))
     timed_records = ((700, 8), (701, 8))
     passing_records = ((700, 0, 8), (701, 0, 8))

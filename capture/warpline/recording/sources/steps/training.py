@@ -1,10 +1,10 @@
-"""Where the steps of a training begin and end, told from its phases. Pure functions over columns.
+"""Finds the steps of training from its phases. Pure functions over columns.
 
 A step ends with the last ``Optimizer.step`` before the next batch is taken, or before one of the same optimisers steps
-again: so gradient accumulation (many batches, one optimiser step) and several optimisers (one batch, many) are one step
-each, and a loop without a loader has a step for each turn. It begins where the one before ended; where an evaluation or
-a checkpoint came between, where that ended; the first one with its first phase. A run of a static graph that trains is
-the whole work of a step in one phase, and ends it as an optimiser does.
+again. So gradient accumulation (many batches, one optimiser step) and several optimisers (one batch, many) are one step
+each, and a loop without a loader has one step per iteration. A step begins at the end of the previous one, or of an
+evaluation or checkpoint between them; the first one begins with its first phase. A run of a static graph that trains is
+a whole step in one phase, and ends it like an optimiser.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _ASIDE = (RangeKind.EVALUATION, RangeKind.CHECKPOINT)
 
 @dataclass(frozen=True)
 class Phases:
-    """What one thread did, as columns [n] in the order of their starts, the outer before the inner; ns."""
+    """The phases of one thread as columns [n], sorted by start, outer before inner; ns."""
 
     start: Int64Array
     stop: Int64Array
     kind: Int64Array
     value: Int64Array
     has_ended: Booleans
-    """Of waits for a batch: there was no further one."""
+    """Whether a wait for a batch found no further one."""
 
     def take(self, rows: npt.NDArray[np.int64] | Booleans) -> Phases:
-        """Some of them."""
+        """Some of the phases."""
         return Phases(
             self.start[rows], self.stop[rows], self.kind[rows], self.value[rows], self.has_ended[rows]
         )
@@ -42,8 +42,8 @@ class Phases:
 
 @dataclass(frozen=True)
 class Training:
-    """Steps and evaluations of one thread, ns. ``in_step`` [n] says which phases are the steps' own, ``start`` [n]
-    where each begins; what an optimiser was handed to call is not counted as its own.
+    """Steps and evaluations of one thread, ns. ``in_step`` [n] marks the phases that belong to steps. ``start`` [n] is
+    the start of each phase; for an optimiser, after the closure that it calls.
     """
 
     steps: Int64Array
@@ -55,12 +55,12 @@ class Training:
 
 
 def order_of(start: Int64Array, stop: Int64Array) -> Int64Array:
-    """The order that `Phases` wants."""
+    """The order that `Phases` requires."""
     return np.lexsort((-stop, start))
 
 
 def outermost(start: Int64Array, stop: Int64Array) -> Booleans:
-    """Which of these lie in no other [n]; in the order of `order_of`."""
+    """Which intervals are inside no other [n]; sorted by `order_of`."""
     if not len(start):
         return np.zeros(0, bool)
     before = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(stop)[:-1]])
@@ -68,8 +68,8 @@ def outermost(start: Int64Array, stop: Int64Array) -> Booleans:
     return result
 
 
-def understand(phases: Phases, resumes: npt.ArrayLike = ()) -> Training:
-    """The steps of a thread's phases; ``resumes`` are moments at which the recording went on after a pause (ns)."""
+def find_steps(phases: Phases, resumes: npt.ArrayLike = ()) -> Training:
+    """The steps in a thread's phases; ``resumes`` are the ends of pauses (ns)."""
     top = outermost(phases.start, phases.stop)
     unit = np.cumsum(top) - 1
     units = phases.take(top)
@@ -81,7 +81,7 @@ def understand(phases: Phases, resumes: npt.ArrayLike = ()) -> Training:
     if not optimizes.any():
         return Training(none, none, start, np.zeros(len(start), bool))
     identity = np.zeros(len(units.start), np.int64)
-    # The first optimiser of a unit tells it: rows are written last to first.
+    # The first optimiser identifies a unit: rows are written in reverse order.
     rows = np.flatnonzero(is_optimizer)[::-1]
     identity[unit[rows]] = phases.value[rows]
     trains = _training_waits(units, optimizes)
@@ -96,7 +96,7 @@ def understand(phases: Phases, resumes: npt.ArrayLike = ()) -> Training:
 
 
 def _without_closures(phases: Phases, top: Booleans, unit: Int64Array) -> Int64Array:
-    """Starts [n]; an optimiser that calls a closure begins for us where the last forward or backward in it ended."""
+    """Starts of phases [n]; that of an optimiser is moved behind the last forward or backward of its closure."""
     start = phases.start.copy()
     at = np.flatnonzero(top)
     inner = np.flatnonzero(~top & np.isin(phases.kind, _CLOSURE))
@@ -106,8 +106,8 @@ def _without_closures(phases: Phases, top: Booleans, unit: Int64Array) -> Int64A
 
 
 def _own(phases: Phases, top: Booleans, unit: Int64Array) -> Booleans:
-    """Which phases count: the outermost, and forward and backward that an optimiser calls. What is called in
-    backward (a forward that is computed again, say) is part of backward.
+    """Which phases count: the outermost, and forward and backward inside an optimiser's closure. Phases inside
+    backward, such as a recomputed forward, are part of backward.
     """
     at = np.flatnonzero(top)
     nested = np.flatnonzero(~top & np.isin(phases.kind, _CLOSURE))
@@ -121,7 +121,7 @@ def _own(phases: Phases, top: Booleans, unit: Int64Array) -> Booleans:
 
 
 def _training_waits(units: Phases, optimizes: Booleans) -> Booleans:
-    """Which units are waits for a batch to train on [n]: of iterators after whose batch a backward came."""
+    """Which units are waits for training batches [n]: those of iterators whose batch is followed by a backward."""
     is_wait = units.kind == RangeKind.LOADER
     waits = np.flatnonzero(is_wait)
     result = np.zeros(len(is_wait), bool)
@@ -130,14 +130,14 @@ def _training_waits(units: Phases, optimizes: Booleans) -> Booleans:
     works = np.concatenate([[0], np.cumsum(optimizes | (units.kind == RangeKind.BACKWARD))])
     until = np.concatenate([waits[1:], [len(is_wait)]])
     is_followed = works[until] > works[waits]
-    # `__iter__` has no number of its own: it is of the iterator that is waited for next.
+    # `__iter__` has no number: it belongs to the iterator of the next wait.
     iterator = units.value[waits].copy()
     numbered = np.flatnonzero(iterator > 0)
     if len(numbered):
         following = np.searchsorted(numbered, np.arange(len(waits)))
         iterator = iterator[numbered[np.minimum(following, len(numbered) - 1)]]
-    found, inverse = np.unique(iterator, return_inverse=True)
-    trains = np.zeros(len(found), bool)
+    iterators, inverse = np.unique(iterator, return_inverse=True)
+    trains = np.zeros(len(iterators), bool)
     trains[inverse[is_followed]] = True
     result[waits] = trains[inverse]
     return result
@@ -153,7 +153,7 @@ def _steps(
     ends = np.concatenate([takes_batch | _repeats(identity[candidates], takes_batch), [True]])
     last = candidates[ends]
     floor = np.concatenate([[-1], last[:-1]])
-    # The wait that finds the epoch over begins no step: an evaluation may follow.
+    # A wait that finds the end of the epoch does not begin a step: an evaluation may follow.
     takes = trains & ~units.has_ended
     works = np.flatnonzero(optimizes | takes | np.isin(units.kind, (RangeKind.FORWARD, RangeKind.BACKWARD)))
     first = works[np.searchsorted(works, floor, "right")]
@@ -166,14 +166,14 @@ def _steps(
     if len(resumes):
         resumed = np.searchsorted(resumes, units.start[first], "right") - 1
         start = np.where(resumed >= 0, np.maximum(start, resumes[np.maximum(resumed, 0)]), start)
-    # What comes between the end of a step and the next one's first phase belongs to that one.
+    # Units between the end of a step and the next step's first phase belong to the next step.
     since = np.where(floor >= 0, floor + 1, first)
     since[comes_between] = aside[before[comes_between]] + 1
     return np.column_stack([start, units.stop[last]]), since, last
 
 
 def _repeats(identity: Int64Array, takes_batch: Booleans) -> Booleans:
-    """Whether after each optimiser but the last one comes that has stepped already in the same step [n - 1]."""
+    """Whether the next optimiser has already stepped in the same step, for each optimiser but the last [n - 1]."""
     if (identity == identity[0]).all():
         return np.ones(len(identity) - 1, bool)
     result = np.zeros(len(identity) - 1, bool)
@@ -189,7 +189,7 @@ def _repeats(identity: Int64Array, takes_batch: Booleans) -> Booleans:
 
 
 def _evaluations(units: Phases, trains: Booleans) -> Int64Array:
-    """Runs of evaluation and its waits for batches, [n, 2] ns; a checkpoint between does not end one."""
+    """Evaluations with their waits for batches, [n, 2] ns; a checkpoint does not end one."""
     is_part = ~trains & np.isin(units.kind, (RangeKind.EVALUATION, RangeKind.LOADER))
     breaks = np.cumsum(trains)
     parts = np.flatnonzero(is_part)

@@ -1,4 +1,4 @@
-"""Records of frameworks -> phases and modules on rows of their threads, steps on a row of their process."""
+"""Turns records of frameworks into phases and modules below their threads, and steps below their process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from warpline.recording.session import LATEST_NS
 from warpline.recording.sources.facts import StepsOfProgram
 from warpline.recording.sources.steps import records
 from warpline.recording.sources.steps.records import HOST, RangeKind
-from warpline.recording.sources.steps.training import Phases, Training, order_of, understand
+from warpline.recording.sources.steps.training import Phases, Training, find_steps, order_of
+from warpline.recording.spool.columns import take
 from warpline.recording.spool.reader import Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings
@@ -32,19 +33,19 @@ _TYPES = {
     RangeKind.COMMUNICATION: "Communication",
 }
 _OF_USER, _OF_SCRIPT, _OF_STEP = "UserDefined", "PythonUserDefined", "ProfileStep"
-"""Which of Paddle's types of events a phase is (`warpline.analysis.structure.event_types`)."""
+"""Paddle's event types of phases (`warpline.analysis.structure.event_types`)."""
 STEP = "ProfilerStep#{number}"
-"""A step's name, as PyTorch's own profiler has it."""
+"""A step's name, as in PyTorch's own profiler."""
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add steps, phases and modules; nothing where no framework ran."""
+    """Add steps, phases and modules."""
     is_used = False
     for spool in spools:
         if spool.header.producer != "agent":
             continue
-        ranges = _possible(spool.records(records.FRAMEWORK_RANGE, records.framework_range))
-        modules = _possible(spool.records(records.FRAMEWORK_MODULE, records.framework_module))
+        ranges = _with_valid_times(spool.records(records.FRAMEWORK_RANGE, records.framework_range))
+        modules = _with_valid_times(spool.records(records.FRAMEWORK_MODULE, records.framework_module))
         if not is_used and (len(ranges.values) or len(modules.values)):
             is_used = True
             builder.add_kind(
@@ -62,24 +63,21 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     )
 
 
-def _possible(found: Records) -> Records:
-    """Without the records of a damaged file whose times cannot be."""
-    start, end = found.values["start_ns"], found.values["end_ns"]
+def _with_valid_times(table: Records) -> Records:
+    """Drop the records with invalid times, from a damaged file."""
+    start, end = table.values["start_ns"], table.values["end_ns"]
     good = (start > 0) & (start <= end) & (end < LATEST_NS)
-    return found if good.all() else Records(found.values[good], found.tid[good], found.free[good])
+    return table if good.all() else take(table, good)
 
 
-def _apart(found: Records, kind: RangeKind) -> tuple[Records, Records]:
-    """Ranges of a kind, and the others."""
-    is_one = found.values["kind"] == kind
-    return (
-        Records(found.values[is_one], found.tid[is_one], found.free[is_one]),
-        Records(found.values[~is_one], found.tid[~is_one], found.free[~is_one]),
-    )
+def _split(table: Records, kind: RangeKind) -> tuple[Records, Records]:
+    """The ranges of a kind, and the others."""
+    is_kind = table.values["kind"] == kind
+    return take(table, is_kind), take(table, ~is_kind)
 
 
 class _Process:
-    """What one process's hooks wrote."""
+    """Adds the records of one process's hooks."""
 
     def __init__(self, translation: Translation, spool: SpoolFile, builder: CaptureBuilder) -> None:
         self._translation = translation
@@ -89,9 +87,9 @@ class _Process:
         self._resumes = translation.pauses[:, 1] + translation.start_ns
 
     def add(self, ranges: Records, modules: Records) -> None:
-        kept, ranges = _apart(ranges, RangeKind.KEPT)
+        kept, ranges = _split(ranges, RangeKind.KEPT)
         self._add_modules(modules, kept)
-        memory, ranges = _apart(ranges, RangeKind.MEMORY)
+        memory, ranges = _split(ranges, RangeKind.MEMORY)
         self._add_memory(memory.values)
         values = ranges.values
         if not len(values):
@@ -99,8 +97,8 @@ class _Process:
         start, stop = values["start_ns"].astype(np.int64), values["end_ns"].astype(np.int64)
         thread = self._threads(ranges, start)
         trainers = np.unique(thread[np.isin(values["kind"], (RangeKind.OPTIMIZER, RangeKind.STEP))])
-        for one in np.unique(thread).tolist():
-            rows = np.flatnonzero(thread == one)
+        for number in np.unique(thread).tolist():
+            rows = np.flatnonzero(thread == number)
             rows = rows[order_of(start[rows], stop[rows])]
             own = values[rows]
             is_part = own["kind"] == RangeKind.PART
@@ -111,17 +109,17 @@ class _Process:
                 own["value"].astype(np.int64),
                 (own["kind"] == RangeKind.LOADER) & (own["detail"] == 1),
             )
-            found = understand(phases.take(~is_part), self._resumes)
+            training = find_steps(phases.take(~is_part), self._resumes)
             counts = np.zeros(len(rows), bool)
-            # What other threads than the one that trains compute is part of what that one waits for.
-            counts[~is_part] = found.in_step if len(trainers) else True
+            # Phases of other threads than the training one are part of what it waits for.
+            counts[~is_part] = training.in_step if len(trainers) else True
             starts = phases.start.copy()
-            starts[~is_part] = found.start
-            self._add_phases(one, own, phases, starts, counts)
-            self._add_steps(one, found)
+            starts[~is_part] = training.start
+            self._add_phases(number, own, phases, starts, counts)
+            self._add_steps(number, training)
 
-    def _threads(self, found: Records, start: Int64Array) -> Int64Array:
-        return self._translation.threads.lookup(self._pid, found.tid, start)
+    def _threads(self, table: Records, start: Int64Array) -> Int64Array:
+        return self._translation.threads.lookup(self._pid, table.tid, start)
 
     def _add_phases(
         self, thread: int, own: npt.NDArray[np.void], phases: Phases, starts: Int64Array, counts: Booleans
@@ -146,11 +144,11 @@ class _Process:
             attributes=attributes,
         )
 
-    def _add_steps(self, thread: int, found: Training) -> None:
+    def _add_steps(self, thread: int, training: Training) -> None:
         translation, builder = self._translation, self._builder
-        is_told = any(self._pid in told.pids for told in translation.given(StepsOfProgram))
-        steps = found.steps[:0] if is_told else found.steps
-        if not len(steps) and not (is_told and len(found.evaluations)):
+        has_own_steps = any(self._pid in program.pids for program in translation.given(StepsOfProgram))
+        steps = training.steps[:0] if has_own_steps else training.steps
+        if not len(steps) and not (has_own_steps and len(training.evaluations)):
             return
         process = translation.threads.threads[thread].process
         track = builder.add_track(
@@ -166,7 +164,7 @@ class _Process:
                 [STEP.format(number=number) for number in numbers.tolist()],
                 {"step": numbers, "category": step_type},
             ),
-            (found.evaluations, ["evaluation"] * len(found.evaluations), {"category": no_type}),
+            (training.evaluations, ["evaluation"] * len(training.evaluations), {"category": no_type}),
         )
         for spans, names, attributes in runs:
             if len(spans):
@@ -180,19 +178,19 @@ class _Process:
                 )
 
     def _add_memory(self, values: npt.NDArray[np.void]) -> None:
-        """What PyTorch's allocator had of each GPU, and the C library's of the host, as counters of the process."""
+        """Add counters of PyTorch's allocator on each GPU and of the C library on the host, to the process."""
         translation, builder = self._translation, self._builder
         if not len(values):
             return
         when = values["end_ns"].astype(np.int64)
-        # The first thread has the id of the process.
+        # The main thread has the id of the process.
         main = int(translation.threads.lookup(self._pid, np.array([self._pid]), when[:1])[0])
         process = translation.threads.threads[main].process
         kinds = sorted(set(zip(values["detail"].tolist(), values["name"].tolist(), strict=True)))
         for place, (device, name) in enumerate(kinds):
             own = (values["detail"] == device) & (values["name"] == name)
-            of, where = (f"GPU {device} tensors", str(device)) if device != HOST else ("C library", "host")
-            title = f"{of}: {self._spool.text(name)}"
+            owner, where = (f"GPU {device} tensors", str(device)) if device != HOST else ("C library", "host")
+            title = f"{owner}: {self._spool.text(name)}"
             spec = translation.tracks.process_counter(
                 translation.process_uri(process), f"tensors/{where}/{name}", title, place
             )
@@ -201,26 +199,26 @@ class _Process:
             )
             builder.add_counter(track, title, "B", translation.capture_time(when[own]), values["value"][own])
 
-    def _add_modules(self, found: Records, kept: Records) -> None:
-        values = found.values
+    def _add_modules(self, modules: Records, kept: Records) -> None:
+        values = modules.values
         if not len(values):
             return
         start, stop = values["start_ns"].astype(np.int64), values["end_ns"].astype(np.int64)
-        thread = self._threads(found, start)
-        of_thread = self._threads(kept, kept.values["start_ns"].astype(np.int64))
-        for one in np.unique(thread).tolist():
-            rows = np.flatnonzero(thread == one)
+        thread = self._threads(modules, start)
+        kept_thread = self._threads(kept, kept.values["start_ns"].astype(np.int64))
+        for number in np.unique(thread).tolist():
+            rows = np.flatnonzero(thread == number)
             own = values[rows]
             attributes: dict[str, npt.ArrayLike] = {
                 "class_name": capture_strings(self._spool, self._builder, own["class_name"])
             }
-            weighed = kept.values[of_thread == one]
+            weighed = kept.values[kept_thread == number]
             is_host = weighed["detail"] == HOST
             for name, part in (("gpu_kept_bytes", weighed[~is_host]), ("host_kept_bytes", weighed[is_host])):
                 if len(part):
                     attributes[name] = kept_by_calls(start[rows], own["path"], part)
             self._builder.add_events(
-                self._translation.below_thread(one, "modules"),
+                self._translation.below_thread(number, "modules"),
                 "module",
                 self._translation.capture_time(start[rows]),
                 stop[rows] - start[rows],
@@ -232,15 +230,15 @@ class _Process:
 def kept_by_calls(
     start: Int64Array, path: npt.NDArray[np.uint32], kept: npt.NDArray[np.void]
 ) -> npt.ArrayLike:
-    """What each call of a module in a thread kept (bytes, masked where nothing tells).
+    """Bytes that each call of a module in a thread kept, masked if unknown.
 
-    ``start`` (int64 ns) and ``path`` are those of the calls. What one kept is told from inside of it: by the next
-    record of that module that begins after the call does.
+    ``start`` (int64 ns) and ``path`` are those of the calls. The record of a call is made inside it: it is the next
+    record of that module after the call's start.
     """
-    found, is_missing = np.zeros(len(start), np.int64), np.ones(len(start), bool)
+    kept_bytes, is_missing = np.zeros(len(start), np.int64), np.ones(len(start), bool)
     when = kept["start_ns"].astype(np.int64)
     calls, records_ = np.lexsort((start, path)), np.lexsort((when, kept["name"]))
-    # Calls and records of a module alternate where both are sorted by module and time.
+    # Sorted by module and time, calls and records alternate.
     key = np.concatenate([path[calls], kept["name"][records_]])
     time = np.concatenate([start[calls], when[records_]])
     is_record = np.arange(len(key)) >= len(calls)
@@ -250,7 +248,7 @@ def kept_by_calls(
     at = np.flatnonzero(is_record[order] & (last >= 0))
     of_call = order[last[at]]
     same = key[of_call] == key[order[at]]
-    told = row[of_call[same]]
-    found[told] = kept["value"][row[order[at[same]]]]
-    is_missing[told] = False
-    return np.ma.MaskedArray(found, is_missing)
+    known = row[of_call[same]]
+    kept_bytes[known] = kept["value"][row[order[at[same]]]]
+    is_missing[known] = False
+    return np.ma.MaskedArray(kept_bytes, is_missing)

@@ -1,4 +1,4 @@
-"""Layouts of the records of operators (docs/spool.md). The agent's ``records.h`` is written from them."""
+"""Layouts of records of operators (docs/spool.md). The agent's ``records.h`` is generated from them."""
 
 from __future__ import annotations
 

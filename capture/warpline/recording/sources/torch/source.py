@@ -1,4 +1,4 @@
-"""The source ``torch``: every operator of PyTorch, through ITT."""
+"""The source ``torch``: PyTorch's operators, through the agent's callbacks or ITT."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VARIABLE = "INTEL_LIBITTNOTIFY64"
 
 
 class TorchSource(HookedSource):
-    """Operators, as PyTorch's own profiler has them."""
+    """Operators, as in PyTorch's own profiler."""
 
     name = "torch"
     choice = Choice("torch", english("Operators"), english("Every operator of PyTorch"), control_bit=32)
@@ -37,9 +37,9 @@ class TorchSource(HookedSource):
 
         from warpline.recording.agent.loading import require_free
 
-        found = super().probe()
+        remark = super().probe()
         require_free(VARIABLE, os.environ)
-        return found
+        return remark
 
     def asked(self, session: Session) -> Mapping[str, str]:
         return {SHAPES_VARIABLE: str(session.options.torch_shapes)}

@@ -1,4 +1,4 @@
-"""Operators that PyTorch told through ITT -> operators and ranges on rows of their threads."""
+"""Turns PyTorch's records into operators and ranges below their threads."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
 _OPERATOR = re.compile(r"::|Backward\d*$|^detach_?$")
-"""An operator (``aten::add``, and two that PyTorch names without a library) or a node of autograd (``AddmmBackward0``);
-what else comes is a ``record_function``.
+"""An operator (``aten::add``, and two that PyTorch names without a library) or an autograd node (``AddmmBackward0``);
+any other name is a ``record_function``.
 """
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Add operators, and ranges that scripts or PyTorch itself name by ``record_function``."""
+    """Add operators, and ranges of ``record_function`` in scripts or in PyTorch itself."""
     for spool in spools:
         if spool.header.producer == "agent":
             _add(translation, spool, builder)
@@ -44,8 +44,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Told:
-    """Operators of one process [n]: when, which, on whose thread."""
+class _Operators:
+    """Operators of one process [n]."""
 
     numbered: Numbered
     stop: Int64Array
@@ -56,8 +56,8 @@ class _Told:
     flops: Int64Array
 
 
-def _told(spool: SpoolFile) -> _Told:
-    """Without the records of a damaged file whose times cannot be."""
+def _read(spool: SpoolFile) -> _Operators:
+    """The operators of a spool file, without records with invalid times."""
     plain = spool.records(FRAMEWORK_OPERATOR, framework_operator)
     values = np.zeros(len(plain.values), framework_shaped)
     for name in framework_operator.names or ():
@@ -69,40 +69,40 @@ def _told(spool: SpoolFile) -> _Told:
     values, start, stop = values[good], start[good], stop[good]
     numbered = Numbered(start, values["sequence"].copy(), values["thread"].astype(np.int64))
     columns = {name: values[name].copy() for name in ("name", "tid", "shapes", "types", "flops")}
-    return _Told(numbered=numbered, stop=stop, **columns)
+    return _Operators(numbered=numbered, stop=stop, **columns)
 
 
 def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) -> None:
-    told = _told(spool)
-    start = told.numbered.start
+    operators = _read(spool)
+    start = operators.numbered.start
     if not len(start):
         return
-    thread = translation.threads.lookup(spool.header.pid, told.tid, start)
-    is_operator = _operators(spool, told.name)
-    forward, backward = forward_of(told.numbered)
+    thread = translation.threads.lookup(spool.header.pid, operators.tid, start)
+    is_operator = _are_operators(spool, operators.name)
+    forward, backward = forward_of(operators.numbered)
     numbered = np.zeros(len(start), bool)
     numbered[forward] = numbered[backward] = True
     ids = np.full(len(start), -1, np.int64)
-    for one in np.unique(thread).tolist():
+    for number in np.unique(thread).tolist():
         for kind, path, chosen in (("operator", "operators", is_operator), ("range", "ranges", ~is_operator)):
-            rows = np.flatnonzero((thread == one) & chosen)
+            rows = np.flatnonzero((thread == number) & chosen)
             if not len(rows):
                 continue
             attributes: dict[str, npt.ArrayLike] = {}
             if numbered[rows].any():
-                numbers = np.ma.MaskedArray(told.numbered.number[rows], ~numbered[rows])
+                numbers = np.ma.MaskedArray(operators.numbered.number[rows], ~numbered[rows])
                 attributes["sequence_number"] = numbers
-            if told.shapes[rows].any():
-                attributes["input_shapes"] = _texts(spool, builder, told.shapes[rows])
+            if operators.shapes[rows].any():
+                attributes["input_shapes"] = _texts(spool, builder, operators.shapes[rows])
                 if kind == "operator":
-                    attributes["input_types"] = _texts(spool, builder, told.types[rows])
-                    attributes["flops"] = np.ma.masked_equal(told.flops[rows], 0)
+                    attributes["input_types"] = _texts(spool, builder, operators.types[rows])
+                    attributes["flops"] = np.ma.masked_equal(operators.flops[rows], 0)
             first = builder.add_events(
-                translation.below_thread(one, path),
+                translation.below_thread(number, path),
                 kind,
                 translation.capture_time(start[rows]),
-                told.stop[rows] - start[rows],
-                capture_strings(spool, builder, told.name[rows]),
+                operators.stop[rows] - start[rows],
+                capture_strings(spool, builder, operators.name[rows]),
                 attributes=attributes,
             )
             ids[rows] = first + np.arange(len(rows))
@@ -113,12 +113,12 @@ def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) ->
 def _texts(
     spool: SpoolFile, builder: CaptureBuilder, ids: npt.NDArray[np.uint32]
 ) -> np.ma.MaskedArray[Any, Any]:
-    """Texts of the spool as those of the capture [n]; 0 was not recorded."""
+    """String ids of the capture [n], masked where nothing was recorded (0)."""
     return np.ma.MaskedArray(capture_strings(spool, builder, ids), ids == 0)
 
 
-def _operators(spool: SpoolFile, names: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Which names are those of operators [n]."""
-    found, inverse = distinct(names)
-    known = np.array([bool(_OPERATOR.search(spool.text(name))) for name in found.tolist()], bool)
-    return known[inverse]
+def _are_operators(spool: SpoolFile, names: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Which names are operators [n]."""
+    distinct_names, inverse = distinct(names)
+    matches = np.array([bool(_OPERATOR.search(spool.text(name))) for name in distinct_names.tolist()], bool)
+    return matches[inverse]

@@ -1,7 +1,7 @@
 """Collects wake-ups from the kernel's tracepoint sched_waking, where privileges allow it.
 
-They tell when a blocked thread could have run again, and who made it so. The tracepoint is watched on every core for
-all threads: the one that wakes a thread of the program need not belong to it.
+A wake-up shows when a blocked thread could run again, and which thread woke it. The tracepoint is recorded on every
+core for all threads, because the waker need not belong to the program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from warpline.recording.unavailable import Unavailable
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _EVENT = "events/sched/sched_waking"
 _FIELD = re.compile(r"field:[^;]*\b(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d+);")
-# Where the raw fields begin in a sample: header, pid, tid, time, cpu, reserved, size of the raw part.
+# Offset of the raw fields in a sample: header, pid, tid, time, cpu, reserved, size of the raw part.
 _RAW_OFFSET = 8 + 24 + 4
 _IN_INTERRUPT = 0x08 | 0x10  # TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ of the kernel's trace_events.h
 _PID_MAX = "/proc/sys/kernel/pid_max"
@@ -50,7 +50,7 @@ class Tracepoint:
 
 
 def find_tracepoint() -> Tracepoint:
-    """Ask tracefs for sched_waking.
+    """Find sched_waking in tracefs.
 
     Raises Unavailable.
     """
@@ -87,7 +87,7 @@ def parse_format(text: str) -> Tracepoint:
         "flags": ("u1", _RAW_OFFSET + offsets["common_flags"][0]),
         "tid": ("<u4", _RAW_OFFSET + offsets["pid"][0]),
     }
-    # The kernel pads the raw part so that with its size it fills whole words.
+    # The kernel pads the raw part and its size field to whole words.
     size = _RAW_OFFSET - 4 + -(-(4 + raw_bytes) // 8) * 8
     layout = np.dtype(
         {
@@ -101,7 +101,7 @@ def parse_format(text: str) -> Tracepoint:
 
 
 class WakeupCollector(Collector):
-    """Moves wake-ups of the program's threads into a spool file; those of others are dropped at once."""
+    """Moves wake-ups of the program's threads into a spool file; all others are dropped."""
 
     def __init__(self, watched: Watched) -> None:
         """Records nothing before `resume`.
@@ -119,7 +119,7 @@ class WakeupCollector(Collector):
             for cpu in online_cpus():
                 self._rings.append(open_ring(attributes, -1, cpu, RING_PAGES))
         except OSError as error:
-            self._let_go()
+            self._close_rings()
             raise Unavailable(
                 english("the tracepoint is refused: {why}", why=error.strerror),
                 english("record as root or with CAP_PERFMON"),
@@ -127,21 +127,21 @@ class WakeupCollector(Collector):
         try:
             self._writer = watched.writer("wakeups")
         except OSError:
-            self._let_go()
+            self._close_rings()
             raise
-        self.know([watched.root_pid])
-        watched.on_threads.append(self.know)
+        self.add_threads([watched.root_pid])
+        watched.on_threads.append(self.add_threads)
 
     @property
     def descriptors(self) -> list[int]:
         return [ring.descriptor for ring in self._rings]
 
-    def know(self, tids: Sequence[int]) -> None:
-        """These threads belong to the program."""
+    def add_threads(self, tids: Sequence[int]) -> None:
+        """Add threads of the program."""
         self._known[np.array([tid for tid in tids if tid < len(self._known)], np.int64)] = True
 
     def hold(self) -> None:
-        """What the rings hold before forks are read, so that every woken thread is known when it is stored."""
+        """Take the rings' content before forks are read, so that every woken thread is known when it is stored."""
         self._held += [ring.take() for ring in self._rings]
 
     def drain(self) -> None:
@@ -156,32 +156,32 @@ class WakeupCollector(Collector):
             rows = np.zeros(len(own), records.waking)
             for name in ("time_ns", "waker_pid", "waker_tid", "tid", "cpu"):
                 rows[name] = own[name]
-            # In an interrupt the thread that happened to be on the core has nothing to do with it.
+            # In an interrupt the thread on the core is not the waker.
             by_interrupt = (own["flags"] & _IN_INTERRUPT) != 0
             rows["waker_pid"][by_interrupt] = 0
             rows["waker_tid"][by_interrupt] = 0
             self.events += self._writer.append(records.WAKING, rows)
 
     def pause(self) -> None:
-        """Record nothing from now on."""
+        """Stop recording."""
         for ring in self._rings:
             ring.control(IOC_DISABLE)
 
     def resume(self) -> None:
-        """Record, from the start or again."""
+        """Start or resume recording."""
         for ring in self._rings:
             ring.control(IOC_ENABLE)
 
     def close(self) -> None:
-        """Let go of the kernel's events."""
-        self._let_go()
+        """Close the kernel's events."""
+        self._close_rings()
         self._writer.close()
 
     def report(self) -> Source:
-        """With what the kernel dropped, and what the spool file could not take."""
+        """The state of the source, with records lost in the kernel or in the spool."""
         return Source("wakeups", True, self._writer.trouble, self.lost + self._writer.lost)
 
-    def _let_go(self) -> None:
+    def _close_rings(self) -> None:
         for ring in self._rings:
             ring.close()
         self._rings = []
@@ -190,13 +190,13 @@ class WakeupCollector(Collector):
 def split_samples(
     stretch: npt.NDArray[np.uint8], sample: np.dtype[np.void]
 ) -> tuple[npt.NDArray[np.void], int]:
-    """The samples of a stretch of a tracepoint's ring (structured [n]), and how many were dropped before them."""
+    """The samples in the content of a tracepoint's ring (structured [n]), and the number of dropped ones."""
     size = sample.itemsize
     parts: list[npt.NDArray[np.void]] = []
     lost = 0
     position = 0
     while position + 8 <= len(stretch):
-        # Samples are all alike; whatever else there is ends a run of them.
+        # All samples have one size; any other record ends a run of them.
         count = (len(stretch) - position) // size
         run = stretch[position : position + count * size].view(sample)
         other = (run["header"] & np.uint64(0xFFFF_0000_FFFF_FFFF)) != np.uint64(9 | size << 48)

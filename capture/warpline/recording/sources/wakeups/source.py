@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 
 class WakeupSource(RecordingSource):
-    """When a blocked thread could run again, and who made it so."""
+    """When a blocked thread could run again, and which thread woke it."""
 
     name = "wakeups"
     choice = CPU
-    title = english("Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)")
+    title = english(
+        "Wake-ups: which thread woke which, and waits for a core separate from blocking (tracepoints)"
+    )
     short_title = english("Who woke whom")
     position = 20
     record_types = frozenset({107})
@@ -43,7 +45,7 @@ class WakeupSource(RecordingSource):
         from warpline.recording.sources.wakeups.collect import WakeupCollector
 
         if THREAD_STATES not in watched.provided:
-            raise Unavailable(english("there are no exact thread states that it could refine"))
+            raise Unavailable(english("there are no exact thread states to refine"))
         collector = WakeupCollector(watched)
         if not watched.starts_paused:
             collector.resume()

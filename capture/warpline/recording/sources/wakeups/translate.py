@@ -1,4 +1,4 @@
-"""Wake-ups: when a blocked thread could run again, and a link from the thread that made it so."""
+"""Adds wake-ups: when a blocked thread could run again, and a link from the thread that woke it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NOBODY = -1
 class Wakeups:
     """Wake-ups of the program's threads, int64 [n], sorted by woken thread, then time.
 
-    ``thread`` and ``waker`` are indexes of threads; ``waker`` is NOBODY when it is not of the program; ``waker_tid``
-    is 0 when an interrupt did it. Times are CLOCK_MONOTONIC ns.
+    ``thread`` and ``waker`` are indexes of threads; ``waker`` is NOBODY if it does not belong to the program;
+    ``waker_tid`` is 0 for an interrupt. Times are CLOCK_MONOTONIC ns.
     """
 
     thread: Int64Array
@@ -40,7 +40,7 @@ class Wakeups:
 
     @property
     def marks(self) -> Marks:
-        """For the rules of thread states."""
+        """The wake-ups as marks of thread states."""
         return Marks.of(self.thread, self.time_ns, NO_CPU, Mark.WAKING)
 
 
@@ -48,7 +48,7 @@ NO_WAKEUPS = Wakeups(*(np.empty(0, np.int64) for _ in range(4)))
 
 
 class WakeupRefinement(Refinement):
-    """A blocked thread that is woken is runnable from then on."""
+    """Makes blocked threads runnable from their wake-up on."""
 
     def __init__(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
         self._translation = translation
@@ -64,7 +64,7 @@ class WakeupRefinement(Refinement):
         return len(self._wakeups) > 0
 
     def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:
-        """Who woke the thread, where wake-ups were traced."""
+        """The waker of each state, if wake-ups were traced."""
         return {"woken_by": waker_column(states, self._wakeups)} if len(self._wakeups) else {}
 
     def add_links(self, builder: CaptureBuilder, states: States, first_id: int) -> None:
@@ -72,7 +72,7 @@ class WakeupRefinement(Refinement):
 
 
 def read_wakeups(translation: Translation, spools: Sequence[SpoolFile]) -> Wakeups:
-    """All wake-ups of threads that are known."""
+    """All wake-ups of known threads."""
     rows = rows_of(spools, records.WAKING, records.waking)
     known = np.array(sorted({life.tid for life in translation.threads.threads}), np.uint32)
     rows = rows[np.isin(rows["tid"], known)]
@@ -85,26 +85,26 @@ def read_wakeups(translation: Translation, spools: Sequence[SpoolFile]) -> Wakeu
     return Wakeups(thread[order], time_ns[order], waker[order], rows["waker_tid"][order].astype(np.int64))
 
 
-def woken_by(states: States, wakeups: Wakeups) -> tuple[Int64Array, Int64Array]:
-    """Which runnable states a wake-up began: indexes of states and of wake-ups, int64 [m] each."""
+def match_wakeups(states: States, wakeups: Wakeups) -> tuple[Int64Array, Int64Array]:
+    """The runnable states that began with a wake-up: indexes of states and of wake-ups, int64 [m] each."""
     at = find_state(states, wakeups.thread, wakeups.time_ns)
-    found = at >= 0
-    found[found] = (states.state[at[found]] == State.RUNNABLE) & (
-        states.start_ns[at[found]] == wakeups.time_ns[found]
+    matched = at >= 0
+    matched[matched] = (states.state[at[matched]] == State.RUNNABLE) & (
+        states.start_ns[at[matched]] == wakeups.time_ns[matched]
     )
-    return at[found], np.flatnonzero(found)
+    return at[matched], np.flatnonzero(matched)
 
 
 def find_state(states: States, thread: Int64Array, time_ns: Int64Array) -> Int64Array:
-    """The state each thread was in at a time: index int64 [n], −1 for none.
+    """The index of each thread's state at a time: int64 [n], −1 for none.
 
     ``thread`` int64 [n] indexes of threads, ``time_ns`` CLOCK_MONOTONIC int64 [n].
     """
     result = np.full(len(thread), -1, np.int64)
     first = np.searchsorted(states.thread, thread, "left")
     last = np.searchsorted(states.thread, thread, "right")
-    for one in np.unique(thread).tolist():
-        where = np.flatnonzero(thread == one)
+    for number in np.unique(thread).tolist():
+        where = np.flatnonzero(thread == number)
         low, high = int(first[where[0]]), int(last[where[0]])
         if low == high:
             continue
@@ -116,8 +116,8 @@ def find_state(states: States, thread: Int64Array, time_ns: Int64Array) -> Int64
 
 
 def add_links(builder: CaptureBuilder, states: States, wakeups: Wakeups, first_id: int) -> None:
-    """A link ``wakeup`` from what the waker was doing to the state that it began; the first state has ``first_id``."""
-    target, which = woken_by(states, wakeups)
+    """Add a link ``wakeup`` from the waker's state to the state that it began; the first state has ``first_id``."""
+    target, which = match_wakeups(states, wakeups)
     known = wakeups.waker[which] != NOBODY
     target, which = target[known], which[known]
     source = find_state(states, wakeups.waker[which], wakeups.time_ns[which])
@@ -128,8 +128,8 @@ def add_links(builder: CaptureBuilder, states: States, wakeups: Wakeups, first_i
 
 
 def waker_column(states: States, wakeups: Wakeups) -> np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]:
-    """For each state the thread id of who began it by waking the thread; masked where nobody did. int64 [n]."""
+    """The id of the thread whose wake-up began each state, int64 [n]; masked where there was none."""
     values = np.zeros(len(states.thread), np.int64)
-    target, which = woken_by(states, wakeups)
+    target, which = match_wakeups(states, wakeups)
     values[target] = wakeups.waker_tid[which]
     return np.ma.MaskedArray(values, values == 0)

@@ -1,8 +1,8 @@
 """Runs inside the recorded program before its first line and hooks frameworks when they are imported.
 
-The agent passes it builtins (`BUILTINS`, in the C of steps, torch and paddle) and `sources`, the names of sources that need hooks. It
-imports nothing of Warpline and prints nothing. Each import of the program costs a dictionary lookup; hooks are read
-only when their framework is imported. A hook that fails does not change the program.
+The agent passes it builtins (`BUILTINS`, in the C of steps, torch and paddle) and `sources`, the names of sources that
+need hooks. It imports nothing of Warpline and prints nothing. Each import of the program costs a dictionary lookup;
+hooks are read only when their framework is imported. A hook that fails does not change the program.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Records PyTorch's operators. Runs inside the program (see boot.py).
 
-If the agent knows this PyTorch (torch/native/autograd.c), it observes operators itself: cheaply and without interference.
-Otherwise they come through ITT, with the agent as collector. ITT is one of PyTorch's profilers, and a thread runs only
-one, so ours is off while the script's own is on. Both are off in forked processes: loader workers run few
-operators and would print ITT errors when they end.
+If the agent knows this PyTorch (torch/native/autograd.c), it observes operators itself: cheaply and without
+interference. Otherwise they come through ITT, with the agent as collector. ITT is one of PyTorch's profilers, and a
+thread runs only one, so ours is off while the script's own is on. Both are off in forked processes: loader workers
+run few operators and would print ITT errors when they end.
 """
 
 from __future__ import annotations

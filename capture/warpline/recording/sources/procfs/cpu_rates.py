@@ -22,13 +22,13 @@ def reading_times(
 ) -> Int64Array:
     """Consistent times of readings of a process's CPU time: int64 [n], in the same clock.
 
-    A reader may lose its core between clock and CPU time, so a reading was made at ``times_ns`` ± ``within_ns`` (int64
-    [n], in reading order). ``cpu_ns`` (int64 [n], cumulative) is exact for a moment up to `TICK_NS` earlier: for a
-    thread on another core the kernel reports the state of its last tick (``thread_group_cputime``; readings on a 250 Hz
-    kernel stood still for 4 ms at a time). At most ``most_threads`` (int64 [n-1]) threads ran between two readings. The
-    result is close to ``times_ns`` and possible, and no rate exceeds ``most_threads`` × (1 + `CLOCK_ERROR`). Moving a reading
-    changes the rates on both sides, so rate × time still gives the CPU time. If no times are consistent, some threads
-    were not seen, and the limit is ignored.
+    A reader may lose its core between clock and CPU time, so a reading was made at ``times_ns`` ± ``within_ns``
+    (int64 [n], in reading order). ``cpu_ns`` (int64 [n], cumulative) is exact for a moment up to `TICK_NS` earlier:
+    for a thread on another core the kernel reports the state of its last tick (``thread_group_cputime``; readings
+    on a 250 Hz kernel stood still for 4 ms at a time). At most ``most_threads`` (int64 [n-1]) threads ran between
+    two readings. The result is close to ``times_ns`` and possible, and no rate exceeds ``most_threads`` × (1 +
+    `CLOCK_ERROR`). Moving a reading changes the rates on both sides, so rate × time still gives the CPU time. If no
+    times are consistent, some threads were not seen, and the limit is ignored.
     """
     first, last = times_ns - within_ns - TICK_NS, times_ns + within_ns
     if len(times_ns) < 2:

@@ -150,7 +150,7 @@ def test_loading_in_the_main_process_is_what_keeps_the_gpu_waiting(
     assert main(["check", str(capture), "--fail-on", "warning"]) == 3
     assert "Load in worker processes" in capsys.readouterr().out
     assert main(["check", str(capture), "--step", "nothing"]) == 2
-    assert capsys.readouterr().err == f"warpline: error: {capture}: no range is called 'nothing' here\n"
+    assert capsys.readouterr().err == f"warpline: error: {capture}: no range is named 'nothing'\n"
     assert_ranges_show(capture, "gpu_data_loading")
 
 

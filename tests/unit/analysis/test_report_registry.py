@@ -126,7 +126,7 @@ def test_an_installed_report_is_found_by_its_entry_point(
         ("gpu_idle", "json:dumps", None),
         ("broken", "json:dumps", "it is not of type ReportSpec"),
         ("gone", "no_such_module:report", "No module named 'no_such_module'"),
-        ("other", "warpline.analysis.gpu.gpu_idle:report", "it calls itself gpu_idle"),
+        ("other", "warpline.analysis.gpu.gpu_idle:report", "its name is gpu_idle"),
     ],
 )
 @pytest.mark.usefixtures("fresh_registry")

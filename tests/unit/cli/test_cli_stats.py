@@ -90,7 +90,7 @@ def test_a_range_and_tracks_select(path: Path, capsys: pytest.CaptureFixture[str
     text = run(capsys, str(path), "--report", "cuda_gpu_sum", "--track", "*/stream/7")
     assert "GPU work in the whole capture, tracks */stream/7 only\n" in text
     text = run(capsys, str(path), "--report", "steps", "--step", "epoch")
-    assert "no range is called 'epoch' here" in text
+    assert "no range is named 'epoch'" in text
 
 
 def test_sorting_by_name_title_and_backwards(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

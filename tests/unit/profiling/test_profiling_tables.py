@@ -77,7 +77,7 @@ def test_order_unit_and_choice_of_tables(data_dir: Path) -> None:
         views=[view.OperatorView, view.KernelView],
     )
     assert "Time unit: us" in text
-    assert "Kernel Summary: kernel: the imported trace holds no work of a GPU" in text
+    assert "Kernel Summary: kernel: the imported trace contains no GPU work" in text
     assert "Overview Summary" not in text
     heads = [line for line in text.splitlines() if " / " in line and line[0] not in " -N"]
     least = [float(line.split(" / ")[3]) for line in heads]

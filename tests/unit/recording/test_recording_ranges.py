@@ -23,7 +23,7 @@ from warpline.recording.spool.writer import SpoolWriter
 
 MS = 1_000_000
 ON, OFF = RecordingState.RECORDING, RecordingState.PAUSED
-TOLD = "capture range"
+REASONED_STATES = "capture range"
 
 
 def pauses(folder: Path, **changes: list[tuple[int, RecordingState, str]]) -> list[list[int]]:
@@ -46,7 +46,7 @@ def test_a_change_that_its_process_could_not_write_down_is_as_the_recorder_saw_i
             (1, OFF, "start"), (12 * MS, ON, FOLLOWED), (22 * MS, OFF, FOLLOWED), (32 * MS, ON, FOLLOWED),
             (42 * MS, OFF, FOLLOWED), (52 * MS, ON, FOLLOWED), (62 * MS, OFF, FOLLOWED),
         ],
-        told=[(10 * MS, ON, TOLD), (20 * MS, OFF, TOLD), (50 * MS, ON, TOLD)],
+        told=[(10 * MS, ON, REASONED_STATES), (20 * MS, OFF, REASONED_STATES), (50 * MS, ON, REASONED_STATES)],
     )  # fmt: skip
     kept = [[20 * MS, 32 * MS], [42 * MS, 50 * MS], [62 * MS, 1 << 62]]
     assert found == [[1, 10 * MS], *kept]
@@ -62,7 +62,11 @@ def test_what_the_recorder_saw_late_is_no_change_of_its_own(tmp_path: Path) -> N
             (15 * MS, OFF, FOLLOWED),
             (16 * MS, ON, FOLLOWED),
         ],
-        told=[(11 * MS, ON, TOLD), (13 * MS, OFF, TOLD), (14 * MS, ON, TOLD)],
+        told=[
+            (11 * MS, ON, REASONED_STATES),
+            (13 * MS, OFF, REASONED_STATES),
+            (14 * MS, ON, REASONED_STATES),
+        ],
     )
     assert found == [[1, 11 * MS], [13 * MS, 14 * MS]]
 

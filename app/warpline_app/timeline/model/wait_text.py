@@ -9,7 +9,7 @@ from warpline.model import format_duration
 from warpline.model.waits import WAIT_KINDS
 
 if TYPE_CHECKING:
-    from warpline.analysis.structure.wait_story import Again, Someone, WaitStory
+    from warpline.analysis.structure.wait_story import Occurrences, Someone, WaitStory
     from warpline.storage import Capture
 
 RANGES = frozenset(("range", "phase", "operator"))
@@ -83,7 +83,7 @@ def thread_text(someone: Someone) -> str:
     return name if someone.place is None else f"{name} · {someone.place.place}"
 
 
-def repeat_text(again: Again) -> str:
+def repeat_text(repeats: Occurrences) -> str:
     """``12 times, 141.9 ms``."""
-    count = tr_n("{count:,} time", "{count:,} times", again.count, "timeline")
-    return f"{count}, {format_duration(again.total_ns)}"
+    count = tr_n("{count:,} time", "{count:,} times", repeats.count, "timeline")
+    return f"{count}, {format_duration(repeats.total_ns)}"

@@ -1,4 +1,4 @@
-"""What cores did: how busy each was, and with whom."""
+"""Utilization of cores, and the thread that used each most."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _core_title(track: Track) -> str:
 
 
 def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
-    """Busy time of each core, how often it switched, and the thread that used it most."""
+    """Busy time and slices of each core, and the thread that used it most."""
     if not view.has("cpu_slice"):
         return missing("cpu_slice")
     tracks = view.tracks_of_role("core")
@@ -48,9 +48,9 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
             Column("busy_ns", "Busy", Role.DURATION),
             Column("ratio", "Utilization", Role.SHARE, english("the selected range"), heat=True, lead=1),
             Column("count", "Slices", Role.COUNT),
-            Column("top_thread", "Most by", Role.TEXT),
-            Column("top_ns", "Its time", Role.DURATION),
-            Column("top_ratio", "Its share", Role.RATIO, english("the core's busy time")),
+            Column("top_thread", "Top Thread", Role.TEXT),
+            Column("top_ns", "Top Thread Time", Role.DURATION),
+            Column("top_ratio", "Top Thread Share", Role.RATIO, english("the core's busy time")),
         ),
         {
             "name": [_core_title(t) for t in tracks],
@@ -63,11 +63,7 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
         },
         targets=Targets(tracks=np.array([t.index for t in tracks], np.int32)),
         scope=scope_text(view, english("Cores")),
-        notes=(
-            english(
-                "Only what was recorded counts: other programs are missing unless the whole machine was traced."
-            ),
-        ),
+        notes=(english("Other programs are missing unless the whole machine was traced."),),
     )
 
 

@@ -1,4 +1,4 @@
-"""How long Python threads waited for the GIL, where, and who had it."""
+"""Waits of Python threads for the GIL, and the thread that held it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from warpline.model.waits import WaitKind
 
 
 def gil(view: View, _options: Options) -> Table | NotRecorded:
-    """Waits for the GIL by waiting thread and by the thread that had it when the wait began."""
+    """Waits for the GIL by waiting thread and by the thread that held it when the wait began."""
     if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
         return missing("wait")
     events = view.events("osrt")
@@ -35,18 +35,18 @@ def gil(view: View, _options: Options) -> Table | NotRecorded:
     tracks = np.array([-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2])
     thread = tracks[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     holder = np.ma.filled(view.column("osrt", "holder", events.index).astype(np.int64), -1)
-    holder[holder == pid_tid(view, thread)[1]] = -1  # it has given it away, and waits until it is taken
+    holder[holder == pid_tid(view, thread)[1]] = -1  # the thread released it and waits until another takes it
     key, first = combine_keys(thread, holder)
     stats = group_statistics(key, events.inside).by_total()
     rows = first[stats.key]
     pids, tids = pid_tid(view, thread[rows])
     shift = len(view.capture.tracks) + 2
     title = thread_titles(view)
-    named = {found.tid: f"{found.name} ({found.tid})" for found in view.capture.threads}
+    named = {entry.tid: f"{entry.name} ({entry.tid})" for entry in view.capture.threads}
     return Table(
         (
-            *stat_columns(english("Waits"), english("all waiting for the GIL")),
-            Column("of_range_ratio", "Of the range", Role.RATIO, english("the selected range")),
+            *stat_columns(english("Waits"), english("all waiting time for the GIL")),
+            Column("of_range_ratio", "Share of Range", Role.RATIO, english("the selected range")),
             Column("name", "Thread", Role.NAME, key=True),
             Column("holder", "Held by", Role.TEXT, key=True),
             Column("pid", "PID", Role.ID, key=True),
@@ -65,4 +65,4 @@ def gil(view: View, _options: Options) -> Table | NotRecorded:
     )
 
 
-report = ReportSpec("gil", "The GIL: who waits for whom", "cpu", gil, needs=("osrt",), place=605)
+report = ReportSpec("gil", "GIL waits", "cpu", gil, needs=("osrt",), place=605)

@@ -1,4 +1,4 @@
-"""Which locks threads waited for, where, and where whoever held them gave them back."""
+"""Waits for locks by lock, waiting line and releasing line."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ LOCKS = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.BARRIER)
 
 
 def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
-    """Waits for locks, conditions and barriers by lock and by the two lines that met there, longest total first."""
+    """Waits for locks, conditions and barriers by lock, waiting line and line of the holder; longest total first."""
     if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
         return missing("wait")
     events = view.events("osrt")
     kind = np.ma.filled(view.column("osrt", "wait", events.index), 0).astype(np.int64)
-    kept = np.flatnonzero(np.isin(kind, LOCKS))
-    events, kind = events.take(kept), kind[kept]
+    is_lock = np.flatnonzero(np.isin(kind, LOCKS))
+    events, kind = events.take(is_lock), kind[is_lock]
     place, holder_place = (_filled(view, name, events) for name in ("place", "holder_place"))
-    places, at = _telling(view, place, _filled(view, "stack", events))
-    # Addresses are 64 bits wide: equal ones are told by their number among the distinct ones.
+    places, at = _program_lines(view, place, _filled(view, "stack", events))
+    # Addresses are 64 bits wide, too wide for a key: use their index among the distinct ones.
     addresses, address = np.unique(
         np.ma.filled(view.column("osrt", "address", events.index), 0).astype(np.uint64), return_inverse=True
     )
@@ -50,7 +50,7 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
     pids = [view.capture.processes[index].pid if index >= 0 else 0 for index in owner[rows].tolist()]
     return Table(
         (
-            *stat_columns(english("Waits"), english("all waiting for locks")),
+            *stat_columns(english("Waits"), english("all waiting time for locks")),
             Column("name", "Waits at", Role.NAME, key=True, is_place=True),
             Column("holder_place", "Holder at", Role.TEXT, key=True, is_place=True),
             Column("lock", "Lock", Role.TEXT, key=True),
@@ -69,38 +69,36 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
         scope=scope_text(view, english("Waits for locks")),
         notes=(
             english(
-                "Waits of all threads, from begin to end. A time budget tells of less: only of what is waited for "
-                "there, and without the time in which a holder waited for something else, which is a cause of its own."
+                "Full waits of all threads. A time budget shows less: only waits that delay its target, without the "
+                "time in which the holder itself waited, which is a separate cause."
             ),
         ),
     )
 
 
 def _filled(view: View, name: str, events: SelectedEvents) -> Int64Array:
-    """A column of ids, −1 where there is none."""
+    """A column of ids, −1 for none."""
     if name not in view.capture.kinds["osrt"].attributes:
         return np.full(len(events), -1, np.int64)
     return np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), -1)
 
 
-def _telling(view: View, place: Int64Array, stack: Int64Array) -> tuple[list[str], Int64Array]:
-    """The line of the program's own that each call [n] stands below, or its place: texts, and which is whose [n].
+def _program_lines(view: View, place: Int64Array, stack: Int64Array) -> tuple[list[str], Int64Array]:
+    """The innermost line of the program itself in each stack, or the place: texts, and the index of each call's [n].
 
-    Conditions and queues wait inside the standard library: which one is told by who called them.
+    Conditions and queues wait inside the standard library; only their callers identify them.
     """
     key, first = combine_keys(place, stack)
     texts: dict[str, int] = {}
-    of_key = np.full(len(first), -1, np.int64)
+    line_of_key = np.full(len(first), -1, np.int64)
     for number, row in enumerate(first.tolist()):
         frames = view.capture.stack_frames(int(stack[row]))
         own = next((frame for frame in frames if parse_frame(frame).is_own), None)
         if own is None and place[row] >= 0:
             own = view.capture.strings[int(place[row])]
         if own is not None:
-            of_key[number] = texts.setdefault(own, len(texts))
-    return list(texts), of_key[key]
+            line_of_key[number] = texts.setdefault(own, len(texts))
+    return list(texts), line_of_key[key]
 
 
-report = ReportSpec(
-    "lock_contention", "Locks: who waits where for whom", "cpu", lock_contention, needs=("osrt",), place=604
-)
+report = ReportSpec("lock_contention", "Lock contention", "cpu", lock_contention, needs=("osrt",), place=604)

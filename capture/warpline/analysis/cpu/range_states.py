@@ -1,4 +1,4 @@
-"""States × ranges: what threads did during each range, phase and operator."""
+"""Thread states during ranges, phases and operators."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from warpline.analysis.framework.report import NotRecorded, Table, Targets, Text
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import Groups, group_sums, kind_code, name_texts, ratios, scope_text
-from warpline.analysis.structure.thread_states import TOLD, TOLD_TITLES, StateTimes
+from warpline.analysis.structure.thread_states import REASONED_STATE_TITLES, REASONED_STATES, StateTimes
 from warpline.i18n import english
 from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
 KINDS = ("range", "phase", "operator")
-_AT_ONCE = 1 << 18
-"""Events whose times in every state are in memory."""
-_RUNNABLE = TOLD.index("runnable")
+_BATCH = 1 << 18
+"""Events whose state times are in memory at once."""
+_RUNNABLE = REASONED_STATES.index("runnable")
 _REASONS = {
     "wait_lock": english("Lock"),
     "wait_gil": english("GIL"),
@@ -31,30 +31,28 @@ _REASONS = {
     "wait_child": english("Child"),
     "wait_gpu": english("GPU"),
 }
-"""Titles of columns, which have little room; the note says what is in them."""
+"""Short column titles, explained in a note."""
 
 
 def range_states(view: View, _options: Options) -> Table | NotRecorded:
-    """For every name of ranges, phases and operators: how long their threads ran, waited for a core, were blocked and
-    by what. Each event counts what its own thread did while it lasted; nested events count it again.
-    """
+    """Time of each state of the own thread during ranges, phases and operators, by name; nested events count again."""
     if not view.has(*KINDS):
         return missing("range")
     if not view.has("thread_state"):
         return missing("thread_state")
     groups, states = Groups(), StateTimes(view.everything())
-    sums = np.zeros((len(TOLD) + 2, 0), np.int64)
+    sums = np.zeros((len(REASONED_STATES) + 2, 0), np.int64)
     for thread, tracks in _tracks_by_thread(view).items():
         for place, kind in enumerate(KINDS):
-            for events in view.batches(kind, tracks, _AT_ONCE):
+            for events in view.batches(kind, tracks, _BATCH):
                 events = events.take(events.inside > 0)
                 code = groups.codes(np.full(len(events), place), events.name.astype(np.int64))
                 missing_rows = max(0, int(code.max(initial=-1)) + 1 - sums.shape[1])
                 sums = np.pad(sums, ((0, 0), (0, missing_rows)))
                 start = np.maximum(events.start, view.start_ns)
-                told = states.times_in(thread, start, start + events.inside)
-                one = np.ones(len(code), np.int64)
-                sums += group_sums(code, sums.shape[1], [*told.T, events.inside, one])
+                state_times = states.times_in(thread, start, start + events.inside)
+                counts = np.ones(len(code), np.int64)
+                sums += group_sums(code, sums.shape[1], [*state_times.T, events.inside, counts])
     order = np.argsort(-sums[-2], kind="stable")
     *times, total, count = sums[:, order]
     return _table(view, groups, order, np.stack(times, 1), total, count)
@@ -83,9 +81,9 @@ def _table(
         "total_ns": total,
         "count": count,
     }
-    unknown = _never_told(view)
-    for state, title in zip(TOLD, TOLD_TITLES, strict=True):
-        column = times[:, TOLD.index(state)]
+    unknown = _unknown_states(view)
+    for state, title in zip(REASONED_STATES, REASONED_STATE_TITLES, strict=True):
+        column = times[:, REASONED_STATES.index(state)]
         if state in unknown:
             data[f"{state}_ns"] = unrecorded(len(order), np.int64)
         elif column.any() or state in {"running", "runnable", "blocked"}:
@@ -112,38 +110,36 @@ def _table(
     )
 
 
-def _never_told(view: View) -> frozenset[str]:
-    """States that what was recorded cannot tell: unknown, not 0."""
+def _unknown_states(view: View) -> frozenset[str]:
+    """States that the recorder cannot distinguish; their times are unknown."""
     for events in view.everything().batches("thread_state"):
         if np.any(view.capture.events.flags[events.row] & Flag.WAITING):
             return frozenset()
-    return frozenset((TOLD[_RUNNABLE],))
+    return frozenset((REASONED_STATES[_RUNNABLE],))
 
 
 def _notes(view: View, unknown: frozenset[str]) -> tuple[str, ...]:
-    notes = [english("Each event counts what its own thread did; what lies inside another counts in both.")]
-    if TOLD[_RUNNABLE] in unknown:
+    notes = [english("Each event counts the states of its own thread; nested events count in both.")]
+    if REASONED_STATES[_RUNNABLE] in unknown:
         notes.append(english("Runnable was not recorded: blocked and other include the wait for a core."))
     if "wait" in view.capture.kinds["thread_state"].attributes:
         notes.append(
             english(
-                "Lock to GPU are blocked, by reason: Condition with barriers, signals and futexes, File with "
-                "terminals, Network with pipes and descriptors, Child with ends of threads."
+                "The columns from Lock to GPU split blocked time by reason. Condition includes barriers, signals and "
+                "futexes; File includes terminals; Network includes pipes; Child includes joining threads."
             )
         )
     else:
         why = missing("wait")
         notes.append(
-            english(
-                "Blocked is not told by reason: {reason}; {remedy}.", reason=why.reason, remedy=why.remedy
-            )
+            english("Blocked time has no reasons: {reason}; {remedy}.", reason=why.reason, remedy=why.remedy)
         )
     return tuple(notes)
 
 
 report = ReportSpec(
     "range_states",
-    "What threads did in ranges",
+    "Thread states in ranges",
     "ranges",
     range_states,
     needs=("range", "phase", "operator"),

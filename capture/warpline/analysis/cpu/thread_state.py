@@ -1,4 +1,4 @@
-"""What threads did: time of each by state."""
+"""Time of each thread by state."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from warpline.i18n import english
 from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
-_TOLD_BY_SOME = (1, 2)
-"""Runnable and blocked: not every source tells them from each other."""
+_OPTIONAL = (1, 2)
+"""Runnable and blocked, which not every source can distinguish."""
 _BLOCKED = STATES.index("blocked")
 _TITLES = (
     english("Running"),
@@ -32,7 +32,7 @@ _TITLES = (
 
 
 def thread_state(view: View, _options: Options) -> Table | NotRecorded:
-    """Time of each thread by state, and how often it was scheduled away."""
+    """Time of each thread by state, and how often it ran."""
     if not view.has("thread_state"):
         return missing("thread_state")
     tracks = view.tracks_of_role("state")
@@ -51,9 +51,9 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
             waiting = events.inside[code == 1]
             longest[place] = max(int(longest[place]), int(waiting.max(initial=0)))
             if has_core_waits:
-                told = view.column("thread_state", "core_wait_ns", events.index)
-                known = np.flatnonzero(~np.ma.getmaskarray(told))
-                part = np.minimum(np.ma.getdata(told)[known], events.inside[known])
+                waits = view.column("thread_state", "core_wait_ns", events.index)
+                known = np.flatnonzero(~np.ma.getmaskarray(waits))
+                part = np.minimum(np.ma.getdata(waits)[known], events.inside[known])
                 if len(known):
                     core_waits[place] = max(0, core_waits[place]) + int(part.sum())
             estimated[place] |= bool((view.capture.events.flags[events.row] & Flag.ESTIMATED).any())
@@ -79,8 +79,8 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     for place, state in enumerate(STATES):
         if not totals[:, place].any() and place > 2:
             continue
-        # A state that no thread was ever in was not told apart by what recorded: it is unknown, not 0.
-        unknown = place in _TOLD_BY_SOME and not counts[:, place].any()
+        # The recorder does not distinguish a state that no thread was in: it is unknown, not 0.
+        unknown = place in _OPTIONAL and not counts[:, place].any()
         data[f"{state}_ns"] = np.ma.MaskedArray(totals[order, place], np.full(len(order), unknown))
         share = ratios(totals[order, place], recorded)
         data[f"{state}_ratio"] = unrecorded(len(order), np.float64) if unknown else share
@@ -96,7 +96,7 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     if queued:
         totals_of = [queued.get(thread, -1) for thread in threads.tolist()]
         data["run_queue_ns"] = masked_below_zero(np.array(totals_of, np.int64))
-        columns.append(Column("run_queue_ns", english("Run queue in all, at the last look"), Role.DURATION))
+        columns.append(Column("run_queue_ns", english("Run queue total"), Role.DURATION))
     data["switches"] = counts[order, 0]
     waited = np.full(len(order), not counts[:, 1].any())
     data["longest_runnable_ns"] = np.ma.MaskedArray(longest[order], waited)
@@ -108,27 +108,27 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     if estimated[order].any():
         notes.append(
             english(
-                "Sampled, not traced: states marked as estimated count as what was seen most of each interval."
+                "States marked as estimated were sampled: each interval counts as its most frequent state."
             )
         )
     if has_core_waits:
         notes.append(
             english(
-                "A thread that is woken is blocked until it gets a core. How much of that was the wait for the core"
-                " is estimated from the kernel's totals, sampled about ten times a second."
+                "Blocked includes the time from the wake-up until the thread gets a core. That wait is estimated from"
+                " the kernel's totals, sampled about ten times a second."
             )
         )
     if queued:
         notes.append(
             english(
-                "Run queue in all: the kernel's total since the thread began, read about ten times a second. What a"
-                " thread waited after the last look before it ended is not in it."
+                "Run queue total: the kernel's total since the thread started, read about ten times a second. Waits"
+                " after the last reading are missing."
             )
         )
     if not counts[:, 1].any():
         notes.append(english("Runnable was not recorded: blocked and other include the wait for a core."))
     if not counts[:, 2].any():
-        notes.append(english("Blocked was not recorded: what kept threads off the cores is not known."))
+        notes.append(english("Blocked was not recorded: other includes it."))
     return Table(
         tuple(columns),
         data,
@@ -139,15 +139,15 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
 
 
 def _run_queue_totals(view: View) -> dict[int, int]:
-    """How long each thread of the capture waited in run queues, by index: the kernel's total when it was last read."""
+    """Time of each thread (index) in run queues: the last reading of the kernel's total (ns)."""
     rows = view.capture.meta.get("thread_accounting")
-    found: dict[int, int] = {}
+    totals: dict[int, int] = {}
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict):
             thread, waited = row.get("thread"), row.get("run_queue_ns")
             if isinstance(thread, int) and isinstance(waited, int):
-                found[thread] = waited
-    return found
+                totals[thread] = waited
+    return totals
 
 
 def _shifted(view: View):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""What blocked threads waited for, and on which line."""
+"""Blocked time of threads by reason and source line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BLOCKED = STATES.index("blocked")
 
 
 def waits(view: View, _options: Options) -> Table | NotRecorded:
-    """Blocked time of each thread by what it waited for and where. A row stands for its longest wait."""
+    """Blocked time of each thread by reason and source line. A row's event is its longest wait."""
     if not view.has("thread_state"):
         return missing("thread_state")
     if "wait" not in view.capture.kinds["thread_state"].attributes:
@@ -39,9 +39,9 @@ def waits(view: View, _options: Options) -> Table | NotRecorded:
     events = events.take(state_codes(view, events.row, events.name) == _BLOCKED)
     tracks = np.array([-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2])
     thread = tracks[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
-    own = [i for i, found in enumerate(view.capture.threads) if found.name == OWN_THREAD]
-    programs = np.flatnonzero(~np.isin(thread, own))
-    events, thread = events.take(programs), thread[programs]
+    own = [i for i, entry in enumerate(view.capture.threads) if entry.name == OWN_THREAD]
+    is_program = np.flatnonzero(~np.isin(thread, own))
+    events, thread = events.take(is_program), thread[is_program]
     kind = np.ma.filled(view.column("thread_state", "wait", events.index), 0).astype(np.int64)
     place = np.ma.filled(view.column("thread_state", "place", events.index).astype(np.int64), -1)
     key, first = combine_keys(thread, kind, place)
@@ -53,7 +53,7 @@ def waits(view: View, _options: Options) -> Table | NotRecorded:
     return Table(
         (
             *stat_columns(english("Waits"), english("all blocked time")),
-            Column("name", "Waits for", Role.NAME, key=True, ours=True),
+            Column("name", "Reason", Role.NAME, key=True, ours=True),
             Column("place", "Place", Role.TEXT, key=True, is_place=True),
             Column("thread", "Thread", Role.TEXT, key=True),
             Column("pid", "PID", Role.ID, key=True),
@@ -70,16 +70,16 @@ def waits(view: View, _options: Options) -> Table | NotRecorded:
         targets=event_targets(events.row[_longest(key, events.inside)[stats.key]]),
         scope=scope_text(view, english("Blocked time")),
         notes=(
-            english("Not known: blocked outside the calls that are measured, or shorter than the threshold."),
+            english("Unknown reasons: blocked outside the traced calls, or for less than the threshold."),
         ),
     )
 
 
 def _longest(key: Int64Array, duration: Int64Array) -> Int64Array:
-    """For each key the place of its longest event."""
+    """The index of each key's longest event."""
     order = np.lexsort((duration, key))
     last = np.flatnonzero(np.r_[key[order][1:] != key[order][:-1], True][: len(order)])
     return order[last]
 
 
-report = ReportSpec("waits", "What threads waited for", "cpu", waits, needs=("thread_state",), place=600)
+report = ReportSpec("waits", "Waits by reason and line", "cpu", waits, needs=("thread_state",), place=600)

@@ -16,7 +16,7 @@ from warpline.i18n import english
 
 
 def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
-    """Every CUDA API call in the order of time."""
+    """Every CUDA API call by time."""
     if not view.has("cuda_api"):
         return missing("cuda_api")
     events = view.events("cuda_api")
@@ -50,10 +50,10 @@ def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
         },
         targets=event_targets(events.row),
         scope=scope_text(view, english("CUDA API calls")),
-        notes=(english("Thread priorities (T-Pri) are not recorded."),),
+        notes=(english("T-Pri (thread priority) is not recorded."),),
     )
 
 
 report = ReportSpec(
-    "cuda_api_trace", "CUDA API calls, one by one", "gpu", cuda_api_trace, needs=("cuda_api",), place=102
+    "cuda_api_trace", "CUDA API calls (list)", "gpu", cuda_api_trace, needs=("cuda_api",), place=102
 )

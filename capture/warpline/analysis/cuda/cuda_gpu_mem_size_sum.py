@@ -30,7 +30,7 @@ def cuda_gpu_mem_size_sum(view: View, _options: Options) -> Table | NotRecorded:
         },
         targets=operation_targets(view, stats.key),
         scope=scope_text(view, english("Bytes of copies and sets")),
-        notes=(english("A copy counts with all its bytes when any part of it lies in the range."),),
+        notes=(english("A copy that overlaps the range counts with all its bytes."),),
     )
 
 

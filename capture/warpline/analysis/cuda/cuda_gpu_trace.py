@@ -23,7 +23,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
-    """Every kernel, copy and set in the order of time."""
+    """Every kernel, copy and set by time."""
     kinds = [kind for kind in ("kernel", "memcpy", "memset") if view.has(kind)]
     if not kinds:
         return missing("gpu")
@@ -31,9 +31,9 @@ def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
     events = join_events([part for _, part in parts])
     order = np.argsort(events.start, kind="stable")
 
-    def gather(name: str, *of: str) -> npt.NDArray[Any]:
+    def gather(name: str, *kinds_with: str) -> npt.NDArray[Any]:
         columns = [
-            view.column(kind, name, part.index) if kind in of else unrecorded(len(part), np.int64)
+            view.column(kind, name, part.index) if kind in kinds_with else unrecorded(len(part), np.int64)
             for kind, part in parts
         ]
         return join_columns(columns)[order]
@@ -71,7 +71,7 @@ def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
         data,
         targets=event_targets(events.row[order]),
         scope=scope_text(view, english("GPU operations")),
-        notes=(english("Operations cut by the range are listed with their whole duration."),),
+        notes=(english("Operations that overlap the range are listed with their full duration."),),
     )
 
 
@@ -110,7 +110,7 @@ def _memory_kind(code: int) -> str:
 
 
 def _memory_kinds(view: View, parts: list[tuple[str, SelectedEvents]]) -> tuple[Int64Array, Int64Array]:
-    """Codes of source and target memory, −1 where an operation has none."""
+    """Codes of source and destination memory, −1 for operations without one."""
     sides: tuple[list[Int64Array], list[Int64Array]] = ([], [])
     for kind, events in parts:
         names = {"memcpy": ("src_kind", "dst_kind"), "memset": ("", "memory_kind")}.get(kind, ("", ""))
@@ -121,7 +121,7 @@ def _memory_kinds(view: View, parts: list[tuple[str, SelectedEvents]]) -> tuple[
 
 
 def _names(view: View, parts: list[tuple[str, SelectedEvents]]) -> Texts:
-    """Full kernel names and Nsight's names of copies in one column."""
+    """Full kernel names, and Nsight's names of copies, as one column."""
     strings = len(view.capture.strings)
     extra: dict[str, int] = {}
     codes = []
@@ -141,7 +141,7 @@ def _names(view: View, parts: list[tuple[str, SelectedEvents]]) -> Texts:
 
 report = ReportSpec(
     "cuda_gpu_trace",
-    "GPU work, one by one",
+    "GPU work (list)",
     "gpu",
     cuda_gpu_trace,
     needs=("kernel", "memcpy", "memset"),

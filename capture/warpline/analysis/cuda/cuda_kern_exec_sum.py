@@ -22,10 +22,10 @@ from warpline.model.intervals import launch_delay_ns
 
 def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
     """Kernel launches by thread, device, call and kernel: total, call, queue and kernel time."""
-    found = executions(view)
-    if found is None:
+    launched = executions(view)
+    if launched is None:
         return missing_executions(view)
-    events, launches, name = found
+    events, launches, name = launched
     devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)
     device = devices[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     calls = view.names(launches.call).astype(np.int64)
@@ -39,17 +39,17 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
         "kernel": group_statistics(key, launches.work_ns),
     }
     order = np.argsort(-parts["total"].total, kind="stable")
-    of_group = first[order]
-    pids, tids = pid_tid(view, launches.thread[of_group])
+    rows = first[order]
+    pids, tids = pid_tid(view, launches.thread[rows])
     place = np.full(len(first), -1, np.int64)
     place[parts["queue"].key] = np.arange(len(parts["queue"]))
     place = place[order]
-    rank, ranks = rank_columns(view, launches.thread[of_group])
+    rank, ranks = rank_columns(view, launches.thread[rows])
     data: dict[str, Values] = {
         **ranks,
         "pid": masked_below_zero(pids),
         "tid": masked_below_zero(tids),
-        "device": masked_below_zero(device[of_group]),
+        "device": masked_below_zero(device[rows]),
         "count": parts["total"].count[order],
         "queue_count": np.where(place >= 0, np.append(parts["queue"].count, 0)[place], 0),
     }
@@ -76,8 +76,8 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
                 column = values[order]
             data[f"{part}_{field}_ns"] = column
             columns.append(Column(f"{part}_{field}_ns", f"{letter}{title}", Role.DURATION))
-    data["api_name"] = name_texts(view, calls[of_group])
-    data["name"] = name_texts(view, name[of_group])
+    data["api_name"] = name_texts(view, calls[rows])
+    data["name"] = name_texts(view, name[rows])
     columns += [
         Column("api_name", "API Name", Role.TEXT, key=True),
         Column("name", "Kernel Name", Role.NAME, key=True),
@@ -87,8 +87,8 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
         tuple(columns),
         data,
         targets=Targets(
-            names=name[of_group].astype(np.uint32),
-            kinds=np.full(len(of_group), kinds["kernel"].code, np.int16),
+            names=name[rows].astype(np.uint32),
+            kinds=np.full(len(rows), kinds["kernel"].code, np.int16),
         ),
         scope=scope_text(view, english("Kernels with a launching call")),
     )
@@ -96,7 +96,7 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
 
 report = ReportSpec(
     "cuda_kern_exec_sum",
-    "Kernel launches: call, queue, kernel",
+    "Kernel launches: call, queue and kernel time",
     "gpu",
     cuda_kern_exec_sum,
     needs=("kernel",),

@@ -18,10 +18,10 @@ from warpline.model.intervals import launch_delay_ns
 
 def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
     """Every kernel launch: call, queue and kernel time."""
-    found = executions(view)
-    if found is None:
+    launched = executions(view)
+    if launched is None:
         return missing_executions(view)
-    events, launches, name = found
+    events, launches, name = launched
     queue = launch_delay_ns(launches.call_stop, launches.work_start)
     queued = queue > 0
     pids, tids = pid_tid(view, launches.thread)
@@ -69,13 +69,13 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
         data,
         targets=Targets(rows=launches.work),
         scope=scope_text(view, english("Kernels with a launching call")),
-        notes=(english("Kernels cut by the range are listed with their whole duration."),),
+        notes=(english("Kernels that overlap the range are listed with their full duration."),),
     )
 
 
 report = ReportSpec(
     "cuda_kern_exec_trace",
-    "Kernel launches, one by one",
+    "Kernel launches (list)",
     "gpu",
     cuda_kern_exec_trace,
     needs=("kernel",),

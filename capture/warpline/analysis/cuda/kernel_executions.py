@@ -1,4 +1,4 @@
-"""Kernels with the calls that launched them, and Nsight's times of both."""
+"""Kernels with their launching calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def executions(view: View) -> tuple[SelectedEvents, Launches, Int64Array] | None:
-    """Kernels with a launch, in the order of the launching call, their launches, and their names."""
+    """Kernels that have a launching call, ordered by it; their launches and names. None without any."""
     if not view.has("kernel") or not has_launches(view):
         return None
     events = gpu_events(view, "kernel")
@@ -27,9 +27,10 @@ def executions(view: View) -> tuple[SelectedEvents, Launches, Int64Array] | None
 
 
 def missing_executions(view: View) -> NotRecorded:
+    """Why `executions` returns None."""
     return missing("launch") if view.has("kernel") else missing("kernel")
 
 
 def total_ns(launches: Launches) -> Int64Array:
-    """From the start of the call to the later of the call's and the work's end."""
+    """Time from the start of the call to the later of the two ends (ns)."""
     return np.maximum(launches.call_stop, launches.work_stop) - launches.call_start

@@ -53,7 +53,7 @@ def memory_batches(view: View, value: str) -> Iterator[tuple[npt.NDArray[Any], I
 
 
 def _known_copy(kind: npt.NDArray[Any]) -> Int64Array:
-    """Codes of directions, 0 for those that are missing or have no name."""
+    """Codes of directions, 0 for missing and unnamed ones."""
     code = np.ma.filled(kind, 0).astype(np.int64)
     return np.where(np.isin(code, list(COPY_OPERATIONS)), code, 0)
 
@@ -68,7 +68,7 @@ def operation_targets(view: View, keys: Int64Array) -> Targets:
 
 
 def throughput(sizes: npt.NDArray[Any], durations: Int64Array) -> npt.NDArray[Any]:
-    """Bytes per second of copies; masked where the size is unknown or the duration 0."""
+    """Bytes per second; masked where the size is unknown or the duration 0."""
     unknown = np.ma.getmaskarray(sizes) | (durations <= 0)
     seconds = np.where(unknown, 1, durations) / 1e9
     return np.ma.MaskedArray(np.ma.getdata(sizes) / seconds, unknown)

@@ -1,4 +1,4 @@
-"""Memory of large columns that is kept between them instead of being asked of the kernel for each."""
+"""Keeps freed memory of large columns for reuse instead of returning it to the kernel."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ _users = 0
 
 @contextmanager
 def kept_memory() -> Iterator[None]:
-    """While something works on many columns of megabytes, what one gives back the next one gets.
+    """Inside this context, malloc reuses the memory of freed columns.
 
-    The C library otherwise maps and unmaps each, and the kernel fills every page with zeros first: a third of the
-    time. glibc alone has the switches (``mallopt(3)``); with another C library nothing is done. What was kept goes back
-    to the kernel at the end, when the last of several users is done.
+    Otherwise the C library maps and unmaps each column of megabytes, and the kernel zeroes every page: a third of the
+    time. Works with glibc alone (``mallopt(3)``). The memory returns to the kernel when the last user leaves.
 
-    They are switches of the whole process: what other threads allocate meanwhile comes from the heap too, and glibc
-    no longer adapts its threshold for mapping afterwards. Both cost those threads nothing but memory that is kept a
-    little longer. Nothing is done where somebody set switches of malloc for this process: those stay theirs.
+    The switches apply to the whole process: other threads allocate from the heap too, and glibc stops adapting its mmap
+    threshold. Does nothing if the environment configures malloc.
     """
     global _users
     libc = None if any(name.startswith(_CHOSEN) for name in os.environ) else _glibc()
@@ -52,10 +50,10 @@ def kept_memory() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _glibc() -> ctypes.CDLL | None:
-    """The C library that is loaded, where it is glibc."""
+    """The loaded C library if it is glibc, else None."""
     try:
-        found = ctypes.CDLL(None)
+        libc = ctypes.CDLL(None)
     except (OSError, TypeError):
         return None
     needed = ("gnu_get_libc_version", "mallopt", "malloc_trim")
-    return found if all(hasattr(found, name) for name in needed) else None
+    return libc if all(hasattr(libc, name) for name in needed) else None

@@ -1,7 +1,8 @@
-"""Sums by name over blocks of events, made once: totals of any range cost its blocks and what is cut off at its ends.
+"""Totals by name of any time range, from sums over blocks of events.
 
-Blocks are neighbours in the table of one kind, so that a range of a lane is whole blocks and two rests. They are made
-in memory when a hand first drags a range, and are gone with the capture: that reads 12 bytes of each event of one kind.
+A block holds consecutive events in the table of a kind, so that a range of a lane consists of whole blocks and two
+remainders. The first drag of a range builds them in memory, reading 12 bytes of each event of the kind; they last as
+long as the capture is open.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.loops.lane_times import Keys, event_rows, named, times_of_cut
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.statistics import GroupStatistics
+from warpline.analysis.framework.statistics import GroupStatistics, sums_as_statistics
 from warpline.compiled import address, usable_cores
 from warpline.memory_room import require_memory
 
@@ -31,57 +32,57 @@ UInt32Array = npt.NDArray[np.uint32]
 Sums = npt.NDArray[Any]
 
 BLOCK = 1 << 13
-"""Events of a block."""
-_HIGHER = 16
-"""Blocks of one level in a block of the next, of which there is one."""
+"""Events in a fine block."""
+_FINE_PER_COARSE = 16
+"""Fine blocks in a coarse block."""
 _FARTHEST_NS = 1 << 61
 _MOST_THREADS = 4
 _EVENTS_PER_ENTRY = 8
-"""Where names repeat less, blocks save nothing."""
+"""Blocks save nothing if names repeat less often."""
 _SUM = np.dtype([(name, np.int64) for name in ("count", "total", "low", "high")])
 """``Sum`` of block_sums.c."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """Block *i* has the names and sums ``begin[i]:begin[i + 1]``."""
+    """Names and sums of blocks; those of block *i* are at ``begin[i]:begin[i + 1]``."""
 
     begin: Int64Array
     name: UInt32Array
     sums: Sums
 
-    def add(self, found: ctypes.CDLL, first: int, stop: int, sums: Sums) -> None:
-        """Adds some blocks to the sums of all names."""
+    def add(self, loops: ctypes.CDLL, first: int, stop: int, sums: Sums) -> None:
+        """Add the blocks [first, stop) to the sums of all names."""
         part = slice(int(self.begin[first]), int(self.begin[max(first, stop)]))
         if part.start < part.stop:
             name, entries = self.name[part], self.sums[part]
-            found.warpline_add_sums(len(name), address(name), address(entries), len(sums), address(sums))
+            loops.warpline_add_sums(len(name), address(name), address(entries), len(sums), address(sums))
 
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """All whole blocks of a kind, fine ones and what `_HIGHER` of them come to."""
+    """All whole blocks of a kind, fine and coarse."""
 
     fine: _Level
     coarse: _Level
 
-    def add(self, found: ctypes.CDLL, first: int, stop: int, sums: Sums) -> tuple[int, int]:
-        """Adds the whole blocks between places to the sums of all names, and says which places those are."""
+    def add(self, loops: ctypes.CDLL, first: int, stop: int, sums: Sums) -> tuple[int, int]:
+        """Add the whole blocks inside [first, stop) to the sums of all names; the range of indices they cover."""
         low, high = -(-first // BLOCK), stop // BLOCK
         if low >= high:
             return first, first
-        upper, last = -(-low // _HIGHER), high // _HIGHER
+        upper, last = -(-low // _FINE_PER_COARSE), high // _FINE_PER_COARSE
         if upper < last:
-            self.fine.add(found, low, upper * _HIGHER, sums)
-            self.coarse.add(found, upper, last, sums)
-            self.fine.add(found, last * _HIGHER, high, sums)
+            self.fine.add(loops, low, upper * _FINE_PER_COARSE, sums)
+            self.coarse.add(loops, upper, last, sums)
+            self.fine.add(loops, last * _FINE_PER_COARSE, high, sums)
         else:
-            self.fine.add(found, low, high, sums)
+            self.fine.add(loops, low, high, sums)
         return low * BLOCK, high * BLOCK
 
 
 class _Known:
-    """The blocks of a capture by kind. Whoever asks while they are made waits for them, but for nobody else's."""
+    """The blocks of a capture by kind, with a lock for building them."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -93,14 +94,14 @@ _LOCK = Lock()
 
 
 def sums_by_name(view: View, kind: str, keys: Keys | None = None) -> GroupStatistics | None:
-    """`quick_statistics` of the time inside the range of the events of a kind by name, or by other ``keys``.
+    """`quick_statistics` of the time inside the range of a kind's events by name, or by other ``keys``.
 
-    A kind is always asked with the same keys. None where nothing is compiled, where names hardly repeat, and where
-    other keys are added up of events that a filter chose by their names, which sums do not tell apart. Where
-    events of a lane overlap, in a damaged file, only the first and the last in the range are cut off at its ends.
+    Callers must always pass the same keys for a kind. None if the loops are not compiled, if names hardly repeat, or
+    for other keys together with a name filter. If events of a lane overlap (in a damaged file), only the first and the
+    last in the range are cut at its ends.
     """
-    found = library()
-    if found is None or kind not in view.capture.kinds:
+    loops = library()
+    if loops is None or kind not in view.capture.kinds:
         return None
     if keys is not None and view.selection.names is not None:
         return None
@@ -109,7 +110,7 @@ def sums_by_name(view: View, kind: str, keys: Keys | None = None) -> GroupStatis
         known = _KNOWN.setdefault(view.capture, _Known())
     with known.lock:
         if kind not in known.blocks:
-            known.blocks[kind] = _built(found, view, kind, ids)
+            known.blocks[kind] = _build(loops, view, kind, ids)
         blocks = known.blocks[kind]
     if blocks is None:
         return None
@@ -120,11 +121,13 @@ def sums_by_name(view: View, kind: str, keys: Keys | None = None) -> GroupStatis
         if not view.is_whole:
             cut += [(place, offset) for place in sorted({first, stop - 1})]
             first, stop = first + 1, stop - 1
-        low, high = blocks.add(found, first, stop, sums)
-        _add_rows(found, view, kind, ids, first, low, sums)
-        _add_rows(found, view, kind, ids, high, stop, sums)
+        low, high = blocks.add(loops, first, stop, sums)
+        for remainder in (slice(first, low), slice(high, stop)):
+            if remainder.start < remainder.stop:
+                durations = view.durations(event_rows(view, kind, remainder))
+                _add(loops, ids(remainder), durations, sums)
     if cut:
-        _add(found, *times_of_cut(view, kind, ids, np.array(cut, np.int64)), sums)
+        _add(loops, *times_of_cut(view, kind, ids, np.array(cut, np.int64)), sums)
     return _statistics(view, sums)
 
 
@@ -132,31 +135,20 @@ def _statistics(view: View, sums: Sums) -> GroupStatistics:
     key = np.flatnonzero(sums["count"])
     if view.selection.names is not None:
         key = key[np.isin(key, list(view.selection.names))]
-    count, total, low, high = (sums[name][key] for name in ("count", "total", "low", "high"))
-    unknown = np.full(len(key), np.nan)
-    return GroupStatistics(key, count, total, total / count, unknown, low, high, unknown)
+    return sums_as_statistics(key, *(sums[name][key] for name in ("count", "total", "low", "high")))
 
 
-def _add_rows(
-    found: ctypes.CDLL, view: View, kind: str, keys: Keys, first: int, stop: int, sums: Sums
-) -> None:
-    """Adds places [first, stop) of the table of a kind, of which there may be none."""
-    if first < stop:
-        places = slice(first, stop)
-        _add(found, keys(places), view.durations(event_rows(view, kind, places)), sums)
-
-
-def _add(found: ctypes.CDLL, name: UInt32Array, duration: Int64Array, sums: Sums) -> None:
+def _add(loops: ctypes.CDLL, name: UInt32Array, duration: Int64Array, sums: Sums) -> None:
     name, duration = np.ascontiguousarray(name, np.uint32), np.ascontiguousarray(duration, np.int64)
-    found.warpline_add_rows(
+    loops.warpline_add_rows(
         len(name), address(name), address(duration), len(sums), _FARTHEST_NS, address(sums)
     )
 
 
-def _built(found: ctypes.CDLL, view: View, kind: str, keys: Keys) -> _Blocks | None:
-    """The blocks of all events of a kind, made on all cores; None where they would be as large as the events."""
+def _build(loops: ctypes.CDLL, view: View, kind: str, keys: Keys) -> _Blocks | None:
+    """The blocks of all events of a kind, built on all cores; None if they would be as large as the events."""
     count = len(view.capture.kinds[kind]) // BLOCK
-    runs = [range(first, min(first + _HIGHER, count)) for first in range(0, count, _HIGHER)]
+    runs = [range(first, min(first + _FINE_PER_COARSE, count)) for first in range(0, count, _FINE_PER_COARSE)]
     ids = max(len(view.capture.strings), 1)
 
     def make(run: range) -> tuple[list[tuple[UInt32Array, Sums]], tuple[UInt32Array, Sums]]:
@@ -167,11 +159,11 @@ def _built(found: ctypes.CDLL, view: View, kind: str, keys: Keys) -> _Blocks | N
         duration = np.ascontiguousarray(view.durations(event_rows(view, kind, places)), np.int64)
         every = np.zeros(ids, _SUM)
         return [
-            _block(found, name[at : at + BLOCK], duration[at : at + BLOCK], every)
+            _block(loops, name[at : at + BLOCK], duration[at : at + BLOCK], every)
             for at in range(0, len(name), BLOCK)
-        ], _block(found, name, duration, every)
+        ], _block(loops, name, duration, every)
 
-    from concurrent.futures import ThreadPoolExecutor  # nobody waits for it at the first frame
+    from concurrent.futures import ThreadPoolExecutor  # slow to import; not needed for the first frame
 
     threads = min(_MOST_THREADS, usable_cores())
     fine: list[tuple[UInt32Array, Sums]] = []
@@ -193,12 +185,12 @@ def _built(found: ctypes.CDLL, view: View, kind: str, keys: Keys) -> _Blocks | N
 
 
 def _block(
-    found: ctypes.CDLL, name: UInt32Array, duration: Int64Array, every: Sums
+    loops: ctypes.CDLL, name: UInt32Array, duration: Int64Array, every: Sums
 ) -> tuple[UInt32Array, Sums]:
-    """Names and sums of some events; ``every`` has room for all names, is zero before and after."""
+    """Names and sums of some events; ``every`` is scratch memory for all names, zero before and after."""
     room = min(len(name), len(every))
     names, sums = np.empty(room, np.uint32), np.empty(room, _SUM)
-    distinct = found.warpline_block(
+    distinct = loops.warpline_block(
         len(name),
         address(name),
         address(duration),

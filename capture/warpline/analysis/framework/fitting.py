@@ -1,7 +1,8 @@
-"""Texts that are cut to a width, and still tell apart what differs."""
+"""Shortens texts to a width while keeping different ones distinguishable."""
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Sequence
 
@@ -10,13 +11,13 @@ from warpline.i18n.width import text_width
 
 _CUT = "…"
 _BEFORE = 6
-"""So much of what names have in common is shown before they differ."""
+"""Common characters shown before the first difference."""
 _LEAST = 16
 _PLACE = re.compile(r"(?P<function>.+) \(.*[/\\](?P<file>[^/\\]+:\d+)\)")
 
 
 def shorten(text: str, width: int) -> str:
-    """The text in at most ``width`` columns, with its middle left out: kernels often differ at both ends only."""
+    """The text in at most ``width`` columns, without its middle: kernel names often differ only at the ends."""
     if text_width(text) <= width:
         return text
     tail = (width - 1) // 3
@@ -29,21 +30,23 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_place(text: str, width: int) -> str:
-    """A place of code, ``load (/src/data/set.py:41)``, in at most ``width`` columns if that is possible without its
-    folders: ``load (…/set.py:41)``, at last its file and line alone. Other texts stay as they are.
+    """A source location such as ``load (/src/data/set.py:41)`` without folders, then without function, if too wide.
+
+    Returns other texts, and those that still do not fit, unchanged.
     """
-    found = _PLACE.fullmatch(text)
-    if text_width(text) <= width or found is None:
+    match = _PLACE.fullmatch(text)
+    if text_width(text) <= width or match is None:
         return text
-    for shown in (f"{found['function']} ({_CUT}/{found['file']})", f"{_CUT}/{found['file']}"):
+    for shown in (f"{match['function']} ({_CUT}/{match['file']})", f"{_CUT}/{match['file']}"):
         if text_width(shown) <= width:
             return shown
     return text
 
 
 def shorten_apart(texts: Sequence[str], width: int) -> list[str]:
-    """Each text in at most ``width`` columns, as `shorten` does it; where that leaves different ones alike, what they
-    differ in is shown instead of their ends. Equal texts stay equal.
+    """Each text in at most ``width`` columns, by `shorten`.
+
+    Where that makes different texts equal, shows the parts that differ instead. Equal texts stay equal.
     """
     short = {text: shorten(text, width) for text in texts}
     if width >= _LEAST and len(set(short.values())) < len(short):
@@ -53,53 +56,47 @@ def shorten_apart(texts: Sequence[str], width: int) -> list[str]:
                 begin_alike.setdefault(_fitting(text, width // 3), []).append(text)
         for group in begin_alike.values():
             if len({short[text] for text in group}) < len(group):
-                short |= _told_apart(group, width, ())
+                short |= _shorten_group(group, width, ())
     return [short[text] for text in texts]
 
 
 def fit_names(names: Sequence[str], width: int) -> list[str]:
-    """Each name in at most ``width`` columns: a kernel's that is too long without return type, parameters and the tail
-    of its template arguments, as far as that tells it from the others; then as `shorten_apart` does it.
-    """
+    """Each name in at most ``width`` columns: long kernel names by their unique short form, then by `shorten_apart`."""
     long = [name for name in dict.fromkeys(names) if text_width(name) > width]
     short: dict[str, list[str]] = {}
-    for name, told in short_kernel_names(name.lstrip() for name in long).items() if long else ():
-        short.setdefault(told, []).append(name)
-    known = {own[0]: told for told, own in short.items() if len(own) == 1}
-    found = []
+    for name, short_name in short_kernel_names(name.lstrip() for name in long).items() if long else ():
+        short.setdefault(short_name, []).append(name)
+    unique = {full_names[0]: short_name for short_name, full_names in short.items() if len(full_names) == 1}
+    texts = []
     for name in names:
         bare = name.lstrip()
-        found.append(
-            name[: len(name) - len(bare)] + known.get(bare, bare) if text_width(name) > width else name
+        texts.append(
+            name[: len(name) - len(bare)] + unique.get(bare, bare) if text_width(name) > width else name
         )
-    return shorten_apart(found, width)
+    return shorten_apart(texts, width)
 
 
-def _told_apart(group: Sequence[str], width: int, places: tuple[int, ...]) -> dict[str, str]:
-    """Texts cut so that none looks like another; ``places`` are where they were found to differ from further ones."""
+def _shorten_group(group: Sequence[str], width: int, places: tuple[int, ...]) -> dict[str, str]:
+    """Distinct short forms of texts; ``places`` are the indices at which they differ from texts outside the group."""
     places = (*places, len(_common(group)))
     short = {text: _around(text, places, width) for text in group}
     alike: dict[str, list[str]] = {}
     for text, shown in short.items():
         alike.setdefault(shown, []).append(text)
-    for some in alike.values():
-        # They have more in common than the whole group: it ends.
-        if len(some) > 1 and len(_common(some)) > places[-1]:
-            short |= _told_apart(some, width, places)
+    for texts in alike.values():
+        # The common prefix grows with each step, so the recursion ends.
+        if len(texts) > 1 and len(_common(texts)) > places[-1]:
+            short |= _shorten_group(texts, width, places)
     return short
 
 
 def _common(texts: Sequence[str]) -> str:
-    """What all begin with."""
-    first, last = min(texts), max(texts)
-    size = next(
-        (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first)
-    )
-    return first[:size]
+    """The common prefix."""
+    return os.path.commonprefix(list(texts))  # noqa: RUF071  # compares characters, as wanted
 
 
 def _around(text: str, places: tuple[int, ...], width: int) -> str:
-    """The beginning of a text, and what stands at some places in it: as much of each as there is room for."""
+    """The beginning of a text and the parts at ``places``, as much of each as fits."""
     shown = _fitting(text, width // 3)
     end = len(shown)
     before = min(_BEFORE, width // 6) if len(places) == 1 else 1
@@ -114,12 +111,12 @@ def _around(text: str, places: tuple[int, ...], width: int) -> str:
 
 
 def shorten_end(text: str, width: int) -> str:
-    """The text in at most ``width`` columns, its end left out."""
+    """The text in at most ``width`` columns, without its end."""
     return text if text_width(text) <= width else _fitting(text, width - 1) + _CUT
 
 
 def _fitting(text: str, width: int) -> str:
-    """As much of the beginning as fits."""
+    """The longest prefix that fits."""
     size = min(len(text), width)
     while size and text_width(text[:size]) > width:
         size -= 1

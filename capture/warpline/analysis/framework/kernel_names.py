@@ -1,4 +1,4 @@
-"""Short names of kernels: what tells one from its neighbours first, without what all of them repeat."""
+"""Short names of kernels, with the distinguishing part first."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _OPEN, _CLOSE = "<({[", ">)}]"
 _HEAD_ARGUMENTS = 2
 _SHORT_ARGUMENT = 16
 _READ = 4096
-"""Letters of a name that are looked at: arguments behind them, of which there may be thousands, are not told apart."""
+"""Characters of a name that are parsed; there may be thousands of arguments."""
 _PLAIN_SPACES = frozenset(("at", "native", "std", "internal", "detail", "engines_precompiled", "cuda"))
-"""Namespaces that say nothing about what a kernel does."""
+"""Namespaces that do not help to identify a kernel."""
 _LAUNCHERS = frozenset(("Kernel", "Kernel2", "device_kernel"))
-"""Kernels that only run the class they are given."""
+"""Kernels that only run the functor in their template arguments."""
 _WRAPPERS = r"gpu_kernel_impl\w*|gpu_index_kernel|ReduceOp|func_wrapper_t"
 _PAIRING = r"(AUnary|BUnary|Binary)Functor"
 _FUNCTOR_ENDS = r"(_kernel_cuda|_kernel_impl|CUDAKernelImpl|KernelImpl|_cuda_out|_kernel|_functor|Functor)$"
 _TYPE = r"\{lambda\((?!\))(?:\w+::)*(\w+)[^{}]*\)#\d+\}$"
 _TILE = r"tuple<((?:(?:\w+::)*(?:C<\d+>|_\d+)\s*,?\s*){3})>"
-"""Three constants in a row, as CUTLASS 3 writes the shapes of its tiles and clusters."""
+"""Three consecutive constants: the shape of a tile or cluster in CUTLASS 3."""
 _CUTLASS = r"(cutlass\w*?)_(?:(\d+)_)?((?:wmma_)?)tensorop_(?:[a-z]+\d+_)?(.+)"
 _XMMA = r"(sm\d+)_xmma_([a-z_]+?)_((?:[a-z]+\d+)+(?:_(?:[a-z]+\d+)+)*)_([a-z_]+)_tilesize(\d+x\d+x\d+)_?(.*)"
 _CONSTANT = r"-?\d+\w*|true|false|\(\w[\w ]*\)\d+"
@@ -34,16 +34,15 @@ _BUILT_IN = frozenset(
 _BEFORE_FUNCTION = re.compile(
     r"^(?:<?[^<>()]*>?\(\d+\): |nn\.Module: |autograd::engine::evaluate_function: )"
 )
-"""What a profiler writes before the name of a function: its file and line, or what runs it."""
+"""Prefixes that profilers write before a function: file and line, or the caller."""
 _OF_API = re.compile(r"^(?:cuda|cu|hip)(?=[A-Z])")
 
 
 @lru_cache(maxsize=16_384)
 def without_prefix(name: str) -> str:
-    """What tells a name from its neighbours where there is no room for all of it.
+    """The name without namespaces (``aten::``), source file and API prefix, for narrow boxes.
 
-    Namespaces (``aten::``), the file before a function and the letters that all calls of an API begin with are gone;
-    what would leave nothing stays.
+    Returns the name itself if nothing would remain.
     """
     rest = _OF_API.sub("", _BEFORE_FUNCTION.sub("", name))
     head = re.match(r"(?:\w+::)+(?=\w)", rest)
@@ -53,10 +52,10 @@ def without_prefix(name: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def short_kernel_name(name: str) -> str:
-    """A name without return type, parameters and the tail of template arguments.
+    """A kernel name without return type, parameters and most template arguments.
 
-    An element-wise or reducing kernel is told by the operation it was made for, a launcher by what it launches, a
-    matrix product by its shape. Names that are neither C++ signatures nor of a known library come back as they are.
+    Element-wise and reduction kernels show their operation, launchers the kernel they launch, matrix products their
+    shape. Names that are neither C++ signatures nor those of a known library are unchanged.
     """
     if not re.search(r"::|<|\w\(", name):
         return _product(name.removeprefix("void "))
@@ -78,21 +77,20 @@ def short_kernel_name(name: str) -> str:
 
 
 def short_kernel_names(names: Iterable[str]) -> dict[str, str]:
-    """The short form of each name; where several share one, the template arguments follow in which they differ."""
+    """The short form of each name; equal short forms are followed by the template arguments that differ."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         groups.setdefault(short_kernel_name(name), []).append(name)
-    found = {}
+    result = {}
     for short, group in groups.items():
-        told = [_template_arguments(name) for name in group] if len(group) > 1 else []
-        alike = len({len(arguments) for arguments in told}) == 1
-        places = (
-            [place for place, of in enumerate(zip(*told, strict=True)) if len(set(of)) > 1] if alike else []
-        )
-        for name, arguments in zip(group, told or [[]], strict=True):
-            apart = ", ".join(_last_name(arguments[place])[:_SHORT_ARGUMENT] for place in places)
-            found[name] = f"{short} · {apart}" if apart else short
-    return found
+        parsed = [_template_arguments(name) for name in group] if len(group) > 1 else []
+        is_same_length = len({len(arguments) for arguments in parsed}) == 1
+        columns = enumerate(zip(*parsed, strict=True)) if is_same_length else ()
+        differing = [place for place, values in columns if len(set(values)) > 1]
+        for name, arguments in zip(group, parsed or [[]], strict=True):
+            suffix = ", ".join(_last_name(arguments[place])[:_SHORT_ARGUMENT] for place in differing)
+            result[name] = f"{short} · {suffix}" if suffix else short
+    return result
 
 
 @lru_cache(maxsize=4096)
@@ -105,7 +103,7 @@ def _parsed(name: str) -> tuple[list[str], list[str]]:
 
 
 def _one_dialect(name: str) -> str:
-    """The signature as GNU's demangler writes it, without what names nothing: NVIDIA's adds casts and return types."""
+    """The signature as GNU's demangler writes it; NVIDIA's adds casts and return types."""
     text = name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
     text = text.replace("operator ()", "operator").replace("operator()", "operator")
     text = re.sub(r"\((?:unsigned )?(?:bool|char|short|int|long)\)(?=-?\d)|(?<=[<,( ])void (?=\w)", "", text)
@@ -113,31 +111,33 @@ def _one_dialect(name: str) -> str:
 
 
 def _product(name: str) -> str:
-    """A matrix product or convolution of CUTLASS or cuBLAS with its shape first, generation and element types last."""
-    found = re.fullmatch(_CUTLASS, name)
-    if found is not None:
-        library, generation, wmma, shape = found.groups()
+    """The name of a CUTLASS or cuBLAS product with the shape first, generation and element types last."""
+    match = re.fullmatch(_CUTLASS, name)
+    if match is not None:
+        library, generation, wmma, shape = match.groups()
         return f"{shape} · {wmma}{library}" + (f"_{generation}" if generation else "")
-    found = re.fullmatch(_XMMA, name)
-    if found is not None:
-        generation, what, types, layout, tile, rest = found.groups()
+    match = re.fullmatch(_XMMA, name)
+    if match is not None:
+        generation, operation, types, layout, tile, rest = match.groups()
         rest = re.sub(r"_?(warpgroupsize|warpsize|execute|kernel|_5x_cublas)", "_", f"_{rest or ''}")
         split = "_split_k" if "_split_k" in rest else ""
         rest = re.sub(r"_+", "_", rest.replace("_split_k", "")).strip("_")
-        return f"{what}_{tile}{split}_{layout}" + (f"_{rest}" if rest else "") + f" · {generation}_{types}"
+        return (
+            f"{operation}_{tile}{split}_{layout}" + (f"_{rest}" if rest else "") + f" · {generation}_{types}"
+        )
     return name
 
 
 def _tile(argument: str) -> str:
-    """`` 128x256x64`` of a kernel of CUTLASS 3: the largest of the shapes it names."""
-    shapes = [[int(number) for number in re.findall(r"\d+", found)] for found in re.findall(_TILE, argument)]
+    """The largest tile shape of a CUTLASS 3 kernel, as `` 128x256x64``; empty if it names none."""
+    shapes = [[int(number) for number in re.findall(r"\d+", tile)] for tile in re.findall(_TILE, argument)]
     if not shapes:
         return ""
     return " " + "x".join(map(str, max(shapes, key=prod)))
 
 
 def _without_return_type(text: str) -> str:
-    """The qualified name and its template arguments: what stands between return type and parameters."""
+    """The qualified name with template arguments, without return type and parameters."""
     depth = 0
     start = 0
     for index, letter in enumerate(text):
@@ -159,7 +159,7 @@ def _deeper(depth: int, text: str, index: int) -> int:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Parts between separators that stand in no brackets."""
+    """The parts between separators outside brackets."""
     parts, depth, begin = [], 0, 0
     for index in range(len(text)):
         if depth == 0 and text.startswith(separator, index) and index >= begin:
@@ -171,7 +171,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _parse(text: str) -> tuple[list[str], list[str]]:
-    """The path of a qualified name, and the template arguments of its last part."""
+    """The path of a qualified name and the template arguments of its last part."""
     parts = _split(text, "::")
     if not parts:
         return [], []
@@ -185,7 +185,7 @@ def _parse(text: str) -> tuple[list[str], list[str]]:
 
 
 def _is_class(argument: str) -> bool:
-    """Whether a template argument may be an operation: no number, no type of elements."""
+    """Whether a template argument may be an operation, that is neither a constant nor an element type."""
     if re.fullmatch(_CONSTANT, argument) or re.fullmatch(_TYPES, argument):
         return False
     return argument.split(" ", maxsplit=1)[0].rstrip("*&") not in _BUILT_IN and not argument.startswith(
@@ -194,7 +194,7 @@ def _is_class(argument: str) -> bool:
 
 
 def _until_call(argument: str) -> str:
-    """A functor without the lambdas inside of it: ``f(…)::{lambda…}`` is ``f``."""
+    """A functor without the lambdas inside it: ``f(…)::{lambda…}`` becomes ``f``."""
     depth = 0
     for index, letter in enumerate(argument):
         if depth == 0 and letter in "({" and index:
@@ -209,14 +209,14 @@ def _name_of(argument: str) -> str:
 
 
 def _operation_of(argument: str) -> tuple[str, list[str]]:
-    """Name and template arguments of a functor; of its call operator, those of its class."""
+    """Name and template arguments of a functor, or of the class of a call operator."""
     parts = [part for part in _split(_until_call(argument), "::") if not re.match(r"operator(<|$)", part)]
     path, arguments = _parse("::".join(parts))
     return path[-1] if path else "", arguments
 
 
 def _operation(arguments: list[str]) -> str:
-    """What an element-wise or reducing kernel computes, with the type it computes on."""
+    """The operation of an element-wise or reduction kernel, with its element type."""
     chosen = next((a for a in arguments if _is_class(a)), None)
     if chosen is None:
         return ""
@@ -227,9 +227,10 @@ def _operation(arguments: list[str]) -> str:
         if within:
             return f"{pairing[1]} {within}" if pairing is not None else within
     short = re.sub(_FUNCTOR_ENDS, "", name).removeprefix("CUDAFunctor_").removeprefix("CUDAFunctor") or name
-    told = re.search(_TYPE, chosen)
-    of = told[1] if told is not None else _last_name(inner[0]) if inner and not _is_class(inner[0]) else ""
-    return f"{short}<{of}>" if of else short
+    typed = re.search(_TYPE, chosen)
+    is_plain = bool(inner) and not _is_class(inner[0])
+    element = typed[1] if typed is not None else _last_name(inner[0]) if is_plain else ""
+    return f"{short}<{element}>" if element else short
 
 
 def _last_name(argument: str) -> str:
@@ -237,7 +238,7 @@ def _last_name(argument: str) -> str:
 
 
 def _head(arguments: list[str]) -> str:
-    """The first short template arguments, without namespaces."""
+    """The first template arguments that are short, without namespaces, in angle brackets."""
     shown = []
     for argument in arguments[:_HEAD_ARGUMENTS]:
         text = _last_name(_name_of(argument) if _is_class(argument) else argument)

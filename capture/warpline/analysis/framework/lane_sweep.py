@@ -1,6 +1,6 @@
-"""How long which classes of events ran together: one compiled sweep over sorted lanes, whose columns are read in place.
+"""Measures how long classes of events ran together, in one compiled sweep over sorted lanes.
 
-Where it is not compiled, callers sort borders instead (`warpline.analysis.structure.overlap`).
+Where it is not compiled, callers sort interval borders instead (`warpline.analysis.structure.overlap`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 
 NONE = 255
-"""Class of events that are left out."""
+"""Class of ignored events."""
+_MAX_CLASSES_OF_SETS = 16
 _FARTHEST_NS = 1 << 61
 
 
 @dataclass(frozen=True, eq=False)
 class TimesTogether:
-    """Times (int64 ns) that add up to the range: ``sets`` by the set of classes that ran (2^classes entries, bit *i*
-    for class *i*; empty for more than 16 classes; with cuts a row for each part between them), ``numbers`` by how many
-    did; and ``busy``, the time of each class.
+    """Times in int64 ns.
+
+    ``sets`` splits the range by the set of running classes (2^classes entries, bit *i* for class *i*; empty for more
+    than 16 classes; with cuts, one row for each part between them), ``numbers`` by the number of running classes.
+    ``busy`` is the time of each class.
     """
 
     sets: Int64Array
@@ -62,17 +65,18 @@ def times_together(
     cuts: Int64Array | None = None,
     compiled: bool = True,
 ) -> TimesTogether | None:
-    """Times in the selected range of events on some tracks, exact; None where that is not compiled and
-    where events of a lane overlap, in a damaged file.
+    """Exact times of classes of events on some tracks in the selected range.
 
-    ``tables`` gives for each kind that counts the class (below ``classes``, or `NONE`) of each string id. With
-    ``class_of_track`` an event that is not left out has the class of its track, and other tracks are not looked at.
-    ``cuts`` are ascending times inside the range between which the sets are told apart.
+    None where the sweep is not compiled, or where events of a lane overlap (in a damaged file).
+
+    ``tables`` maps each kind to the class (below ``classes``, or `NONE`) of each string id. With ``class_of_track``,
+    events have the class of their track, unless ignored, and other tracks are skipped. ``cuts`` are ascending times
+    that split the range.
     """
-    found = library() if compiled else None
+    loops = library() if compiled else None
     events = view.capture.events
     columns = (events.start, events.duration, events.name, events.kind)
-    if found is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
+    if loops is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
         return None
     view.check_cancelled()
     wanted = tracks if class_of_track is None else tracks & class_of_track.keys()
@@ -88,15 +92,12 @@ def times_together(
         if kind in view.capture.kinds:
             table_of_kind[view.capture.kinds[kind].code] = number
             joined[number, : len(table)] = table
-    if view.selection.names is not None:
-        others = np.ones(ids, bool)
-        others[[name for name in view.selection.names if name < ids]] = False
-        joined[:, others] = NONE
+    joined[:, ~view.selected_names(ids)] = NONE
     lane_class = None
     if class_of_track is not None:
         lane_class = np.array([class_of_track[track] for track, _ in spans], np.int32)
     times = np.empty(0, np.int64) if cuts is None else np.ascontiguousarray(cuts, np.int64)
-    sets = np.zeros((len(times) + 1, 1 << classes if classes <= _MOST_OF_A_SET else 0), np.int64)
+    sets = np.zeros((len(times) + 1, 1 << classes if classes <= _MAX_CLASSES_OF_SETS else 0), np.int64)
     numbers, busy = np.zeros(classes + 1, np.int64), np.zeros(classes, np.int64)
     sweep = _Sweep(
         *(address(column) for column in (*columns, table_of_kind, joined)),
@@ -108,7 +109,7 @@ def times_together(
         view.stop_ns,
         _FARTHEST_NS,
     )
-    done = found.warpline_sweep(
+    is_done = loops.warpline_sweep(
         ctypes.byref(sweep),
         classes,
         ctypes.byref(_Cuts(len(times), address(times))),
@@ -116,7 +117,4 @@ def times_together(
         address(numbers),
         address(busy),
     )
-    return TimesTogether(sets[0] if cuts is None else sets, numbers, busy) if done else None
-
-
-_MOST_OF_A_SET = 16
+    return TimesTogether(sets[0] if cuts is None else sets, numbers, busy) if is_done else None

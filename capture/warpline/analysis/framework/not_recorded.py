@@ -1,4 +1,4 @@
-"""Why a report has no rows when a capture lacks something, and what to record."""
+"""Reasons why a report has no rows, and what to record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_RECORDED = {
     ),
     "launch": NotRecorded(
         english("no GPU work is linked to the call that launched it"),
-        english("record with --trace cuda, which links both"),
+        english("record with --trace cuda"),
     ),
     "range": NotRecorded(
         english("ranges were not recorded"),
@@ -44,7 +44,7 @@ NOT_RECORDED = {
         english("record with --trace osrt, or import an export of Nsight Systems with OS runtime calls"),
     ),
     "wait": NotRecorded(
-        english("what threads waited for was not recorded"),
+        english("reasons for waiting were not recorded"),
         english("record the program with Warpline and --trace cpu,osrt"),
     ),
     "operator": NotRecorded(
@@ -55,53 +55,53 @@ NOT_RECORDED = {
         ),
     ),
     "module": NotRecorded(
-        english("calls of modules were not recorded"),
+        english("module calls were not recorded"),
         english(
-            "record a program that uses PyTorch or Paddle with --trace steps, or import a trace of PyTorch's profiler"
-            " for which with_stack was on"
+            "record a PyTorch or Paddle program with --trace steps, or import a trace of PyTorch's profiler"
+            " taken with with_stack"
         ),
     ),
     "phase": NotRecorded(
         english("steps and phases were not recorded"),
         english(
-            "record a training with PyTorch or Paddle with --trace steps, or import a trace in which the framework"
-            " profiler's step() was called; --step NAME declares a range the step"
+            "record a PyTorch or Paddle training with --trace steps, or import a trace for which the framework"
+            " profiler's step() was called; --step NAME uses a range as the step"
         ),
     ),
     "thread_state": NotRecorded(
         english("thread states were not recorded"), english("record with --trace cpu")
     ),
     "cpu_slice": NotRecorded(
-        english("which thread ran on which core was not recorded"), english("record with --trace cpu")
+        english("use of the cores was not recorded"), english("record with --trace cpu")
     ),
     "python": NotRecorded(
         english("Python calls were not recorded"),
-        english("switch with_stack on in the framework's profiler and import its trace"),
+        english("turn on with_stack in the framework's profiler and import its trace"),
     ),
     "samples": NotRecorded(
-        english("stacks were not sampled"),
+        english("stack samples were not recorded"),
         english(
             "record a Python program with --trace python, or import an export of Nsight Systems with CPU samples"
         ),
     ),
     "memory": NotRecorded(
         english("memory allocations were not recorded"),
-        english("switch memory profiling on in the framework's profiler"),
+        english("turn on memory profiling in the framework's profiler"),
     ),
 }
 
 
 def missing(what: str) -> NotRecorded:
-    """Why a report has no rows when the capture does not hold ``what``."""
+    """The reason for a report without rows when the capture lacks ``what``."""
     return NOT_RECORDED[what]
 
 
 _TOGETHER = ((frozenset({"memcpy", "memset"}), "memory_operations"), (frozenset(GPU_KINDS), "gpu"))
-"""What kinds are called that a report needs one of, where none has a name of its own."""
+"""Names of sets of kinds of which a report needs at least one."""
 
 
 def lacking(spec: ReportSpec, capture: Capture) -> NotRecorded | None:
-    """Why a report has no rows, as far as that is known without computing it: None where there is what it needs."""
+    """Why a report cannot have rows, without computing it; None if the capture holds what it needs."""
     if spec.needs and not any(kind in capture.kinds and len(capture.kinds[kind]) for kind in spec.needs):
         together = (name for kinds, name in _TOGETHER if kinds.issuperset(spec.needs))
         known = spec.needs[0] if len(spec.needs) == 1 else next(together, "")
@@ -116,41 +116,41 @@ def lacking(spec: ReportSpec, capture: Capture) -> NotRecorded | None:
 
 
 def _has_launches(capture: Capture) -> bool:
-    """Whether calls are linked with the work they launched: the first such link answers."""
+    """Whether the capture links any call to the work it launched."""
     links = capture.links
     code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
     return any((links.kind[at : at + _AT_ONCE] == code).any() for at in range(0, len(links.kind), _AT_ONCE))
 
 
 _AT_ONCE = 1 << 16
-_NO_GPU = english("the imported trace holds no work of a GPU")
+_NO_GPU = english("the imported trace contains no GPU work")
 _OF_GPUS = frozenset({"kernel", "gpu", "memory_operations"})
 _ACCELERATOR = re.compile(r"mtia|npu|xpu|hpu|tpu|mlu|musa|ipu|privateuse", re.IGNORECASE)
-"""Categories in which traces put the work of devices that are told as ranges here."""
+"""Categories of device work that importers store as ranges."""
 
 
 def of_import(answer: NotRecorded, capture: Capture) -> NotRecorded:
-    """The same answer for a capture that another profiler recorded: what the trace does hold, or what to switch on."""
-    asked = next((name for name, known in NOT_RECORDED.items() if known is answer), "")
-    if asked not in _OF_GPUS or "imported_from" not in capture.meta:
+    """The answer adapted to an imported capture: what the trace contains instead, or what to turn on."""
+    subject = next((name for name, known in NOT_RECORDED.items() if known is answer), "")
+    if subject not in _OF_GPUS or "imported_from" not in capture.meta:
         return answer
     categories = _device_categories(capture)
     return NotRecorded(
         _NO_GPU,
         english(
-            "it holds work of another device as ranges ({categories}); nvtx_sum adds up their times",
+            "work of another device is stored as ranges ({categories}); nvtx_sum sums their times",
             categories=", ".join(categories),
         )
         if categories
-        else english("switch the activity of the GPU on in the profiler that wrote it"),
+        else english("turn on GPU activity in the profiler that wrote it"),
     )
 
 
 def _device_categories(capture: Capture) -> list[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for table in capture.kinds.values():
         if "category" in table.attributes:
             values, valid = table.column("category")
             ids = np.unique(np.asarray(values)[valid]).tolist()
-            found.update(text for text in capture.strings.get(ids) if _ACCELERATOR.search(text))
-    return sorted(found)[:4]
+            names.update(text for text in capture.strings.get(ids) if _ACCELERATOR.search(text))
+    return sorted(names)[:4]

@@ -1,4 +1,4 @@
-"""What a caller may ask of a report beyond its selection."""
+"""Options of reports besides the selection."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """``by_thread`` keeps threads apart where a report knows threads. ``step`` is the name of the range
-    that is a step, or a
-    regular expression between slashes; None recognises ProfilerStep and ProfileStep. ``quick`` leaves out what needs
-    sorting (medians, deviations), for a table that follows a moving hand.
+    """Options of a report.
+
+    ``by_thread`` lists threads separately, in reports that support it. ``step`` is the name of the ranges that are
+    steps, or a regular expression between slashes; None recognises ProfilerStep and ProfileStep. ``quick`` omits values
+    that need sorting (medians, deviations), for a table that follows a drag.
     """
 
     by_thread: bool = False

@@ -95,7 +95,7 @@ def _of_entry_point(point: plugins.EntryPoint) -> ReportSpec:
 
 def _check_name(spec: ReportSpec, name: str) -> None:
     if spec.name != name:
-        raise ValueError(english("it calls itself {name}", name=spec.name))
+        raise ValueError(english("its name is {name}", name=spec.name))
 
 
 def compute_report(

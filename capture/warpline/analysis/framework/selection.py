@@ -250,6 +250,13 @@ class View:
         spans = [span for _, span in self.lane_spans(self.tracks)]
         return _places(self.capture.kinds[kind], spans)
 
+    def selected_names(self, size: int) -> BoolArray:
+        """For each of ``size`` string ids, whether the name filter selects it; all without a filter."""
+        wanted = self.selection.names
+        is_selected = np.full(size, wanted is None)
+        is_selected[[name for name in wanted or () if name < size]] = True
+        return is_selected
+
     def batches(
         self,
         kind: str,

@@ -25,8 +25,8 @@ TITLES = {
     "end": english("After the last operation"),
 }
 _EXPLANATION = english(
-    "Until the next operation was launched the gap is the host's: data loading, waiting in a synchronising call, or "
-    "anything else. After that it is launch latency, or other when the work had been launched long before."
+    "Until the next operation is launched, a gap belongs to the host: data loading, a synchronising call, or anything "
+    "else. The rest is launch latency, or other if the work had been launched long before."
 )
 
 
@@ -44,11 +44,11 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
     longest: list[int] = []
     whole: list[int] = []
     for gpu in gpus(view):
-        found = gpu_gaps(view, gpu)
-        lengths = found.stop - found.start
+        gaps = gpu_gaps(view, gpu)
+        lengths = gaps.stop - gaps.start
         idle = int(lengths.sum())
         rows = [(gpu.title, None, 0, lengths)]
-        rows += [(TITLES[c], c, 1, found.causes[:, i]) for i, c in enumerate(CAUSES)]  # type: ignore[misc]
+        rows += [(TITLES[c], c, 1, gaps.causes[:, i]) for i, c in enumerate(CAUSES)]  # type: ignore[misc]
         for title, key, level, values in rows:
             names.append(title)
             keys.append(key)
@@ -65,7 +65,7 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
             Column("cause", "Cause", Role.CODE),
             Column("total_ns", "Idle Time", Role.DURATION),
             Column("idle_ratio", "Share", Role.SHARE, english("the GPU's idle time"), heat=True),
-            Column("ratio", "Of Range", Role.SHARE, english("the selected range"), heat=True, lead=1),
+            Column("ratio", "Share of Range", Role.SHARE, english("the selected range"), heat=True, lead=1),
             Column("count", "Gaps", Role.COUNT),
             Column("max_ns", "Longest", Role.DURATION),
         ),

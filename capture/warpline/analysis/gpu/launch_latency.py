@@ -1,4 +1,4 @@
-"""How far ahead of the GPU the host is: launch delay by kernel."""
+"""Launch delay by kernel: how far the host runs ahead of the GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
-    """Delay between launching call and kernel by kernel, and how many kernels are shorter than their launch."""
+    """Delay between launching call and kernel by name, and the number of kernels shorter than their call."""
     if not view.has("kernel"):
         return missing("kernel")
     if not has_launches(view):
@@ -43,7 +43,7 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
             *stat_columns(english("Launches"), "", with_ratio=False, title=english("Delay")),
             Column("call_avg_ns", "Call Avg", Role.DURATION),
             Column("kernel_avg_ns", "Kernel Avg", Role.DURATION),
-            Column("shorter_than_call", "Shorter than call", Role.COUNT),
+            Column("shorter_than_call", "Shorter than Call", Role.COUNT),
             Column("name", "Kernel", Role.NAME, key=True),
         ),
         {

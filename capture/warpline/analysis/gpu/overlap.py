@@ -1,4 +1,4 @@
-"""Where the time of each GPU goes: computation, communication, copies, their overlap, and nothing at all."""
+"""Time of each GPU: computation, communication, copies, their overlap, and idle time."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ TITLES = {
     "busy": english("Busy"),
     "computation": english("Computation"),
     "communication": english("Communication"),
-    "exposed_communication": english("not hidden by computation"),
+    "exposed_communication": english("exposed (no computation)"),
     "memory": english("Copies and sets"),
-    "exposed_memory": english("not hidden by kernels"),
+    "exposed_memory": english("exposed (no kernels)"),
     "computation_and_communication": english("Computation and communication together"),
     "computation_and_memory": english("Computation and copies together"),
     "communication_and_memory": english("Communication and copies together"),
@@ -53,7 +53,8 @@ TITLES = {
 def activity_times(combinations: Int64Array) -> dict[str, int]:
     """The rows of the report from `activity_combinations` (ns each).
 
-    ``exposed_communication`` runs while no computation does, ``exposed_memory`` while no kernel of either sort does.
+    ``exposed_communication`` is communication without computation, ``exposed_memory`` memory operations without
+    kernels.
     """
     everything = COMPUTATION | COMMUNICATION | MEMORY
     return {
@@ -71,7 +72,7 @@ def activity_times(combinations: Int64Array) -> dict[str, int]:
 
 
 def overlap(view: View, _options: Options) -> Table | NotRecorded:
-    """Time of each GPU by activity, as lengths of unions: what overlaps counts once."""
+    """Time of each GPU by activity, as lengths of unions: overlaps count once."""
     if not view.has(*GPU_KINDS):
         return missing("gpu")
     names: list[str | None] = []

@@ -1,4 +1,4 @@
-"""How many launched operations wait on each stream."""
+"""Number of launched operations that wait on each stream."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 _WEIGHTS = english(
-    "Avg, Med, StdDev are over the moments at which the length changes; "
-    "the average over time weighs by duration."
+    "Avg, Med and StdDev are over the moments at which the length changes; "
+    "Avg over Time is weighted by duration."
 )
 
 
 def queue_lengths(call_start: Int64Array, work_start: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Times (sorted) at which the number of launched operations that have not begun changes, and the number after it.
+    """Sorted times at which the number of launched but not started operations changes, and the number after each.
 
-    One step up at the start of each launching call, one down at the start of the work.
+    It rises at the start of each launching call and falls at the start of the work.
     """
     times = np.concatenate([call_start, work_start])
     steps = np.concatenate([np.ones(len(call_start), np.int64), np.full(len(work_start), -1, np.int64)])
@@ -36,7 +36,7 @@ def queue_lengths(call_start: Int64Array, work_start: Int64Array) -> tuple[Int64
 
 
 def queue_length(view: View, _options: Options) -> Table | NotRecorded:
-    """How many launched operations wait on each stream."""
+    """Number of launched operations that wait on each stream."""
     if not view.has(*GPU_KINDS):
         return missing("gpu")
     if not has_launches(view):
@@ -84,8 +84,8 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
             Column("min", "Min", Role.NUMBER),
             Column("max", "Max", Role.NUMBER),
             Column("stddev", "StdDev", Role.NUMBER),
-            Column("time_avg", "Avg over time", Role.NUMBER),
-            Column("waiting_ratio", "Not empty", Role.RATIO, english("the selected range")),
+            Column("time_avg", "Avg over Time", Role.NUMBER),
+            Column("waiting_ratio", "Not Empty", Role.RATIO, english("the selected range")),
         ),
         {
             "name": names,
@@ -95,7 +95,7 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
             },
         },
         targets=Targets(tracks=np.array(tracks, np.int32)),
-        scope=scope_text(view, english("Launched operations that have not begun")),
+        scope=scope_text(view, english("Launched operations that have not started")),
         notes=(_WEIGHTS,),
     )
 

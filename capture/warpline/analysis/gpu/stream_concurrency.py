@@ -1,4 +1,4 @@
-"""How many streams of a GPU were busy at the same time."""
+"""Number of streams of a GPU busy at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
-    """How long how many streams of a GPU were busy at the same time, and each stream's share."""
+    """Time of each GPU by number of busy streams, and each stream's share."""
     if not view.has(*GPU_KINDS):
         return missing("gpu")
     names: list[str | None] = []
@@ -97,5 +97,5 @@ def _stream_times(view: View, gpu: Gpu, streams: list[int]) -> tuple[Int64Array,
 
 
 report = ReportSpec(
-    "stream_concurrency", "Streams at the same time", "gpu", stream_concurrency, needs=GPU_KINDS, place=402
+    "stream_concurrency", "Concurrent streams", "gpu", stream_concurrency, needs=GPU_KINDS, place=402
 )

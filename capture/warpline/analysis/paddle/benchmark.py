@@ -34,13 +34,9 @@ def benchmark(view: View, options: Options) -> Table | NotRecorded:
         (float(values.mean()), float(values.max()), float(values.min())) if present else (nan, nan, nan)
         for values, present in ((reader, has_reader), (batch, True))
     ]
-    notes = [english("ips counts steps; its average is one step / the average batch cost.")]
+    notes = [english("ips counts steps per second; its average is 1 / the average batch cost.")]
     if not has_reader:
-        notes.append(
-            english(
-                "Reader cost: not recorded, because no event loads data; mark it with a range named Dataloader."
-            )
-        )
+        notes.append(english("Reader cost: not recorded; mark data loading with a range named Dataloader."))
     share = float(reader.sum()) / float(batch.sum()) if has_reader and batch.sum() else nan
     return Table(
         (

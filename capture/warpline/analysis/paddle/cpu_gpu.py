@@ -1,4 +1,4 @@
-"""Paddle's pair of statistics: CPU and GPU total, average, maximum, minimum, ratio, side by side."""
+"""Statistics of CPU and GPU time side by side: total, average, maximum, minimum, ratio."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import Values, unrecorded
-from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
+from warpline.analysis.framework.statistics import GroupStatistics, group_statistics, sums_as_statistics
 from warpline.analysis.framework.tables import ratios
 from warpline.i18n import english
 
@@ -19,7 +19,7 @@ FIELDS = ("total", "avg", "max", "min")
 
 @dataclass(frozen=True)
 class Sides:
-    """Statistics of the CPU and of the GPU side of the same groups, keys ascending and equal on both sides."""
+    """Statistics of CPU and GPU time of the same groups, with equal ascending keys."""
 
     cpu: GroupStatistics
     gpu: GroupStatistics
@@ -31,11 +31,8 @@ class Sides:
 def plain_statistics(
     count: Int64Array, total: Int64Array, low: Int64Array, high: Int64Array
 ) -> GroupStatistics:
-    """Statistics from sums alone, by place: without medians and deviations, which Paddle's tables do not have."""
-    unknown = np.full(len(count), np.nan)
-    return GroupStatistics(
-        np.arange(len(count)), count, total, total / np.maximum(count, 1), unknown, low, high, unknown
-    )
+    """Statistics from sums, keyed by index; without medians and deviations, which Paddle's tables lack."""
+    return sums_as_statistics(np.arange(len(count)), count, total, low, high)
 
 
 def both_sides(keys: Int64Array, cpu_ns: Int64Array, gpu_ns: Int64Array) -> Sides:
@@ -44,7 +41,7 @@ def both_sides(keys: Int64Array, cpu_ns: Int64Array, gpu_ns: Int64Array) -> Side
 
 
 def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
-    """Columns of both sides; ``…_of`` say what the ratios are shares of. Shares and totals stand next to each other."""
+    """Columns of both sides; ``cpu_of`` and ``gpu_of`` are the wholes of the ratios."""
     columns = [Column("count", "Calls", Role.COUNT, lead=3)]
     for place, (side, title, whole) in enumerate((("cpu", "CPU", cpu_of), ("gpu", "GPU", gpu_of))):
         titles = (
@@ -62,7 +59,7 @@ def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
 
 
 class SideRows:
-    """Collects rows of both sides; a side without numbers (a kernel has no CPU time) stays empty."""
+    """Collects rows with a CPU and a GPU side, either of which may be missing."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[float, ...]] = []
@@ -75,11 +72,11 @@ class SideRows:
         cpu_whole: float = 0,
         gpu_whole: float = 0,
     ) -> None:
-        """One row. Sides are (total, avg, max, min); wholes are what the ratios are of (0: no ratio)."""
-        nothing = (float("nan"),) * 4
+        """Add a row. Sides are (total, avg, max, min); ratios refer to the wholes (0: no ratio)."""
+        absent = (float("nan"),) * 4
         row = [count]
         for side, whole in ((cpu, cpu_whole), (gpu, gpu_whole)):
-            row += side or nothing
+            row += side or absent
             row.append(side[0] / whole if side and whole else float("nan"))
         self._rows.append(tuple(row))
 
@@ -92,11 +89,10 @@ class SideRows:
         result: dict[str, Values] = {}
         for place, name in enumerate(names):
             column = table[:, place]
-            gone = np.isnan(column)
-            if name == "count" or name.endswith(("total_ns", "max_ns", "min_ns")):
-                result[name] = np.ma.MaskedArray(np.where(gone, 0, column).astype(np.int64), gone)
-            else:
-                result[name] = np.ma.MaskedArray(np.where(gone, 0, column), gone)
+            missing = np.isnan(column)
+            values = np.where(missing, 0, column)
+            is_integer = name == "count" or name.endswith(("total_ns", "max_ns", "min_ns"))
+            result[name] = np.ma.MaskedArray(values.astype(np.int64) if is_integer else values, missing)
         return result
 
 
@@ -108,12 +104,12 @@ def side_data(
     *,
     has_gpu: bool = True,
 ) -> dict[str, Values]:
-    """The data of `side_columns` for groups in an order; without a GPU its side is not recorded, which is not 0."""
+    """The data of `side_columns` for groups in an order; the GPU side is missing without a GPU."""
     data: dict[str, Values] = {"count": sides.cpu.count[order]}
-    nothing = unrecorded(len(order), np.float64)
+    absent = unrecorded(len(order), np.float64)
     for side, stats, whole in (("cpu", sides.cpu, cpu_whole), ("gpu", sides.gpu, gpu_whole)):
         if side == "gpu" and not has_gpu:
-            data |= dict.fromkeys((*(f"gpu_{field}_ns" for field in FIELDS), "gpu_ratio"), nothing)
+            data |= dict.fromkeys((*(f"gpu_{field}_ns" for field in FIELDS), "gpu_ratio"), absent)
             continue
         for field in FIELDS:
             data[f"{side}_{field}_ns"] = getattr(stats, field)[order]

@@ -1,4 +1,4 @@
-"""Paddle's device summary: how busy processes, cores and GPUs were."""
+"""Paddle's device summary: utilization of CPU and GPUs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from warpline.storage import Counter
 
 _DEVICE_NOTE = english(
-    "CPU(Process) is the time of the processes on all cores / elapsed time: up to 100 % × cores. "
-    "GPU is the time its kernels run / elapsed time."
+    "CPU(Process) is the CPU time of the processes / elapsed time: up to 100 % × cores. "
+    "GPU is the time with a kernel running / elapsed time."
 )
 
 
@@ -52,7 +52,7 @@ def device(view: View, _options: Options) -> Table | NotRecorded:
                 "utilization_ratio",
                 "Utilization",
                 Role.RATIO,
-                english("the elapsed time; CPU(System): of all cores"),
+                english("the elapsed time; for CPU(System), of all cores"),
                 heat=True,
             ),
             Column("reason", "Not recorded because", Role.REASON),
@@ -64,7 +64,7 @@ def device(view: View, _options: Options) -> Table | NotRecorded:
 
 
 def _process_utilization(view: View) -> tuple[float | None, str]:
-    """CPU time of the recorded processes over elapsed time, from thread states, else as the recorder printed it."""
+    """CPU time of the recorded processes / elapsed time, from thread states or as the profiler printed it."""
     tracks = view.tracks_of_role("thread_cpu")
     if tracks and view.duration_ns and view.has("cpu_slice"):
         chosen = frozenset(t.index for t in tracks)
@@ -80,7 +80,7 @@ def _process_utilization(view: View) -> tuple[float | None, str]:
         view,
         "cpu_process_utilization",
         "Process Cpu Utilization",
-        english("when threads ran was not recorded; record with --trace cpu"),
+        english("thread states were not recorded; record with --trace cpu"),
     )
 
 
@@ -94,10 +94,10 @@ def _system_utilization(view: View) -> tuple[float | None, str]:
         and view.capture.tracks[counter.track].uri.startswith("system")
     ]
     for counter in counters:
-        found = _mean_ratio(view, counter)
-        if found is not None:
-            return found, ""
-    # The recorder counts each core's load on the core's own track.
+        mean = _mean_ratio(view, counter)
+        if mean is not None:
+            return mean, ""
+    # Warpline records the load of each core on the core's track.
     cores = {track.index for track in view.tracks_of_role("core")}
     loads = [
         _mean_ratio(view, counter)
@@ -116,7 +116,7 @@ def _system_utilization(view: View) -> tuple[float | None, str]:
 
 
 def _mean_ratio(view: View, counter: Counter) -> float | None:
-    """Mean of a load's samples in the range, 0 to 1; None without any."""
+    """Mean of a load's samples in the range, 0–1; None without any."""
     low = int(np.searchsorted(counter.times, view.start_ns))
     high = int(np.searchsorted(counter.times, view.stop_ns, "right"))
     values = counter.values[low:high]
@@ -127,7 +127,7 @@ def _mean_ratio(view: View, counter: Counter) -> float | None:
 
 
 def _recorded(view: View, key: str, paddle_key: str, reason: str) -> tuple[float | None, str]:
-    """What the importer found in the file, for the whole capture only."""
+    """The value that the importer found in the file, for the whole capture only."""
     if view.is_whole:
         for place in (
             view.capture.meta,

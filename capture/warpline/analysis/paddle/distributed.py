@@ -48,7 +48,7 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
         {"name": names, "total_ns": total, "ratio": ratios(total, references)},
         depth=np.array(depth, np.int16),
         scope=scope_text(view, english("Kernels of each GPU")),
-        notes=(english("Communication is told by the names of kernels; copies count as neither."),),
+        notes=(english("Communication kernels are recognised by name; copies count as neither."),),
     )
 
 

@@ -1,4 +1,4 @@
-"""Paddle's older report: the event tree."""
+"""The event tree of Paddle's older report."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def events(view: View, options: Options) -> Table | NotRecorded:
-    """The tree of host events: paths of names, with CPU and GPU time."""
+    """The tree of host events by path of names, with CPU and GPU time."""
     if not view.has(*TREE_KINDS):
         return missing("operator")
     trees = path_trees(view, TREE_KINDS, MAX_PATHS, True, _columns, options.by_thread)
     if trees is None:
-        trees = [_thread_tree(found, options) for found in threads_with_events(view)]
+        trees = [_thread_tree(thread_events, options) for thread_events in threads_with_events(view)]
     tree = joined_tree(trees)
     order = depth_first(tree)
     texts = view.capture.strings.get(tree.lines.name[order].tolist())
@@ -61,13 +61,15 @@ def events(view: View, options: Options) -> Table | NotRecorded:
     total = (cpu + gpu)[order]
     data["total_ns"] = total
     data["ratio"] = ratio(total, whole[2] + whole[3])
-    of = english("the outermost events together")
+    outermost = english("all outermost events")
     return Table(
         (
             Column("name", "Event", Role.NAME, key=True),
-            *side_columns(of, of),
+            *side_columns(outermost, outermost),
             Column("total_ns", "Total", Role.DURATION),
-            Column("ratio", "Ratio", Role.SHARE, english("CPU and GPU time of {what}", what=of), heat=True),
+            Column(
+                "ratio", "Ratio", Role.SHARE, english("CPU and GPU time of {what}", what=outermost), heat=True
+            ),
         ),
         data,
         depth=tree.level[order].astype(np.int16),
@@ -78,7 +80,7 @@ def events(view: View, options: Options) -> Table | NotRecorded:
 
 
 def _columns(entries: npt.NDArray[Any]) -> tuple[tuple[Int64Array, ...], ...]:
-    """The columns of `_thread_tree` from sums by path."""
+    """The columns of `_thread_tree`, from sums by path."""
     count, cpu, gpu = entries["count"], entries["cpu"], entries["gpu"]
     return (
         (cpu + gpu, count, cpu, gpu),
@@ -87,12 +89,12 @@ def _columns(entries: npt.NDArray[Any]) -> tuple[tuple[Int64Array, ...], ...]:
     )
 
 
-def _thread_tree(found: ThreadEvents, options: Options) -> PathTree:
-    events = found.events
+def _thread_tree(thread_events: ThreadEvents, options: Options) -> PathTree:
+    events = thread_events.events
     cpu = np.maximum(events.cpu_ns, 0)
     return thread_tree(
         Lines(
-            np.full(len(events), found.thread if options.by_thread else 0, np.int64),
+            np.full(len(events), thread_events.thread if options.by_thread else 0, np.int64),
             events.name.astype(np.int64),
             events.parent,
             (cpu + events.gpu_ns, np.ones(len(events), np.int64), cpu, events.gpu_ns),
@@ -107,18 +109,18 @@ def _cut_note(tree: PathTree) -> list[str]:
     if not tree.is_cut:
         return []
     note = english(
-        "Cut to {count} lines, {levels} levels deep; the time of what lies deeper is in the lines above it.",
+        "Limited to {count} lines in {levels} levels; deeper events count in the lines above them.",
         count=f"{len(tree.level):,}",
         levels=int(tree.level.max(initial=0)) + 1,
     )
     if tree.left_out:
         left_out = f"{tree.left_out:,}"
-        note += " " + english("Of the last level the shortest {left_out} are missing.", left_out=left_out)
-    return [note + " " + english("A time range or a thread shows more.")]
+        note += " " + english("The last level lacks the {left_out} shortest.", left_out=left_out)
+    return [note + " " + english("Select a time range or a thread to see more.")]
 
 
 def _head_notes(view: View) -> list[str]:
-    """The head of the older report, one sentence per row of `framework_overhead`."""
+    """The header of the older report, from the rows of `framework_overhead`."""
     table = framework_overhead(view, Options())
     if isinstance(table, NotRecorded):
         return []

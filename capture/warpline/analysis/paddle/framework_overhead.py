@@ -1,4 +1,4 @@
-"""The head of Paddle's older report: where the time of the host goes."""
+"""The header of Paddle's older report: computation, framework overhead and copies of the host."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from warpline.i18n import english
 Int64Array = npt.NDArray[np.int64]
 _COMPUTE = re.compile(r"(::|/| )compute$| kernel launch$", re.IGNORECASE)
 _EVENT, _COMPUTING, _ASYNC, _SYNC = 1, 2, 4, 8
-"""Bits of what the host does at a moment, in combinations of `warpline.analysis.structure.overlap`."""
+"""Bits of the host's activities in combinations of `warpline.analysis.structure.overlap`."""
 _BITS = tuple(_EVENT | computing | copying for copying in (0, _ASYNC, _SYNC) for computing in (0, _COMPUTING))
-"""What an event can be: nothing of note, computation, a copy of either sort, or both."""
+"""Classes of events: neither, computation, a copy of either sort, or both."""
 _ASYNCHRONOUS = re.compile("async", re.IGNORECASE)
 
 
 def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
-    """The head of the older report: computation, framework overhead and copies, as unions over all threads.
+    """Computation, framework overhead and copies, as unions over all threads.
 
-    Computation is the compute (or kernel launch) part of operators, and whole operators where no parts were recorded.
-    Copies are ranges that say so, else CUDA calls that copy or set memory. The overhead is all outside both.
+    Computation is the compute (or kernel launch) part of operators, or whole operators if parts were not recorded.
+    Copies are ranges named so, else CUDA calls that copy or set memory. Overhead is the time outside both.
     """
     if not view.has(*TREE_KINDS):
         return missing("operator")
@@ -69,13 +69,11 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
     absent = np.array([False] * 3 + [not has_copies] * 3)
     notes = [
         english(
-            "Lengths of unions over all threads; synchronous and asynchronous copies of two threads may overlap."
+            "Unions over all threads; synchronous and asynchronous copies of different threads may overlap."
         )
     ]
     if not has_copies:
-        notes.append(
-            english("Copies: not recorded, because no range and no CUDA call copies or sets memory.")
-        )
+        notes.append(english("Copies: not recorded; no range or CUDA call copies or sets memory."))
     return Table(
         (
             Column("name", "Name", Role.NAME, key=True, ours=True),
@@ -96,10 +94,9 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
 
 
 class _HostTimes:
-    """When the host did what on some tracks: ``times`` by combination of the bits above, ``copies`` calls
-    (asynchronous, synchronous).
+    """Activities of the host on some tracks: ``times`` by combination of bits, numbers of ``copies``.
 
-    Copies are ranges, or CUDA calls where no range says that it copies.
+    ``copies`` is (asynchronous, synchronous). Copies are ranges, or CUDA calls if no range is named as a copy.
     """
 
     def __init__(self, view: View, tracks: frozenset[int]) -> None:
@@ -114,13 +111,13 @@ class _HostTimes:
         if not any(_sum_of(count, self._copy) for count in counts.values()):
             self._copying = tuple(kind for kind in ("cuda_api",) if kind in view.capture.kinds)
             counts = {kind: name_counts(view, kind, tracks) for kind in self._copying}
-        found = sum(_sum_of(count, self._copy) for count in counts.values())
+        copies = sum(_sum_of(count, self._copy) for count in counts.values())
         asynchronous = sum(_sum_of(count, self._copy & self._asynchronous) for count in counts.values())
-        self.copies = (asynchronous, found - asynchronous)
+        self.copies = (asynchronous, copies - asynchronous)
         self.times = self._swept(view)
 
     def _swept(self, view: View) -> Int64Array:
-        """Time by combination of the bits, from one sweep where that is compiled."""
+        """Time by combination of bits, from one sweep where that is compiled."""
         doing = {kind: self._classes(kind) for kind in {*self._kinds, *self._copying}}
         together = times_together(view, self._tracks, doing, len(_BITS))
         times = np.zeros(16, np.int64)
@@ -136,14 +133,14 @@ class _HostTimes:
         return times
 
     def _classes(self, kind: str) -> npt.NDArray[np.uint8]:
-        """For each name of a kind the place in `_BITS` of what the host does in an event of it."""
-        nothing = np.zeros(len(self._copy), np.uint8)
+        """For each name of a kind, the index in `_BITS` of its class."""
+        zeros = np.zeros(len(self._copy), np.uint8)
         is_nested = kind in self._kinds
-        computes = self._compute if self.has_parts else np.full(len(nothing), kind == "operator")
+        computes = self._compute if self.has_parts else np.full(len(zeros), kind == "operator")
         copying = (
-            np.where(self._copy, np.where(self._asynchronous, 2, 4), 0) if kind in self._copying else nothing
+            np.where(self._copy, np.where(self._asynchronous, 2, 4), 0) if kind in self._copying else zeros
         )
-        classes = copying + (computes if is_nested else nothing)
+        classes = copying + (computes if is_nested else zeros)
         if not is_nested:
             classes = np.where(self._copy, classes, NONE)
         return classes.astype(np.uint8)
@@ -166,7 +163,7 @@ def _sum_of(count: Int64Array, names: npt.NDArray[np.bool_]) -> int:
 
 report = ReportSpec(
     "framework_overhead",
-    "Computation, framework overhead, copies",
+    "Computation, framework overhead and copies",
     "framework",
     framework_overhead,
     needs=TREE_KINDS,

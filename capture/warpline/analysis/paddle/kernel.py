@@ -33,7 +33,7 @@ _WEIGHTED = (
 
 
 def kernel(view: View, options: Options) -> Table | NotRecorded:
-    """Kernels by name, with tensor-core use, occupancy, and the operator that launches them most."""
+    """Kernels by name, with tensor core use, occupancy, and the operator that launched most of their time."""
     if not view.has("kernel"):
         return missing("kernel")
     stats = kernel_statistics(view, options)
@@ -65,23 +65,23 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
         scope=scope_text(view, english("Kernels")),
         notes=(
             english(
-                "Tensor cores are guessed from the kernel's name; "
-                "occupancy and blocks are averages weighted by duration."
+                "Use of tensor cores is guessed from kernel names; "
+                "occupancy and blocks per SM are averages weighted by duration."
             ),
         ),
     )
 
 
 def _tensor_cores(view: View, names: list[str]) -> npt.NDArray[Any]:
-    """Whether kernels of these names use tensor cores; masked where neither names nor hardware tell."""
-    # What is launched in no grid of blocks runs on another accelerator, whose names mean something else.
-    launched = _is_launched(view)
-    told = [tensor_cores_of(name) if launched else None for name in names]
-    return np.ma.MaskedArray([bool(one) for one in told], [one is None for one in told], bool)
+    """Whether kernels of these names use tensor cores; masked where unknown."""
+    # Kernels without a grid run on other accelerators, whose kernel names mean something else.
+    has_grid = _has_grid(view)
+    uses = [tensor_cores_of(name) if has_grid else None for name in names]
+    return np.ma.MaskedArray([bool(use) for use in uses], [use is None for use in uses], bool)
 
 
-def _is_launched(view: View) -> bool:
-    """Whether a grid of blocks is known of any selected kernel."""
+def _has_grid(view: View) -> bool:
+    """Whether the grid of any selected kernel was recorded."""
     table = view.capture.kinds["kernel"]
     if "grid_x" not in table.attributes:
         return False
@@ -114,8 +114,8 @@ def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) ->
         weight += np.bincount(name, weights=share, minlength=n)
     if not weight.any():
         return None
-    gone = weight[keys] == 0
-    return np.ma.MaskedArray(total[keys] / np.where(gone, 1, weight[keys]), gone)
+    missing = weight[keys] == 0
+    return np.ma.MaskedArray(total[keys] / np.where(missing, 1, weight[keys]), missing)
 
 
 _ROUNDED = 0.01
@@ -123,9 +123,9 @@ _WARP, _WARPS_OF_SM = 32, 64
 
 
 def _least_occupancy(view: View, index: Int64Array) -> npt.NDArray[np.float64]:
-    """What one block alone occupies, 0 where it is not known.
+    """The occupancy of a single block, 0 if unknown.
 
-    Kineto writes 0 % for less than half a percent, but also where it could not estimate: the latter is not recorded.
+    Kineto writes 0 % for less than half a percent, but also if its estimate failed, which counts as not recorded.
     """
     blocks, *sides = (
         view.column("kernel", name, index) for name in ("blocks_per_sm", "block_x", "block_y", "block_z")

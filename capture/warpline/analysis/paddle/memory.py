@@ -1,4 +1,4 @@
-"""Paddle's memory summary: allocations and releases by the event that made them, and the peak, per device."""
+"""Paddle's memory summary: allocations and releases by event, and the peak of each device."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def memory(view: View, _options: Options) -> Table | NotRecorded:
-    """Allocations and releases by device and by the event around them, with the peaks."""
+    """Allocations and releases by device and enclosing event, with the peaks."""
     if not view.has("memory"):
         return missing("memory")
-    found = memory_events(view)
-    thread = threads_of_tracks(view)[view.track_of(found.row)] if len(found.row) else np.empty(0, np.int64)
-    owner = enclosing_of_calls(view, thread, found.time, [k for k in HOST_KINDS if k != "cuda_api"])
+    events = memory_events(view)
+    thread = threads_of_tracks(view)[view.track_of(events.row)] if len(events.row) else np.empty(0, np.int64)
+    owner = enclosing_of_calls(view, thread, events.time, [k for k in HOST_KINDS if k != "cuda_api"])
     name = np.where(owner >= 0, view.names(np.maximum(owner, 0)).astype(np.int64), -1)
-    key, first = combine_keys(found.device, found.reserved, name)
+    key, first = combine_keys(events.device, events.reserved, name)
     n = len(first)
 
     def counted(chosen: npt.NDArray[np.bool_], weights: Int64Array | None = None) -> Int64Array:
@@ -37,21 +37,21 @@ def memory(view: View, _options: Options) -> Table | NotRecorded:
             key[chosen], weights=None if weights is None else weights[chosen], minlength=n
         ).astype(np.int64)
 
-    taken, freed = ~found.is_release, found.is_release
+    allocated, freed = ~events.is_release, events.is_release
     columns = {
-        "allocation_count": counted(taken),
+        "allocation_count": counted(allocated),
         "free_count": counted(freed),
-        "allocation_bytes": counted(taken, found.bytes),
-        "free_bytes": counted(freed, found.bytes),
+        "allocation_bytes": counted(allocated, events.bytes),
+        "free_bytes": counted(freed, events.bytes),
     }
     columns["increased_bytes"] = columns["allocation_bytes"] - columns["free_bytes"]
-    order = np.lexsort((-columns["increased_bytes"], found.reserved[first], found.device[first]))
+    order = np.lexsort((-columns["increased_bytes"], events.reserved[first], events.device[first]))
     strings = view.capture.strings
-    of_group = first[order]
+    rows = first[order]
     data: dict[str, Values] = {
-        "name": [strings[i] if i >= 0 else "(outside any event)" for i in name[of_group].tolist()],
-        "device": [strings[i] or None for i in found.device[of_group].tolist()],
-        "type": ["Reserved" if value else "Allocated" for value in found.reserved[of_group].tolist()],
+        "name": [strings[i] if i >= 0 else "(outside any event)" for i in name[rows].tolist()],
+        "device": [strings[i] or None for i in events.device[rows].tolist()],
+        "type": ["Reserved" if value else "Allocated" for value in events.reserved[rows].tolist()],
         **{key_name: values[order] for key_name, values in columns.items()},
     }
     return Table(
@@ -67,16 +67,16 @@ def memory(view: View, _options: Options) -> Table | NotRecorded:
         ),
         data,
         scope=scope_text(view, english("Memory events")),
-        notes=tuple(_peaks(view, found)),
+        notes=tuple(_peaks(view, events)),
     )
 
 
-def _peaks(view: View, found: MemoryEvents) -> list[str]:
-    """One sentence per device: the largest totals the recorder reported."""
+def _peaks(view: View, events: MemoryEvents) -> list[str]:
+    """A sentence with the peak of each device."""
     notes = []
-    for device in np.unique(found.device).tolist():
-        here = found.device == device
-        peaks = [np.ma.max(values[here]) for values in (found.allocated, found.total_reserved)]
+    for device in np.unique(events.device).tolist():
+        here = events.device == device
+        peaks = [np.ma.max(values[here]) for values in (events.allocated, events.total_reserved)]
         where = view.capture.strings[device] or english("the recorded device")
         allocated, reserved = (None if peak is np.ma.masked else f"{int(peak):,}" for peak in peaks)
         if allocated and reserved:
@@ -91,8 +91,8 @@ def _peaks(view: View, found: MemoryEvents) -> list[str]:
         elif reserved:
             text = english("Peak on {where}: reserved {size} bytes.", where=where, size=reserved)
         else:
-            tensors = here & ~found.reserved
-            change = np.where(found.is_release[tensors], -found.bytes[tensors], found.bytes[tensors])
+            tensors = here & ~events.reserved
+            change = np.where(events.is_release[tensors], -events.bytes[tensors], events.bytes[tensors])
             text = english(
                 "Peak on {where}: {size} bytes more than at the start; totals were not recorded.",
                 where=where,

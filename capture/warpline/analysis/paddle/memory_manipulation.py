@@ -1,4 +1,4 @@
-"""Paddle's summary of copies and sets, as the program asked for them."""
+"""Paddle's summary of memory copies and sets by call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
-    """Copies and sets as the program asked for them: ranges that say so, else the calls that launched GPU copies."""
+    """Memory copies and sets: ranges named so, else the calls that launched GPU copies."""
     ranges = list(_memory_ranges(view))
     if ranges:
         name, cpu, gpu = (np.concatenate(column) for column in zip(*ranges, strict=True))
@@ -45,10 +45,10 @@ def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
     steps = find_steps(view, options)
     inside = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
     whole = int(inside.sum()) or view.duration_ns
-    of = OF_STEPS if inside.sum() else OF_RANGE
+    reference = OF_STEPS if inside.sum() else OF_RANGE
     keys = sides.cpu.key[order]
     return Table(
-        (Column("name", "Name", Role.NAME, key=True), *side_columns(of, of)),
+        (Column("name", "Name", Role.NAME, key=True), *side_columns(reference, reference)),
         {"name": Texts(keys, texts), **side_data(sides, order, whole, whole)},
         targets=name_targets(view, keys, None) if ranges else Targets(),
         scope=scope_text(view, english("Copies and sets")),
@@ -61,8 +61,8 @@ def _memory_ranges(view: View) -> Iterator[tuple[Int64Array, Int64Array, Int64Ar
     if not wanted.any():
         return
     types = [type_code("UserDefined"), type_code("PythonUserDefined")]
-    for found in threads_with_events(view):
-        events = found.events
+    for thread_events in threads_with_events(view):
+        events = thread_events.events
         here = wanted[events.name] & np.isin(events.type, types)
         if here.any():
             yield events.name[here].astype(np.int64), events.cpu_ns[here], events.gpu_ns[here]
@@ -72,7 +72,7 @@ _SIDES = {1: "CPU->GPU", 2: "GPU->CPU", 8: "GPU->GPU", 9: "CPU->CPU", 10: "GPU->
 
 
 def _memory_calls(view: View) -> tuple[Int64Array, Int64Array, Int64Array, list[str]]:
-    """(title, CPU time of the call, GPU time) of copies and sets with a launching call."""
+    """(title, CPU time of the call, GPU time, titles) of copies and sets with a launching call."""
     capture = view.capture
     titles: dict[str, int] = {}
     keys, cpu, gpu = [], [], []

@@ -1,4 +1,4 @@
-"""Paddle's model summary: the phases of a step."""
+"""Paddle's model summary: time of the phases of a step."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def _launched_inside(view: View, steps: Steps, launches: Launches) -> Int64Array:
-    """GPU time launched inside each step by its own rank and process (ns)."""
+    """GPU time (ns) launched inside each step by its rank and process."""
     tracks = view.capture.tracks
     track = view.track_of(launches.call) if len(launches) else launches.call
-    found = np.zeros(len(steps), np.int64)
+    times = np.zeros(len(steps), np.int64)
     for number in np.unique(track).tolist():
         own = steps.around(tracks[number].process, tracks[number].rank)
         calls = launches.take(track == number)
         first, last = windows(calls.call_start, steps.start[own], steps.stop[own])
-        found[own] += window_sums(calls.work_ns, first, last)
-    return found
+        times[own] += window_sums(calls.work_ns, first, last)
+    return times
 
 
 def model(view: View, options: Options) -> Table | NotRecorded:
-    """The phases of a step: Dataloader, Forward, Backward, Optimization, and what is none of them."""
+    """The phases of a step: Dataloader, Forward, Backward, Optimization and Others."""
     steps = find_steps(view, options)
     if not len(steps):
         return missing_steps(options)
@@ -71,7 +71,7 @@ def model(view: View, options: Options) -> Table | NotRecorded:
     )
     notes = [
         english(
-            "GPU time is the sum of what was launched inside a phase, on its thread; "
+            "GPU time is that of work launched inside a phase on its thread; "
             "a step counts launches of all threads of its process."
         )
     ]
@@ -79,7 +79,7 @@ def model(view: View, options: Options) -> Table | NotRecorded:
     if absent:
         notes.append(
             english(
-                "{phases}: not recorded, because no event says so; mark them with ranges of these names.",
+                "{phases}: not recorded; mark them with ranges of these names.",
                 phases=", ".join(absent),
             )
         )

@@ -1,4 +1,4 @@
-"""Paddle's operator summary: operators, their parts, and the kernels each launched."""
+"""Paddle's operator summary: operators, their parts and the kernels they launch."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def operator(view: View, options: Options) -> Table | NotRecorded:
     parts = compiled_groups(view, "Operator", by_thread=options.by_thread)
     if parts is None:
         parts = []
-        for found in threads_with_events(view):
-            for line in _lines_of(view, found, options):
+        for thread_events in threads_with_events(view):
+            for line in _lines_of(view, thread_events, options):
                 parts += summed([line])
     return operator_table(view, parts, options, view.capture.strings.__getitem__, "Operators")
 
 
-def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[OperatorLines]:
-    launches = found.launches
-    events, remain = merged(found.events)
+def _lines_of(view: View, thread_events: ThreadEvents, options: Options) -> Iterator[OperatorLines]:
+    launches = thread_events.launches
+    events, remain = merged(thread_events.events)
     is_operator = remain & (events.type == type_code("Operator"))
     operators = np.flatnonzero(is_operator)
     if not len(operators):
         return
     yield operator_lines(view, events.take(operators), (), options)
     parts = np.flatnonzero(remain & (events.parent >= 0) & is_operator[np.maximum(events.parent, 0)])
-    thread = found.thread if options.by_thread else 0
-    nothing = np.full(len(parts), -1, np.int64)
+    thread = thread_events.thread if options.by_thread else 0
+    no_kernel = np.full(len(parts), -1, np.int64)
     above = events.name[events.parent[parts]].astype(np.int64)
     yield OperatorLines(
         np.full(len(parts), thread, np.int64),
-        (above, events.name[parts].astype(np.int64), nothing),
+        (above, events.name[parts].astype(np.int64), no_kernel),
         events.cpu_ns[parts],
         events.gpu_ns[parts],
         events.self_cpu_ns[parts],
@@ -59,15 +59,15 @@ def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Ope
     kind = work.kind[launches.work].astype(np.int64)
     first, last = windows(launches.call_start, events.start[parts], events.stop[parts])
     which, launch = window_pairs(first, last)
-    is_own = events.type[np.maximum(found.owner, 0)] == type_code("Operator")
-    direct = np.flatnonzero((found.owner >= 0) & is_own)
-    owner = events.name[found.owner[direct]].astype(np.int64)
+    is_direct = events.type[np.maximum(thread_events.owner, 0)] == type_code("Operator")
+    direct = np.flatnonzero((thread_events.owner >= 0) & is_direct)
+    owner = events.name[thread_events.owner[direct]].astype(np.int64)
     for operator_name, part, index in (
         (above[which], events.name[parts][which].astype(np.int64), launch),
         (owner, np.full(len(direct), -1, np.int64), direct),
     ):
         none = np.full(len(index), -1, np.int64)
-        # A kernel launched by the operator itself stands beside the parts, below no part.
+        # A kernel launched by the operator itself is a sibling of the parts.
         path = (
             (operator_name, part, kernel[index])
             if len(part) and part[0] >= 0

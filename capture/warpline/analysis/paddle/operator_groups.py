@@ -1,4 +1,4 @@
-"""Adds up operators, their parts and kernels by the line of the table each belongs to."""
+"""Sums operators, their parts and kernels by line of the operator table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from warpline.analysis.framework.loops.entries import FIGURES, EntryTable
 from warpline.analysis.framework.loops.nested import BY_CALL, WITH_PARTS
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys, kind_code, reduce_groups
+from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics
 from warpline.analysis.structure.nested.nested_sums import typed_sums
 
 Int64Array = npt.NDArray[np.int64]
@@ -21,9 +22,9 @@ LEVELS = 3
 
 @dataclass(frozen=True, eq=False)
 class OperatorLines:
-    """Things to add up, each belonging to a line of the tree: the operator, its part, the kernel (−1 above that level).
+    """Events to sum by ``path``: operator, part, kernel (−1 above that level).
 
-    ``cpu_ns`` and ``self_*`` are −1 where a line has none (kernels).
+    ``cpu_ns`` and ``self_*`` are −1 for lines without them (kernels).
     """
 
     thread: Int64Array
@@ -37,7 +38,7 @@ class OperatorLines:
 
 @dataclass(frozen=True, eq=False)
 class OperatorGroups:
-    """Lines added up: arrays of equal length."""
+    """Sums of lines: arrays of equal length."""
 
     thread: Int64Array
     path: tuple[Int64Array, ...]
@@ -53,13 +54,25 @@ class OperatorGroups:
     self_cpu: Int64Array
     self_gpu: Int64Array
 
+    def sides(self, index: Int64Array | slice = slice(None)) -> Sides:
+        """Statistics of CPU and GPU time of the groups at ``index``."""
+        return Sides(
+            *(
+                plain_statistics(
+                    self.count[index],
+                    *(getattr(self, f"{side}_{part}")[index] for part in ("total", "min", "max")),
+                )
+                for side in ("cpu", "gpu")
+            )
+        )
+
 
 _NONE = np.empty(0, np.int64)
 NO_GROUPS = OperatorGroups(_NONE, (_NONE,) * LEVELS, np.empty(0, bool), *(_NONE,) * 10)
 
 
 def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
-    """The lines of one thread added up by what they stand for, so that memory holds one thread's events at a time."""
+    """The sums of the lines of one thread, so that memory holds the events of one thread at a time."""
     result = []
     for line in lines:
         if len(line.thread):
@@ -91,18 +104,18 @@ def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
 def compiled_groups(
     view: View, type_name: str, way: int = WITH_PARTS, *, by_thread: bool, **calls: Any
 ) -> list[OperatorGroups] | None:
-    """What `summed` makes of `typed_sums` of all threads, or of each ``by_thread``; None where not compiled.
+    """The groups of `typed_sums` of all threads, or of each thread; None if the loops are not compiled.
 
     ``calls`` are further arguments of `typed_sums`.
     """
     parts = []
     with EntryTable() as joined:
         table = None if by_thread else joined
-        for thread, found in typed_sums(view, type_name, way, table=table, **calls):
-            if found is None:
+        for thread, sums in typed_sums(view, type_name, way, table=table, **calls):
+            if sums is None:
                 return None
-            if len(found.entries):
-                parts.append(_of_entries(view, found.entries, thread, way))
+            if len(sums.entries):
+                parts.append(_of_entries(view, sums.entries, thread, way))
         entries = joined.entries()
     return [*parts, _of_entries(view, entries, 0, way)] if len(entries) else parts
 
@@ -111,7 +124,7 @@ def _of_entries(view: View, entries: npt.NDArray[Any], thread: int, way: int) ->
     path = tuple(np.ascontiguousarray(column) for column in entries["key"].T)
     has_cpu = path[2] == -1
     path = (*path[:2], np.maximum(path[2], -1))
-    # Every key is there once: the first row of each, keys ascending, is an order.
+    # Keys are unique, so the first row of each ascending key is an order.
     _, order = combine_keys(*path, has_cpu)
     path, has_cpu = tuple(column[order] for column in path), has_cpu[order]
     is_operator = has_cpu & ((path[1] < 0) | (way == BY_CALL))
@@ -125,19 +138,17 @@ def _of_entries(view: View, entries: npt.NDArray[Any], thread: int, way: int) ->
 
 
 def merged_groups(groups: OperatorGroups) -> OperatorGroups:
-    """Equal lines put together. A kernel and a part may share a name: they stay apart by whether they have CPU time."""
-    # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
-    key, of_group = combine_keys(groups.thread, *groups.path, groups.has_cpu)
-
+    """Equal lines merged. CPU time distinguishes a part from a kernel of the same name."""
+    key, first = combine_keys(groups.thread, *groups.path, groups.has_cpu)
     figures = [item.name for item in fields(OperatorGroups)][4:]
     ways = [np.minimum if "_min" in name else np.maximum if "_max" in name else np.add for name in figures]
-    found = reduce_groups(key, of_group, [getattr(groups, name) for name in figures], ways)
+    sums = reduce_groups(key, first, [getattr(groups, name) for name in figures], ways)
     return OperatorGroups(
-        groups.thread[of_group],
-        tuple(column[of_group] for column in groups.path),
-        groups.has_cpu[of_group],
-        groups.kind[of_group],
-        *found,
+        groups.thread[first],
+        tuple(column[first] for column in groups.path),
+        groups.has_cpu[first],
+        groups.kind[first],
+        *sums,
     )
 
 

@@ -1,4 +1,4 @@
-"""Operators by the place where they stand in the network."""
+"""Operators by position in the step."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from warpline.analysis.structure.steps import find_steps
 
 Int64Array = npt.NDArray[np.int64]
 _MOST_LINES, _LEAST_PLACES = 200_000, 100
-"""How many places are told apart: enough for a network, and few enough for a capture without steps."""
+"""Limits of the number of positions: enough for a network, few enough for a capture without steps."""
 
 
 def operator_places(view: View, options: Options) -> Table | NotRecorded:
-    """Each place an operator stands in the network, numbered within the step: conv2d #0, conv2d #1 …"""
+    """The calls of each operator, numbered within the step: conv2d #0, conv2d #1 …"""
     if not view.has("operator"):
         return missing("operator")
     steps = find_steps(view, options)
@@ -53,12 +53,10 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
                 place = np.minimum(occurrence(events.name, events.start, events.stop, *around), last)
                 parts += summed([operator_lines(view, events, below, options) for below in ((place,), ())])
     is_cut = any(bool((part.path[1] >= last).any()) for part in parts)
-    table = operator_table(view, parts, options, None, "Operators by their place in a step")
+    table = operator_table(view, parts, options, None, "Operators by position in the step")
     if not is_cut:
         return table
-    note = (
-        f"Calls from #{last} on stand together in #{last}; outside steps every call has a place of its own."
-    )
+    note = f"#{last} holds all later calls too; calls outside steps are numbered over the whole range."
     return replace(table, notes=(*table.notes, note))
 
 
@@ -69,8 +67,9 @@ def occurrence(
     step_starts: Int64Array,
     step_stops: Int64Array,
 ) -> Int64Array:
-    """How many events of the same name began before each one within its step (outside steps: within all that is); of
-    those that began together longer ones come first. Steps are in the order of time.
+    """The number of events of the same name that began before each one in its step, or outside all steps.
+
+    Among equal starts, longer events come first. Steps are in time order.
     """
     place = np.searchsorted(step_starts, starts, "right") - 1
     inside = place >= 0
@@ -91,7 +90,7 @@ def occurrence(
 
 report = ReportSpec(
     "operator_places",
-    "Operators by place in the step",
+    "Operators by position in the step",
     "framework",
     operator_places,
     needs=("operator",),

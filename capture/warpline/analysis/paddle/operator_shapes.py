@@ -22,7 +22,7 @@ def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
     if "input_shapes" not in view.capture.kinds["operator"].attributes:
         return NotRecorded(
             english("input shapes were not recorded"),
-            english("record with --torch-shapes 3, or switch record_shapes on in the framework's profiler"),
+            english("record with --torch-shapes 3, or turn on record_shapes in the framework's profiler"),
         )
     parts: list[OperatorGroups] = []
     for found in threads_with_events(view):

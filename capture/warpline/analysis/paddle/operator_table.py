@@ -1,4 +1,4 @@
-"""Lays operators and what is below them out as a tree, with the times of CPU and GPU."""
+"""Table of operators and the lines below them as a tree, with CPU and GPU times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.statistics import GroupStatistics
 from warpline.analysis.framework.tables import combine_keys, kind_code, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
-from warpline.analysis.paddle.cpu_gpu import FIELDS, plain_statistics, side_columns
+from warpline.analysis.paddle.cpu_gpu import FIELDS, side_columns
 from warpline.analysis.paddle.operator_groups import (
     LEVELS,
     OperatorGroups,
@@ -29,11 +29,11 @@ from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 _EXPLANATION = english(
-    "GPU time is that of the work launched inside, counted whole. "
-    "Self is without the operators, parts and CUDA calls inside."
+    "GPU time is the whole time of work launched inside. "
+    "Self time excludes the operators, parts and CUDA calls inside."
 )
 TextOf = Callable[[int], str] | None
-"""Text of a code of the last level; None numbers it behind the operator's name."""
+"""Text of a code of the last level; None appends the code to the operator's name."""
 
 
 def operator_lines(
@@ -54,7 +54,7 @@ def operator_lines(
 
 
 def merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
-    """The events with recursive calls folded into the outermost call, and which events remain."""
+    """The events with recursive calls merged into the outermost call, and which events remain."""
     outer = merge_recursion(events)
     remain = outer == np.arange(len(events))
     if remain.all():
@@ -70,42 +70,36 @@ def merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
     return merged, remain
 
 
-def operators_of(found: ThreadEvents) -> HostEvents:
-    """The operators of a thread, recursive calls folded."""
-    events, remain = merged(found.events)
+def operators_of(thread_events: ThreadEvents) -> HostEvents:
+    """The operators of a thread, with recursive calls merged."""
+    events, remain = merged(thread_events.events)
     return events.take(np.flatnonzero(remain & (events.type == type_code("Operator"))))
 
 
 def operator_table(
     view: View, parts: list[OperatorGroups], options: Options, text: TextOf, scope: str
 ) -> Table:
-    """Lay the groups out as a tree, larger totals first among siblings. Each of ``parts`` has a line once."""
+    """The groups as a tree, siblings by descending total. Each of ``parts`` has a line at most once."""
     if not parts:
         return _empty(view, options, scope)
-    found = parts[0] if len(parts) == 1 else merged_groups(joined_groups(parts))
-    sides = [
-        plain_statistics(found.count, total, low, high)
-        for total, low, high in (
-            (found.cpu_total, found.cpu_min, found.cpu_max),
-            (found.gpu_total, found.gpu_min, found.gpu_max),
-        )
-    ]
+    groups = parts[0] if len(parts) == 1 else merged_groups(joined_groups(parts))
+    sides = groups.sides()
     tree = _Tree(
-        found.thread,
-        np.stack(found.path),
-        found.has_cpu,
-        found.kind,
-        sides[0],
-        sides[1],
-        found.self_cpu,
-        found.self_gpu,
+        groups.thread,
+        np.stack(groups.path),
+        groups.has_cpu,
+        groups.kind,
+        sides.cpu,
+        sides.gpu,
+        groups.self_cpu,
+        groups.self_gpu,
     )
     return _laid_out(view, tree, options, text, scope)
 
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """One entry per line of the tree, in no order."""
+    """The lines of the tree in no order."""
 
     thread: Int64Array
     path: npt.NDArray[np.int64]
@@ -166,8 +160,8 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
     columns = [
         Column("name", "Name", Role.NAME, key=True),
         *side_columns(
-            english("the parent; an operator's: of all operators"),
-            english("the parent; an operator's: of all operators"),
+            english("the parent; for operators, of all operators"),
+            english("the parent; for operators, of all operators"),
         ),
         Column("cpu_self_ns", "CPU Self", Role.DURATION, lead=6),
         Column("gpu_self_ns", "GPU Self", Role.DURATION, lead=7),
@@ -194,7 +188,7 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
 
 
 def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
-    """Place of the line above each line, −1 at the top."""
+    """Index of the line above each line, −1 at the top."""
     n = len(level)
     above = tree.path.copy()
     above[np.maximum(level, 0), np.arange(n)] = -1
@@ -208,12 +202,12 @@ def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
 
 
 def _depth_first(tree: _Tree, parent: Int64Array) -> Int64Array:
-    """Lines in the order of a printed tree: per thread, siblings from the largest CPU and GPU total down."""
+    """Lines in depth-first order by thread, siblings by descending CPU and GPU total."""
     n = len(parent)
     weight = np.where(tree.has_cpu, tree.cpu.total, 0)
     rank = np.empty(n, np.int64)
     rank[np.lexsort((-tree.gpu.total, -weight, tree.thread))] = np.arange(n)
-    # From a line up to the top; lines of a level above the others come first among equals.
+    # Each line and its ancestors up to the top.
     chain = [np.arange(n)]
     for _ in range(LEVELS - 1):
         last = chain[-1]
@@ -230,7 +224,7 @@ def _depth_first(tree: _Tree, parent: Int64Array) -> Int64Array:
 
 
 def _empty(view: View, options: Options, scope: str) -> Table:
-    """No operator in the range: a table without rows."""
+    """A table without rows, for a range without operators."""
     columns: list[Column] = [
         Column("name", "Name", Role.NAME, key=True),
         *side_columns(english("the parent"), english("the parent")),

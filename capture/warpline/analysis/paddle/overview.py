@@ -1,4 +1,4 @@
-"""Paddle's overview: calls and time by type of event."""
+"""Paddle's overview: calls and time by event type."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _GPU_TYPES = (("Kernel", ("kernel",)), ("Memcpy", ("memcpy",)), ("Memset", ("mem
 
 
 def _host_unions(view: View) -> tuple[Int64Array, Int64Array]:
-    """(calls, length of the union over all threads of a rank) of each host type; exact, in windows of bounded size."""
+    """(calls, sum over ranks of the union over threads in ns) of each host type, exact, in bounded memory."""
     calls = np.zeros(len(HOST_TYPES), np.int64)
     times = np.zeros(len(HOST_TYPES), np.int64)
     kinds = tuple(kind for kind in HOST_KINDS if kind in view.capture.kinds)
@@ -71,8 +71,9 @@ def _host_unions(view: View) -> tuple[Int64Array, Int64Array]:
 def _host_sweep(
     view: View, kinds: tuple[str, ...], host: frozenset[int]
 ) -> tuple[Int64Array, Int64Array] | None:
-    """`_host_unions` from one sweep over the lanes of each rank; None where no sweep is compiled, and where something
-    else than the name tells the type of events.
+    """`_host_unions` by one sweep over the lanes of each rank.
+
+    None if the sweep is not compiled, or if types depend on more than names.
     """
     calls, times = np.zeros(len(HOST_TYPES), np.int64), np.zeros(len(HOST_TYPES), np.int64)
     tables: dict[str, npt.NDArray[np.uint8]] = {}
@@ -94,7 +95,7 @@ def _host_sweep(
 
 
 def overview(view: View, options: Options) -> Table | NotRecorded:
-    """Calls and time by type of event; what overlaps within a type counts once."""
+    """Calls and time by event type; overlaps within a type count once."""
     if not view.has(*HOST_KINDS, *GPU_KINDS):
         return missing("operator")
     calls, times = _host_unions(view)
@@ -130,16 +131,12 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
         },
         depth=np.array([row[3] for row in rows], np.int16),
         scope=scope_text(view, english("Events by type")),
-        notes=(
-            english(
-                "Types overlap and contain each other (an operator contains its parts): ratios do not add up to 100 %."
-            ),
-        ),
+        notes=(english("Types overlap (an operator contains its parts), so ratios do not add up to 100 %."),),
     )
 
 
 def _gpu_rows(view: View) -> list[tuple[str, int, int, int, str]]:
-    """Rows of the GPU types over the GPUs and streams of each rank: the union of each type's intervals."""
+    """Rows of the GPU types: the union of each type's intervals over the GPUs and streams of each rank."""
     devices = frozenset(t.index for t in view.capture.tracks if t.device is not None)
     communication = communication_ids(view)
     present = {name: [kind for kind in kinds if kind in view.capture.kinds] for name, kinds in _GPU_TYPES}
@@ -156,7 +153,7 @@ def _gpu_rows(view: View) -> list[tuple[str, int, int, int, str]]:
 
 
 def _gpu_times(view: View, tracks: frozenset[int], communication: npt.NDArray[np.bool_]) -> dict[str, int]:
-    """Length of the union of each type's intervals on some tracks, in one sweep where that is compiled."""
+    """Length of the union of each type's intervals on some tracks (ns)."""
     tables = {
         kind: communication.astype(np.uint8)
         if name == "Kernel"
@@ -192,5 +189,5 @@ def _gpu_times(view: View, tracks: frozenset[int], communication: npt.NDArray[np
 
 
 report = ReportSpec(
-    "overview", "Overview by type of event", "framework", overview, needs=(*HOST_KINDS, *GPU_KINDS), place=202
+    "overview", "Overview by event type", "framework", overview, needs=(*HOST_KINDS, *GPU_KINDS), place=202
 )

@@ -1,4 +1,4 @@
-"""Time of steps, and the phases inside them."""
+"""Times of steps and of the phases inside them."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ OF_RANGE = english("the selected range")
 
 
 def step_time(view: View, options: Options) -> int:
-    """Length of the union of the steps of each rank in the selected range, all ranks added; 0 without steps."""
+    """Sum over ranks of the union of their steps in the selected range (ns); 0 without steps."""
     return sum(step_times(view, options).values())
 
 
 def step_times(view: View, options: Options) -> dict[int, int]:
     """`step_time` by rank (−1: steps of no rank)."""
-    found = find_steps(view, options)
-    start, stop = np.maximum(found.start, view.start_ns), np.minimum(found.stop, view.stop_ns)
+    steps = find_steps(view, options)
+    start, stop = np.maximum(steps.start, view.start_ns), np.minimum(steps.stop, view.stop_ns)
     return {
-        rank: union_ns(start[found.rank == rank], stop[found.rank == rank])
-        for rank in np.unique(found.rank).tolist()
+        rank: union_ns(start[steps.rank == rank], stop[steps.rank == rank])
+        for rank in np.unique(steps.rank).tolist()
     }
 
 
 def tracks_of_host(view: View) -> frozenset[int]:
-    """All tracks that belong to no GPU."""
+    """All tracks without a GPU."""
     return frozenset(t.index for t in view.capture.tracks if t.device is None)
 
 
 def tracks_by_rank(view: View, tracks: frozenset[int]) -> list[frozenset[int]]:
-    """The tracks of each rank, and those of none: what overlaps on two ranks happens twice."""
-    found: dict[int | None, set[int]] = {}
+    """The selected tracks of each rank, and those without one: unions are separate for each rank."""
+    ranks: dict[int | None, set[int]] = {}
     for index in tracks & view.tracks:
-        found.setdefault(view.capture.tracks[index].rank, set()).add(index)
-    return [frozenset(found[rank]) for rank in sorted(found, key=lambda rank: -1 if rank is None else rank)]
+        ranks.setdefault(view.capture.tracks[index].rank, set()).add(index)
+    return [frozenset(ranks[rank]) for rank in sorted(ranks, key=lambda rank: -1 if rank is None else rank)]
 
 
 def phase_events(view: View, phase: str, tracks: frozenset[int]) -> SelectedEvents:
-    """The events of a phase; a layer's forward inside the model's is part of it and not counted again."""
+    """The outermost events of a phase on each thread; a layer's forward inside the model's does not count again."""
     code = type_code(phase)
     parts = []
     for kind in ("phase", "range", "operator", "other"):
@@ -66,7 +66,7 @@ def phase_events(view: View, phase: str, tracks: frozenset[int]) -> SelectedEven
 def phase_times(
     view: View, phase: str, tracks: frozenset[int], launches: Launches
 ) -> tuple[Int64Array, Int64Array]:
-    """CPU time in the range and launched GPU time of every event of a phase."""
+    """CPU time in the range and launched GPU time of each event of a phase (ns)."""
     events = phase_events(view, phase, tracks)
     gpu = np.zeros(len(events), np.int64)
     thread = threads_of_tracks(view)[view.track_of(events.row)] if len(events) else gpu

@@ -1,4 +1,4 @@
-"""Paddle's summary of the ranges a user marked."""
+"""Paddle's summary of user-defined ranges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import name_targets, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
-from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics, side_columns, side_data
+from warpline.analysis.paddle.cpu_gpu import side_columns, side_data
 from warpline.analysis.paddle.operator_groups import (
     NO_GROUPS,
     OperatorGroups,
@@ -31,24 +31,21 @@ from warpline.i18n import english
 
 
 def user_defined(view: View, options: Options) -> Table | NotRecorded:
-    """Ranges a user marked (RecordEvent, record_function, NVTX), by name."""
+    """User-defined ranges (RecordEvent, record_function, NVTX) by name."""
     if not view.has("range", "phase"):
         return missing("range")
     parts = compiled_groups(view, "PythonUserDefined", BY_NAME, by_thread=options.by_thread)
     if parts is None:
-        parts = [part for found in threads_with_events(view) for part in _summed(view, found, options)]
-    found = merged_groups(joined_groups([NO_GROUPS, *parts]))
-    texts = view.capture.strings.get(found.path[0].tolist())
+        parts = [part for events in threads_with_events(view) for part in _summed(view, events, options)]
+    groups = merged_groups(joined_groups([NO_GROUPS, *parts]))
+    texts = view.capture.strings.get(groups.path[0].tolist())
     keep = np.flatnonzero([not is_memory_operation(text) for text in texts])
-    name, thread = found.path[0][keep], found.thread[keep]
-    sides = Sides(
-        plain_statistics(found.count[keep], found.cpu_total[keep], found.cpu_min[keep], found.cpu_max[keep]),
-        plain_statistics(found.count[keep], found.gpu_total[keep], found.gpu_min[keep], found.gpu_max[keep]),
-    )
+    name, thread = groups.path[0][keep], groups.thread[keep]
+    sides = groups.sides(keep)
     order = np.lexsort((-sides.cpu.total, thread))
     steps = find_steps(view, options)
     inside = int((np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)).sum())
-    of = OF_STEPS if inside else OF_RANGE
+    reference = OF_STEPS if inside else OF_RANGE
     whole = inside or view.duration_ns
     group_name = name[order]
     data: dict[str, Values] = {"name": name_texts(view, group_name)}
@@ -59,19 +56,19 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
         columns.append(Column("thread", "Thread", Role.TEXT, key=True))
     data.update(side_data(sides, order, whole, whole, has_gpu=view.has(*GPU_KINDS)))
     return Table(
-        (*columns, *side_columns(of, of)),
+        (*columns, *side_columns(reference, reference)),
         data,
         targets=name_targets(view, group_name, None),
-        scope=scope_text(view, english("Ranges of the user")),
-        notes=(english("GPU time is that of the work launched inside a range, on its thread."),),
+        scope=scope_text(view, english("User-defined ranges")),
+        notes=(english("GPU time is that of work launched inside a range on its thread."),),
     )
 
 
-def _summed(view: View, found: ThreadEvents, options: Options) -> list[OperatorGroups]:
-    marked = np.flatnonzero(found.events.type == type_code("PythonUserDefined"))
-    return summed([operator_lines(view, found.events.take(marked), (), options)])
+def _summed(view: View, events: ThreadEvents, options: Options) -> list[OperatorGroups]:
+    marked = np.flatnonzero(events.events.type == type_code("PythonUserDefined"))
+    return summed([operator_lines(view, events.events.take(marked), (), options)])
 
 
 report = ReportSpec(
-    "user_defined", "Ranges of the user", "framework", user_defined, needs=("range", "phase"), place=211
+    "user_defined", "User-defined ranges", "framework", user_defined, needs=("range", "phase"), place=211
 )

@@ -1,4 +1,4 @@
-"""All ranges with their nesting and the GPU work launched inside them."""
+"""Ranges with their nesting and the GPU work launched inside them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NestedRanges:
-    """Ranges of all selected tracks in the order of time on each thread, nested across the domains of a thread.
+    """Ranges of all selected tracks by thread and time, nested across the domains of a thread.
 
-    Arrays of equal length: ``row``, ``index`` (in the table of ranges), ``start``, ``stop`` (capture ns),
-    ``thread``, ``level``
-    (0 outermost), ``parent`` (place in these arrays, −1 for none), ``children`` (number of direct ones),
-    ``own`` (ns not in a
-    child), and of the GPU work launched inside: ``work`` operations, ``work_start``, ``work_stop``.
+    Arrays of equal length: ``row``, ``index`` (in the table of ranges), ``start``, ``stop`` (capture ns), ``thread``,
+    ``level`` (0: outermost), ``parent`` (index in these arrays, −1 for none), ``children`` (number of direct children),
+    ``own`` (ns without children), and of the GPU work launched inside: ``work`` operations, ``work_start``,
+    ``work_stop``.
     """
 
     row: Int64Array
@@ -49,15 +48,15 @@ class NestedRanges:
     work_stop: Int64Array
 
 
-def _nested(found: ThreadLanes) -> dict[str, Int64Array]:
+def _nested(thread_lanes: ThreadLanes) -> dict[str, Int64Array]:
     """The columns of `NestedRanges` for one thread."""
-    lanes = found.lanes
+    lanes = thread_lanes.lanes
     parent = flat_parents(lanes)
     level = levels(parent)
     start = np.concatenate([lane.start for lane in lanes])
     stop = np.concatenate([lane.stop for lane in lanes])
-    projection: Projection = project(found.launches, start, stop)
-    # Parents before children, in the order of time.
+    projection: Projection = project(thread_lanes.launches, start, stop)
+    # By time, parents before children.
     order = np.lexsort((level, start))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -74,15 +73,15 @@ def _nested(found: ThreadLanes) -> dict[str, Int64Array]:
         "work_stop": projection.stop,
     }
     columns = {name: values[order] for name, values in columns.items()}
-    columns["thread"] = np.full(len(order), found.thread, np.int64)
+    columns["thread"] = np.full(len(order), thread_lanes.thread, np.int64)
     return columns
 
 
 def all_ranges(view: View) -> NestedRanges:
     parts: list[dict[str, Int64Array]] = []
     filled = 0
-    for found in lanes_by_thread(view, ("range",)):
-        columns = _nested(found)
+    for thread_lanes in lanes_by_thread(view, ("range",)):
+        columns = _nested(thread_lanes)
         columns["parent"] = np.where(columns["parent"] >= 0, columns["parent"] + filled, -1)
         filled += len(columns["row"])
         parts.append(columns)
@@ -96,9 +95,7 @@ def all_ranges(view: View) -> NestedRanges:
 
 
 def felt_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDArray[Any]]:
-    """The ranges of each thread inside of which GPU work was launched: columns of `FELT` as far as `NestedRanges` has
-    them, in the order of `all_ranges`.
-    """
+    """The ranges of each thread that launched GPU work, as columns of `FELT`, in the order of `all_ranges`."""
     done = 0
     for felt in felt_events(view, "range"):
         if felt is None:
@@ -107,12 +104,12 @@ def felt_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDArray[A
         yield felt
     else:
         return
-    for found in islice(lanes_by_thread(view, ("range",)), done, None):
-        columns = _nested(found)
+    for thread_lanes in islice(lanes_by_thread(view, ("range",)), done, None):
+        columns = _nested(thread_lanes)
         columns["works"] = columns["work"]
         columns["index"] = view.capture.kinds["range"].indices_of(columns["row"])
-        is_felt = columns["works"] > 0
-        yield {name: values[is_felt] for name, values in columns.items()}
+        has_work = columns["works"] > 0
+        yield {name: values[has_work] for name, values in columns.items()}
 
 
 THREAD_COLUMNS = (Column("pid", "PID", Role.ID), Column("tid", "TID", Role.ID))
@@ -140,7 +137,7 @@ def nesting_data(view: View, ranges: NestedRanges, index: Int64Array) -> dict[st
 
 
 def stack_of(ranges: NestedRanges) -> Callable[[int], str]:
-    """Ids of a range and the ranges around it, ":0:3:7"."""
+    """Returns the ids of a range and its ancestors, such as ":0:3:7"."""
 
     def stack(index: int) -> str:
         path = []
@@ -153,10 +150,12 @@ def stack_of(ranges: NestedRanges) -> Callable[[int], str]:
 
 
 def projected_ranges(view: View) -> NestedRanges | NotRecorded:
+    """`all_ranges`, or why they cannot be projected."""
     return why_not_projected(view) or all_ranges(view)
 
 
 def why_not_projected(view: View) -> NotRecorded | None:
+    """Why ranges cannot be projected on the GPU; None if they can."""
     if not view.has("range"):
         return missing("range")
     return None if has_launches(view) else missing("launch")

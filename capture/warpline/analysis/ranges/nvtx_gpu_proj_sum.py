@@ -1,4 +1,4 @@
-"""Nsight's summary of ranges projected on the GPU."""
+"""Nsight's summary of ranges projected onto the GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
-    """Ranges by name: from the first to the last GPU operation they launched."""
+    """Ranges by name, from the first to the last GPU operation launched inside."""
     if (why := why_not_projected(view)) is not None:
         return why
     names, groups = RangeNames(view), Groups()
@@ -39,7 +39,7 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
         spans.append(felt["work_stop"] - felt["work_start"])
     domain, name, style = (np.ma.getdata(c) for c in groups.columns(np.arange(sums.shape[1]), 3))
     code = (domain << 32) | name
-    # Of equal totals that with the lower code comes first.
+    # Among equal totals, the lower code comes first.
     first = np.lexsort((style, code))
     place = np.empty(len(first), np.int64)
     place[first] = np.arange(len(first))
@@ -47,7 +47,7 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
     operations, levels, children = sums[:, first]
     order = np.argsort(-stats.total, kind="stable")
     stats = stats.take(order)
-    of_group = first[stats.key]
+    rows = first[stats.key]
     return Table(
         (
             Column("name", "Range", Role.NAME, key=True),
@@ -59,22 +59,22 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
             Column("avg_children", "Avg Num Child", Role.NUMBER),
         ),
         {
-            "name": names.texts(code[of_group]),
-            "style": style_texts(style[of_group]),
+            "name": names.texts(code[rows]),
+            "style": style_texts(style[rows]),
             **stat_data(stats, with_ratio=False),
             "gpu_operations": operations[order],
             "avg_gpu_operations": operations[order] / stats.count,
             "avg_level": levels[order] / stats.count,
             "avg_children": children[order] / stats.count,
         },
-        targets=range_targets(view, code[of_group]),
+        targets=range_targets(view, code[rows]),
         scope=scope_text(view, english("Ranges that launched GPU work")),
     )
 
 
 report = ReportSpec(
     "nvtx_gpu_proj_sum",
-    "Ranges projected on the GPU",
+    "Ranges projected onto the GPU",
     "ranges",
     nvtx_gpu_proj_sum,
     needs=("range",),

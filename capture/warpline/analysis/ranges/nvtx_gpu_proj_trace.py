@@ -1,4 +1,4 @@
-"""Nsight's list of ranges projected on the GPU."""
+"""Nsight's list of ranges projected onto the GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from warpline.i18n import english
 
 
 def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
-    """Every range that launched GPU work, projected on the GPU."""
+    """Every range that launched GPU work, projected onto the GPU."""
     ranges = projected_ranges(view)
     if isinstance(ranges, NotRecorded):
         return ranges
@@ -58,7 +58,7 @@ def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
 
 report = ReportSpec(
     "nvtx_gpu_proj_trace",
-    "Ranges projected on the GPU, one by one",
+    "Ranges projected onto the GPU (list)",
     "ranges",
     nvtx_gpu_proj_trace,
     needs=("range",),

@@ -33,7 +33,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
-    """Kernels by the range whose thread launched them inside it."""
+    """Kernels by the range inside which its thread launched them."""
     if not view.has("range"):
         return missing("range")
     if not view.has("kernel"):
@@ -41,8 +41,8 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     if not has_launches(view):
         return missing("launch")
     parts: list[tuple[Int64Array, ...]] = []
-    for found in lanes_by_thread(view, ("range",)):
-        parts.extend(_kernel_pairs(view, found))
+    for thread_lanes in lanes_by_thread(view, ("range",)):
+        parts.extend(_kernel_pairs(view, thread_lanes))
     columns = (
         [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)]
         if parts
@@ -51,22 +51,22 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     code, style, thread, row, kernel, duration = columns
     key, first = combine_keys(code, style, thread, kernel)
     stats = batch_statistics(lambda: [(key, duration)]).by_total()
-    # One range launches many kernels of one name: its instances are counted once.
+    # A range that launches several kernels of one name counts once.
     _, _, instances = _distinct(key, row, len(first))
-    of_group = first[stats.key]
+    rows = first[stats.key]
     names = RangeNames(view)
-    pids, tids = pid_tid(view, thread[of_group])
-    rank, ranks = rank_columns(view, thread[of_group])
+    pids, tids = pid_tid(view, thread[rows])
+    rank, ranks = rank_columns(view, thread[rows])
     data = stat_data(stats, with_ratio=False)
     data.update(
         {
             **ranks,
-            "name": names.texts(code[of_group]),
-            "style": style_texts(style[of_group]),
+            "name": names.texts(code[rows]),
+            "style": style_texts(style[rows]),
             "pid": masked_below_zero(pids),
             "tid": masked_below_zero(tids),
             "range_count": instances[stats.key],
-            "kernel_name": Texts(kernel[of_group], view.capture.strings.__getitem__),
+            "kernel_name": Texts(kernel[rows], view.capture.strings.__getitem__),
         }
     )
     statistics = stat_columns(english("Kern Inst"), "", with_ratio=False)
@@ -85,24 +85,24 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
         ),
         data,
         targets=Targets(
-            names=kernel[of_group].astype(np.uint32),
-            kinds=np.full(len(of_group), kind_code(view, "kernel"), np.int16),
+            names=kernel[rows].astype(np.uint32),
+            kinds=np.full(len(rows), kind_code(view, "kernel"), np.int16),
         ),
         scope=scope_text(view, english("Kernels launched inside ranges")),
-        notes=(english("A kernel counts for every range around its launching call."),),
+        notes=(english("A kernel counts in every range around its launching call."),),
     )
 
 
-def _kernel_pairs(view: View, found: ThreadLanes) -> Iterable[tuple[Int64Array, ...]]:
-    """(range code, style, thread, range row, kernel name, duration) of every kernel launched inside a range."""
+def _kernel_pairs(view: View, thread_lanes: ThreadLanes) -> Iterable[tuple[Int64Array, ...]]:
+    """(range code, style, thread, range row, kernel name, duration) of all kernels launched inside ranges."""
     names = RangeNames(view)
     kernels = view.capture.kinds["kernel"]
-    index = kernels.indices_of(found.launches.work)
-    launches = found.launches.take(index >= 0)
+    index = kernels.indices_of(thread_lanes.launches.work)
+    launches = thread_lanes.launches.take(index >= 0)
     if not len(launches):
         return
     kernel = _kernel_names(view, launches.work, index[index >= 0])
-    for lane in found.lanes:
+    for lane in thread_lanes.lanes:
         projection = project(launches, lane.start, lane.stop)
         which, launch = projection.pairs()
         place = view.capture.kinds["range"].indices_of(lane.row)
@@ -111,7 +111,7 @@ def _kernel_pairs(view: View, found: ThreadLanes) -> Iterable[tuple[Int64Array, 
         yield (
             code[which],
             style[which],
-            np.full(len(which), found.thread, np.int64),
+            np.full(len(which), thread_lanes.thread, np.int64),
             lane.row[which],
             kernel[launch],
             launches.work_ns[launch],
@@ -125,7 +125,7 @@ def _kernel_names(view: View, rows: Int64Array, index: Int64Array) -> Int64Array
 
 
 def _distinct(key: Int64Array, row: Int64Array, n_keys: int) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Distinct (key, row) pairs, and how many distinct rows each key has."""
+    """Distinct (key, row) pairs, and the number of distinct rows of each key."""
     order = np.lexsort((row, key))
     keys, rows = key[order], row[order]
     head = np.ones(len(order), bool)

@@ -56,7 +56,7 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
 
 report = ReportSpec(
     "nvtx_pushpop_trace",
-    "Nested ranges, one by one",
+    "Nested ranges (list)",
     "ranges",
     nvtx_pushpop_trace,
     needs=("range",),

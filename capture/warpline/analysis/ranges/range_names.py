@@ -24,7 +24,7 @@ class RangeNames:
         self._view = view
 
     def codes(self, index: Int64Array, name: npt.NDArray[Any]) -> Int64Array:
-        """Codes of ranges, given their places in the table of ranges and their name ids."""
+        """Codes of ranges, given their indices in the table of ranges and their name ids."""
         return (self.domains(index) << 32) | name.astype(np.int64)
 
     def domains(self, index: Int64Array) -> Int64Array:
@@ -44,8 +44,10 @@ class RangeNames:
 
 
 def styles(view: View, index: Int64Array, rows: Int64Array) -> Int64Array:
-    """Style of each range. Start/end ranges stand on a track of their process, not of a thread, or name the thread that
-    ended them; marks are instants.
+    """Style of each range.
+
+    Start/end ranges lie on a track of a process instead of a thread, or name the thread that ended them. Marks are
+    instants.
     """
     result = np.zeros(len(index), np.int64)
     alone = np.array([track.thread is None for track in view.capture.tracks] or [True])

@@ -1,4 +1,4 @@
-"""Summaries of ranges: NVTX, and what frameworks record the same way (user annotations, RecordEvent)."""
+"""Summaries of ranges: NVTX ranges and user annotations of frameworks (record_function, RecordEvent)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.analysis.ranges.range_names import (
-    _STYLES,
+    MARK,
     PUSH_POP,
+    START_END,
     RangeNames,
     range_targets,
     style_texts,
@@ -37,24 +38,23 @@ from warpline.i18n import english
 Int64Array = npt.NDArray[np.int64]
 OF_WALL = english("the selected range")
 _OF_EACH_OTHER = english(
-    "A range counts in those around it too, and threads count together: times may add up to more than the range has."
+    "Nested ranges also count in the ranges around them, and threads add up: totals may exceed the selected range."
 )
 
 
-OWN = english("the own time of all nested ranges")
+OWN = english("the self time of all nested ranges")
 
 
 def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | NotRecorded:
     """Ranges of some styles by name.
 
-    They lie in each other, so that totals add up to more than there was: shares are of the time that went by, and what
-    nested ranges had to themselves stands apart.
+    Totals of nested ranges overlap, so ratios refer to the selected range; own times are in columns of their own.
     """
     if not view.has("range"):
         return missing("range")
     names = RangeNames(view)
     groups = Groups()
-    is_wanted = np.isin(np.arange(len(_STYLES)), wanted)
+    is_wanted = np.isin((PUSH_POP, START_END, MARK), wanted)
 
     def batches() -> Iterator[tuple[Int64Array, Int64Array]]:
         for events in view.batches("range"):
@@ -67,7 +67,7 @@ def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | 
     domain, name, style = (np.ma.getdata(column) for column in groups.columns(stats.key, 3))
     code = (domain << 32) | name
     ratio_column, total_column, *figures = stat_columns(english("Instances"), OF_WALL)
-    # Shares of one whole would add up to it.
+    # Not a share: the ratios do not add up to 1.
     columns = [replace(ratio_column, role=Role.RATIO), total_column]
     data: dict[str, Values] = stat_data(stats, whole=view.duration_ns)
     if PUSH_POP in wanted:
@@ -98,16 +98,16 @@ def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | 
 
 
 def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
-    """Time inside the selection that nested ranges of each name had and no range in them, on their thread (int64 ns).
+    """Self time of nested ranges by name inside the selection, without ranges inside them on their thread (int64 ns).
 
-    ``code`` are those of all names of nested ranges, each once.
+    ``code`` holds each name of nested ranges once.
     """
     threads = threads_of_tracks(view)
     tracks_of: dict[int, list[int]] = {}
     for track in view.tracks:
         tracks_of.setdefault(int(threads[track]), []).append(track)
     order = np.argsort(code, kind="stable")
-    found = np.zeros(len(code), np.int64)
+    totals = np.zeros(len(code), np.int64)
     for tracks in tracks_of.values():
         lanes = view.lane_events(tracks, ("range",)) if len(code) else []
         if not lanes:
@@ -124,10 +124,10 @@ def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
             index = view.capture.kinds["range"].indices_of(rows)
             nested = np.flatnonzero(styles(view, index, rows) == PUSH_POP)
             mine = names.codes(index[nested], view.capture.events.name[rows[nested]])
-            key, one = combine_keys(mine >> 32, mine & 0xFFFFFFFF)
-            [sums] = group_sums(key, len(one), [own[first + nested]])
-            mine = mine[one]
+            key, rows_of_key = combine_keys(mine >> 32, mine & 0xFFFFFFFF)
+            [sums] = group_sums(key, len(rows_of_key), [own[first + nested]])
+            mine = mine[rows_of_key]
             place = order[np.minimum(np.searchsorted(code, mine, sorter=order), len(code) - 1)]
             listed = code[place] == mine
-            np.add.at(found, place[listed], sums[listed])
-    return found
+            np.add.at(totals, place[listed], sums[listed])
+    return totals

@@ -1,4 +1,4 @@
-"""When the host was busy handing data to a GPU: a phase of training steps that no framework tells."""
+"""Finds when the host copied data to a GPU: a phase of training steps that no framework records."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ _TO_DEVICE = next(code for code, name in COPY_KINDS.items() if name == "host to 
 
 
 def copies_to_gpu(view: View, phases: tuple[str, ...], process: int, rank: int) -> Intervals:
-    """The union of the calls of one process (−1: every) and rank that copied from host to device, outside of phases.
+    """The union of a process and rank's (−1: all) calls that copy from host to device, outside phases.
 
-    A copy that forward or backward makes is part of these. A call from pinned memory only hands the copy over and
-    returns; from pageable memory it lasts until the data was read.
+    A call from pinned memory only queues the copy; from pageable memory it lasts until the data is read.
     """
     capture = view.capture
     none = np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""How much of each GPU was at work: busy time, multiprocessors with blocks, warps on them, tensor cores."""
+"""Utilization, SM efficiency, occupancy and tensor core use of each GPU."""
 
 from __future__ import annotations
 
@@ -29,36 +29,38 @@ _RATIOS = ("utilization_ratio", "sm_efficiency_ratio", "achieved_occupancy_ratio
 
 
 def gpu_utilization(view: View, options: Options) -> Table | NotRecorded:
-    """What torch_tb_profiler shows as GPU summary, per GPU, over the steps (the selected range where there are none).
+    """The GPU summary of torch_tb_profiler for each GPU, over the steps (without steps, over the selected range).
 
-    Its definitions: utilization is the time with a kernel running; a kernel's SM efficiency min(blocks / SMs, 1),
-    its achieved occupancy the profiler's estimate. SM efficiency is the sum weighted by duration, of the time of all
-    steps; occupancy the average weighted by duration; tensor cores the share of kernel time whose names tell of them.
+    By its definitions, utilization is the time with a kernel running / the time of the steps; a kernel's SM efficiency
+    is min(blocks / SMs, 1), its occupancy the profiler's estimate. SM efficiency is weighted by duration, over the time
+    of the steps; occupancy is the average weighted by duration; tensor cores is the share of kernel time, by name.
     """
     if not view.has("kernel"):
         return missing("kernel")
-    found = gpus(view)
+    devices = gpus(view)
     windows = _windows(view, options)
     values = [
-        _of_gpu(view, gpu, windows.get(-1 if gpu.rank is None else gpu.rank, windows[-1])) for gpu in found
+        _of_gpu(view, gpu, windows.get(-1 if gpu.rank is None else gpu.rank, windows[-1])) for gpu in devices
     ]
     ratios = {key: _masked([row[key] for row in values]) for key in _RATIOS}
     return Table(
         (
             Column("name", "GPU", Role.NAME, key=True, ours=True),
-            Column("total_ns", "Steps' Time", Role.DURATION),
+            Column("total_ns", "Step Time", Role.DURATION),
             Column(
                 "utilization_ratio",
                 "GPU Utilization",
                 Role.RATIO,
-                english("the steps' time, a kernel running"),
+                english("the steps' time"),
             ),
             Column("sm_efficiency_ratio", "Est. SM Efficiency", Role.RATIO, english("the steps' time")),
             Column("achieved_occupancy_ratio", "Est. Achieved Occupancy", Role.RATIO, english("kernel time")),
-            Column(_TENSOR_KERNELS, "Tensor Cores", Role.RATIO, english("kernel time, guessed from names")),
+            Column(
+                _TENSOR_KERNELS, "Tensor Cores", Role.RATIO, english("kernel time; guessed from kernel names")
+            ),
         ),
         {
-            "name": [gpu.title for gpu in found],
+            "name": [gpu.title for gpu in devices],
             "total_ns": np.array([row["total_ns"] for row in values], np.int64),
             **ratios,
         },
@@ -67,7 +69,7 @@ def gpu_utilization(view: View, options: Options) -> Table | NotRecorded:
 
 
 def _windows(view: View, options: Options) -> dict[int, Intervals]:
-    """The time of the steps by rank, each until the GPU has finished its work; the range for ranks without steps."""
+    """The time of the steps by rank, until the GPU has finished their work; the range for ranks without steps."""
     whole = np.array([view.start_ns], np.int64), np.array([view.stop_ns], np.int64)
     parts: dict[int, list[Intervals]] = {}
     steps = find_steps(view, options)
@@ -84,7 +86,7 @@ def _windows(view: View, options: Options) -> dict[int, Intervals]:
 def _of_gpu(view: View, gpu: Gpu, windows: Intervals) -> dict[str, Any]:
     starts, stops = windows
     total = int((stops - starts).sum())
-    tells = False
+    has_grid = False
     busy = work = blocks = known_blocks = warps = known_warps = tensor = 0.0
     for part in windows_of(view, gpu.tracks, kinds=("kernel",)):
         events = part.events("kernel", gpu.tracks)
@@ -97,7 +99,7 @@ def _of_gpu(view: View, gpu: Gpu, windows: Intervals) -> dict[str, Any]:
         blocks, known_blocks = blocks + sum_, known_blocks + weight
         sum_, weight = _weighted(part.column("kernel", "occupancy_ratio", events.index), inside)
         warps, known_warps = warps + sum_, known_warps + weight
-        tells |= not np.ma.getmaskarray(part.column("kernel", "grid_x", events.index)).all()
+        has_grid |= not np.ma.getmaskarray(part.column("kernel", "grid_x", events.index)).all()
         names, codes = np.unique(events.name, return_inverse=True)
         texts = view.capture.strings.get(names.tolist())
         tensor += float(inside[np.array([uses_tensor_cores(text) for text in texts], bool)[codes]].sum())
@@ -106,13 +108,13 @@ def _of_gpu(view: View, gpu: Gpu, windows: Intervals) -> dict[str, Any]:
         "utilization_ratio": busy / total if total else None,
         "sm_efficiency_ratio": blocks / total if known_blocks and total else None,
         "achieved_occupancy_ratio": warps / known_warps if known_warps else None,
-        # Names tell of tensor cores where kernels are launched in grids of blocks, not on other accelerators.
-        _TENSOR_KERNELS: tensor / work if work and tells else None,
+        # Kernels without a grid run on other accelerators, whose kernel names mean something else.
+        _TENSOR_KERNELS: tensor / work if work and has_grid else None,
     }
 
 
 def _inside(start: Int64Array, stop: Int64Array, starts: Int64Array, stops: Int64Array) -> Int64Array:
-    """How long each event lies in the windows, which are sorted and apart: by the windows' time before each moment."""
+    """Time of each event inside the windows, which are sorted and disjoint (ns)."""
     before = np.r_[0, np.cumsum(stops - starts)]
 
     def passed(times: Int64Array) -> Int64Array:
@@ -125,7 +127,7 @@ def _inside(start: Int64Array, stop: Int64Array, starts: Int64Array, stops: Int6
 
 
 def _weighted(values: Any, weights: Int64Array, highest: float | None = None) -> tuple[float, float]:
-    """Sum of the values times their weights, and the weights of those that are known."""
+    """Sum of the known values times their weights, and the sum of these weights."""
     known = ~np.ma.getmaskarray(values)
     data = np.ma.getdata(values)[known].astype(np.float64)
     share = weights[known].astype(np.float64)

@@ -1,4 +1,4 @@
-"""In which order the modules of a network call upon each other: what follows what inside the same call."""
+"""The order of module calls: which module follows which inside the same call."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class ModuleFlow:
-    """Pairs of modules [n] by name (string ids): inside ``caller`` (`NOBODY`: in no module) the call of ``second``
-    followed that of ``first``, ``count`` times.
+    """Consecutive module calls [n] by name (string ids).
+
+    Inside ``caller`` (`NOBODY`: none), a call of ``second`` followed one of ``first`` ``count`` times.
     """
 
     caller: Int64Array
@@ -28,7 +29,7 @@ class ModuleFlow:
     count: Int64Array
 
     def inside(self, caller: int) -> list[tuple[int, int, int]]:
-        """(first, second, count) inside one module; the most frequent first."""
+        """(first, second, count) inside one module, the most frequent first."""
         rows = np.flatnonzero(self.caller == caller)
         rows = rows[np.argsort(-self.count[rows], kind="stable")]
         columns = (column[rows].tolist() for column in (self.first, self.second, self.count))

@@ -1,4 +1,4 @@
-"""The modules of a network: how often each was called, and what it took."""
+"""The modules of a network with calls and times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from warpline.i18n import english
 
 
 def modules(view: View, _options: Options) -> Table | NotRecorded:
-    """Every module below the one that calls it: class, calls, time, and the time that is its own."""
+    """Modules as a tree of calls: class, calls, time and own time."""
     if not has_modules(view):
         return missing("module")
     tree = module_tree(view)
@@ -42,7 +42,7 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
             "ratio",
             "Time",
             Role.SHARE,
-            english("the module above it, or all outermost ones"),
+            english("the module above, or all outermost modules"),
             heat=True,
             lead=1,
         ),
@@ -63,35 +63,29 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
             Column("gpu_self_ns", "Own GPU time", Role.DURATION),
         ]
         data |= {"gpu_total_ns": tree.gpu_ns, "gpu_self_ns": tree.self_gpu_ns}
-    notes = [english("Own time is that of a call without the modules it calls.")]
+    notes = [english("Own time excludes called modules.")]
     if tree.backward_ns.any():
         columns += [
             Column("backward_ns", "Backward", Role.DURATION),
             Column("backward_self_ns", "Own backward", Role.DURATION),
         ]
         data |= {"backward_ns": tree.backward_ns, "backward_self_ns": tree.self_backward_ns}
-        notes.append(
-            english(
-                "Backward is the time of the derivatives of the operators that a module called in forward."
-            )
-        )
+        notes.append(english("Backward is the time of the derivatives of a module's forward operators."))
     else:
         notes.append(
             english(
-                "Backward of modules is not recorded, because nothing links its operators with those of forward;"
-                " --trace torch does for PyTorch; Paddle tells nothing that could."
+                "Backward of modules is not recorded: no links between forward and backward operators."
+                " For PyTorch, --trace torch records them; Paddle does not provide them."
             )
         )
     if tree.flops.any():
         columns.append(Column("flops", "FLOPs", Role.COUNT))
         data["flops"] = tree.flops
-        notes.append(english("FLOPs are those of the calls whose operators were recorded with shapes."))
+        notes.append(english("FLOPs cover calls whose operators were recorded with shapes."))
     if _add_memory(view, tree, columns, data):
-        notes.append(
-            english("Memory is what was allocated when a call ended less what was when it began, on average.")
-        )
+        notes.append(english("Memory is the average growth of allocated memory during a call."))
     if tree.is_cut:
-        notes.append(english("The deepest modules are left out: there are too many."))
+        notes.append(english("There are too many modules; the deepest are omitted."))
     return Table(
         tuple(columns),
         data,
@@ -103,22 +97,22 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
 
 
 _TITLES = {
-    "gpu_kept_bytes": (english("GPU memory a call"), english("Own GPU memory a call")),
-    "host_kept_bytes": (english("Host memory a call"), english("Own host memory a call")),
+    "gpu_kept_bytes": (english("GPU memory per call"), english("Own GPU memory per call")),
+    "host_kept_bytes": (english("Host memory per call"), english("Own host memory per call")),
 }
 
 
 def _add_memory(view: View, tree: ModuleTree, columns: list[Column], data: dict[str, Values]) -> bool:
-    """What a call keeps, of the memories that were recorded; whether there are any."""
+    """Add columns of memory growth per call; whether any was recorded."""
     calls = np.maximum(tree.count, 1)
     recorded = view.capture.kinds["module"].attributes if "module" in view.capture.kinds else ()
-    found = [name for name in KEPT if name in recorded]
-    for name in found:
+    names = [name for name in KEPT if name in recorded]
+    for name in names:
         own = name.replace("kept", "self_kept")
         whole_title, own_title = _TITLES[name]
         columns += [Column(name, whole_title, Role.SIZE), Column(own, own_title, Role.SIZE)]
         data |= {name: tree.kept_bytes[name] / calls, own: tree.self_kept_bytes[name] / calls}
-    return bool(found)
+    return bool(names)
 
 
-report = ReportSpec("modules", "Modules of the network", "framework", modules, needs=MODULE_KINDS, place=215)
+report = ReportSpec("modules", "Network modules", "framework", modules, needs=MODULE_KINDS, place=215)

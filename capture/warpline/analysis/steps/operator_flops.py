@@ -1,4 +1,4 @@
-"""Floating-point operations: which operators compute how much, and how fast."""
+"""Floating-point operations and rates of operators."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from warpline.i18n import english
 
 _MISSING = NotRecorded(
     english("floating-point operations were not recorded"),
-    english("record a training with PyTorch with --torch-shapes 3"),
+    english("record a PyTorch program with --torch-shapes 3"),
 )
 
 
 def operator_flops(view: View, _options: Options) -> Table | NotRecorded:
-    """Operators by name and input shapes: calls, floating-point operations (as PyTorch counts them), and their rate."""
+    """Operators by name and input shapes: calls, floating-point operations (PyTorch's count) and rates."""
     if not view.has("operator") or "flops" not in view.capture.kinds["operator"].attributes:
         return _MISSING
     events = view.events("operator")
@@ -65,12 +65,10 @@ def operator_flops(view: View, _options: Options) -> Table | NotRecorded:
         data,
         targets=name_targets(view, name, "operator"),
         scope=scope_text(view, english("Operators with shapes")),
-        notes=(
-            english("A rate is that of the host's call; work that it launches on a GPU may take longer."),
-        ),
+        notes=(english("Rates refer to the time of the CPU call; GPU work launched by it may take longer."),),
     )
 
 
 report = ReportSpec(
-    "operator_flops", "FLOPs of operators", "framework", operator_flops, needs=("operator",), place=217
+    "operator_flops", "Operator FLOPs", "framework", operator_flops, needs=("operator",), place=217
 )

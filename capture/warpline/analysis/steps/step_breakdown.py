@@ -1,4 +1,4 @@
-"""Where the time of each step goes, each moment counted once."""
+"""Time of each step by category, each moment counted once."""
 
 from __future__ import annotations
 
@@ -36,16 +36,14 @@ CATEGORY_TITLES = (
 _OF_GPU = ("kernel", "memcpy", "memset")
 
 
-def device_windows(view: View, found: Steps, places: npt.NDArray[np.int64]) -> tuple[Int64Array, Int64Array]:
-    """Steps of one process stretched to the end of the GPU work they launched; each begins where the one
-    before ended.
-    """
-    start, stop = found.start[places].copy(), found.stop[places].copy()
-    process = int(found.process[places[0]])
+def device_windows(view: View, steps: Steps, places: npt.NDArray[np.int64]) -> tuple[Int64Array, Int64Array]:
+    """Steps of one process extended to the end of their GPU work; each begins no earlier than the last ends."""
+    start, stop = steps.start[places].copy(), steps.stop[places].copy()
+    process = int(steps.process[places[0]])
     tracks = frozenset(t.index for t in view.capture.tracks if process < 0 or t.process == process)
-    begun = stop.copy()
-    for part in launch_portions(around_steps(view, found), tracks):
-        first, last = windows(part.call_start, start, begun)
+    host_stop = stop.copy()
+    for part in launch_portions(around_steps(view, steps), tracks):
+        first, last = windows(part.call_start, start, host_stop)
         _, ends = window_extremes(part.work_start, part.work_stop, first, last)
         stop = np.where(last > first, np.maximum(stop, ends), stop)
     for i in range(1, len(start)):
@@ -55,7 +53,7 @@ def device_windows(view: View, found: Steps, places: npt.NDArray[np.int64]) -> t
 
 
 def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
-    """Where the time of each step goes, each moment counted once: GPU work before runtime, runtime before loading …"""
+    """Time of each step by category; each moment counts for the first active one: GPU work, then runtime, loading …"""
     found = find_steps(view, options)
     if not len(found):
         return missing_steps(options)
@@ -89,55 +87,54 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
         tuple(columns),
         data,
         targets=Targets(rows=found.row, starts=starts, stops=stops),
-        scope=scope_text(view, english("Steps until the GPU has finished their work")),
+        scope=scope_text(view, english("Steps, until their GPU work has finished")),
         notes=(
-            english("Each moment counts for the first of the columns, from left to right, that was active."),
+            english("Each moment counts for the first active column, from left to right."),
             *_reasons(view, unknown),
         ),
     )
 
 
 def _unrecorded(view: View, rank: int) -> frozenset[str]:
-    """Categories of which nothing can be said for a rank (−1: all): their time is not 0, it is not known."""
+    """Categories that were not recorded for a rank (−1: all): their time is unknown, not 0."""
     has_gpu = any(rank < 0 or gpu.rank == rank for gpu in gpus(view))
     return frozenset((*(() if has_gpu else _OF_GPU), *(() if view.has("cuda_api") else ("runtime",))))
 
 
 def _reasons(view: View, unknown: npt.NDArray[np.bool_]) -> list[str]:
-    """Why columns, or some of their rows, have no value; ``unknown`` (steps × `CATEGORIES`) tells which."""
+    """Why columns lack values; ``unknown`` (steps × `CATEGORIES`) marks them."""
     absent = [name for place, name in enumerate(CATEGORIES) if unknown[:, place].any()]
     titles = dict(zip(CATEGORIES, CATEGORY_TITLES, strict=True))
     of_gpu = [titles[name] for name in absent if name in _OF_GPU]
     whys = [(of_gpu, of_import(missing("gpu"), view.capture))] if of_gpu else []
     whys += [([titles["runtime"]], missing("cuda_api"))] if "runtime" in absent else []
     return [
-        english("{columns}: not recorded, because {reason}", columns=", ".join(names), reason=why.reason)
-        for names, why in whys
+        english("{columns}: {reason}", columns=", ".join(names), reason=why.reason) for names, why in whys
     ]
 
 
 def exclusive_times(categories: list[Intervals], starts: Int64Array, stops: Int64Array) -> Int64Array:
-    """Time of each window by category, each moment given to the first active one: int64 (windows, categories + 1).
+    """Time of each window by category, each moment counted for the first active one: int64 (windows, categories + 1).
 
-    The last column is what no category covers; a row adds up to the window's length.
+    The last column is the rest; a row adds up to the window's length.
     """
     result = np.zeros((len(starts), len(categories) + 1), np.int64)
-    left = merge_intervals(starts, stops)
+    rest = merge_intervals(starts, stops)
     for place, merged in enumerate(categories):
-        result[:, place] = covered_ns(intersect_intervals(*left, *merged), starts, stops)
-        left = subtract_intervals(*left, *merged)
+        result[:, place] = covered_ns(intersect_intervals(*rest, *merged), starts, stops)
+        rest = subtract_intervals(*rest, *merged)
     result[:, -1] = (stops - starts) - result[:, :-1].sum(1)
     return result
 
 
 def _category_intervals(view: View, process: int, rank: int) -> list[Intervals]:
-    """Unions of the first seven of `CATEGORIES`, in their order."""
-    told = phase_unions(view, _OF_HOST, process, rank)
+    """Unions of the first seven of `CATEGORIES`, in order."""
+    host = phase_unions(view, _OF_HOST, process, rank)
     return [
         gpu_union(view, rank, ("kernel", "graph", "gpu_event")),
         gpu_union(view, rank, ("memcpy",)),
         gpu_union(view, rank, ("memset",)),
-        *told,
+        *host,
     ]
 
 
@@ -149,5 +146,5 @@ _OF_HOST = (
 )
 
 report = ReportSpec(
-    "step_breakdown", "Where the time of each step goes", "steps", step_breakdown, needs=STEP_KINDS, place=302
+    "step_breakdown", "Time of each step by category", "steps", step_breakdown, needs=STEP_KINDS, place=302
 )

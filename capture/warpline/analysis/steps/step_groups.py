@@ -1,4 +1,4 @@
-"""What reports of steps share: whose steps they are, what surrounds them."""
+"""Helpers of reports about steps: groups by process, surrounding range, key columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from warpline.analysis.structure.steps import Steps
 
 
 def around_steps(view: View, steps: Steps) -> View:
-    """Everything from the first step's start to the last one's end (and the GPU work that follows), on all tracks."""
+    """All tracks from the start of the first step to the end of the capture, since GPU work follows steps."""
     chosen = view.selection
     return view.other(
         Selection(
@@ -41,7 +41,7 @@ def gpu_union(view: View, rank: int, kinds: tuple[str, ...] = GPU_KINDS) -> Inte
 
 
 def owner_columns(view: View, steps: Steps) -> tuple[list[Column], dict[str, Values]]:
-    """Key columns that tell whose steps these are: the rank if there are ranks, the process if there are several."""
+    """Key columns for the steps' rank, if there are ranks, and process, if there are several."""
     columns: list[Column] = []
     data: dict[str, Values] = {}
     if (steps.rank >= 0).any():

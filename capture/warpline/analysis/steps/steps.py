@@ -1,4 +1,4 @@
-"""Step by step: how long, doing what, how busy the GPU, which steps fall out of line."""
+"""Each step: duration, phases, GPU busy time, outliers."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def _phase_columns(view: View, steps: Steps) -> tuple[dict[str, Int64Array], Int64Array]:
-    """Time of each phase inside each step, and of all of them together, moments of several counted once (ns); phases
-    that never occur are left out.
-    """
+    """Time of each phase inside each step, and of their union (ns); omits phases that never occur."""
     wide = around_steps(view, steps)
     values, together = np.zeros((len(PHASES), len(steps)), np.int64), np.zeros(len(steps), np.int64)
     for process, rank, places in step_groups(steps):
@@ -44,7 +42,7 @@ def _phase_columns(view: View, steps: Steps) -> tuple[dict[str, Int64Array], Int
 
 
 def _copies(view: View, steps: Steps) -> Int64Array:
-    """Time in which the host copied to a GPU inside each step and in none of its phases, ns."""
+    """Time (ns) in each step in which the host copied to a GPU, outside the phases."""
     wide = around_steps(view, steps)
     values = np.zeros(len(steps), np.int64)
     for process, rank, places in step_groups(steps):
@@ -54,7 +52,7 @@ def _copies(view: View, steps: Steps) -> Int64Array:
 
 
 def steps(view: View, options: Options) -> Table | NotRecorded:
-    """Each step: duration, phases, GPU busy time, and whether it is far longer than the others."""
+    """Each step: duration, phases, GPU busy time, and whether it is an outlier."""
     found = find_steps(view, options)
     if not len(found):
         return missing_steps(options)
@@ -113,8 +111,8 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         targets=Targets(rows=found.row, starts=found.start, stops=found.stop),
         scope=scope_text(view, english("Steps")),
         notes=(
-            english("Steps that overlap the range are listed whole."),
-            english("An outlier is longer than the median by 10 % and by 3 scaled median deviations."),
+            english("Steps that overlap the range are listed with their full duration."),
+            english("An outlier exceeds the median by 10 % and by 3 scaled median absolute deviations."),
             *_overlap_note(phases, in_phases),
         ),
     )
@@ -123,7 +121,7 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
 def _overlap_note(phases: dict[str, Int64Array], in_phases: Int64Array) -> tuple[str, ...]:
     if not np.any(sum(phases.values(), np.zeros_like(in_phases)) > in_phases):
         return ()
-    return (english("Phases overlap: a moment of several counts for each, but once for what is left."),)
+    return (english("Phases overlap: shared moments count for each phase, but once for Others."),)
 
 
 report = ReportSpec("steps", "Steps", "steps", steps, needs=STEP_KINDS, place=301)

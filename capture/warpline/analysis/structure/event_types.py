@@ -37,7 +37,7 @@ HOST_TYPES = (
 )
 PHASES = ("Dataloader", "Forward", "Backward", "Optimization")
 HOST_KINDS = ("phase", "range", "operator", "cuda_api", "python", "other")
-"""Kinds whose events have one of the types."""
+"""Kinds whose events have a type."""
 
 STEP = re.compile(r"^Profiler?Step(#|\s|\*|$)", re.IGNORECASE)
 _BY_NAME = (
@@ -48,9 +48,9 @@ _BY_NAME = (
     ("Backward", re.compile(r"^(gradient )?backward($|[ _#:.(])", re.IGNORECASE)),
     ("Communication", COMMUNICATION_CALL),
 )
-_NO_TYPE, _NOT_LOOKED_AT = -1, -2
+_NO_TYPE, _UNKNOWN = -1, -2
 _CODES: WeakKeyDictionary[Capture, npt.NDArray[np.int8]] = WeakKeyDictionary()
-"""For each string id the type its text tells, as long as the capture is open."""
+"""The type that each string id's text implies, cached while the capture is open."""
 MEMORY_OPERATION = re.compile(r"memcpy|memorycopy|memset", re.IGNORECASE)
 _DEFAULT_OF_KIND = {
     "phase": "UserDefined",
@@ -70,8 +70,8 @@ def type_code(name: str) -> int:
 def event_types(view: View, kind: str, events: SelectedEvents) -> Int64Array:
     """Codes into `HOST_TYPES` of events of one of `HOST_KINDS`.
 
-    What the recorder wrote as category decides where it is one of the types. Otherwise the name does (ProfilerStep#5,
-    enumerate(DataLoader), Optimizer.step, forward …), else the kind.
+    Determined by the recorded category if it is a type, else by the name (ProfilerStep#5, enumerate(DataLoader),
+    Optimizer.step, forward …), else by the kind.
     """
     default = type_code(_DEFAULT_OF_KIND[kind])
     if kind in {"cuda_api", "python"}:
@@ -85,9 +85,7 @@ def event_types(view: View, kind: str, events: SelectedEvents) -> Int64Array:
 
 
 def types_of_names(view: View, kind: str, names: Int64Array) -> Int64Array | None:
-    """Codes into `HOST_TYPES` of events of one of `HOST_KINDS` that have these names (string ids); None where it is not
-    the name that tells.
-    """
+    """Codes into `HOST_TYPES` of events of one of `HOST_KINDS` by name (string ids); None if categories decide."""
     default = type_code(_DEFAULT_OF_KIND[kind])
     if kind in {"cuda_api", "python"}:
         return np.full(len(names), default, np.int64)
@@ -99,13 +97,13 @@ def types_of_names(view: View, kind: str, names: Int64Array) -> Int64Array | Non
 def _of_names(view: View, names: npt.NDArray[np.uint32], default: int) -> Int64Array:
     known = _CODES.get(view.capture)
     if known is None:
-        known = _CODES[view.capture] = np.full(max(len(view.capture.strings), 1), _NOT_LOOKED_AT, np.int8)
+        known = _CODES[view.capture] = np.full(max(len(view.capture.strings), 1), _UNKNOWN, np.int8)
     codes = known[names]
-    if (codes == _NOT_LOOKED_AT).any():
-        distinct = _distinct(names[codes == _NOT_LOOKED_AT], len(known))
+    if (codes == _UNKNOWN).any():
+        distinct = _distinct(names[codes == _UNKNOWN], len(known))
         for name, text in zip(distinct.tolist(), view.capture.strings.get(distinct.tolist()), strict=True):
-            found = (type_code(title) for title, pattern in _BY_NAME if pattern.search(text))
-            known[name] = next(found, _NO_TYPE)
+            matches = (type_code(title) for title, pattern in _BY_NAME if pattern.search(text))
+            known[name] = next(matches, _NO_TYPE)
         codes = known[names]
     typed: Int64Array = np.where(codes >= 0, codes, default).astype(np.int64)
     return typed
@@ -123,21 +121,21 @@ def _of_categories(view: View, ids: npt.NDArray[Any]) -> Int64Array:
 
 
 def _distinct(ids: npt.NDArray[Any], n_strings: int) -> Int64Array:
-    """The string ids that occur, without sorting all of them."""
+    """The distinct string ids, ascending, without sorting."""
     used = np.zeros(n_strings, bool)
     used[ids] = True
     return np.flatnonzero(used).astype(np.int64)
 
 
 def is_memory_operation(name: str) -> bool:
-    """Whether a range's name says that it copies or sets memory (GpuMemcpyAsync:CPU->GPU …)."""
+    """Whether a range's name denotes a copy or set of memory (GpuMemcpyAsync:CPU->GPU …)."""
     return bool(MEMORY_OPERATION.search(name))
 
 
 def step_pattern(step: str | None) -> re.Pattern[str]:
-    """The names that are steps: ProfilerStep/ProfileStep, one exact name, or a regular expression between slashes.
+    """The pattern of step names: ProfilerStep/ProfileStep, an exact name, or a regular expression between slashes.
 
-    Raises UsageError for an expression that does not compile.
+    Raises UsageError for an invalid expression.
     """
     if not step:
         return STEP

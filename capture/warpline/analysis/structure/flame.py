@@ -1,6 +1,4 @@
-"""Flame graphs: the time of nested names, merged by path or in the order of time, from the top down or the
-bottom up.
-"""
+"""Flame graphs of nested events: merged by path or in time order, top down or bottom up."""
 
 from __future__ import annotations
 
@@ -32,18 +30,17 @@ SOURCES = {
     "python": ("python",),
 }
 MAX_BOXES = 40_000
-"""Boxes of a graph: the longest events, or outer levels first; the rest could not be seen anyway."""
+"""Limit of a graph, which keeps the longest events or the outer levels; more boxes would be invisible."""
 
 
 @dataclass(frozen=True, eq=False)
 class Flame:
     """Boxes as columns, parents before children: arrays of equal length.
 
-    ``name`` string ids, ``parent`` place of the box below (−1: none), ``depth`` 0 for the roots, ``left``
-    and ``value`` place and
-    width, ``own`` the part without children, ``count`` events merged. ``value`` is ns, or samples when
-    ``unit`` says so. ``row`` is the event of a box that is not merged (−1: merged). Names beyond the capture's strings
-    are ``extra`` texts of ours.
+    ``name`` is a string id, ``parent`` the index of the box below (−1: none), ``depth`` 0 for roots, ``left`` and
+    ``value`` position and width in ``unit`` (ns or samples), ``own`` the width without children, ``count`` the number
+    of merged events, ``row`` the event of a box that is not merged (−1: merged). Names beyond the capture's strings
+    index ``extra``, texts of Warpline's own.
     """
 
     name: npt.NDArray[np.uint32]
@@ -58,10 +55,10 @@ class Flame:
     unit: str = "ns"
     extra: tuple[str, ...] = ()
     captions: tuple[tuple[int, str], ...] = ()
-    """In the order of time: above the boxes of each thread, the depth that is free for its title, and that title."""
+    """In time order: the free depth above the boxes of each thread, and the thread's title."""
 
     def text(self, capture: Capture, box: int) -> str:
-        """What a box is called: a name of the program, or a translated text of ours."""
+        """The title of a box: a name of the program, or a translated text."""
         name = int(self.name[box])
         beyond = name - len(capture.strings)
         return translated(self.extra[beyond]) if 0 <= beyond < len(self.extra) else capture.strings[name]
@@ -73,7 +70,7 @@ class Flame:
 def flame_graph(
     view: View, source: str, *, bottom_up: bool = False, by_time: bool = False
 ) -> Flame | NotRecorded:
-    """The flame graph of one of `SOURCES` for a selection; ``by_time`` keeps the order of time and merges nothing."""
+    """The flame graph of one of `SOURCES` for a selection; ``by_time`` keeps time order and merges nothing."""
     kinds = SOURCES[source]
     if not view.has(*(kind for kind in kinds if kind != "phase" or source != "operators")):
         return missing("operator" if source == "operators" else "range" if source == "ranges" else source)
@@ -84,7 +81,7 @@ def flame_graph(
 
 
 class Tree:
-    """Names below names with the time each spends itself; built once, then laid out."""
+    """A tree of names with the own time of each, to be laid out by `laid_out`."""
 
     def __init__(self, unit: str = "ns") -> None:
         self.unit = unit
@@ -93,20 +90,20 @@ class Tree:
         self.own: list[int] = []
         self.count: list[int] = []
         self.value: list[int] | None = None
-        """Time with all that lies inside, also where names further inside were too many to keep; None: add it up."""
+        """Time including children, also of dropped ones; None: sum of the nodes below."""
         self._known: dict[tuple[int, int], int] = {}
 
     def node(self, parent: int, name: int) -> int:
-        """The node of a name below another (−1: a root)."""
+        """The node of a name below ``parent`` (−1: a root), created if needed."""
         key = (parent, name)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = len(self.name)
+        node = self._known.get(key)
+        if node is None:
+            node = self._known[key] = len(self.name)
             self.name.append(name)
             self.parent.append(parent)
             self.own.append(0)
             self.count.append(0)
-        return found
+        return node
 
     def add(self, node: int, own: int, count: int) -> None:
         """Add time and events to a node."""
@@ -125,12 +122,12 @@ def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
 
 
 def _columns(entries: npt.NDArray[Any]) -> tuple[tuple[Int64Array, ...], ...]:
-    """The columns of `_thread_trees` from sums by path."""
+    """The columns of `_thread_trees`, from sums by path."""
     return ((entries["cpu"], entries["self_cpu"], entries["count"]),)
 
 
 def _thread_trees(view: View, kinds: tuple[str, ...]) -> list[PathTree]:
-    found: list[PathTree] = []
+    trees: list[PathTree] = []
     for tracks in tracks_by_thread(view).values():
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
@@ -143,12 +140,12 @@ def _thread_trees(view: View, kinds: tuple[str, ...]) -> list[PathTree]:
         own = np.maximum(self_times(inside, parent), 0)
         names = view.names(row).astype(np.int64)
         zeros = np.zeros(len(row), np.int64)
-        found.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1)), MAX_BOXES))
-    return found
+        trees.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1)), MAX_BOXES))
+    return trees
 
 
 def turned(tree: Tree) -> Tree:
-    """Bottom up: what spends time itself at the bottom, its callers above, each with the part spent on their behalf."""
+    """The tree bottom up: functions with own time at the bottom, above each its callers with their part of it."""
     name, parent, own, count = (
         np.array(column, np.int64) for column in (tree.name, tree.parent, tree.own, tree.count)
     )
@@ -159,7 +156,7 @@ def turned(tree: Tree) -> Tree:
     filled = 0
     while len(at):
         group, first = combine_keys(below, name[at])
-        # The whole path carries the time; only its end owns it, so that widths of a column add up.
+        # The whole path has the time as width; only its end owns it, so that widths of a column add up.
         ends = parent[at] < 0
         sums = [np.zeros(len(first), np.int64) for _ in range(2)]
         for total, column in zip(sums, (own, count), strict=True):
@@ -176,7 +173,7 @@ def turned(tree: Tree) -> Tree:
 
 
 def laid_out(tree: Tree) -> Flame:
-    """The tree as boxes: siblings from the widest to the narrowest, left aligned on what is below them."""
+    """The tree as boxes: siblings by descending width, left-aligned with the box below."""
     n = len(tree.name)
     parent = np.array(tree.parent, np.int64)
     own = np.array(tree.own, np.int64)
@@ -185,7 +182,7 @@ def laid_out(tree: Tree) -> Flame:
     for level in range(int(depth.max(initial=0)), 0, -1) if tree.value is None else ():
         here = np.flatnonzero(depth == level)
         np.add.at(value, parent[here], value[here])
-    # Siblings side by side, the widest first; each begins where those before it end.
+    # Each sibling begins where the wider ones end.
     siblings = np.lexsort((-value, parent))
     before = np.cumsum(value[siblings]) - value[siblings]
     eldest = np.searchsorted(parent[siblings], parent[siblings])
@@ -215,7 +212,7 @@ def laid_out(tree: Tree) -> Flame:
 
 
 def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
-    """Every event where it happened, threads below each other; the longest `MAX_BOXES` of them."""
+    """The longest `MAX_BOXES` events in time order, threads below each other."""
     parts: list[tuple[Int64Array, ...]] = []
     ground, filled = 1, 0
     captions: list[tuple[int, str]] = []
@@ -251,8 +248,9 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
 
 
 def _longest(view: View, lanes: list[LaneEvents]) -> tuple[Int64Array, ...]:
-    """The longest `MAX_BOXES` events of a thread: row, place of the parent among them (−1: none), level, where each
-    begins in the range, how much of it lies in there, and how much of that in no event inside it.
+    """The longest `MAX_BOXES` events of a thread as columns.
+
+    (row, index of the parent among them (−1: none), level, start in the range, time inside the range, own part of it).
     """
     inside = np.concatenate([lane.stop - lane.start for lane in lanes])
     start = np.concatenate([lane.start for lane in lanes])
@@ -280,7 +278,7 @@ def _places_of_longest(value: Int64Array) -> Int64Array:
 
 
 def _renumbered(parent: Int64Array, keep: Int64Array) -> Int64Array:
-    """The parents of those that are kept as places among them, −1 where the parent is not."""
+    """The parents of the entries ``keep`` as indices into these, −1 for parents that are dropped."""
     position = np.full(len(parent), -1, np.int64)
     position[keep] = np.arange(len(keep))
     above = parent[keep]

@@ -1,4 +1,4 @@
-"""When a GPU had nothing to run, gap by gap: every idle nanosecond gets exactly one cause."""
+"""Idle gaps of a GPU; every idle nanosecond has exactly one cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warpline.model.intervals import intersect_intervals, merge_intervals, subtr
 Int64Array = npt.NDArray[np.int64]
 CAUSES = ("data_loading", "synchronization", "host", "launch_latency", "other", "end")
 LATENCY_NS = 10_000
-"""A gap up to this long, before work that was launched in time, is the GPU's own way from one operation to the next."""
+"""A gap up to this long, before work launched in time, is the GPU's own overhead between operations."""
 DATA_LOADING = re.compile(r"data_?load|_DataLoaderIter|fetch_batch|next_batch", re.IGNORECASE)
 SYNCHRONIZATION = re.compile(
     r"Synchronize|^cu(da)?Memcpy(?!.*Async)|^hipMemcpy(?!.*Async)|EventQuery|StreamQuery"
@@ -37,10 +37,10 @@ class Gaps:
 
 @dataclass(frozen=True, eq=False)
 class GapParts:
-    """The same time as disjoint stretches sorted by start, each with one cause.
+    """Idle time as disjoint parts sorted by start, each with one cause; all int64 of equal length.
 
     ``start``/``stop`` capture ns, ``cause`` index into `CAUSES`, ``name`` string id of the operation that ended the
-    gap and ``thread`` that launched it (−1: none is known). All int64 of equal length.
+    gap, ``thread`` that launched it (−1: unknown).
     """
 
     start: Int64Array
@@ -52,7 +52,7 @@ class GapParts:
 
 @dataclass(frozen=True, eq=False)
 class _Located:
-    """Gaps, and of those that an operation ends (``before``, indices of gaps) what `split_gap` makes of them."""
+    """Gaps, and the parts from `split_gap` of those that an operation ends (``before``: their indices)."""
 
     start: Int64Array
     stop: Int64Array
@@ -67,13 +67,11 @@ class _Located:
 def split_gap(
     start: Int64Array, stop: Int64Array, call_start: Int64Array, has_call: npt.NDArray[np.bool_]
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Cut gaps before an operation into (not launched yet, launch latency, other), ns each, adding up to the gap.
+    """Split gaps before an operation into (not yet launched, launch latency, other), ns each.
 
-    Until the launching call began, the host had not asked for anything. After that, the rest of the gap is
-    launch latency when
-    the call began inside the gap, or when the gap is no longer than `LATENCY_NS`; else the operation
-    waited for something that
-    a launch does not tell (an event, another stream, a free resource): other. Without a known call all is other.
+    A gap is *not yet launched* until the launching call begins. The rest is launch latency if the call began inside the
+    gap or the gap is no longer than `LATENCY_NS`; else *other*: the operation waited for an event, another stream or a
+    resource. Without a known call, all is other.
     """
     length = stop - start
     waiting = np.where(has_call, np.clip(call_start - start, 0, length), 0)
@@ -83,36 +81,36 @@ def split_gap(
 
 
 def gpu_gaps(view: View, gpu: Gpu) -> Gaps:
-    """Every idle gap of a GPU in the selected range, with its causes."""
-    found = _locate(view, gpu)
-    causes = np.zeros((len(found.start), len(CAUSES)), np.int64)
-    # Nothing in the range comes after the last gap: what ends it lies outside, if anything does.
-    causes[:, CAUSES.index("end")] = found.stop - found.start
-    before = found.before
+    """All idle gaps of a GPU in the selected range, with their causes."""
+    located = _locate(view, gpu)
+    causes = np.zeros((len(located.start), len(CAUSES)), np.int64)
+    # No operation in the range ends the last gap.
+    causes[:, CAUSES.index("end")] = located.stop - located.start
+    before = located.before
     causes[before, CAUSES.index("end")] = 0
-    causes[before, CAUSES.index("launch_latency")] = found.latency
-    causes[before, CAUSES.index("other")] = found.other
-    start = found.start[before]
-    loading, syncing = _host_causes(view, found.thread, start, start + found.waiting)
+    causes[before, CAUSES.index("launch_latency")] = located.latency
+    causes[before, CAUSES.index("other")] = located.other
+    start = located.start[before]
+    loading, syncing = _host_causes(view, located.thread, start, start + located.waiting)
     causes[before, CAUSES.index("data_loading")] = loading
     causes[before, CAUSES.index("synchronization")] = syncing
-    causes[before, CAUSES.index("host")] = found.waiting - loading - syncing
-    return Gaps(found.start, found.stop, causes)
+    causes[before, CAUSES.index("host")] = located.waiting - loading - syncing
+    return Gaps(located.start, located.stop, causes)
 
 
 def gap_parts(view: View, gpu: Gpu) -> GapParts:
-    """Where in the selected range a GPU idled, with the causes that `gpu_gaps` counts."""
-    found = _locate(view, gpu)
-    ends = np.ones(len(found.start), bool)
-    ends[found.before] = False
-    starts, stops = found.start[found.before], found.stop[found.before]
-    launched = starts + found.waiting
+    """The idle time of a GPU in the selected range as parts with the causes of `gpu_gaps`."""
+    located = _locate(view, gpu)
+    ends = np.ones(len(located.start), bool)
+    ends[located.before] = False
+    starts, stops = located.start[located.before], located.stop[located.before]
+    launched = starts + located.waiting
     nobody = np.full(int(ends.sum()), -1, np.int64)
-    pieces = [(found.start[ends], found.stop[ends], "end", nobody, nobody)]
-    for cause, is_it in (("launch_latency", found.latency > 0), ("other", found.other > 0)):
-        pieces.append((launched[is_it], stops[is_it], cause, found.name[is_it], found.thread[is_it]))
-    for number in np.unique(found.thread[found.waiting > 0]).tolist():
-        here = (found.thread == number) & (found.waiting > 0)
+    pieces = [(located.start[ends], located.stop[ends], "end", nobody, nobody)]
+    for cause, mask in (("launch_latency", located.latency > 0), ("other", located.other > 0)):
+        pieces.append((launched[mask], stops[mask], cause, located.name[mask], located.thread[mask]))
+    for number in np.unique(located.thread[located.waiting > 0]).tolist():
+        here = (located.thread == number) & (located.waiting > 0)
         waits = starts[here], launched[here]
         load, sync = _host_intervals(view, number)
         rest = subtract_intervals(*subtract_intervals(*waits, *load), *sync)
@@ -123,7 +121,7 @@ def gap_parts(view: View, gpu: Gpu) -> GapParts:
             ("host", rest),
         ):
             gap = np.searchsorted(waits[0], part[0], "right") - 1
-            names = found.name[here][gap]
+            names = located.name[here][gap]
             pieces.append((*part, cause, names, np.full(len(names), number, np.int64)))
     start = np.concatenate([piece[0] for piece in pieces])
     order = np.argsort(start, kind="stable")
@@ -138,25 +136,25 @@ def gap_parts(view: View, gpu: Gpu) -> GapParts:
 
 def _locate(view: View, gpu: Gpu) -> _Located:
     gap_start, gap_stop, ended_by = lane_gaps(view, gpu.tracks, GPU_KINDS) or _sorted_gaps(view, gpu)
-    # What ends the last one may be the range.
+    # The last gap may end with the range.
     before = np.flatnonzero(ended_by >= 0)
     by_row, row = times_in_order(ended_by[before])
-    work, of_thread, of_call, _ = calls_of_rows(view, row)
+    work, launch_thread, launch_start, _ = calls_of_rows(view, row)
     launched = by_row[np.searchsorted(row, work)]
     has_call, call_start = np.zeros(len(before), bool), np.zeros(len(before), np.int64)
     thread = np.full(len(before), -1, np.int64)
-    has_call[launched], call_start[launched], thread[launched] = True, of_call, of_thread
+    has_call[launched], call_start[launched], thread[launched] = True, launch_start, launch_thread
     waiting, latency, other = split_gap(gap_start[before], gap_stop[before], call_start, has_call)
     name = view.names(ended_by[before]).astype(np.int64)
     return _Located(gap_start, gap_stop, before, name, thread, waiting, latency, other)
 
 
 def _sorted_gaps(view: View, gpu: Gpu) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """What `lane_gaps` gives, by sorting."""
+    """`lane_gaps` by sorting."""
     events = gpu_work(view, gpu)
     events = events.take(np.argsort(events.row, kind="stable"))
     order, start = times_in_order(events.start)
-    # Work too short for the profiler's clock is recorded with duration 0: it fills nothing, yet it ends a gap.
+    # Work too short for the profiler's clock has duration 0: it takes no time, but ends a gap.
     stop = start + events.duration[order]
     reach = np.maximum.accumulate(np.append(np.int64(view.start_ns), stop))
     gap_stop = np.minimum(np.append(start, view.stop_ns), view.stop_ns)
@@ -165,13 +163,13 @@ def _sorted_gaps(view: View, gpu: Gpu) -> tuple[Int64Array, Int64Array, Int64Arr
 
 
 def times_in_order(times: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The stable order of some times, and the times in it."""
+    """The stable order of times, and the sorted times."""
     low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
     bits = len(times).bit_length()
     if (high - low).bit_length() + bits >= 63:
         order = np.argsort(times, kind="stable")
         return order, times[order]
-    # Sorted with their places in the low bits they need no index, which is several times faster.
+    # With indices in the low bits, a plain sort is several times faster than argsort.
     packed = ((times - low) << bits) + np.arange(len(times))
     packed.sort()
     return packed & ((1 << bits) - 1), (packed >> bits) + low
@@ -180,9 +178,7 @@ def times_in_order(times: Int64Array) -> tuple[Int64Array, Int64Array]:
 def _host_causes(
     view: View, thread: Int64Array, start: Int64Array, stop: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """How much of each interval the launching thread's process loaded data, and else the thread waited for
-    the GPU (ns).
-    """
+    """In each interval, the time the thread's process loaded data, and the other time the thread waited for the GPU."""
     loading = np.zeros(len(start), np.int64)
     syncing = np.zeros(len(start), np.int64)
     for number in np.unique(thread[thread >= 0]).tolist():
@@ -195,16 +191,18 @@ def _host_causes(
 
 
 def _host_intervals(view: View, thread: int) -> tuple[Intervals, Intervals]:
-    """When a thread's process loaded data, and when the thread waited for the GPU; none of what is no thread."""
+    """When a thread's process loaded data, and when the thread waited for the GPU; empty without a thread."""
     tracks = view.capture.tracks
     if thread < 0:
         nothing = np.empty(0, np.int64), np.empty(0, np.int64)
         return nothing, nothing
     process = view.capture.threads[thread].process
-    all_of_it = frozenset(t.index for t in tracks if t.process == process and t.device is None)
+    process_tracks = frozenset(t.index for t in tracks if t.process == process and t.device is None)
     own = frozenset(t.index for t in tracks if t.thread == thread)
     return (
-        _named_intervals(view, ("phase", "range", "operator", "python", "other"), DATA_LOADING, all_of_it),
+        _named_intervals(
+            view, ("phase", "range", "operator", "python", "other"), DATA_LOADING, process_tracks
+        ),
         _named_intervals(view, ("cuda_api",), SYNCHRONIZATION, own),
     )
 
@@ -212,7 +210,7 @@ def _host_intervals(view: View, thread: int) -> tuple[Intervals, Intervals]:
 def _named_intervals(
     view: View, kinds: tuple[str, ...], pattern: re.Pattern[str], tracks: frozenset[int]
 ) -> tuple[Int64Array, Int64Array]:
-    """The union of the events of some kinds whose name matches."""
+    """The union of the events of some kinds whose names match."""
     wanted = matching_names(view.capture, pattern)
     host = view.other(Selection(view.selection.start_ns, view.selection.stop_ns))
     present = [kind for kind in kinds if kind in view.capture.kinds] if wanted.any() else []

@@ -1,4 +1,4 @@
-"""The GPUs of a capture and when they did what, as intervals by activity."""
+"""The GPUs of a capture and their activities as intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 COMPUTATION, COMMUNICATION, MEMORY = 1, 2, 4
-"""Bits of the three activities of a GPU in combinations of `warpline.analysis.structure.overlap`."""
+"""Bits of a GPU's activities in combinations of `warpline.analysis.structure.overlap`."""
 WINDOW_EVENTS = 1 << 21
 _MOVES = ("memcpy", "memset")
 _NPU = re.compile(r"(Rank \d+ · )?NPU\b")
@@ -31,7 +31,7 @@ _NPU = re.compile(r"(Rank \d+ · )?NPU\b")
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU: its number, its rank (None without ranks), a title, and the indices of its tracks."""
+    """A GPU: number, rank (None without ranks), title and track indices."""
 
     device: int
     rank: int | None
@@ -40,19 +40,20 @@ class Gpu:
 
     @property
     def word(self) -> str:
-        """What a device of its kind is called."""
+        """The word for this kind of device."""
         return "NPU" if _NPU.match(self.title) else "GPU"
 
 
 def gpus(view: View) -> list[Gpu]:
-    """The GPUs that have selected tracks, by rank and number."""
-    found: dict[tuple[int, int], list[int]] = {}
+    """The GPUs with selected tracks, by rank and number."""
+    tracks_of: dict[tuple[int, int], list[int]] = {}
     for track in view.capture.tracks:
         if track.device is not None and track.index in view.tracks:
-            found.setdefault((-1 if track.rank is None else track.rank, track.device), []).append(track.index)
+            key = (-1 if track.rank is None else track.rank, track.device)
+            tracks_of.setdefault(key, []).append(track.index)
     names = {(d.rank, d.index): d.name for d in view.capture.devices}
     result = []
-    for (number, device), tracks in sorted(found.items()):
+    for (number, device), tracks in sorted(tracks_of.items()):
         rank = None if number < 0 else number
         name = names.get((rank, device), names.get((None, device), ""))
         title = f"{'NPU' if _NPU.match(name) else 'GPU'} {device}"
@@ -65,7 +66,7 @@ def gpus(view: View) -> list[Gpu]:
 
 
 def stream_titles(view: View, streams: Sequence[int]) -> list[str]:
-    """Titles of tracks of streams, with process and context where two of them would be called the same."""
+    """Titles of stream tracks, with process and context if titles would be equal."""
     tracks = [view.capture.tracks[index] for index in streams]
     titles = [track.title or f"Stream {track.stream}" for track in tracks]
     shared = {title for title, count in Counter(titles).items() if count > 1}
@@ -93,7 +94,7 @@ def activities(
 ) -> tuple[Intervals, Intervals, Intervals]:
     """Intervals of computation, communication and memory operations, in the order of their bits.
 
-    ``communication`` tells for each string id whether it names communication.
+    ``communication`` flags the string ids that name communication.
     """
     kernels = join_events(
         [
@@ -113,11 +114,11 @@ def activities(
 
 
 def activity_combinations(view: View, gpu: Gpu) -> Int64Array:
-    """`combination_times` of the activities of a GPU over the selected range; exact, in windows of bounded size."""
+    """Exact `combination_times` of the activities of a GPU over the selected range, in bounded memory."""
     communication = communication_ids(view)
-    found = _from_bins(view, gpu, communication)
-    if found is not None:
-        return found
+    times = _from_bins(view, gpu, communication)
+    if times is not None:
+        return times
     total = np.zeros(8, np.int64)
     for window in windows_of(view, gpu.tracks):
         total += combination_times(activities(window, gpu, communication), window.start_ns, window.stop_ns)
@@ -126,24 +127,24 @@ def activity_combinations(view: View, gpu: Gpu) -> Int64Array:
 
 @dataclass(frozen=True, eq=False)
 class _Bins:
-    """Times of the sets of activities [bins + 1, 8] from the first of the ``edges`` (capture ns) up to each."""
+    """Cumulative times of the sets of activities [bins + 1, 8] from the first of the ``edges`` (capture ns) to each."""
 
     edges: Int64Array
     until: Int64Array
 
 
 _BINS = 4096
-"""Parts of a capture's time in each of which it is known what a GPU did, once much of it has been asked for."""
+"""Parts of a capture's time for which activity times are cached, once a large range was requested."""
 _KNOWN: WeakKeyDictionary[Capture, dict[frozenset[int], _Bins | None]] = WeakKeyDictionary()
 
 
 def _from_bins(view: View, gpu: Gpu, communication: npt.NDArray[np.bool_]) -> Int64Array | None:
-    """The combinations of what lies between bins, swept, and of the bins; None where no sweep is compiled."""
+    """The combinations from cached bins and sweeps over the remainders; None where no sweep is compiled."""
     classes = _classes(communication)
 
     def swept(part: View) -> Int64Array | None:
-        found = times_together(part, gpu.tracks, classes, 3)
-        return None if found is None else found.sets
+        times = times_together(part, gpu.tracks, classes, 3)
+        return None if times is None else times.sets
 
     tracks = gpu.tracks & view.tracks
     known = _KNOWN.setdefault(view.capture, {})
@@ -159,17 +160,17 @@ def _from_bins(view: View, gpu: Gpu, communication: npt.NDArray[np.bool_]) -> In
     if first >= last:
         return swept(view)
     total: Int64Array = bins.until[last] - bins.until[first]
-    rests = ((view.start_ns, int(bins.edges[first])), (int(bins.edges[last]), view.stop_ns))
-    for start, stop in rests:
-        found = swept(view.restrict(start, stop)) if start < stop else np.zeros(8, np.int64)
-        if found is None:
+    remainders = ((view.start_ns, int(bins.edges[first])), (int(bins.edges[last]), view.stop_ns))
+    for start, stop in remainders:
+        part = swept(view.restrict(start, stop)) if start < stop else np.zeros(8, np.int64)
+        if part is None:
             return None
-        total = total + found
+        total = total + part
     return total
 
 
 def _is_large(view: View, tracks: frozenset[int]) -> bool:
-    """Whether so much of a large capture is asked for that all of it is worth a sweep."""
+    """Whether the selection is large enough to sweep the whole capture."""
     here = sum(view.count(kind, tracks) for kind in GPU_KINDS)
     if here < WINDOW_EVENTS:
         return False
@@ -180,14 +181,14 @@ def _binned(view: View, tracks: frozenset[int], classes: dict[str, npt.NDArray[n
     low, high = view.capture.span
     edges = np.unique(np.linspace(low, high, _BINS + 1).astype(np.int64))
     whole = view.everything().restrict(int(edges[0]), int(edges[-1]))
-    found = times_together(whole, tracks, classes, 3, cuts=edges[1:-1])
-    if found is None:
+    times = times_together(whole, tracks, classes, 3, cuts=edges[1:-1])
+    if times is None:
         return None
-    return _Bins(edges, np.concatenate([np.zeros((1, 8), np.int64), np.cumsum(found.sets, axis=0)]))
+    return _Bins(edges, np.concatenate([np.zeros((1, 8), np.int64), np.cumsum(times.sets, axis=0)]))
 
 
 def _classes(communication: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[np.uint8]]:
-    """For each kind the number of the bit that a name stands for."""
+    """For each kind, the bit number of each name's activity."""
     work = communication.astype(np.uint8)
     moves = np.full(len(work), 2, np.uint8)
     return {kind: moves if kind in _MOVES else work for kind in GPU_KINDS}
@@ -196,9 +197,7 @@ def _classes(communication: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[np.u
 def windows_of(
     view: View, tracks: frozenset[int], limit: int = WINDOW_EVENTS, kinds: tuple[str, ...] = GPU_KINDS
 ) -> Iterator[View]:
-    """The range cut into parts that hold at most ``limit`` events of these kinds, so that unions need
-    bounded memory.
-    """
+    """The range in parts of at most ``limit`` events of these kinds, so that unions need bounded memory."""
     pending = [(view.start_ns, view.stop_ns)]
     whole = view
     while pending:
@@ -212,10 +211,10 @@ def windows_of(
 
 
 def active_span(view: View, gpu: Gpu) -> tuple[int, int]:
-    """From the first start to the last end of the GPU's work, cut to the selected range; (0, 0) without work."""
+    """The first start and the last end of the GPU's work, cut to the selected range; (0, 0) without work."""
     first, last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
     for _, span in view.lane_spans(gpu.tracks & view.tracks):
-        # On a lane the first event starts first and the last one ends last.
+        # Events of a lane do not overlap: the last one also ends last.
         head, tail = _ends_of_work(view, span)
         if head is not None and tail is not None:
             start, stop = view.times_of(np.array([head, tail], np.int64))
@@ -226,7 +225,7 @@ def active_span(view: View, gpu: Gpu) -> tuple[int, int]:
 
 
 def _ends_of_work(view: View, span: Span) -> tuple[int | None, int | None]:
-    """The first and the last row of a lane that occupy a GPU and pass the selection."""
+    """The first and the last row of a lane that are GPU work and pass the name filter."""
     codes = [view.capture.kinds[kind].code for kind in GPU_KINDS if kind in view.capture.kinds]
     names = None if view.selection.names is None else list(view.selection.names)
 
@@ -237,11 +236,11 @@ def _ends_of_work(view: View, span: Span) -> tuple[int | None, int | None]:
         rows: Int64Array = np.flatnonzero(counts) + part.start
         return rows
 
-    cuts = range(span.first, span.stop, _LOOKED_AT_ONCE)
-    parts = [slice(cut, min(cut + _LOOKED_AT_ONCE, span.stop)) for cut in cuts]
+    cuts = range(span.first, span.stop, _SEARCH_ROWS)
+    parts = [slice(cut, min(cut + _SEARCH_ROWS, span.stop)) for cut in cuts]
     head = next((int(rows[0]) for rows in map(find, parts) if len(rows)), None)
     tail = next((int(rows[-1]) for rows in map(find, reversed(parts)) if len(rows)), None)
     return head, tail
 
 
-_LOOKED_AT_ONCE = 1 << 12
+_SEARCH_ROWS = 1 << 12

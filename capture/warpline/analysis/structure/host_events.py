@@ -1,9 +1,9 @@
-"""Host events of each thread with their Paddle type, nesting, and the GPU work they launched."""
+"""Host events of each thread with Paddle type, nesting and launched GPU work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,16 @@ from warpline.model import Track
 
 Int64Array = npt.NDArray[np.int64]
 TREE_KINDS = ("phase", "range", "operator", "other")
-"""Kinds that nest and carry names people chose; API and Python calls would bury them."""
+"""Kinds that nest and have names chosen by people, unlike API and Python calls."""
 
 
 @dataclass(frozen=True, eq=False)
 class HostEvents:
     """Columns of equal length, ordered by row.
 
-    ``kind`` int16 code, ``type`` index into `HOST_TYPES`, ``name`` string id, ``start``/``stop`` capture
-    ns, ``cpu_ns`` inside
-    the selected range, ``thread`` as in `Launches`, ``gpu_ns`` GPU time launched inside, ``parent`` place
-    of the enclosing event (−1: none), ``self_cpu_ns`` and ``self_gpu_ns`` less what belongs to children.
+    ``kind`` int16 code, ``type`` index into `HOST_TYPES`, ``name`` string id, ``start``/``stop`` capture ns, ``cpu_ns``
+    time inside the selected range, ``thread`` as in `Launches`, ``gpu_ns`` GPU time launched inside, ``parent`` index
+    of the enclosing event (−1: none), ``self_cpu_ns`` and ``self_gpu_ns`` the times without children.
     """
 
     row: Int64Array
@@ -56,15 +55,13 @@ class HostEvents:
         return len(self.row)
 
     def take(self, index: npt.NDArray[Any]) -> HostEvents:
-        """Some of the events; ``parent`` keeps referring to places before."""
+        """The events at ``index``; ``parent`` still refers to the original indices."""
         return HostEvents(*(getattr(self, item.name)[index] for item in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class ThreadEvents:
-    """The host events of one thread and its launches; ``owner`` is the place of the innermost event around
-    each launch.
-    """
+    """The host events and launches of one thread; ``owner`` is the index of the innermost event around each launch."""
 
     thread: int
     events: HostEvents
@@ -73,20 +70,21 @@ class ThreadEvents:
 
 
 def host_tracks(view: View) -> list[Track]:
-    """The selected tracks of the host. The profiler's own only where nothing else is selected: on no thread, it spans
-    all that it saw, and would count beside that.
+    """The selected host tracks.
+
+    The profiler's own track counts only if nothing else is selected: its events span those of other tracks.
     """
     chosen = [track for track in view.capture.tracks if track.index in view.tracks and track.device is None]
     return [track for track in chosen if not _is_of_profiler(track)] or chosen
 
 
 def _is_of_profiler(track: Track) -> bool:
-    """Whether it is `TrackFactory.profiler`, of a rank or of all."""
+    """Whether a track is `TrackFactory.profiler`, of a rank or of all."""
     return track.process is None and track.thread is None and track.uri.rpartition("/")[2] == "profiler"
 
 
 def tracks_by_thread(view: View) -> dict[int, list[int]]:
-    """`host_tracks` by their thread, as `threads_of_tracks` numbers it."""
+    """`host_tracks` by thread, as in `threads_of_tracks`."""
     threads = threads_of_tracks(view)
     of_thread: dict[int, list[int]] = {}
     for track in host_tracks(view):
@@ -95,7 +93,7 @@ def tracks_by_thread(view: View) -> dict[int, list[int]]:
 
 
 def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iterator[ThreadEvents]:
-    """The host events thread by thread."""
+    """The host events, thread by thread."""
     capture = view.capture
     launches = launches_of_host(view)
     for thread, tracks in tracks_by_thread(view).items():
@@ -114,7 +112,7 @@ def neighbours(view: View, thread: int) -> list[int]:
 
 
 def _inside(view: View, start: Int64Array, stop: Int64Array) -> Int64Array:
-    """How much of each interval lies in the selected range; all of it where the whole capture is selected."""
+    """The part of each interval inside the selected range (ns)."""
     if view.is_whole:
         return stop - start
     inside: Int64Array = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
@@ -122,14 +120,14 @@ def _inside(view: View, start: Int64Array, stop: Int64Array) -> Int64Array:
 
 
 def _calls_inside(view: View, lanes: list[LaneEvents], calls: list[LaneEvents], n: int) -> Int64Array:
-    """Time of the API calls (the outermost of nested ones) for which each event is the innermost around them."""
+    """Time of the outermost API calls for which each event is the innermost enclosing one."""
     total = np.zeros(n, np.int64)
     base = np.cumsum([0] + [len(lane.row) for lane in lanes])
     for lane in calls:
         number, place = enclosing(lanes, lane.start)
-        found = np.flatnonzero(number >= 0)
-        owner = base[number[found]] + place[found]
-        time = _inside(view, lane.start[found], lane.stop[found])
+        owned = np.flatnonzero(number >= 0)
+        owner = base[number[owned]] + place[owned]
+        time = _inside(view, lane.start[owned], lane.stop[owned])
         total += np.bincount(owner, weights=time, minlength=n).astype(np.int64)
     return total
 
@@ -186,9 +184,9 @@ def _assembled(
 
 
 def merge_recursion(events: HostEvents) -> Int64Array:
-    """For each event the outermost of a chain of events of its name that directly contain each other, mostly itself.
+    """For each event, the outermost of the events of its name that directly contain each other; usually itself.
 
-    An operator that calls an overload of itself is one call, as torch_tb_profiler counts it.
+    An operator that calls an overload of itself counts as one call, as in torch_tb_profiler.
     """
     above = np.maximum(events.parent, 0)
     repeats = (events.parent >= 0) & (events.name == events.name[above]) & (events.type == events.type[above])
@@ -201,8 +199,6 @@ def merge_recursion(events: HostEvents) -> Int64Array:
 
 
 def _only_names(events: HostEvents, names: frozenset[int]) -> HostEvents:
-    """Events of other names lose their type, so that no table lists them; nesting stays as it is."""
+    """Removes the type of events with other names, so that no table lists them; keeps the nesting."""
     keep = np.isin(events.name, np.fromiter(names, np.uint32, len(names)))
-    columns = {item.name: getattr(events, item.name) for item in fields(events)}
-    columns["type"] = np.where(keep, events.type, -1)
-    return HostEvents(**columns)
+    return replace(events, type=np.where(keep, events.type, -1))

@@ -1,4 +1,4 @@
-"""What a kernel's name tells: communication or computation, tensor cores or not; and which name is the full one."""
+"""Classifies kernels by name (communication, tensor cores) and finds their full names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MAYBE = re.compile(
     r"cutlass|gemm|matmul|conv\d?d|convolve|fprop|[dw]grad|fmha|attention|sdpa|^cijk_|triton_(?!poi|red|per)|_mm_",
     re.IGNORECASE,
 )
-"""Products, which run on tensor cores or not."""
+"""Products, which may or may not run on tensor cores."""
 _NO_PRODUCT = re.compile(
     r"at::native::|cudnn::|cunn_|elementwise|reduce|softmax|norm|pool|nll|transpose|permute|nchw|nhwc|tensor_?copy|memset"
     r"|memcpy|copy|fill|arange|concat|gather|scatter|index|embedding|dropout|sort|scan|cumsum|triton_(poi|red|per)"
@@ -42,17 +42,17 @@ _NO_PRODUCT = re.compile(
 
 
 def uses_tensor_cores(name: str) -> bool:
-    """Whether the name of a kernel says that it computes on tensor (or matrix) cores."""
+    """Whether a kernel's name shows that it uses tensor (or matrix) cores."""
     return tensor_cores_of(name) is True
 
 
 @lru_cache(1 << 16)
 def tensor_cores_of(name: str) -> bool | None:
-    """Whether a kernel computes on tensor (or matrix) cores, by its name; None where that cannot be told from it.
+    """Whether a kernel uses tensor (or matrix) cores, judged by its name; None if the name does not tell.
 
-    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma, xdlops, gtcx
-    and the MI of Tensile's names AMD's; ``ffma`` and ``simt`` say the opposite. Products that say neither may use them
-    or not, as may kernels of which nothing is known; elementwise ones, reductions and copies have nothing to multiply.
+    884, 1688, 16816 … are shapes of half-precision matrix instructions and hmma/imma/wgmma their names; mfma, xdlops,
+    gtcx and the MI in Tensile's names are AMD's. ``ffma`` and ``simt`` mean no tensor cores. Other products and unknown
+    kernels are undecided; element-wise kernels, reductions and copies do not multiply matrices.
     """
     if TENSOR_CORES.search(name) and not _PLAIN_CORES.search(name):
         return True
@@ -64,12 +64,12 @@ def tensor_cores_of(name: str) -> bool | None:
 
 
 def communication_ids(view: View) -> npt.NDArray[np.bool_]:
-    """For each string id whether it names a kernel of communication."""
+    """For each string id, whether it names a communication kernel."""
     return matching_names(view.capture, COMMUNICATION)
 
 
 def full_names(view: View, events: SelectedEvents) -> npt.NDArray[np.uint32]:
-    """String ids of the full (demangled) names of kernels, the plain name where none was recorded."""
+    """String ids of the full (demangled) names of kernels; the plain name where no full one was recorded."""
     full = view.column("kernel", "demangled_name", events.index)
     return _full(view, np.ma.getdata(full), ~np.ma.getmaskarray(full), events.name)
 
@@ -84,7 +84,7 @@ def _full(
 
 
 def kernel_keys(view: View) -> Keys:
-    """The full names of kernels by their places in the table of kernels."""
+    """Keys that are the full names of kernels, by index in the table of kernels."""
     plain = named(view, "kernel")
     if "demangled_name" not in view.capture.kinds["kernel"].attributes:
         return plain

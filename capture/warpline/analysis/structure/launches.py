@@ -1,4 +1,4 @@
-"""Which host call launched which GPU work: the links of a capture as columns, cut to a selection."""
+"""Launch links between host calls and GPU work as columns, limited to a selection."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ Int64Array = npt.NDArray[np.int64]
 class Launches:
     """Launch links as columns of equal length. Rows are event rows, times capture ns, all int64.
 
-    Ordered by ``call_start``. ``thread`` is the index of the calling thread, or −2 − track where a track
-    names no thread.
+    Ordered by ``call_start``. ``thread`` is the index of the calling thread, or −2 − track for a track without one.
     """
 
     call: Int64Array
@@ -34,7 +33,7 @@ class Launches:
         return len(self.call)
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Launches:
-        """Some of the launches, by index or mask."""
+        """The launches at an index or mask."""
         return Launches(
             self.call[index],
             self.call_start[index],
@@ -46,7 +45,7 @@ class Launches:
         )
 
     def of_thread(self, thread: int) -> Launches:
-        """The launches of one thread, still ordered by time."""
+        """The launches of one thread, ordered by time."""
         return self.take(self.thread == thread)
 
     @property
@@ -56,12 +55,12 @@ class Launches:
 
 
 def has_launches(view: View) -> bool:
-    """Whether the capture links host calls with GPU work at all."""
+    """Whether the capture links any host call with GPU work."""
     return LAUNCH in view.capture.links.kinds and view.capture.links.counts().get(LAUNCH, 0) > 0
 
 
 def is_work_launched_once(view: View) -> bool:
-    """Whether no two links say what launched the same work; looks at all of the capture, in portions."""
+    """Whether no GPU work has two launch links; reads all links of the capture in portions."""
     links = view.capture.links
     code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
     is_launched = np.zeros(len(view.capture.events) + 1, bool)
@@ -79,23 +78,23 @@ def is_work_launched_once(view: View) -> bool:
 def launches_from(view: View, tracks: frozenset[int] | None = None) -> Launches:
     """GPU work launched by host calls that begin in the selected range on the selected (or given) tracks.
 
-    The work counts whole, whenever it ran.
+    The work counts whole, even if it ran after the range.
     """
     links = view.capture.links
-    found = [links.leaving_between(span.first, span.stop) for span in view.spans(tracks)]
-    return _in_range(view, _columns(view, np.concatenate([np.empty(0, np.int64), *found])))
+    indices = [links.leaving_between(span.first, span.stop) for span in view.spans(tracks)]
+    return _in_range(view, _columns(view, np.concatenate([np.empty(0, np.int64), *indices])))
 
 
 def launch_portions(view: View, tracks: frozenset[int] | None = None) -> Iterator[Launches]:
-    """`launches_from` in portions, each ordered by time; in one where two calls claim the same work."""
+    """`launches_from` in portions, each ordered by time; in a single one if two calls claim the same work."""
     if not is_work_launched_once(view):
         yield launches_from(view, tracks)
         return
     for span in view.spans(tracks):
-        found = view.capture.links.leaving_between(span.first, span.stop)
-        for first in range(0, len(found), BATCH_EVENTS):
+        indices = view.capture.links.leaving_between(span.first, span.stop)
+        for first in range(0, len(indices), BATCH_EVENTS):
             view.check_cancelled()
-            yield _in_range(view, _columns(view, found[first : first + BATCH_EVENTS]))
+            yield _in_range(view, _columns(view, indices[first : first + BATCH_EVENTS]))
 
 
 def _in_range(view: View, launches: Launches) -> Launches:
@@ -104,15 +103,9 @@ def _in_range(view: View, launches: Launches) -> Launches:
     return launches.take((launches.call_start >= view.start_ns) & (launches.call_start < view.stop_ns))
 
 
-def launches_to(view: View, events: SelectedEvents) -> Launches:
-    """The launches of these GPU events (ordered by row, as a view gives them), wherever the calls lie."""
-    return _launches_of(view, events.row)
-
-
 def _launches_of(view: View, rows: Int64Array) -> Launches:
-    links = view.capture.links
-    found = [links.arriving_between(first, stop) for first, stop in _runs(rows)]
-    launches = _columns(view, np.concatenate([np.empty(0, np.int64), *found]))
+    """The launches of GPU events (rows, ascending), wherever the calls lie."""
+    launches = _columns(view, _arriving(view, rows))
     if len(launches) and len(rows):
         index = np.minimum(np.searchsorted(rows, launches.work), len(rows) - 1)
         is_wanted = rows[index] == launches.work
@@ -121,12 +114,12 @@ def _launches_of(view: View, rows: Int64Array) -> Launches:
 
 
 def launch_of_each(view: View, events: SelectedEvents) -> tuple[Launches, Int64Array]:
-    """Launches of GPU events, and for each event the index of its launch (−1: none)."""
+    """The launches of GPU events, and the index of each event's launch (−1: none)."""
     return launch_of_rows(view, events.row)
 
 
 def launch_of_rows(view: View, rows: Int64Array) -> tuple[Launches, Int64Array]:
-    """`launch_of_each` of events by their rows, ascending."""
+    """`launch_of_each` for ascending event rows."""
     launches = _launches_of(view, rows)
     place = np.full(len(rows), -1, np.int64)
     if len(launches):
@@ -135,23 +128,21 @@ def launch_of_rows(view: View, rows: Int64Array) -> tuple[Launches, Int64Array]:
 
 
 def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """(row; thread, start and row of its launching call) of those GPU events of ascending rows that have one.
+    """(row; thread, start and row of its launching call) of the GPU events that have one, by row.
 
-    As `launch_of_rows`, in the order of rows, for who needs no more of the launches.
+    Cheaper than `launch_of_rows`. ``rows`` ascend.
     """
     links = view.capture.links
-    index = np.concatenate(
-        [np.empty(0, np.int64), *(links.arriving_between(first, stop) for first, stop in _runs(rows))]
-    )
+    index = _arriving(view, rows)
     code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
     call, work = links.from_row[index], links.to_row[index]
     place = np.minimum(np.searchsorted(rows, work), max(len(rows) - 1, 0))
     n_events = len(view.capture.events)
-    good = (links.kind[index] == code) & (call >= 0) & (call < n_events)
+    is_launch = (links.kind[index] == code) & (call >= 0) & (call < n_events)
     if len(rows):
-        good &= rows[place] == work
-    if not good.all():
-        call, work = call[good], work[good]
+        is_launch &= rows[place] == work
+    if not is_launch.all():
+        call, work = call[is_launch], work[is_launch]
     offsets = np.array(
         [view.capture.clock_offset_of_track(t.index) for t in view.capture.tracks] or [0], np.int64
     )
@@ -159,7 +150,7 @@ def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array,
     start = view.starts(call, 0) - offsets[track]
     thread = threads_of_tracks(view)[track]
     if not (work[1:] > work[:-1]).all():
-        # Where two calls claim the same work, the one that began last did it.
+        # If two calls claim the same work, the one that began last launched it.
         order = np.lexsort((start, work))
         is_last = np.append(work[order][1:] != work[order][:-1], True)
         order = order[is_last[: len(order)]]
@@ -168,7 +159,7 @@ def calls_of_rows(view: View, rows: Int64Array) -> tuple[Int64Array, Int64Array,
 
 
 def gpu_events(view: View, kind: str) -> SelectedEvents:
-    """Selected GPU events of a kind; where threads are selected, only what these threads launched."""
+    """Selected GPU events of a kind; with selected threads, only what those threads launched."""
     events = view.events(kind)
     if view.selection.threads is None or not len(events):
         return events
@@ -180,14 +171,21 @@ def gpu_events(view: View, kind: str) -> SelectedEvents:
 
 
 def threads_of_tracks(view: View) -> Int64Array:
-    """For each track index the thread it belongs to, −2 − track where it belongs to none."""
+    """The thread of each track index, −2 − track for none."""
     return np.array(
         [-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2], np.int64
     )
 
 
+def _arriving(view: View, rows: Int64Array) -> Int64Array:
+    """Indices of the links that arrive at ascending rows, and a few others."""
+    links = view.capture.links
+    indices = (links.arriving_between(first, stop) for first, stop in _runs(rows))
+    return np.concatenate([np.empty(0, np.int64), *indices])
+
+
 def _runs(rows: Int64Array) -> list[tuple[int, int]]:
-    """Ranges [first, stop) of rows that cover all given rows; gaps of a few rows are bridged."""
+    """Ranges [first, stop) that cover all given rows, bridging small gaps."""
     if not len(rows):
         return []
     breaks = np.flatnonzero(np.diff(rows) > 1024)
@@ -213,13 +211,13 @@ def _columns(view: View, index: Int64Array) -> Launches:
     launches = Launches(call, call_start, call_stop, thread, work, work_start, work_stop)
     if not (call_start[1:] >= call_start[:-1]).all():
         launches = launches.take(np.argsort(call_start, kind="stable"))
-    # Where two calls claim the same work (a runtime call around its driver call), the one that began last did it.
+    # If two calls claim the same work (a runtime call around its driver call), the one that began last launched it.
     last = last_of_each(launches.work)
     return launches if len(last) == len(launches) else launches.take(last)
 
 
 def last_of_each(rows: Int64Array) -> Int64Array:
-    """Where each distinct row occurs last, ascending; by a table where rows are close together, else sorted."""
+    """Index of the last occurrence of each distinct row, ascending."""
     if not len(rows):
         return rows
     low = int(rows.min())
@@ -227,7 +225,7 @@ def last_of_each(rows: Int64Array) -> Int64Array:
     if span > 8 * len(rows) + 65_536:
         _, last = np.unique(rows[::-1], return_index=True)
         return np.sort(len(rows) - 1 - last)
-    # Of several entries for one place the last one stays.
+    # The last assignment to an index remains.
     place = np.full(span, -1, np.int64)
     place[rows - low] = np.arange(len(rows))
     return np.flatnonzero(place[rows - low] == np.arange(len(rows)))

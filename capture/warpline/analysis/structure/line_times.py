@@ -1,4 +1,4 @@
-"""What the lines of a source file cost: samples on a core and time spent waiting, with all that they call."""
+"""Cost of the lines of a source file: samples on a core and waiting time, including callees."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LineTime:
-    """One line: ``running`` samples on a core, ``waiting_ns`` in ``waits`` blocked stretches with this line on the
-    stack, and the kind of wait (`WaitKind`) that took most of that.
+    """Cost of one line: ``running`` samples on a core, ``waiting_ns`` in ``waits`` blocked states with the line on the
+    stack.
+
+    ``wait`` is the kind of wait (`WaitKind`) with the most time.
     """
 
     line: int
@@ -36,7 +38,7 @@ class LineTime:
 
 @dataclass(frozen=True)
 class FileTime:
-    """One file: what its lines cost together; a stack that is in several of them counts once."""
+    """Cost of one file; a stack counts once, however many of its lines it contains."""
 
     file: str
     running: int
@@ -46,7 +48,7 @@ class FileTime:
 
 @dataclass(frozen=True)
 class SourceTimes:
-    """Lines of one file by number, all files with the costly ones first, and all samples on a core."""
+    """Lines of one file by number, all files by descending cost, and the number of samples on a core."""
 
     lines: dict[int, LineTime]
     files: tuple[FileTime, ...]
@@ -54,9 +56,9 @@ class SourceTimes:
 
 
 def source_times(view: View, file: str) -> SourceTimes:
-    """What each line of ``file`` (as stacks name it) cost in a selection, and what files there are.
+    """Cost of each line of ``file`` (as named in stacks) in a selection, and of all files.
 
-    A line counts whatever happened while it was on a stack, once however often it is there.
+    Costs include callees; recursion counts once.
     """
     samples, waits = running_stacks(view), waited_stacks(view)
     weights = _Weights(view, samples, waits)
@@ -65,17 +67,17 @@ def source_times(view: View, file: str) -> SourceTimes:
     kinds: dict[int, dict[int, int]] = {}
     files: dict[str, list[int]] = {}
     for stack, running, waiting, count, by_kind in weights:
-        met: set[tuple[str, int]] = set()
+        seen: set[tuple[str, int]] = set()
         for frame in weights.frames(stack):
-            if frame.file and (frame.file, frame.line) not in met:
-                met.add((frame.file, frame.line))
+            if frame.file and (frame.file, frame.line) not in seen:
+                seen.add((frame.file, frame.line))
                 if frame.file == file:
                     functions.setdefault(frame.line, frame.function)
                     _add(lines.setdefault(frame.line, [0, 0, 0]), (running, waiting, count))
                     for kind, time_ns in by_kind:
-                        of_line = kinds.setdefault(frame.line, {})
-                        of_line[kind] = of_line.get(kind, 0) + time_ns
-        for name in {name for name, _line in met}:
+                        line_kinds = kinds.setdefault(frame.line, {})
+                        line_kinds[kind] = line_kinds.get(kind, 0) + time_ns
+        for name in {name for name, _line in seen}:
             _add(files.setdefault(name, [0, 0]), (running, waiting))
     return SourceTimes(
         {
@@ -88,7 +90,7 @@ def source_times(view: View, file: str) -> SourceTimes:
                     FileTime(name, running, waiting, StackFrame("", name, 1).is_own)
                     for name, (running, waiting) in files.items()
                 ),
-                key=lambda found: (not found.is_own, -found.running, -found.waiting_ns, found.file),
+                key=lambda cost: (not cost.is_own, -cost.running, -cost.waiting_ns, cost.file),
             )
         ),
         int(samples.is_running.sum()),
@@ -105,12 +107,11 @@ def _add(sums: list[int], more: tuple[int, ...]) -> None:
 
 
 class _Weights:
-    """The distinct stacks of a selection with what each weighs; as many as there are places in the program."""
+    """The distinct stacks of a selection with the weight of each."""
 
     def __init__(self, view: View, samples: SampledStacks, waits: WaitedStacks) -> None:
         self._capture = view.capture
-        stack_count = len(view.capture.stacks[0])
-        size = stack_count
+        size = len(view.capture.stacks[0])
         running = samples.stack[samples.is_running & (samples.stack >= 0) & (samples.stack < size)]
         known = (waits.stack >= 0) & (waits.stack < size)
         key = waits.stack[known] * 256 + waits.wait[known]
@@ -124,7 +125,7 @@ class _Weights:
             self._waits.setdefault(code // 256, []).append((code % 256, total, count))
 
     def __iter__(self) -> Iterator[tuple[int, int, int, int, list[tuple[int, int]]]]:
-        """(stack, samples on a core, ns waited, waits, ns by kind of wait) of each stack."""
+        """(stack, samples on a core, waiting ns, waits, ns by kind of wait) of each stack."""
         for stack in sorted(self._running.keys() | self._waits.keys()):
             waits = self._waits.get(stack, [])
             yield (
@@ -141,5 +142,5 @@ class _Weights:
 
 
 def _counted(stacks: Int64Array) -> tuple[list[int], list[int]]:
-    found, count = np.unique(stacks, return_counts=True)
-    return found.tolist(), count.tolist()
+    distinct, count = np.unique(stacks, return_counts=True)
+    return distinct.tolist(), count.tolist()

@@ -1,4 +1,4 @@
-"""Allocations and releases of memory, as columns."""
+"""Memory allocations and releases as columns."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ _RESERVED = re.compile("reserved", re.IGNORECASE)
 
 @dataclass(frozen=True, eq=False)
 class MemoryEvents:
-    """Allocations and releases in the selected range in the order of time; arrays of equal length.
+    """Allocations and releases in the selected range by time; arrays of equal length.
 
-    ``row``, ``time`` (capture ns), ``device`` string id (0: not told), ``is_release``, ``bytes``,
-    ``reserved`` (whether it is the
-    allocator's own reserve and not a tensor's memory), ``allocated``/``total_reserved`` totals afterwards
+    ``row``, ``time`` (capture ns), ``device`` string id (0: unknown), ``is_release``, ``bytes``, ``reserved`` (memory
+    reserved by the allocator, not used by a tensor), and the totals afterwards, ``allocated`` and ``total_reserved``
     (masked: unknown).
     """
 

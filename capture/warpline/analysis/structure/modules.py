@@ -1,4 +1,4 @@
-"""The modules of a network as a tree, with the time of their calls: of own recordings, and of PyTorch's traces."""
+"""The modules of a network as a tree with call times, from recordings and from PyTorch traces."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from warpline.analysis.structure.projection import launches_of_host
 Int64Array = npt.NDArray[np.int64]
 MODULE_KINDS = ("module", "python")
 IN_TRACES = "nn.Module: "
-"""What PyTorch's profiler (``with_stack``) puts before the class and number of a module."""
+"""Prefix of module names in traces of PyTorch's profiler (``with_stack``)."""
 KEPT = ("gpu_kept_bytes", "host_kept_bytes")
-"""Attributes of calls: memory of the GPU and of the host."""
+"""Attributes of calls: growth of GPU and host memory."""
 _SUMS = 8 + 2 * len(KEPT)
 _TRACED = re.compile(f"^{re.escape(IN_TRACES)}")
 _NUMBERED = re.compile(r"_\d+$")
@@ -36,14 +36,13 @@ _NUMBERED = re.compile(r"_\d+$")
 
 @dataclass(frozen=True, eq=False)
 class ModuleTree:
-    """Modules as they call each other, in the order in which a tree is read; arrays of equal length.
+    """Modules in depth-first order; arrays of equal length.
 
-    ``name`` string ids (−1 nowhere), ``kind`` the kind's code, ``level`` 0 for what nothing calls, ``parent`` the place
-    of who calls it (−1: nobody), ``count`` calls, ``total_ns`` and ``self_ns`` (without the modules it calls) inside
-    the selected range, ``gpu_ns`` and ``self_gpu_ns`` of what was launched in it, ``backward_ns`` and
-    ``self_backward_ns`` of the derivatives of the operators in it, ``flops`` the floating-point operations of these.
-    ``kept_bytes`` and ``self_kept_bytes`` by memory (`KEPT`), of all calls: what was allocated when they ended less
-    what was when they began.
+    ``name`` string ids, ``kind`` code of the kind, ``level`` (0: outermost), ``parent`` index of the caller (−1: none),
+    ``count`` calls, ``total_ns`` and ``self_ns`` (without called modules) inside the selected range, ``gpu_ns`` and
+    ``self_gpu_ns`` of work launched inside, ``backward_ns`` and ``self_backward_ns`` of the derivatives of its
+    operators, ``flops`` the floating-point operations of these. ``kept_bytes`` and ``self_kept_bytes`` (by `KEPT`) sum
+    the growth of allocated memory over all calls.
     """
 
     name: Int64Array
@@ -68,7 +67,7 @@ class ModuleTree:
 
 
 def has_modules(view: View) -> bool:
-    """Whether anything recorded calls of modules."""
+    """Whether calls of modules were recorded."""
     kinds = view.capture.kinds
     if "module" in kinds and view.count("module"):
         return True
@@ -76,13 +75,13 @@ def has_modules(view: View) -> bool:
 
 
 def module_tree(view: View) -> ModuleTree:
-    """The tree of all selected threads together; a module is known by its name and by who calls it."""
+    """The tree of all selected threads together; name and caller identify a module."""
     backwards, works = derivatives(view), operator_flops(view)
     tree = joined_tree(
         [
-            _thread_tree(view, backwards, works, kind, *found)
+            _thread_tree(view, backwards, works, kind, *thread_lanes)
             for kind in MODULE_KINDS
-            for found in module_lanes(view, kind)
+            for thread_lanes in module_lanes(view, kind)
         ]
     )
     order = depth_first(tree)
@@ -113,7 +112,7 @@ def module_tree(view: View) -> ModuleTree:
 
 
 def module_lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]]:
-    """Calls of modules of each thread that has any: of the outermost depth first."""
+    """(thread, lanes of module calls) of each thread that has any, outermost depth first."""
     capture = view.capture
     if kind not in capture.kinds:
         return
@@ -130,8 +129,8 @@ def module_lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]
             continue
         lanes = view.lane_events(tracks, (kind,))
         if wanted is not None:
-            kept = [(lane, wanted[view.names(lane.row)]) for lane in lanes]
-            lanes = [LaneEvents(lane.start[m], lane.stop[m], lane.row[m]) for lane, m in kept if m.any()]
+            masks = [(lane, wanted[view.names(lane.row)]) for lane in lanes]
+            lanes = [LaneEvents(lane.start[m], lane.stop[m], lane.row[m]) for lane, m in masks if m.any()]
         if lanes:
             yield thread, lanes
 
@@ -171,7 +170,7 @@ def _thread_tree(
 def _kept(
     view: View, kind: str, name: str, row: Int64Array, parent: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """What calls kept of a memory, and what of that no call in them did; 0 where nothing tells."""
+    """Growth of a memory during each call, and without that of nested calls; 0 where it was not recorded."""
     table = view.capture.kinds[kind]
     if name not in table.attributes:
         return np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
@@ -180,7 +179,7 @@ def _kept(
 
 
 def _class_names(view: View, names: Int64Array, classes: Int64Array) -> list[str]:
-    """The class as recorded, or that in the name that PyTorch's profiler gives (``nn.Module: Linear_3``)."""
+    """The recorded class, or the one in the name that PyTorch's profiler gives (``nn.Module: Linear_3``)."""
     texts = view.capture.strings.get(names.tolist())
     recorded = view.capture.strings.get(classes.tolist())
     return [

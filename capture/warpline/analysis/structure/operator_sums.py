@@ -1,4 +1,4 @@
-"""What operators amount to that began in a stretch of time: time of their derivatives, floating-point operations."""
+"""Sums over the operators that began in a time range: time of their derivatives, floating-point operations."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class OperatorSums:
-    """Operators as columns [n] in the order of ``start``: when each began (capture ns) and on which thread (its index,
-    −2 − track where the track names none), and a quantity of it.
-    """
+    """Operators as columns [n] by ``start`` (capture ns): thread index (−2 − track for none) and a quantity."""
 
     start: Int64Array
     thread: Int64Array
     value: Int64Array
 
     def inside(self, thread: int, start: Int64Array, stop: Int64Array) -> Int64Array:
-        """The sum over the operators that began in stretches [start, stop) of a thread [k]."""
+        """The sum over the operators of a thread that began in each range [start, stop): int64 [k]."""
         own = self.thread == thread
         return window_sums(self.value[own], *windows(self.start[own], start, stop))
 
 
 def derivatives(view: View) -> OperatorSums:
-    """Operators of the forward pass with the time of their derivatives (ns), which counts whole, wherever it ran."""
+    """Forward operators with the whole time of their derivatives (ns), on whichever thread it ran."""
     links = view.capture.links
     none = np.empty(0, np.int64)
     if FORWARD_BACKWARD not in links.kinds:
@@ -41,18 +39,18 @@ def derivatives(view: View) -> OperatorSums:
     forward, backward = links.from_row[index], links.to_row[index]
     n_events = len(view.capture.events)
     inside = (forward >= 0) & (backward >= 0) & (forward < n_events) & (backward < n_events)
-    # An operator that several arrows lead to ran once.
+    # Several links may lead to one operator; it ran once.
     backward, first = np.unique(backward[inside], return_index=True)
     forward = forward[inside][first]
     start, _stop = view.times_of(forward)
-    began, ended = view.times_of(backward)
+    backward_start, backward_stop = view.times_of(backward)
     order = np.argsort(start, kind="stable")
     thread = threads_of_tracks(view)[view.track_of(forward)]
-    return OperatorSums(start[order], thread[order], (ended - began)[order])
+    return OperatorSums(start[order], thread[order], (backward_stop - backward_start)[order])
 
 
 def operator_flops(view: View) -> OperatorSums:
-    """Operators with their floating-point operations, where these were recorded."""
+    """Operators with their recorded floating-point operations."""
     none = np.empty(0, np.int64)
     if "operator" not in view.capture.kinds or "flops" not in view.capture.kinds["operator"].attributes:
         return OperatorSums(none, none, none)

@@ -1,4 +1,4 @@
-"""How several activities share time: exact lengths of every combination, from one sweep over their borders."""
+"""Exact lengths of unions, overlaps and combinations of intervals, by one sweep over their borders."""
 
 from __future__ import annotations
 
@@ -11,69 +11,57 @@ from warpline.model.intervals import clip_intervals, merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 Intervals = tuple[Int64Array, Int64Array]
-"""(starts, stops) in ns, half open. Functions here take them in any order and with overlaps unless they
-say *merged*.
-"""
+"""(starts, stops) in ns, half open; in any order and overlapping, unless called *merged*."""
 
 
 def combination_times(activities: Sequence[Intervals], start_ns: int, stop_ns: int) -> Int64Array:
-    """Time in [start_ns, stop_ns) during which exactly a given set of activities runs.
+    """Time in [start_ns, stop_ns) in which exactly a given set of activities runs.
 
-    Returns int64 ns of length 2^n for n activities: entry ``m`` is the time when the activities of the
-    bits set in ``m`` run
-    and no others; entry 0 is the time when none does. The entries add up to the range. What overlaps within one
-    activity counts once.
+    Returns int64 ns of length 2^n for n activities: entry ``m`` is the time in which only the activities of the bits in
+    ``m`` run, entry 0 that in which none does. The entries add up to the range. Overlaps within an activity count once.
     """
+    weights = [1 << bit for bit in range(len(activities))]
+    return _state_times(activities, weights, 1 << len(activities), start_ns, stop_ns)
+
+
+def _state_times(
+    activities: Sequence[Intervals], weights: Sequence[int], states: int, start_ns: int, stop_ns: int
+) -> Int64Array:
+    """Time in each state, the sum of the weights of the running activities: int64 ns [states]."""
     times = [np.array([start_ns, stop_ns], np.int64)]
     deltas = [np.zeros(2, np.int64)]
-    for bit, (starts, stops) in enumerate(activities):
+    for weight, (starts, stops) in zip(weights, activities, strict=True):
         merged = merge_intervals(*clip_intervals(starts, stops, start_ns, stop_ns))
-        # Merged intervals of one activity never overlap: adding and removing its bit is a plain sum.
         times += merged
-        deltas += [
-            np.full(len(merged[0]), 1 << bit, np.int64),
-            np.full(len(merged[1]), -(1 << bit), np.int64),
-        ]
+        deltas += [np.full(len(merged[0]), weight, np.int64), np.full(len(merged[1]), -weight, np.int64)]
     border = np.concatenate(times)
     order = np.argsort(border, kind="stable")
     border = border[order]
     state = np.cumsum(np.concatenate(deltas)[order])[:-1]
-    result = np.zeros(1 << len(activities), np.int64)
+    result = np.zeros(states, np.int64)
     np.add.at(result, state, np.diff(border))
     return result
 
 
 def time_of(combinations: Int64Array, any_of: int, none_of: int = 0) -> int:
-    """Time in which at least one activity of the bits ``any_of`` runs and none of ``none_of``."""
+    """Time in which at least one activity of ``any_of`` (bits) and none of ``none_of`` runs."""
     mask = np.arange(len(combinations))
     return int(combinations[((mask & any_of) != 0) & ((mask & none_of) == 0)].sum())
 
 
 def time_of_all(combinations: Int64Array, all_of: int) -> int:
-    """Time in which every activity of the bits ``all_of`` runs."""
+    """Time in which all activities of ``all_of`` (bits) run."""
     mask = np.arange(len(combinations))
     return int(combinations[(mask & all_of) == all_of].sum())
 
 
 def concurrency_times(lanes: Sequence[Intervals], start_ns: int, stop_ns: int) -> Int64Array:
     """Time in [start_ns, stop_ns) with exactly k of the lanes busy, for k = 0 … number of lanes (int64 ns)."""
-    times = [np.array([start_ns, stop_ns], np.int64)]
-    deltas = [np.zeros(2, np.int64)]
-    for starts, stops in lanes:
-        merged = merge_intervals(*clip_intervals(starts, stops, start_ns, stop_ns))
-        times += merged
-        deltas += [np.ones(len(merged[0]), np.int64), np.full(len(merged[1]), -1, np.int64)]
-    border = np.concatenate(times)
-    order = np.argsort(border, kind="stable")
-    border = border[order]
-    state = np.cumsum(np.concatenate(deltas)[order])[:-1]
-    result = np.zeros(len(lanes) + 1, np.int64)
-    np.add.at(result, state, np.diff(border))
-    return result
+    return _state_times(lanes, [1] * len(lanes), len(lanes) + 1, start_ns, stop_ns)
 
 
 def gaps(starts: Int64Array, stops: Int64Array, start_ns: int, stop_ns: int) -> Intervals:
-    """What *merged* intervals leave free of [start_ns, stop_ns), sorted."""
+    """The gaps between *merged* intervals in [start_ns, stop_ns), sorted."""
     starts, stops = clip_intervals(starts, stops, start_ns, stop_ns)
     gap_starts = np.concatenate([np.array([start_ns], np.int64), stops])
     gap_stops = np.concatenate([starts, np.array([stop_ns], np.int64)])
@@ -82,10 +70,7 @@ def gaps(starts: Int64Array, stops: Int64Array, start_ns: int, stop_ns: int) -> 
 
 
 def covered_ns(merged: Intervals, starts: Int64Array, stops: Int64Array) -> Int64Array:
-    """How much of each interval [starts, stops) the *merged* intervals cover (int64 ns per interval).
-
-    O((n + m) log m): differences of the covered time up to a moment.
-    """
+    """The part of each interval [starts, stops) that the *merged* intervals cover (int64 ns), in O((n + m) log m)."""
     return _covered_until(merged, stops) - _covered_until(merged, starts)
 
 
@@ -93,14 +78,14 @@ def _covered_until(merged: Intervals, times: Int64Array) -> Int64Array:
     starts, stops = merged
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
     index = np.searchsorted(starts, times, "right")
-    # The interval that began last may still run at the moment asked for: take off what lies after it.
+    # Subtract the part of the last interval after the given moment.
     last_stop = np.concatenate([np.full(1, np.iinfo(np.int64).min, np.int64), stops])[index]
     covered: Int64Array = before[index] - np.maximum(last_stop - times, 0) * (index > 0)
     return covered
 
 
 class UnionOfPortions:
-    """The union of intervals that come in portions; of nested ones little is left to keep."""
+    """The union of intervals added in portions, merged from time to time to save memory."""
 
     def __init__(self) -> None:
         self._parts: list[Intervals] = []

@@ -1,4 +1,4 @@
-"""GPU work of host ranges: what was launched inside a range, on the range's own thread, counts to it."""
+"""GPU work of host ranges: the work launched inside a range on its thread."""
 
 from __future__ import annotations
 
@@ -29,12 +29,10 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """GPU work launched inside each of some host ranges; arrays as long as the ranges, int64.
+    """GPU work launched inside each of some host ranges; one int64 entry per range.
 
-    ``count`` operations, ``total_ns`` the sum of their durations (overlap on several streams counts for
-    each), ``start`` the
-    first one's start and ``stop`` the last one's end in capture ns (both 0 where count is 0).
-    ``first``/``last`` bound the range's part of ``launches``.
+    ``count`` operations, ``total_ns`` the sum of their durations, ``start`` the first start and ``stop`` the last end
+    in capture ns (both 0 where count is 0). ``first``/``last`` bound the range's part of ``launches``.
     """
 
     launches: Launches
@@ -46,14 +44,14 @@ class Projection:
     stop: Int64Array
 
     def pairs(self) -> tuple[Int64Array, Int64Array]:
-        """Every (range, index into ``launches``)."""
+        """All pairs of (range, index into ``launches``)."""
         return window_pairs(self.first, self.last)
 
 
 def project(launches: Launches, starts: Int64Array, stops: Int64Array) -> Projection:
-    """The projection of ranges [start, stop) (capture ns) of one thread on the launches of that thread.
+    """The projection of ranges [start, stop) (capture ns) of a thread on its launches.
 
-    A call lies inside a range when it begins in it.
+    A call belongs to the ranges in which it begins.
     """
     first, last = windows(launches.call_start, starts, stops)
     low, high = window_extremes(launches.work_start, launches.work_stop, first, last)
@@ -63,8 +61,9 @@ def project(launches: Launches, starts: Int64Array, stops: Int64Array) -> Projec
 
 @dataclass(frozen=True)
 class ThreadLanes:
-    """Ranges of all tracks (domains) of one thread: their lanes from the outermost depth inwards, and the thread's
-    launches. A track without a thread stands alone; its ``thread`` is −2 − track.
+    """The lanes of all range tracks (domains) of one thread, outermost depth first, and the thread's launches.
+
+    ``thread`` is −2 − track for a track without a thread.
     """
 
     thread: int
@@ -73,23 +72,23 @@ class ThreadLanes:
 
 
 def tracks_holding(view: View, kinds: Sequence[str]) -> dict[int, list[int]]:
-    """The selected tracks that hold these kinds, by their thread, as `threads_of_tracks` numbers it."""
+    """The selected tracks that hold these kinds, by thread as in `threads_of_tracks`."""
     capture = view.capture
     tables = [capture.kinds[kind] for kind in kinds if kind in capture.kinds]
     threads = threads_of_tracks(view)
     tracks_of: dict[int, list[int]] = {}
     for track in capture.tracks:
         rows = capture.rows_of_track(track.index)
-        is_theirs = any(table.count_between(rows.start, rows.stop) for table in tables)
-        if is_theirs and track.index in view.tracks:
+        holds_any = any(table.count_between(rows.start, rows.stop) for table in tables)
+        if holds_any and track.index in view.tracks:
             tracks_of.setdefault(int(threads[track.index]), []).append(track.index)
     return tracks_of
 
 
 def lanes_by_thread(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
-    """The lanes that hold these kinds, thread by thread, with the GPU work the threads launched.
+    """The lanes that hold these kinds, thread by thread, with the GPU work that each thread launched.
 
-    Work belongs to a range even when it ran after the selected range; the calls lie where the ranges lie.
+    Calls lie in the selected range; their work may run later.
     """
     everything: Launches | None = None
     for thread, tracks in tracks_holding(view, kinds).items():
@@ -102,9 +101,9 @@ def lanes_by_thread(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
 
 
 def launches_of_host(view: View) -> Launches:
-    """GPU work launched from the selected threads in the selected range, on whichever of their tracks the calls lie.
+    """GPU work launched from the threads of the selected tracks in the selected range.
 
-    Selected tracks of ranges do not exclude the calls: those lie on a neighbouring track of the thread.
+    Calls usually lie on another track of the thread than ranges, so that track need not be selected.
     """
     return launches_from(_with_neighbours(view))
 
@@ -119,12 +118,12 @@ def _with_neighbours(view: View) -> View:
 
 
 class LaunchesByThread:
-    """`launches_of_host` thread by thread, of which only those that are asked for are in memory."""
+    """`launches_of_host`, loaded for one thread at a time."""
 
     def __init__(self, view: View) -> None:
         self._view = _with_neighbours(view)
         self._threads = threads_of_tracks(view)
-        # Of two calls that claim the same work one did it, and that is found among all threads.
+        # If two calls claim the same work, only a search over all threads finds the one that launched it.
         self._all = None if is_work_launched_once(view) else launches_from(self._view)
 
     def of_thread(self, thread: int) -> Launches:
@@ -136,26 +135,27 @@ class LaunchesByThread:
 
 
 def ranges_on_stream(view: View, stream: int, kind: str = "range") -> list[LaneEvents]:
-    """The ranges in which work of a stream (index of its track) was launched, by depth from the outermost inwards.
+    """The ranges that launched work of a stream (track index), by depth, outermost first.
 
-    ``start`` and ``stop`` are those of the work, ``row`` is the range's. Ordered by start; those of several threads,
-    and of neighbouring ranges whose work overlaps, may overlap. Raises Cancelled as the view does.
+    ``start`` and ``stop`` are those of the work, ``row`` that of the range. Ordered by start; may overlap. Raises
+    Cancelled like the view.
     """
     part = view.capture.rows_of_track(stream)
     launches, _ = launch_of_rows(view, np.arange(part.start, part.stop))
     threads = threads_of_tracks(view)
-    found: list[list[LaneEvents]] = []
+    depths: list[list[LaneEvents]] = []
     for thread in np.unique(launches.thread).tolist():
-        mine = launches.of_thread(thread)
+        thread_launches = launches.of_thread(thread)
         lanes = view.lane_events(np.flatnonzero(threads == thread).tolist(), [kind])
         for depth, lane in enumerate(lanes):
             view.check_cancelled()
-            felt = project(mine, lane.start, lane.stop)
-            kept = np.flatnonzero(felt.count > 0)
-            if depth == len(found):
-                found.append([])
-            found[depth].append(LaneEvents(felt.start[kept], felt.stop[kept], lane.row[kept]))
-    return [joined for joined in map(_joined, found) if len(joined.row)]
+            projection = project(thread_launches, lane.start, lane.stop)
+            has_work = np.flatnonzero(projection.count > 0)
+            if depth == len(depths):
+                depths.append([])
+            times = projection.start[has_work], projection.stop[has_work]
+            depths[depth].append(LaneEvents(*times, lane.row[has_work]))
+    return [joined for joined in map(_joined, depths) if len(joined.row)]
 
 
 def _joined(lanes: list[LaneEvents]) -> LaneEvents:

@@ -1,4 +1,4 @@
-"""Flame graphs of stacks: samples on a core, waiting time, both, waiting by reason; merged or in the order of time."""
+"""Flame graphs of stacks: samples on a core, waiting time, both, or waiting by reason; merged or in time order."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ _AVERAGE_DEPTH = 8
 
 
 @dataclass(frozen=True)
-class _Stretches:
-    """What boxes are made of [n]: ``stack`` id, ``extra`` name before or after its frames (−1: none), ``weight``,
-    ``start_ns`` and ``length_ns`` where it is drawn in time, ``thread``, event ``row``.
+class _Stacks:
+    """Samples and waits that make up the boxes [n].
+
+    ``stack`` id, ``extra`` name before or after its frames (−1: none), ``weight``, ``start_ns`` and ``length_ns`` in
+    time order, ``thread``, event ``row``.
     """
 
     stack: Int64Array
@@ -53,27 +55,26 @@ def stack_flame(
 ) -> Flame | NotRecorded:
     """The flame graph of one of `STACK_SOURCES` for a selection.
 
-    ``reasons`` begins with what was waited for; ``merged`` ends with it, or with being on a core.
-    Waiting counts in ns, exactly. ``on_cpu`` and ``samples`` (those of Python alone, where there are any) count
-    samples; in ``merged``, and in the order of time, the samples of a thread share the time it ran, which is an
-    estimate.
+    Stacks of ``reasons`` begin with the reason of the wait; those of ``merged`` end with it, or with "on a core".
+    Waiting is exact, in ns. ``on_cpu`` and ``samples`` (Python's samples, if there are any) count samples. In
+    ``merged`` and in time order, the samples of a thread share its running time, which is an estimate.
     """
-    parts: list[_Stretches] = []
+    parts: list[_Stacks] = []
     unit = "samples" if source in {"on_cpu", "samples"} and not by_time else "ns"
     if source in {"merged", "on_cpu", "samples"}:
         if not has_samples(view):
             return missing("samples")
         is_all = source == "samples" and view.has("sample")
         samples = sampled_stacks(view) if is_all else running_stacks(view)
-        if source == "merged" and not samples.is_told:
+        if source == "merged" and not samples.has_states:
             return missing("thread_state")
         parts.append(_sampled(view, samples, source, unit))
     if source in {"merged", "off_cpu", "reasons"}:
         if not view.has("thread_state") or "wait" not in view.capture.kinds["thread_state"].attributes:
             return missing("wait")
         parts.append(_waited(view, has_reason=source != "off_cpu"))
-    joined = _Stretches(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in _Stretches.__dataclass_fields__)
+    joined = _Stacks(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _Stacks.__dataclass_fields__)
     )
     paths = _Paths(view, ends_with_extra=source == "merged")
     if by_time:
@@ -84,7 +85,7 @@ def stack_flame(
     return replace(flame, extra=_EXTRA)
 
 
-def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Stretches:
+def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Stacks:
     keep = np.flatnonzero((samples.is_running | (source == "samples")) & (samples.stack >= 0))
     thread, time = samples.thread[keep], samples.time_ns[keep]
     order = np.lexsort((time, thread))
@@ -93,16 +94,16 @@ def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Str
     weight = np.ones(len(keep), np.int64)
     if unit == "ns":
         states = StateTimes(view)
-        for one in np.unique(thread).tolist():
-            mine = np.flatnonzero(thread == one)
-            ran = states.times_in(one, np.array([view.start_ns]), np.array([view.stop_ns]))[0, 0]
-            whole = int(ran) if samples.is_told and source == "merged" else period * len(mine)
-            # Shares of whole nanoseconds that add up.
+        for number in np.unique(thread).tolist():
+            mine = np.flatnonzero(thread == number)
+            ran = states.times_in(number, np.array([view.start_ns]), np.array([view.stop_ns]))[0, 0]
+            whole = int(ran) if samples.has_states and source == "merged" else period * len(mine)
+            # Whole nanoseconds that add up to the total.
             weight[mine] = np.diff(np.arange(len(mine) + 1) * whole // len(mine))
     following = np.append(time[1:], view.stop_ns)
     same = np.append(thread[1:] == thread[:-1], False)
     length = np.clip(np.where(same, following - time, period), 1, 2 * period)
-    return _Stretches(
+    return _Stacks(
         samples.stack[keep],
         np.full(len(keep), len(_EXTRA) - 1 if source == "merged" else -1),
         weight,
@@ -114,17 +115,17 @@ def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Str
 
 
 def _period(thread: Int64Array, time: Int64Array) -> int:
-    """The usual time between two samples of a thread."""
+    """The median time between two samples of a thread."""
     steps = np.diff(time)[thread[1:] == thread[:-1]] if len(time) > 1 else np.empty(0, np.int64)
     steps = steps[steps > 0]
     return int(np.median(steps)) if len(steps) else 10_000_000
 
 
-def _waited(view: View, has_reason: bool) -> _Stretches:
+def _waited(view: View, has_reason: bool) -> _Stacks:
     waits = waited_stacks(view)
     keep = np.flatnonzero(waits.time_ns > 0)
     reason = np.clip(waits.wait[keep], 0, len(_EXTRA) - 2)
-    return _Stretches(
+    return _Stacks(
         waits.stack[keep],
         reason if has_reason else np.full(len(keep), -1),
         waits.time_ns[keep],
@@ -136,7 +137,7 @@ def _waited(view: View, has_reason: bool) -> _Stretches:
 
 
 class _Paths:
-    """Names of stacks, outermost first: string ids, and extra texts beyond them."""
+    """Names of stacks, outermost first: string ids, and extra texts behind them."""
 
     def __init__(self, view: View, *, ends_with_extra: bool) -> None:
         frame, parent = view.capture.stacks
@@ -157,18 +158,18 @@ class _Paths:
                 if above == NO_STACK or above >= at:
                     break
                 at = above
-            told = () if extra < 0 else (self._beyond + extra,)
+            suffix = () if extra < 0 else (self._beyond + extra,)
             frames = tuple(reversed(names))
-            known = (*frames, *told) if self._ends_with_extra else (*told, *frames)
+            known = (*frames, *suffix) if self._ends_with_extra else (*suffix, *frames)
             self._known[stack, extra] = known
         return known
 
 
-def _tree(stretches: _Stretches, paths: _Paths, unit: str) -> Tree:
+def _tree(stacks: _Stacks, paths: _Paths, unit: str) -> Tree:
     tree = Tree(unit)
-    key, inverse = np.unique(np.stack((stretches.stack, stretches.extra), 1), axis=0, return_inverse=True)
+    key, inverse = np.unique(np.stack((stacks.stack, stacks.extra), 1), axis=0, return_inverse=True)
     weight = np.zeros(len(key), np.int64)
-    np.add.at(weight, inverse.reshape(-1), stretches.weight)
+    np.add.at(weight, inverse.reshape(-1), stacks.weight)
     count = np.bincount(inverse.reshape(-1), minlength=len(key))
     for (stack, extra), own, events in zip(key.tolist(), weight.tolist(), count.tolist(), strict=True):
         node = -1
@@ -180,7 +181,7 @@ def _tree(stretches: _Stretches, paths: _Paths, unit: str) -> Tree:
 
 
 class _TimeBoxes:
-    """Boxes where they happened: what follows without a gap and begins with the same names is one box."""
+    """Boxes in time order; consecutive stacks share the boxes of their common outer names."""
 
     def __init__(self) -> None:
         self.columns: dict[str, list[int]] = {
@@ -190,23 +191,23 @@ class _TimeBoxes:
         self._stop = 0
 
     def begin(self) -> None:
-        """Another thread: nothing is continued."""
+        """Start another thread: later stacks continue no box."""
         self._open = []
 
     def add(self, names: Sequence[int], left: int, length: int, ground: int, row: int) -> None:
-        """One stretch with its stack."""
-        columns, kept = self.columns, 0
+        """Add a stack that lasts ``length`` from ``left``."""
+        columns, shared = self.columns, 0
         if left <= self._stop:
             for box, name in zip(self._open, names, strict=False):
                 if columns["name"][box] != name:
                     break
-                kept += 1
-        del self._open[kept:]
+                shared += 1
+        del self._open[shared:]
         for box in self._open:
             columns["value"][box] = left + length - columns["left"][box]
             columns["count"][box] += 1
             columns["row"][box] = -1
-        for name in names[kept:]:
+        for name in names[shared:]:
             parent = self._open[-1] if self._open else -1
             values = (name, parent, ground + len(self._open), left, length, 0, 1, row)
             for key, value in zip(columns, values, strict=True):
@@ -218,54 +219,52 @@ class _TimeBoxes:
 
     @property
     def deepest(self) -> int:
-        """The depth of the deepest box, −1 without one."""
+        """The depth of the deepest box, −1 without any."""
         return max(self.columns["depth"], default=-1)
 
 
-def _in_time(view: View, stretches: _Stretches, paths: _Paths) -> Flame:
+def _in_time(view: View, stacks: _Stacks, paths: _Paths) -> Flame:
     boxes = _TimeBoxes()
-    keep = np.arange(len(stretches.stack))
+    keep = np.arange(len(stacks.stack))
     most = MAX_BOXES // _AVERAGE_DEPTH
     if len(keep) > most:
-        keep = np.argpartition(-stretches.length_ns, most)[:most]
-    keep = keep[np.lexsort((stretches.start_ns[keep], stretches.thread[keep]))]
-    start, thread_of = stretches.start_ns[keep], stretches.thread[keep]
+        keep = np.argpartition(-stacks.length_ns, most)[:most]
+    keep = keep[np.lexsort((stacks.start_ns[keep], stacks.thread[keep]))]
+    start, thread_of = stacks.start_ns[keep], stacks.thread[keep]
     following = np.append(start[1:], 1 << 62)
     same = np.append(thread_of[1:] == thread_of[:-1], False)
-    # A sample lasts until something else is known of its thread.
-    lengths = np.where(
-        same, np.minimum(stretches.length_ns[keep], following - start), stretches.length_ns[keep]
-    )
+    # A sample lasts until the next entry of its thread.
+    lengths = np.where(same, np.minimum(stacks.length_ns[keep], following - start), stacks.length_ns[keep])
     ground, before = 0, None
     captions: list[tuple[int, str]] = []
     title = thread_titles(view)
     for index, whole in zip(keep.tolist(), lengths.tolist(), strict=True):
-        thread = int(stretches.thread[index])
+        thread = int(stacks.thread[index])
         if thread != before:
             boxes.begin()
-            # The row above a thread's boxes is free for what it is called.
+            # The row above a thread's boxes is free for its title.
             ground = boxes.deepest + 2
             captions.append((ground - 1, title(thread)))
             before = thread
-        left = max(int(stretches.start_ns[index]) - view.start_ns, 0)
+        left = max(int(stacks.start_ns[index]) - view.start_ns, 0)
         length = min(whole, view.duration_ns - left)
         if length > 0:
-            path = paths.path(int(stretches.stack[index]), int(stretches.extra[index]))
-            boxes.add(path, left, length, ground, int(stretches.row[index]))
-    found = {key: np.array(values, np.int64) for key, values in boxes.columns.items()}
-    order = np.lexsort((found["left"], found["depth"]))
+            path = paths.path(int(stacks.stack[index]), int(stacks.extra[index]))
+            boxes.add(path, left, length, ground, int(stacks.row[index]))
+    columns = {key: np.array(values, np.int64) for key, values in boxes.columns.items()}
+    order = np.lexsort((columns["left"], columns["depth"]))
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
-    parent = found["parent"][order]
+    parent = columns["parent"][order]
     return Flame(
-        found["name"][order].astype(np.uint32),
+        columns["name"][order].astype(np.uint32),
         np.where(parent >= 0, position[np.maximum(parent, 0)], -1) if len(order) else parent,
-        found["depth"][order],
-        found["left"][order],
-        found["value"][order],
-        found["own"][order],
-        found["count"][order],
-        found["row"][order],
+        columns["depth"][order],
+        columns["left"][order],
+        columns["value"][order],
+        columns["own"][order],
+        columns["count"][order],
+        columns["row"][order],
         view.duration_ns,
         captions=tuple(captions),
     )

@@ -1,4 +1,4 @@
-"""What stacks weigh: samples on and off the cores, and the time that threads waited with them."""
+"""Weights of stacks: samples on and off the cores, and waiting time."""
 
 from __future__ import annotations
 
@@ -16,26 +16,30 @@ Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 NO_STACK = -1
 _SWITCH_NS = 50_000
-"""What lies between the end of one thread's turn on a core and the next one's begin, at most."""
+"""Upper bound of a context switch."""
 
 
 @dataclass(frozen=True)
 class SampledStacks:
-    """Samples [n]: ``stack`` id (`NO_STACK`: none), ``time_ns`` capture time, ``thread`` index (−1: none), and whether
-    the thread was on a core; ``is_told`` whether thread states tell that at all (else every sample counts as running).
+    """Samples [n]: ``stack`` id (`NO_STACK`: none), ``time_ns`` capture time, ``thread`` index (−1: none).
+
+    ``is_running``: the thread was on a core. ``has_states``: thread states were recorded; otherwise all samples count
+    as running.
     """
 
     stack: Int64Array
     time_ns: Int64Array
     thread: Int64Array
     is_running: BoolArray
-    is_told: bool
+    has_states: bool
 
 
 @dataclass(frozen=True)
 class WaitedStacks:
-    """Blocked stretches [n] with a stack: ``stack`` id, ``wait`` code of `WaitKind` (0: not known), ``start_ns`` and
-    ``time_ns`` of the part inside the range, ``thread`` index (−1: none), ``row``.
+    """Blocked states [n] with a stack.
+
+    ``stack`` id, ``wait`` code of `WaitKind` (0: unknown), ``start_ns`` and ``time_ns`` of the part inside the range,
+    ``thread`` index (−1: none), ``row``.
     """
 
     stack: Int64Array
@@ -56,33 +60,33 @@ def sampled_stacks(view: View) -> SampledStacks:
     thread = threads_of_rows(view, events.row)
     times = _before_sampling(view, thread, events.start)
     running = np.ones(len(events), bool)
-    is_told = False
-    for one in np.unique(thread[thread >= 0]).tolist():
-        mine = np.flatnonzero(thread == one)
-        found = _running_at(view, one, times[mine])
-        if found is not None:
-            running[mine] = found
-            is_told = True
-    return SampledStacks(stack, events.start, thread, running, is_told)
+    has_states = False
+    for number in np.unique(thread[thread >= 0]).tolist():
+        mine = np.flatnonzero(thread == number)
+        is_running = _running_at(view, number, times[mine])
+        if is_running is not None:
+            running[mine] = is_running
+            has_states = True
+    return SampledStacks(stack, events.start, thread, running, has_states)
 
 
 def has_samples(view: View) -> bool:
-    """Whether stacks were sampled at all."""
+    """Whether any stack was sampled."""
     return view.has("sample") or view.has("cpu_sample")
 
 
 def running_stacks(view: View) -> SampledStacks:
     """All selected samples of threads on a core.
 
-    Of a thread that the kernel sampled on its core these, mixed stacks among them; of others those of the sampler of
-    Python's stacks while they ran.
+    Uses the kernel's samples (with mixed stacks) for threads that have any; for others, Python's samples taken while
+    they ran.
     """
     sampled = sampled_stacks(view)
     others = sampled.is_running & ~np.isin(sampled.thread, _threads_on_core(view))
     stack, time_ns, thread = sampled.stack[others], sampled.time_ns[others], sampled.thread[others]
     events = view.events("cpu_sample") if view.has("cpu_sample") else None
     if events is None:
-        return SampledStacks(stack, time_ns, thread, np.ones(len(stack), bool), sampled.is_told)
+        return SampledStacks(stack, time_ns, thread, np.ones(len(stack), bool), sampled.has_states)
     own = np.ma.filled(view.column("cpu_sample", "stack", events.index).astype(np.int64), NO_STACK)
     return SampledStacks(
         np.concatenate((own, stack)),
@@ -94,27 +98,27 @@ def running_stacks(view: View) -> SampledStacks:
 
 
 def _threads_on_core(view: View) -> list[int]:
-    """Threads that the kernel sampled, at any time."""
+    """Threads with kernel samples at any time."""
     tracks = view.capture.tracks
     return [t.thread for t in tracks if t.role == "cpu_samples" and t.thread is not None]
 
 
 def _before_sampling(view: View, thread: Int64Array, times: Int64Array) -> Int64Array:
-    """The moments just before the sampler got a core: it takes it from a thread that it then finds without one."""
+    """The moments just before the sampler got a core, which it may have taken from the sampled thread."""
     capture = view.capture
     process_of = np.array([t.process for t in capture.threads] or [-1], np.int64)
     process = np.where(thread >= 0, process_of[np.maximum(thread, 0)], -1)
     result = times.copy()
-    for own, found in enumerate(capture.threads):
-        mine = np.flatnonzero(process == found.process) if found.name == OWN_THREAD else ()
+    for number, entry in enumerate(capture.threads):
+        mine = np.flatnonzero(process == entry.process) if entry.name == OWN_THREAD else ()
         if not len(mine):
             continue
-        lane = _states(view, own)
+        lane = _states(view, number)
         if lane is not None:
             at = np.maximum(np.searchsorted(lane.start, times[mine], "right") - 1, 0)
-            begins = lane.start[at]
-            is_on = _is_running(view, lane.row[at]) & (begins <= times[mine]) & (times[mine] < lane.stop[at])
-            result[mine] = np.where(is_on, begins - _SWITCH_NS, times[mine])
+            start = lane.start[at]
+            is_on = _is_running(view, lane.row[at]) & (start <= times[mine]) & (times[mine] < lane.stop[at])
+            result[mine] = np.where(is_on, start - _SWITCH_NS, times[mine])
     return result
 
 
@@ -132,7 +136,7 @@ def _is_running(view: View, rows: Int64Array) -> BoolArray:
 
 
 def _running_at(view: View, thread: int, times: Int64Array) -> BoolArray | None:
-    """Whether a thread was on a core at some moments; None where its states were not recorded."""
+    """Whether a thread was on a core at some moments; None if its states were not recorded."""
     lane = _states(view, thread)
     if lane is None:
         return None
@@ -142,7 +146,7 @@ def _running_at(view: View, thread: int, times: Int64Array) -> BoolArray | None:
 
 
 def waited_stacks(view: View) -> WaitedStacks:
-    """All selected blocked stretches whose stack is known."""
+    """All selected blocked states with a stack."""
     none = np.empty(0, np.int64)
     if not view.has("thread_state") or "stack" not in view.capture.kinds["thread_state"].attributes:
         return WaitedStacks(none, none, none, none, none, none)

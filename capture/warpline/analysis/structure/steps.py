@@ -1,4 +1,4 @@
-"""Finds the steps of a capture and what happened in each."""
+"""Finds the steps of a capture and the phases in each."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps in the order of rank, process and time; arrays of equal length.
+    """Steps by rank, process and time; arrays of equal length.
 
-    ``row`` event rows, ``start``/``stop`` capture ns, ``name`` string ids, ``number`` the number in the
-    name (−1: none; then counted from 0), ``process`` index (−1: none), ``rank`` (−1: none).
+    ``row`` event rows, ``start``/``stop`` capture ns, ``name`` string ids, ``number`` the number in the name (without
+    one, steps of each process count from 0), ``process`` index (−1: none), ``rank`` (−1: none).
     """
 
     row: Int64Array
@@ -49,7 +49,7 @@ class Steps:
         return len(self.row)
 
     def around(self, process: int | None, rank: int | None) -> npt.NDArray[np.bool_]:
-        """Which steps a track of this process and rank can lie in: those of its own; what names none lies in all."""
+        """Which steps a track of this process and rank can lie in; None, or a step's −1, matches all."""
         own = np.ones(len(self), bool)
         if rank is not None:
             own &= (self.rank == rank) | (self.rank < 0)
@@ -59,22 +59,22 @@ class Steps:
 
 
 def find_steps(view: View, options: Options) -> Steps:
-    """The steps that overlap the selected range, whole.
+    """The steps that overlap the selected range, with their full times.
 
-    A step that a thread records twice at the same time (as a range and as an operator) counts once.
+    A step recorded twice (such as range and operator) counts once.
     """
     pattern = step_pattern(options.step)
     wanted = matching_names(view.capture, pattern)
-    # Steps stand on a thread of the program, wherever the selected tracks are.
+    # Steps may lie on other host tracks than the selected ones.
     chosen = view.selection
     open_view = view.other(
         Selection(chosen.start_ns, chosen.stop_ns, ranks=_selected_ranks(view), processes=chosen.processes),
     )
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
-    found: list[SelectedEvents] = []
+    parts: list[SelectedEvents] = []
     for kind in STEP_KINDS if wanted.any() else ():
-        found += open_view.batches(kind, tracks, named=wanted)
-    events = join_events(found)
+        parts += open_view.batches(kind, tracks, named=wanted)
+    events = join_events(parts)
     track = view.track_of(events.row) if len(events) else np.empty(0, np.int64)
     process = _of_tracks(view, "process")[track]
     rank = _of_tracks(view, "rank")[track]
@@ -82,7 +82,7 @@ def find_steps(view: View, options: Options) -> Steps:
     events, process, rank = events.take(order), process[order], rank[order]
     same = np.zeros(len(events), bool)
     if len(events):
-        # The same step on several tracks begins and ends within it: keep the outermost.
+        # The same step on several tracks overlaps in time: keep the outermost.
         same[1:] = (
             (process[1:] == process[:-1])
             & (rank[1:] == rank[:-1])
@@ -103,7 +103,7 @@ def find_steps(view: View, options: Options) -> Steps:
 
 
 def _selected_ranks(view: View) -> frozenset[int] | None:
-    """The ranks whose tracks or threads are selected; None for all."""
+    """The ranks of the selected tracks or threads; None for all."""
     chosen = view.selection
     if chosen.ranks is not None or (chosen.tracks is None and chosen.threads is None):
         return chosen.ranks
@@ -115,12 +115,12 @@ def _selected_ranks(view: View) -> frozenset[int] | None:
 
 
 def missing_steps(options: Options) -> NotRecorded:
-    """Why there are no steps: nothing recorded them, or no range has the name that was declared the step."""
+    """Why there are no steps: not recorded, or no range has the name given by ``--step``."""
     if not options.step:
         return missing("phase")
     return NotRecorded(
-        tr("no range is called {name!r} here", name=options.step),
-        tr("warpline stats --report nvtx_sum, or operator, lists the names; /…/ is a pattern"),
+        tr("no range is named {name!r}", name=options.step),
+        tr("warpline stats --report nvtx_sum (or operator) lists the names; /…/ is a pattern"),
     )
 
 
@@ -131,7 +131,7 @@ def _numbers(view: View, events: SelectedEvents, process: Int64Array, rank: Int6
         numbers.append(int(match[1]) if match and len(match[1]) < 18 else -1)
     result = np.array(numbers, np.int64)
     if len(result) and (result < 0).any():
-        # Without numbers in the names the steps are counted, each process from 0.
+        # If names lack numbers, count the steps of each process from 0.
         change = np.ones(len(result), bool)
         change[1:] = (process[1:] != process[:-1]) | (rank[1:] != rank[:-1])
         first = np.maximum.accumulate(np.where(change, np.arange(len(result)), 0))
@@ -145,12 +145,12 @@ def _of_tracks(view: View, attribute: str) -> Int64Array:
 
 
 def phase_intervals(view: View, phase: str, process: int, rank: int) -> Intervals:
-    """The union of the events of a Paddle type in one process (−1: every process) and rank, over its threads."""
+    """The union of the events of a Paddle type over the threads of a process and rank (−1: all)."""
     return phase_unions(view, [(phase,)], process, rank)[0]
 
 
 def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, rank: int) -> list[Intervals]:
-    """The union of the events of each group of Paddle types, as in `phase_intervals`; no type is in two of them."""
+    """`phase_intervals` of groups of Paddle types, which must not share a type."""
     group_of = np.full(len(HOST_TYPES), -1, np.int64)
     for number, phases in enumerate(wanted):
         group_of[[type_code(phase) for phase in phases]] = number
@@ -178,9 +178,9 @@ def phase_unions(view: View, wanted: Sequence[tuple[str, ...]], process: int, ra
 
 
 def mean_outliers(durations: Int64Array) -> tuple[float, npt.NDArray[np.bool_]]:
-    """The median, and which durations are far above it: by more than 3 scaled median deviations and by 10 %.
+    """The median, and which durations exceed it by 3 scaled median deviations and by 10 %.
 
-    1.4826 times the median absolute deviation estimates the standard deviation without being moved by the outliers.
+    1.4826 times the median absolute deviation estimates the standard deviation, robustly against outliers.
     """
     if not len(durations):
         return 0.0, np.zeros(0, bool)

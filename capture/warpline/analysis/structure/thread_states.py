@@ -1,4 +1,4 @@
-"""Which state each event of a thread's states is, and how much of any stretch of time a thread spent in each."""
+"""States of threads, and the time a thread spends in each during any time range."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 STATES = ("running", "runnable", "blocked", "uninterruptible", "other")
-TOLD = (
+REASONED_STATES = (
     "running",
     "runnable",
     *(family.color for family in WAIT_FAMILIES),
@@ -27,22 +27,22 @@ TOLD = (
     "uninterruptible",
     "other",
 )
-"""States told apart with the reasons of *blocked* (`WAIT_FAMILIES`); ``blocked`` is what is left without a reason."""
-TOLD_TITLES = (
+"""States with *blocked* split by reason (`WAIT_FAMILIES`); ``blocked`` is the rest without a reason."""
+REASONED_STATE_TITLES = (
     english("Running"),
     english("Waiting for a core"),
     *(english("Blocked: {what}", what=family.title) for family in WAIT_FAMILIES),
-    english("Blocked, not known why"),
+    english("Blocked, reason unknown"),
     english("Uninterruptible"),
     english("Other"),
 )
-ADDED_AT_ONCE = 1_000_000
-"""States that are added up while somebody looks at one event."""
-_UNKNOWN = TOLD.index("blocked")
+MAX_SUMMED_STATES = 1_000_000
+"""Limit of states that are summed for a single event."""
+_UNKNOWN = REASONED_STATES.index("blocked")
 
 
 def state_codes(view: View, rows: Int64Array, names: npt.NDArray[np.uint32]) -> Int64Array:
-    """Index into `STATES` of thread-state events: flags tell running, waiting and idle, names the rest."""
+    """Index into `STATES` of thread-state events, by flags (running, waiting, idle) and name."""
     strings = view.capture.strings
     flags = view.capture.events.flags[rows]
     code = np.zeros(len(rows), np.int64)
@@ -54,45 +54,48 @@ def state_codes(view: View, rows: Int64Array, names: npt.NDArray[np.uint32]) -> 
     return code
 
 
-def told_codes(view: View, rows: Int64Array, index: Int64Array, names: npt.NDArray[np.uint32]) -> Int64Array:
-    """Index into `TOLD` of thread-state events: ``rows``, their places ``index`` in the kind's table, their names."""
+def reasoned_state_codes(
+    view: View, rows: Int64Array, index: Int64Array, names: npt.NDArray[np.uint32]
+) -> Int64Array:
+    """Index into `REASONED_STATES` of thread-state events: rows, indices in the kind's table, names."""
     code = np.array([0, 1, _UNKNOWN, _UNKNOWN + 1, _UNKNOWN + 2])[state_codes(view, rows, names)]
     wait = np.ma.filled(view.column("thread_state", "wait", index).astype(np.int64), 0)
-    is_told = np.flatnonzero((code == _UNKNOWN) & (wait > 0) & (wait < len(_FAMILY_OF_WAIT)))
-    code[is_told] = _FAMILY_OF_WAIT[wait[is_told]]
+    has_reason = np.flatnonzero((code == _UNKNOWN) & (wait > 0) & (wait < len(_FAMILY_OF_WAIT)))
+    code[has_reason] = _FAMILY_OF_WAIT[wait[has_reason]]
     return code
 
 
 _FAMILY_OF_WAIT = np.full(256, _UNKNOWN, np.int64)
-for _place, _family in enumerate(WAIT_FAMILIES, TOLD.index(WAIT_FAMILIES[0].color)):
+for _place, _family in enumerate(WAIT_FAMILIES, REASONED_STATES.index(WAIT_FAMILIES[0].color)):
     _FAMILY_OF_WAIT[list(_family.kinds)] = _place
 
 
 class StateTimes:
-    """How long each thread was in each state of `TOLD`, in any stretches of time. States of a thread do not overlap, so
-    the time of one state up to a moment is one entry of a prefix sum and a part of the state that holds the moment.
+    """Time of each thread in each of `REASONED_STATES` during any time ranges.
+
+    States of a thread do not overlap, so the time of a state up to a moment comes from a prefix sum.
     """
 
     def __init__(self, view: View) -> None:
-        """``view`` says which stretch of the capture is asked about at most."""
+        """``view`` must include all later time ranges."""
         self._view = view
         self._tracks: dict[int, list[int]] = {}
         for track in view.capture.tracks:
             if track.role == "state" and track.thread is not None:
                 self._tracks.setdefault(track.thread, []).append(track.index)
-        # One thread after the other is asked: what one took is let go for the next.
+        # Callers ask for one thread after the other, so only the last is cached.
         self._columns = lru_cache(maxsize=1)(self._read)
 
     def times_in(self, thread: int, start_ns: Int64Array, stop_ns: Int64Array) -> Int64Array:
-        """Time of a thread in each state within [start, stop) of each stretch: int64 of shape (stretches, states).
+        """Time of a thread in each state during ranges [start, stop): int64 of shape (ranges, states).
 
-        What is missing to the length of a stretch was not recorded.
+        The rest of a range was not recorded.
         """
-        result = np.zeros((len(start_ns), len(TOLD)), np.int64, order="F")
+        result = np.zeros((len(start_ns), len(REASONED_STATES)), np.int64, order="F")
         begin, end, code = self._columns(thread)
         if not len(begin) or not len(start_ns):
             return result
-        # What neither begins nor ends inside of is passed over.
+        # Only the states that overlap the ranges.
         first = max(int(np.searchsorted(begin, start_ns.min(), "right")) - 1, 0)
         last = max(int(np.searchsorted(begin, stop_ns.max(), "right")), first + 1)
         begin, end, code = begin[first:last], end[first:last], code[first:last]
@@ -110,17 +113,17 @@ class StateTimes:
 
     def _read(self, thread: int) -> tuple[Int64Array, Int64Array, Int64Array]:
         view = self._view
-        found = [
-            (events.start, events.stop, told_codes(view, events.row, events.index, events.name))
+        parts = [
+            (events.start, events.stop, reasoned_state_codes(view, events.row, events.index, events.name))
             for events in self._events(thread)
         ]
-        if not found:
+        if not parts:
             none = np.empty(0, np.int64)
             return none, none, none
-        start, stop, code = (np.concatenate(column) for column in zip(*found, strict=True))
+        start, stop, code = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(start, kind="stable")
         start, stop, code = start[order], stop[order], code[order]
-        # A damaged file may say that a thread was in two states at once: the later one counts.
+        # In a damaged file, states may overlap: the later one counts.
         stop[:-1] = np.minimum(stop[:-1], start[1:])
         return start, np.maximum(stop, start), code
 
@@ -131,9 +134,9 @@ class StateTimes:
 
 
 def states_of_event(capture: Capture, row: int) -> tuple[tuple[str, int], ...] | None:
-    """What the thread of an event did while it lasted: titles of states and ns, the longest first, the rest last.
+    """(title, ns) of the thread's states during an event, longest first, "Not recorded" last.
 
-    None where no states of the thread were recorded, or too many lie inside to be added up at once.
+    None without recorded states, or for more than `MAX_SUMMED_STATES`.
     """
     track = capture.tracks[capture.track_of_row(row)]
     start, stop = capture.event_span(row)
@@ -145,11 +148,11 @@ def states_of_event(capture: Capture, row: int) -> tuple[tuple[str, int], ...] |
     ]
     if track.thread is None or not lanes or stop <= start:
         return None
-    if not 0 < capture.count_in(lanes, start, stop) <= ADDED_AT_ONCE:
+    if not 0 < capture.count_in(lanes, start, stop) <= MAX_SUMMED_STATES:
         return None
     view = View(capture, Selection(start, stop))
     times = StateTimes(view).times_in(track.thread, np.array([start]), np.array([stop]))[0]
-    found = [(title, time) for title, time in zip(TOLD_TITLES, times.tolist(), strict=True) if time]
-    found.sort(key=lambda part: -part[1])
+    parts = [(title, time) for title, time in zip(REASONED_STATE_TITLES, times.tolist(), strict=True) if time]
+    parts.sort(key=lambda part: -part[1])
     rest = stop - start - int(times.sum())
-    return (*found, *(((english("Not recorded"), rest),) if rest else ()))
+    return (*parts, *(((english("Not recorded"), rest),) if rest else ()))

@@ -1,4 +1,4 @@
-"""One wait told whole: what for, on which line, who held it, who ended it, how often it happens."""
+"""Describes one wait: its reason, source line, holder, the thread that ended it, and how often it occurs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 _RANGES_LOOKED_AT = 10_000
 _NEAR_NS = 5_000_000
-"""A sample as near as that to the end or the beginning of a wait tells where its holder was then."""
+"""A sample this close to the start or end of a wait shows the line of the holder."""
 
 
 @dataclass(frozen=True)
 class Someone:
-    """A thread that has to do with a wait. ``row`` is the event that shows it: the moment it ended the wait, or what it
-    was doing when the wait began (None: not recorded); ``place`` is the line it was on, as far as that is known.
+    """A thread involved in a wait.
+
+    ``row`` is the event that shows it: when it ended the wait, or what it did when the wait began (None: not recorded).
+    ``place`` is its source line, if known.
     """
 
     name: str
@@ -39,8 +41,8 @@ class Someone:
 
 
 @dataclass(frozen=True)
-class Again:
-    """How often the same wait (of this kind, from this stack) happens, and its total time."""
+class Occurrences:
+    """Number and total time of the waits of the same kind from the same stack."""
 
     count: int
     total_ns: int
@@ -48,9 +50,10 @@ class Again:
 
 @dataclass(frozen=True)
 class WaitStory:
-    """What is known of a wait. ``kind`` is a `WaitKind`, ``what`` the stored text of what was waited for (to be
-    translated), ``place`` the line of the program, ``call`` the row of the OS runtime call it lies in. ``in_capture``
-    is None where that was not asked for.
+    """The known facts about a wait.
+
+    ``kind`` is a `WaitKind`, ``what`` the stored text of the awaited object (to be translated), ``place`` the source
+    line, ``call`` the row of the OS runtime call around it. ``in_capture`` is None if it was not counted.
     """
 
     row: int
@@ -60,21 +63,21 @@ class WaitStory:
     call: int | None
     holder: Someone | None
     ended_by: Someone | None
-    on_thread: Again
-    in_capture: Again | None
+    on_thread: Occurrences
+    in_capture: Occurrences | None
 
 
 def is_blocked(capture: Capture, row: int) -> bool:
-    """Whether a row is a stretch in which a thread was blocked."""
+    """Whether a row is a blocked thread state."""
     kind = capture.kind_of_code.get(int(capture.events.kind[row]))
     flags = int(capture.events.flags[row])
     return kind == "thread_state" and flags & (Flag.IDLE | Flag.WAITING) == Flag.IDLE
 
 
 def wait_story(capture: Capture, row: int, *, counted_up_to: int = sys.maxsize) -> WaitStory | None:
-    """What is known of the wait in a row, a blocked thread state or an OS runtime call; None when it says nothing.
+    """The facts about the wait in a row (a blocked thread state or an OS runtime call); None without a reason.
 
-    The same waits are counted in the whole capture where that has no more events than ``counted_up_to`` to look at.
+    Counts equal waits of the whole capture if it has at most ``counted_up_to`` events of the kind.
     """
     name = capture.kind_of_code.get(int(capture.events.kind[row]), "")
     if name not in {"thread_state", "osrt"}:
@@ -95,12 +98,12 @@ def wait_story(capture: Capture, row: int, *, counted_up_to: int = sys.maxsize) 
         call,
         _holder(capture, row if call is None else call, of_call, ended_by),
         ended_by,
-        *_again(capture, name, row, values, counted_up_to),
+        *_occurrences(capture, name, row, values, counted_up_to),
     )
 
 
 def why_unknown(capture: Capture) -> NotRecorded:
-    """Why a blocked stretch without a reason has none, and which source would tell."""
+    """Why a blocked state has no reason, and how to record one."""
     sources = {source.name: source for source in capture.sources}
     osrt = sources.get("osrt")
     if osrt is None:
@@ -109,45 +112,45 @@ def why_unknown(capture: Capture) -> NotRecorded:
         return NotRecorded(osrt.reason or missing("wait").reason, osrt.remedy or missing("wait").remedy)
     wakeups = sources.get("wakeups")
     return NotRecorded(
-        english("blocked outside the calls that are measured, or shorter than the threshold"),
-        english("a lower --osrt-threshold tells of shorter waits")
+        english("blocked outside the traced calls, or for less than the threshold"),
+        english("a lower --osrt-threshold records shorter waits")
         if wakeups is not None and wakeups.enabled
         else english(
-            "a lower --osrt-threshold tells of shorter waits; wake-ups, recorded as root or with CAP_PERFMON, "
-            "tell who ended it"
+            "a lower --osrt-threshold records shorter waits; wake-ups, recorded as root or with CAP_PERFMON, "
+            "show which thread ended it"
         ),
     )
 
 
 def line_of(capture: Capture, values: dict[str, Any]) -> StackFrame | None:
-    """The line of the program that an event's attributes ``stack`` and ``place`` tell, None when they tell none."""
+    """The source line in an event's attributes ``stack`` or ``place``, None without any."""
     stack, place = values.get("stack"), values.get("place")
-    found = telling_frame(capture.stack_frames(int(stack))) if stack is not None else None
-    return parse_frame(capture.strings[place]) if found is None and place else found
+    frame = telling_frame(capture.stack_frames(int(stack))) if stack is not None else None
+    return parse_frame(capture.strings[place]) if frame is None and place else frame
 
 
 def event_of_thread(capture: Capture, thread: int, role: str, time_ns: int) -> int | None:
-    """The innermost event that a thread's tracks of a role have at a moment."""
+    """The innermost event at a moment on a thread's tracks of a role."""
     best: tuple[int, int] | None = None
     for track in capture.tracks:
         if track.thread == thread and track.role == role:
             for lane in capture.track_lanes(track.index):
-                found = capture.event_at(lane, time_ns)
-                if found is not None:
-                    start = capture.event_span(found)[0]
-                    best = max(best or (start, found), (start, found))
+                row = capture.event_at(lane, time_ns)
+                if row is not None:
+                    start = capture.event_span(row)[0]
+                    best = max(best or (start, row), (start, row))
     return None if best is None else best[1]
 
 
 def _call_around(capture: Capture, row: int) -> int | None:
-    """The OS runtime call in which a blocked stretch lies."""
+    """The OS runtime call around a blocked state."""
     thread = capture.tracks[capture.track_of_row(row)].thread
     start, stop = capture.event_span(row)
     if thread is None or "osrt" not in capture.kinds:
         return None
-    found = event_of_thread(capture, thread, "osrt", (start + stop) // 2)
-    is_call = found is not None and int(capture.events.kind[found]) == capture.kinds["osrt"].code
-    return found if is_call else None
+    event = event_of_thread(capture, thread, "osrt", (start + stop) // 2)
+    is_call = event is not None and int(capture.events.kind[event]) == capture.kinds["osrt"].code
+    return event if is_call else None
 
 
 def _holder(capture: Capture, row: int, of_call: dict[str, Any], ended_by: Someone | None) -> Someone | None:
@@ -160,8 +163,9 @@ def _holder(capture: Capture, row: int, of_call: dict[str, Any], ended_by: Someo
     thread = _thread_of(capture, row, int(tid), start)
     if thread is None:
         return Someone("", int(tid))
-    # The call lasts until the lock is there, also where its thread woke up in between.
-    # Who gave it back had it in the end; of others is known that they had it when the wait began.
+    # The call lasts until the lock is acquired, even if its thread woke up in between. The thread that released the
+    # lock
+    # held it at the end; others are known to have held it when the wait began.
     had_it_last = ended_by is not None and ended_by.tid == tid
     doing = _range_during(capture, thread, start, stop)
     if doing is None:
@@ -172,7 +176,7 @@ def _holder(capture: Capture, row: int, of_call: dict[str, Any], ended_by: Someo
 
 
 def _range_during(capture: Capture, thread: int, start_ns: int, stop_ns: int) -> int | None:
-    """The range that covers most of a stretch of time on a thread; of equal ones the innermost."""
+    """The range that covers most of a time range on a thread; of equal ones, the innermost."""
     lanes = [
         lane
         for track in capture.tracks
@@ -206,23 +210,23 @@ def _ended_by(capture: Capture, call: int | None, of_call: dict[str, Any]) -> So
 
 
 def _thread_of(capture: Capture, row: int, tid: int, time_ns: int) -> int | None:
-    """The thread with an id in the process of an event; of several that had it in turn the one alive at a moment."""
+    """The thread with an id in the process of an event, preferring the one alive at ``time_ns``."""
     process = capture.tracks[capture.track_of_row(row)].process
-    found = [i for i, t in enumerate(capture.threads) if t.tid == tid and t.process == process]
+    same_id = [i for i, t in enumerate(capture.threads) if t.tid == tid and t.process == process]
     alive = [
         index
-        for index in found
+        for index in same_id
         if (capture.threads[index].start_ns or -(1 << 62))
         <= time_ns
         <= (capture.threads[index].stop_ns or 1 << 62)
     ]
-    return next(iter(alive or found), None)
+    return next(iter(alive or same_id), None)
 
 
 def _sampled_line(
     capture: Capture, thread: int, start_ns: int, stop_ns: int, near_ns: int
 ) -> StackFrame | None:
-    """The line on which a thread was when it was sampled in a range, nearest to a moment."""
+    """The source line in the sample of a thread nearest to a moment, within a range."""
     if "sample" not in capture.kinds:
         return None
     for track in capture.tracks:
@@ -234,10 +238,10 @@ def _sampled_line(
     return None
 
 
-def _again(
+def _occurrences(
     capture: Capture, kind: str, row: int, values: dict[str, Any], counted_up_to: int
-) -> tuple[Again, Again | None]:
-    """The same wait on this thread, and in the whole capture: of this kind and from this stack, else this place."""
+) -> tuple[Occurrences, Occurrences | None]:
+    """The waits like this one on its thread and in the whole capture: same kind and stack, or same place."""
     table = capture.kinds[kind]
     own = capture.rows_of_track(capture.track_of_row(row))
     first, stop = table.places_of((own.start, own.stop)).tolist()
@@ -248,13 +252,13 @@ def _again(
     )
 
 
-def _counted(capture: Capture, table: KindTable, values: dict[str, Any], part: slice) -> Again:
-    """How often the wait that ``values`` describe happens among a part of a kind's events."""
+def _counted(capture: Capture, table: KindTable, values: dict[str, Any], part: slice) -> Occurrences:
+    """The waits like the one with attributes ``values`` in a part of a kind's table."""
     waits, is_wait = table.column("wait")
     same = is_wait[part] & (waits[part] == values["wait"])
-    by = next((name for name in ("stack", "place") if values.get(name) is not None), None)
-    if by is not None:
-        column, known = table.column(by)
-        same &= known[part] & (column[part] == values[by])
+    attribute = next((name for name in ("stack", "place") if values.get(name) is not None), None)
+    if attribute is not None:
+        column, known = table.column(attribute)
+        same &= known[part] & (column[part] == values[attribute])
     rows = np.minimum(table.stored_rows[part][same], max(len(capture.events) - 1, 0))
-    return Again(len(rows), int(capture.events.duration[rows].sum()))
+    return Occurrences(len(rows), int(capture.events.duration[rows].sum()))

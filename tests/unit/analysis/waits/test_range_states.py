@@ -15,7 +15,7 @@ from tests.unit.analysis.analysis_tools import Program, by_name, rows_of, traini
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection
-from warpline.analysis.structure.thread_states import TOLD, states_of_event
+from warpline.analysis.structure.thread_states import REASONED_STATES, states_of_event
 from warpline.model import Flag
 from warpline.model.waits import WAIT_FAMILIES, WaitKind
 from warpline.storage import Capture, open_capture
@@ -151,4 +151,4 @@ def test_the_parts_of_a_split_range_add_up(tmp_path: Path) -> None:
             assert total(key) == whole[key]
         assert whole["total_ns"] == 115
         assert whole["running_ns"] == 115 - 30
-    assert TOLD[0] == "running"
+    assert REASONED_STATES[0] == "running"

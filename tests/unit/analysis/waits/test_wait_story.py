@@ -13,7 +13,7 @@ from tests.unit.analysis.analysis_tools import training_capture
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.line_times import source_times
 from warpline.analysis.structure.stack_weights import sampled_stacks, waited_stacks
-from warpline.analysis.structure.wait_story import Again, is_blocked, wait_story, why_unknown
+from warpline.analysis.structure.wait_story import Occurrences, is_blocked, wait_story, why_unknown
 from warpline.model import Flag
 from warpline.model.waits import OWN_THREAD, WaitKind
 from warpline.storage import Capture, CaptureBuilder, open_capture
@@ -58,8 +58,8 @@ def test_a_wait_for_a_lock_says_who_held_it_and_who_ended_it(fight: Capture) -> 
     assert story.ended_by.place.place == "fight.py:4"
     assert story.ended_by.row is not None
     assert fight.event_span(story.ended_by.row) == (30 * MS, 30 * MS)
-    assert story.on_thread == Again(1, 20 * MS)
-    assert story.in_capture == Again(3, 44 * MS)
+    assert story.on_thread == Occurrences(1, 20 * MS)
+    assert story.in_capture == Occurrences(3, 44 * MS)
 
 
 def test_the_call_around_a_wait_tells_the_same(fight: Capture) -> None:
@@ -190,5 +190,5 @@ def test_the_thread_that_the_sampler_took_a_core_from_was_running(tmp_path: Path
         builder.finish()
     with open_capture(path) as capture:
         found = sampled_stacks(View(capture))
-        assert found.is_told
+        assert found.has_states
         assert found.is_running.tolist() == [True, False]

@@ -1,4 +1,4 @@
-"""Sums by key that compiled passes made of each thread, put together as threads are done."""
+"""Joins the sums by key that compiled passes compute for each thread."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from warpline.compiled import INTEGER, POINTER, address
 Int64Array = npt.NDArray[np.int64]
 FIGURES = ("count", "cpu", "cpu_min", "cpu_max", "gpu", "gpu_min", "gpu_max", "self_cpu", "self_gpu")
 ENTRY = np.dtype([("key", np.int64, 3), *((name, np.int64) for name in (*FIGURES, "place", "kind"))])
-"""``Entry`` of nested.c: ``key`` is (operator, part, kernel), −1 where there is none and (operator, kernel, −2) for
-what an operator launched itself; or (entry above, name, level). ``kind`` is that of the first event in the order of
-lanes.
+"""``Entry`` of entries.h. ``key`` is (operator, part, kernel) with −1 for none, or (operator, kernel, −2) for work
+that the operator itself launched; in a tree it is (entry above, name, level). ``kind`` is that of the first event in
+lane order.
 """
 
 
@@ -33,7 +33,7 @@ class _Table(ctypes.Structure):
 
 
 class EntryTable:
-    """`ENTRY` of several threads, each key once; the kind is that of the first thread in their order."""
+    """The `ENTRY` records of several threads, each key once; the kind comes from the first thread in their order."""
 
     def __init__(self) -> None:
         self._table = _Table()
@@ -52,24 +52,25 @@ class EntryTable:
             self._library = None
 
     def add(self, place: int | None, count: int, order: int, *, is_tree: bool = False) -> None:
-        """Add ``count`` that lie at a ``place``, from any thread; ``order`` is that of whose they are. In a tree the
-        first of a key is the number of the entry above, which comes before. Raises MemoryError, and ValueError when the
-        table is gone.
+        """Add ``count`` entries at an address; callable from any thread. ``order`` is the number of their thread.
+
+        In a tree, the first part of a key is the index of an entry before it. Raises MemoryError, and ValueError if the
+        table is closed.
         """
-        went = np.empty(count if is_tree else 0, np.int64)
-        where = address(went) if is_tree else None
+        indices = np.empty(count if is_tree else 0, np.int64)
+        new_index = address(indices) if is_tree else None
         with self._lock:
             if self._library is None:
                 raise ValueError("the table of entries is closed")
             table = ctypes.byref(self._table)
-            if not self._library.warpline_entries_add(table, count, place, where, order):
+            if not self._library.warpline_entries_add(table, count, place, new_index, order):
                 raise MemoryError
 
     def entries(self) -> npt.NDArray[Any]:
-        """A copy of all (`ENTRY`), in no order but that those of a tree come before what is in them."""
+        """A copy of all entries (`ENTRY`), in no order; in a tree, parents come first."""
         return copied(self._table.entries, self._table.count, ENTRY)
 
 
 def copied(place: int | None, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """What lies at a place, before that is given back."""
+    """A copy of ``count`` records at an address."""
     return np.frombuffer(ctypes.string_at(place, count * dtype.itemsize) if place and count else b"", dtype)

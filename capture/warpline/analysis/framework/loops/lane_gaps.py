@@ -1,4 +1,4 @@
-"""When nothing ran on some lanes: one compiled merge of them, whose columns are read in place."""
+"""Finds gaps in which nothing ran on some lanes, by one compiled merge."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ class _Gaps(ctypes.Structure):
 def lane_gaps(
     view: View, tracks: frozenset[int], kinds: Sequence[str]
 ) -> tuple[Int64Array, Int64Array, Int64Array] | None:
-    """(start, stop, row) int64 of each stretch of the selected range in which no event of these kinds runs on some
-    tracks, by time; the row is that of the event that ends it, the first of those that begin together, or −1 where the
-    range ends. None where that is not compiled, and where a lane is not sorted, in a damaged file.
+    """(start, stop, row), int64, of each gap in the selected range between events of these kinds on some tracks, by
+    time.
+
+    ``row`` is the event that ends the gap (the first of several), or −1 at the end of the range. None where the merge
+    is not compiled, or where a lane is not sorted (in a damaged file).
     """
-    found = library()
+    loops = library()
     events = view.capture.events
     columns: tuple[npt.NDArray[Any], ...] = (events.start, events.duration, events.name, events.kind)
-    if found is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
+    if loops is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
         return None
     view.check_cancelled()
     spans = [span for _, span in view.lane_spans(tracks & view.tracks)]
@@ -56,8 +58,7 @@ def lane_gaps(
     ids = max(len(view.capture.strings), 1)
     is_name = None
     if view.selection.names is not None:
-        is_name = np.zeros(ids, np.uint8)
-        is_name[[name for name in view.selection.names if name < ids]] = 1
+        is_name = view.selected_names(ids).astype(np.uint8)
     room = sum(view.count(kind, tracks) for kind in kinds) + 1
     gaps = [np.empty(room, np.int64) for _ in range(3)]
     merge = _Merge(
@@ -70,7 +71,7 @@ def lane_gaps(
         view.stop_ns,
         _FARTHEST_NS,
     )
-    count = found.warpline_gaps(ctypes.byref(merge), ctypes.byref(_Gaps(*map(address, gaps), room)))
+    count = loops.warpline_gaps(ctypes.byref(merge), ctypes.byref(_Gaps(*map(address, gaps), room)))
     if count < 0:
         return None
     start, stop, row = (column[:count] for column in gaps)

@@ -1,4 +1,4 @@
-"""Names and times of the events of a kind, with columns read in place: only what a range cuts off is computed."""
+"""Names and times of the events of a kind, read in place; only events cut by the range are computed."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from warpline.analysis.framework.selection import BATCH_EVENTS, View
 Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
 Places = slice | Int64Array
-"""Places in the table of a kind."""
+"""Indices in the table of a kind."""
 Keys = Callable[[Places], UInt32Array]
-"""String ids by which events at places of the table of a kind are put together."""
+"""Gives the string ids that group the events at some places."""
 Part = tuple[UInt32Array, Int64Array]
 
 _SMALL = 1 << 16
-"""Parts with fewer events are put together."""
+"""Parts with fewer events are joined."""
 
 
 def times_by_name(view: View, kind: str, keys: Keys | None = None) -> Iterator[Part]:
     """(string id, time inside the range in ns) of the selected events of a kind, in batches.
 
-    The ids are those of the names, or other ``keys``. Where events of a lane overlap, in a damaged file, only the first
-    and the last of it in the range are cut off at its ends.
+    Ids are names, or other ``keys``. If events of a lane overlap (in a damaged file), only its first and last event in
+    the range are cut at its ends.
     """
-    return _gathered(_parts(view, kind, keys or named(view, kind)))
+    return _joined_parts(_parts(view, kind, keys or named(view, kind)))
 
 
 def name_counts(view: View, kind: str, tracks: frozenset[int] | None = None) -> Int64Array:
-    """How many selected events of a kind on some tracks (all) have each name: int64 [string ids]."""
+    """Number of selected events of a kind by name, on some tracks or all: int64 [string ids]."""
     counts = np.zeros(max(len(view.capture.strings), 1), np.int64)
     for first, stop, _ in view.kind_ranges(kind, tracks):
         for begin in range(first, stop, BATCH_EVENTS):
@@ -39,21 +39,18 @@ def name_counts(view: View, kind: str, tracks: frozenset[int] | None = None) -> 
             names = view.names(view.places(kind, begin, min(begin + BATCH_EVENTS, stop)))
             here = np.bincount(names)
             counts[: len(here)] += here
-    wanted = view.selection.names
-    if wanted is not None:
-        others = np.ones(len(counts), bool)
-        others[[name for name in wanted if name < len(counts)]] = False
-        counts[others] = 0
+    if view.selection.names is not None:
+        counts[~view.selected_names(len(counts))] = 0
     return counts
 
 
 def named(view: View, kind: str) -> Keys:
-    """The names of the events themselves."""
+    """Keys that are the events' names."""
     return lambda places: view.names(event_rows(view, kind, places))
 
 
 def event_rows(view: View, kind: str, places: Places) -> Places:
-    """Event rows of places of the table of a kind, as an index into columns."""
+    """Event rows of places in the table of a kind, as an index into columns."""
     if isinstance(places, slice):
         return view.places(kind, places.start, places.stop)
     return view.capture.kinds[kind].rows_at(places)
@@ -75,7 +72,7 @@ def _parts(view: View, kind: str, keys: Keys) -> Iterator[Part]:
 
 
 def _inside(view: View, kind: str, keys: Keys, first: int, stop: int) -> Iterator[Part]:
-    """Parts of places [first, stop), all of which lie in the range; there may be none."""
+    """Parts of places [first, stop), which lie inside the range; may be empty."""
     for begin in range(first, stop, BATCH_EVENTS):
         view.check_cancelled()
         places = slice(begin, min(begin + BATCH_EVENTS, stop))
@@ -84,7 +81,7 @@ def _inside(view: View, kind: str, keys: Keys, first: int, stop: int) -> Iterato
 
 
 def times_of_cut(view: View, kind: str, keys: Keys, cut: Int64Array) -> Part:
-    """Events that may reach out of the range: ``cut`` has a place in the kind's table and a clock offset each."""
+    """Events that may extend beyond the range; ``cut`` holds (place in the kind's table, clock offset) of each."""
     places, offsets = cut[:, 0], cut[:, 1]
     rows = event_rows(view, kind, places)
     start = view.starts(rows, 0) - offsets
@@ -101,8 +98,8 @@ def _wanted(view: View, name: UInt32Array, key: UInt32Array, time: Int64Array) -
     return key[keep], time[keep]
 
 
-def _gathered(parts: Iterable[Part]) -> Iterator[Part]:
-    """The same with small neighbours put together."""
+def _joined_parts(parts: Iterable[Part]) -> Iterator[Part]:
+    """The parts, with small neighbours joined."""
     waiting: list[Part] = []
     filled = 0
     for part in parts:

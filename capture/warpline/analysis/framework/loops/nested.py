@@ -1,4 +1,4 @@
-"""Sums over events that nest on a thread: one compiled pass in the order of time, whose columns are read in place."""
+"""Sums over events that nest on a thread, by one compiled pass in time order."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ FELT = np.dtype(
         )
     ]
 )
-"""``Felt`` of nested.h: an event inside of which work was launched; ``place`` is in the order of lanes, ``index`` in
-the table of its kind, ``works`` how many there are, from the start of the first to the end of the last of them.
+"""``Felt`` of nested.h: an event inside which GPU work was launched. ``place`` is its position in lane order,
+``index`` that in the table of its kind; ``works`` is the number of operations, from the first start to the last end.
 """
 _BY_PATH, _BY_ITSELF = -1, -2
 _NONE = np.empty(0, np.int64)
@@ -68,7 +68,7 @@ class _Found(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class Types:
-    """Types of the events of a kind, uint8: by name, or where ``by_place`` by their place in the kind's table."""
+    """Types of the events of a kind, uint8: by string id, or with ``by_place`` by index in the kind's table."""
 
     kind: str
     codes: npt.NDArray[np.uint8]
@@ -77,7 +77,7 @@ class Types:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """GPU work that a thread launched (int64 ns and rows), ordered by ``time`` of the call."""
+    """GPU work launched by a thread (int64 ns and rows), ordered by the ``time`` of the call."""
 
     time: Int64Array
     work_ns: Int64Array
@@ -86,15 +86,15 @@ class Work:
 
 
 WITH_PARTS, BY_NAME, BY_CALL = range(3)
-"""How events of a type are added up: by name, part and kernel, by name alone, or by name and call in a step."""
+"""How to group events of a type: by name, part and kernel; by name; by name and number of the call in its step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Typed:
-    """``types`` of the events, those of which are of interest, and in which of three ways they are added up.
+    """Groups events of type ``code`` in one of three ways, given the ``types`` of all events.
 
-    By call: ``steps`` are starts and stops in the order of time, in which the calls of each name are numbered from 0;
-    from ``last`` on they have one number.
+    By call: ``steps`` are starts and stops in time order. Calls of each name are numbered from 0 in each step; from
+    ``last`` on they share one number.
     """
 
     types: Sequence[Types]
@@ -106,7 +106,7 @@ class Typed:
 
 @dataclass(frozen=True, eq=False)
 class NestedSums:
-    """``entries`` (`ENTRY`) and ``felt`` (`FELT`) in no order; of the ``complete`` outer of ``levels`` levels all."""
+    """``entries`` (`ENTRY`) and ``felt`` (`FELT`) in no order; ``complete`` of the ``levels`` levels are whole."""
 
     entries: npt.NDArray[Any]
     levels: int
@@ -125,20 +125,21 @@ def nested_sums(
     bounds: tuple[int, int] | None = None,
     into: tuple[EntryTable, int] | None = None,
 ) -> NestedSums | None:
-    """Sums over the events of some kinds in the lanes of a thread (``spans``, the outermost first); None where that is
-    not compiled, and where events of a lane overlap, in a damaged file.
+    """Sums over the events of some kinds in the lanes of a thread (``spans``, the outermost first).
 
-    With ``typed`` those of a type: but by name alone what contains itself directly is one, and of ``calls`` the
-    innermost event around each has that much less to itself.
-    By path with ``paths``: they (how many are enough, how many there may be) cut levels as in `path_tree.thread_tree`,
-    which are no more than the third ([1], which passes at the same time lower for each other). Without either, events
-    in which work was launched stand by themselves. Times count inside ``bounds`` (capture ns), by default whole.
-    Entries go ``into`` a table, as those of the thread of that number, where there is one.
+    None where the pass is not compiled, or where events of a lane overlap (in a damaged file).
+
+    With ``typed``, sums events of one type. An event that directly contains one of its name counts as one call (except
+    by name alone), and the time of ``calls`` is subtracted from the innermost event around each.
+    With ``paths``, sums by path of names: (paths that are enough, limit, maximum of levels [1]) cut levels as in
+    `path_tree.thread_tree`; concurrent passes lower the maximum for each other.
+    With neither, lists events inside which work was launched. Times are cut to ``bounds`` (capture ns) if given.
+    ``into`` is a table for the entries and the number of their thread.
     """
-    found = library()
+    loops = library()
     events = view.capture.events
     columns: tuple[npt.NDArray[Any], ...] = (events.start, events.duration, events.name, events.kind)
-    if found is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
+    if loops is None or not all(column.dtype.isnative and column.flags.c_contiguous for column in columns):
         return None
     view.check_cancelled()
     lanes = [
@@ -153,13 +154,13 @@ def nested_sums(
         if kind in view.capture.kinds:
             table_of_kind[view.capture.kinds[kind].code] = _SOME
     place = np.full((len(spans), len(types)), -1, np.int64)
-    for number, of in enumerate(types):
-        table = view.capture.kinds[of.kind]
+    for number, kind_types in enumerate(types):
+        table = view.capture.kinds[kind_types.kind]
         table_of_kind[table.code] = number
-        if of.by_place:
+        if kind_types.by_place:
             place[:, number] = table.places_of(lanes[0])
-    tables = np.array([address(of.codes) for of in types], np.uintp)
-    sizes = np.array([len(of.codes) for of in types], np.int64)
+    tables = np.array([address(kind_types.codes) for kind_types in types], np.uintp)
+    sizes = np.array([len(kind_types.codes) for kind_types in types], np.int64)
     limits = paths or (0, 0, np.full(1, 1 << 30, np.int64))
     work = work or Work(_NONE, _NONE, _NONE, _NONE)
     launched = [
@@ -187,7 +188,7 @@ def nested_sums(
         address(limits[2]),
     )
     result = _Found()
-    if not found.warpline_nested(ctypes.byref(nest), ctypes.byref(result)):
+    if not loops.warpline_nested(ctypes.byref(nest), ctypes.byref(result)):
         return None
     try:
         if into is None:
@@ -198,5 +199,5 @@ def nested_sums(
             entries = np.empty(0, ENTRY)
         felt = copied(result.felt, result.felt_count, FELT)
     finally:
-        found.warpline_nested_free(ctypes.byref(result))
+        loops.warpline_nested_free(ctypes.byref(result))
     return NestedSums(entries, result.levels, result.complete, felt)

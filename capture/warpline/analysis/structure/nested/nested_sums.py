@@ -1,4 +1,4 @@
-"""Nested host events of each thread added up in compiled passes, several threads at a time."""
+"""Sums nested host events of each thread in compiled passes, several threads at a time."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from warpline.memory_room import require_memory
 
 Int64Array = npt.NDArray[np.int64]
 Columns = Callable[[npt.NDArray[Any]], tuple[tuple[Int64Array, ...], ...]]
-"""``sums`` of `Lines`, and ``lows`` and ``highs`` where there are any, from entries of `nested_sums`."""
+"""Returns ``sums`` and optionally ``lows`` and ``highs`` of `Lines` from entries of `nested_sums`."""
 OfThread = Callable[[int, Sequence[Span], int], NestedSums | None]
-"""Called with a thread, its lanes, and its number in the order of threads."""
+"""Called with a thread, its lanes, and its index among the threads."""
 _MOST_THREADS = 2
 _NONE, _NO_FELT = np.empty(0, np.int64), np.empty(0, FELT)
 _NO_TYPE = 255
 
 
 StepsOf = Callable[[int], tuple[Int64Array, Int64Array]]
-"""Starts and stops of the steps that a track (its index) can lie in, in the order of time."""
+"""Returns starts and stops, by time, of the steps that a track (index) can lie in."""
 
 
 def typed_sums(
@@ -53,8 +53,9 @@ def typed_sums(
     steps_of: StepsOf = lambda _track: (_NONE, _NONE),
     last: int = 0,
 ) -> Iterator[tuple[int, NestedSums | None]]:
-    """Sums over the events of a type of each thread, added up as `Typed` tells, put into the ``table`` if there is one;
-    None where a lane is damaged, or nothing compiled.
+    """(thread, sums) over the events of a type, grouped as `Typed` describes.
+
+    Entries go into ``table`` if given. Sums are None where a lane is damaged or nothing is compiled.
     """
     if library() is None:
         yield -1, None
@@ -66,7 +67,7 @@ def typed_sums(
 
     def of_thread(thread: int, spans: Sequence[Span], order: int) -> NestedSums | None:
         around = () if way == BY_NAME else view.nested_spans(neighbours(view, thread))
-        calls = next((span for span in around if _any(view, span, ("cuda_api",))), None)
+        calls = next((span for span in around if _holds_any(view, span, ("cuda_api",))), None)
         work = _work(launches.of_thread(thread))
         typed = Typed(types, code, way, steps_of(tracks[thread][0]), last)
         into = (table, order) if table is not None else None
@@ -78,19 +79,21 @@ def typed_sums(
 def path_trees(
     view: View, kinds: Sequence[str], enough: int, with_work: bool, columns: Columns, roots: bool = False
 ) -> list[PathTree] | None:
-    """What `thread_tree` makes of all threads together, in no order, with ``columns`` of times inside the range and of
-    the work launched; ``roots`` keeps threads apart. None where that is not compiled, or a lane is damaged.
+    """The trees of `thread_tree` of all threads, with ``columns`` of times inside the range and of launched work.
+
+    Returns one tree for all threads, or with ``roots`` one for each. None where a lane is damaged or nothing is
+    compiled.
     """
     if library() is None:
         return None
     bounds = None if with_work and view.is_whole else (view.start_ns, view.stop_ns)
     launches = LaunchesByThread(view) if with_work else None
-    # The tree of all threads has no level that one thread lacks.
+    # A level that one thread lacks is missing from the tree of all threads.
     limits = enough, path_tree.THREAD_PATHS, np.full(1, 1 << 30, np.int64)
 
-    found: list[PathTree] = []
+    trees: list[PathTree] = []
     levels: list[int] = []
-    cut: list[int] = []
+    complete_levels: list[int] = []
     with EntryTable() as joined:
 
         def of_thread(thread: int, spans: Sequence[Span], order: int) -> NestedSums | None:
@@ -102,30 +105,30 @@ def path_trees(
             if sums is None:
                 return None
             if roots:
-                found.append(_tree(sums, int(limits[2][0]), thread, columns))
+                trees.append(_tree(sums, int(limits[2][0]), thread, columns))
                 continue
             levels.append(sums.levels)
             if sums.complete < sums.levels:
-                cut.append(sums.complete)
+                complete_levels.append(sums.complete)
         entries = joined.entries()
     if len(entries):
         deepest = max(levels)
-        whole = NestedSums(entries, deepest, min(cut, default=deepest), _NO_FELT)
+        whole = NestedSums(entries, deepest, min(complete_levels, default=deepest), _NO_FELT)
         del entries
-        found.append(_tree(whole, int(limits[2][0]), 0, columns))
-    return found
+        trees.append(_tree(whole, int(limits[2][0]), 0, columns))
+    return trees
 
 
-def _tree(found: NestedSums, most: int, root: int, columns: Columns) -> PathTree:
-    is_kept = found.entries["key"][:, 2] < min(found.complete, most)
-    place = np.cumsum(is_kept) - 1
-    kept = found.entries if is_kept.all() else found.entries[is_kept]
-    above, name, level = kept["key"].T.copy()
+def _tree(sums: NestedSums, max_levels: int, root: int, columns: Columns) -> PathTree:
+    is_complete = sums.entries["key"][:, 2] < min(sums.complete, max_levels)
+    place = np.cumsum(is_complete) - 1
+    entries = sums.entries if is_complete.all() else sums.entries[is_complete]
+    above, name, level = entries["key"].T.copy()
     above = np.where(above >= 0, place[above], -1)
-    # Copies, so that the entries are gone.
-    figures = (tuple(column.copy() for column in part) for part in columns(kept))
-    lines = Lines(np.full(len(kept), root, np.int64), name, above, *figures)
-    return PathTree(lines, level, (), found.complete, is_cut=found.complete < found.levels)
+    # Copies, so that the entries can be freed.
+    figures = (tuple(column.copy() for column in part) for part in columns(entries))
+    lines = Lines(np.full(len(entries), root, np.int64), name, above, *figures)
+    return PathTree(lines, level, (), sums.complete, is_cut=sums.complete < sums.levels)
 
 
 def _work(launches: Launches) -> Work:
@@ -133,8 +136,9 @@ def _work(launches: Launches) -> Work:
 
 
 def felt_events(view: View, kind: str) -> Iterator[npt.NDArray[Any] | None]:
-    """Events of a kind in which work was launched (`FELT`), of each thread in the order of time, outer ones first;
-    None where that is not compiled, or a lane is damaged, and nothing behind it.
+    """Events of a kind in which work was launched (`FELT`), thread by thread, by time, outer events first.
+
+    Ends with None where a lane is damaged or nothing is compiled.
     """
     if library() is None:
         yield None
@@ -149,7 +153,7 @@ def felt_events(view: View, kind: str) -> Iterator[npt.NDArray[Any] | None]:
             yield None
             return
         felt = sums.felt[np.lexsort((sums.felt["place"], sums.felt["level"], sums.felt["start"]))]
-        # A damaged file may have more events of a kind than there are in the kind's table.
+        # A damaged file may have more events of a kind than the kind's table.
         felt["index"][felt["index"] >= len(view.capture.kinds[kind])] = -1
         yield felt
 
@@ -159,11 +163,11 @@ def _each_thread(
 ) -> Iterator[tuple[int, NestedSums | None]]:
     chosen = []
     for thread, tracks in tracks_of.items():
-        spans = [span for span in view.nested_spans(tracks) if _any(view, span, kinds)]
+        spans = [span for span in view.nested_spans(tracks) if _holds_any(view, span, kinds)]
         if spans:
             chosen.append((thread, spans))
 
-    from concurrent.futures import ThreadPoolExecutor  # nobody waits for it at the first frame
+    from concurrent.futures import ThreadPoolExecutor  # slow to import; not needed for the first frame
 
     threads = min(_MOST_THREADS, usable_cores())
     require_memory(threads)
@@ -176,19 +180,19 @@ def _each_thread(
             pool.shutdown(cancel_futures=True)
 
 
-def _any(view: View, span: Span, kinds: Sequence[str]) -> bool:
-    """Whether a lane has events of these kinds at all."""
+def _holds_any(view: View, span: Span, kinds: Sequence[str]) -> bool:
+    """Whether a lane has events of these kinds."""
     tables = (view.capture.kinds[kind] for kind in kinds if kind in view.capture.kinds)
     return any(table.count_between(span.first, span.stop) for table in tables)
 
 
 def _types(view: View) -> list[Types]:
-    """The types of the events of each kind that nests; events of other names than the selected ones have none."""
+    """The types of events of each nesting kind; events that the name filter excludes have none."""
     return [_types_of_kind(view, kind) for kind in TREE_KINDS if view.has(kind)]
 
 
 def _types_of_kind(view: View, kind: str) -> Types:
-    table, wanted = view.capture.kinds[kind], view.selection.names
+    table = view.capture.kinds[kind]
     ids = max(len(view.capture.strings), 1)
     rows = len(table)
     parts = [(at, min(at + BATCH_EVENTS, rows)) for at in range(0, rows, BATCH_EVENTS)]
@@ -196,19 +200,18 @@ def _types_of_kind(view: View, kind: str) -> Types:
     for first, stop in parts:
         view.check_cancelled()
         used[view.names(view.places(kind, first, stop))] = True
-    others = np.ones(ids, bool)
-    others[[name for name in wanted if name < ids] if wanted is not None else slice(None)] = False
-    names = np.flatnonzero(used & ~others)
-    found = types_of_names(view, kind, names)
-    if found is not None:
+    is_selected = view.selected_names(ids)
+    names = np.flatnonzero(used & is_selected)
+    types = types_of_names(view, kind, names)
+    if types is not None:
         codes = np.full(ids, _NO_TYPE, np.uint8)
-        codes[names] = found
+        codes[names] = types
         return Types(kind, codes, by_place=False)
     codes = np.full(rows, _NO_TYPE, np.uint8)
     for first, stop in parts:
         view.check_cancelled()
         name, index = view.names(view.places(kind, first, stop)), np.arange(first, stop)
         zeros = np.zeros(len(index), np.int64)
-        found = event_types(view, kind, SelectedEvents(zeros, index, zeros, zeros, zeros, name))
-        codes[first:stop] = np.where(others[name], _NO_TYPE, found)
+        types = event_types(view, kind, SelectedEvents(zeros, index, zeros, zeros, zeros, name))
+        codes[first:stop] = np.where(is_selected[name], types, _NO_TYPE)
     return Types(kind, codes, by_place=True)

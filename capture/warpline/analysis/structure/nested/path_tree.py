@@ -1,4 +1,4 @@
-"""Nested events merged by the path of their names, in a tree of bounded size."""
+"""Merges nested events by the path of their names into a tree of bounded size."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from warpline.analysis.framework.tables import combine_keys, reduce_groups
 
 Int64Array = npt.NDArray[np.int64]
 MAX_PATHS = 50_000
-"""Paths of a finished tree: nobody reads more, and names without repetition would make one of every event."""
+"""Limit of a finished tree; without it, unique names would make a path of every event."""
 THREAD_PATHS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Things that nest: arrays of equal length.
+    """Nested events or paths as arrays of equal length.
 
-    ``root`` keeps equal paths apart (a thread, or 0 for all), ``name`` is a string id, ``parent`` the place of the
-    enclosing line (−1: none). ``sums`` are added up by path, the first being the weight; of ``lows`` the smallest
-    and of ``highs`` the largest value of a path is kept.
+    ``root`` separates equal paths (a thread, or 0 for all), ``name`` is a string id, ``parent`` the index of the
+    enclosing line (−1: none). Merging adds ``sums`` (the first is the weight) and takes the minimum of ``lows`` and the
+    maximum of ``highs``.
     """
 
     root: Int64Array
@@ -36,10 +36,10 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class PathTree:
-    """Each path once, parents before children: ``lines`` by path, the ``level`` of each (0: outermost).
+    """Each path once, parents before children: ``lines`` and the ``level`` of each (0: outermost).
 
-    ``whole`` are the sums over all outermost lines. Of the ``complete`` outer levels every path is there; of the next
-    one ``left_out`` paths of the least weight are missing; ``is_cut`` says that paths are missing at all.
+    ``whole`` are the sums over all outermost lines. The ``complete`` outer levels have every path; the next one lacks
+    the ``left_out`` paths of least weight. ``is_cut`` says whether any path is missing.
     """
 
     lines: Lines
@@ -51,14 +51,15 @@ class PathTree:
 
 
 def thread_tree(lines: Lines, enough: int | None = None) -> PathTree:
-    """The paths of one thread: as many whole levels as memory should hold, the outermost in any case; none behind the
-    one with which they are more than ``enough``, to which the tree of all threads is limited.
+    """The paths of one thread, in whole levels up to `THREAD_PATHS` paths, at least the outermost.
+
+    Stops after the level that makes them more than ``enough``, the limit of the tree of all threads.
     """
     return _merged(lines, THREAD_PATHS, whole_levels=True, enough=enough)
 
 
 def joined_tree(trees: Sequence[PathTree], limit: int = MAX_PATHS) -> PathTree:
-    """The trees of all threads as one of at most ``limit`` paths: outer levels first, then the largest weights."""
+    """One tree of at most ``limit`` paths from those of all threads: outer levels first, then by weight."""
     trees = [tree for tree in trees if len(tree.level)]
     if not trees:
         empty = np.empty(0, np.int64)
@@ -83,7 +84,7 @@ def joined_tree(trees: Sequence[PathTree], limit: int = MAX_PATHS) -> PathTree:
             )
         ),
     )
-    # A level that one thread lacks would hold the time of the others only.
+    # A level that one thread lacks would hold only the time of the others.
     result = _merged(joined, limit, whole_levels=False, deepest=complete)
     return replace(result, is_cut=True) if complete < 1 << 30 else result
 
@@ -100,19 +101,19 @@ def _merged(
     for depth in range(count):
         here = np.flatnonzero(level == depth)
         above = np.where(lines.parent[here] >= 0, node[np.maximum(lines.parent[here], 0)], -1)
-        of = lines.root[here] if depth == 0 else above
-        found = _grouped(of, here, above, lines)
-        if depth >= deepest or (whole_levels and depth and filled + len(found.lines.name) > limit):
+        owner = lines.root[here] if depth == 0 else above
+        merged, group = _merge_level(owner, here, above, lines)
+        if depth >= deepest or (whole_levels and depth and filled + len(merged.name) > limit):
             break
-        keep = np.arange(len(found.lines.name))
+        keep = np.arange(len(merged.name))
         if not whole_levels and filled + len(keep) > limit:
-            weight = found.lines.sums[0]
+            weight = merged.sums[0]
             keep = np.sort(np.argsort(-weight, kind="stable")[: max(limit - filled, 0)])
             left_out = len(weight) - len(keep)
-        place = np.full(len(found.lines.name), -1, np.int64)
+        place = np.full(len(merged.name), -1, np.int64)
         place[keep] = filled + np.arange(len(keep))
-        node[here] = place[found.group]
-        parts.append(_taken(found.lines, keep))
+        node[here] = place[group]
+        parts.append(_take(merged, keep))
         depths.append(np.full(len(keep), depth, np.int64))
         filled += len(keep)
         if left_out:
@@ -127,47 +128,32 @@ def _merged(
         for name in ("sums", "lows", "highs")
     ]
     root, name, parent = (
-        np.concatenate([np.empty(0, np.int64), *(getattr(part, of) for part in parts)])
-        for of in ("root", "name", "parent")
+        np.concatenate([np.empty(0, np.int64), *(getattr(part, column) for part in parts)])
+        for column in ("root", "name", "parent")
     )
     joined = Lines(root, name, parent, *columns)
     is_cut = depth < count or left_out > 0
-    levels_of = np.concatenate([np.empty(0, np.int64), *depths])
+    path_levels = np.concatenate([np.empty(0, np.int64), *depths])
     outermost = level == 0
     whole = tuple(int(column[outermost].sum()) for column in lines.sums)
-    return PathTree(joined, levels_of, whole, depth, left_out, is_cut)
+    return PathTree(joined, path_levels, whole, depth, left_out, is_cut)
 
 
-@dataclass(frozen=True, eq=False)
-class _Grouped:
-    lines: Lines
-    group: Int64Array
-
-
-def _grouped(of: Int64Array, here: Int64Array, above: Int64Array, lines: Lines) -> _Grouped:
-    """Lines of one level put together by (``of``, name); ``group`` says where each one went."""
-    # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
-    group, first = combine_keys(of, lines.name[here])
-    one = here[first]
+def _merge_level(
+    owner: Int64Array, here: Int64Array, above: Int64Array, lines: Lines
+) -> tuple[Lines, Int64Array]:
+    """The lines ``here`` of one level merged by (``owner``, name), and the merged line of each."""
+    group, first = combine_keys(owner, lines.name[here])
     parts = ((lines.sums, np.add), (lines.lows, np.minimum), (lines.highs, np.maximum))
     sums, lows, highs = (
         tuple(reduce_groups(group, first, [column[here] for column in columns], [way] * len(columns)))
         for columns, way in parts
     )
-    return _Grouped(
-        Lines(
-            lines.root[one],
-            lines.name[one],
-            above[first],
-            sums,
-            lows,
-            highs,
-        ),
-        group,
-    )
+    row = here[first]
+    return Lines(lines.root[row], lines.name[row], above[first], sums, lows, highs), group
 
 
-def _taken(lines: Lines, index: Int64Array) -> Lines:
+def _take(lines: Lines, index: Int64Array) -> Lines:
     return Lines(
         lines.root[index],
         lines.name[index],
@@ -179,7 +165,7 @@ def _taken(lines: Lines, index: Int64Array) -> Lines:
 
 
 def depth_first(tree: PathTree) -> Int64Array:
-    """The places of the tree's lines as it is printed: by root, siblings from the largest weight down."""
+    """Indices of the tree's lines in printing order: by root, siblings by descending weight."""
     n = len(tree.level)
     parent = tree.lines.parent
     weight = tree.lines.sums[0] if tree.lines.sums else np.zeros(n, np.int64)
@@ -187,7 +173,7 @@ def depth_first(tree: PathTree) -> Int64Array:
     size = np.ones(n, np.int64)
     for places in here[:0:-1]:
         np.add.at(size, parent[places], size[places])
-    # Of equal weights the later one comes first.
+    # Among equal weights, the later line comes first.
     siblings = np.lexsort((-np.arange(n), -weight, np.where(parent < 0, tree.lines.root, 0), parent))
     before = np.cumsum(size[siblings]) - size[siblings]
     eldest = np.searchsorted(parent[siblings], parent[siblings])

@@ -37,7 +37,7 @@ def test_operators_with_their_parts_and_kernels(training: Capture) -> None:
     assert [row["name"] for row in shapes if row["depth"]] == ["[8, 4]", "[8, 4]"]
 
 
-def test_places_beyond_what_a_network_has_stand_together(
+def test_calls_beyond_the_limit_share_the_last_number(
     training: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def places(options: Options) -> dict[str, int]:
@@ -54,7 +54,7 @@ def test_places_beyond_what_a_network_has_stand_together(
     )
     report = compute_report(training, "operator_places", options=no_steps)
     assert report.table is not None
-    assert "stand together in #1" in report.table.notes[-1]
+    assert "#1 holds all later calls too" in report.table.notes[-1]
 
 
 def test_copies_as_the_program_asked_for_them(training: Capture) -> None:

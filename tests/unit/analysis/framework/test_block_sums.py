@@ -39,10 +39,10 @@ def by_event(view: View, kind: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.fuzz
 @given(st.integers(0, 2**32), st.integers(1, 9))
 @settings(max_examples=rounds(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_blocks_agree_with_adding_up(tmp_path: Path, seed: int, block: int) -> None:
+def test_blocks_agree_with_sums_over_events(tmp_path: Path, seed: int, block: int) -> None:
     with write_work(tmp_path / "x.h5", seed) as capture, pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_sums, "BLOCK", block)
-        patch.setattr(block_sums, "_HIGHER", 2)
+        patch.setattr(block_sums, "_FINE_PER_COARSE", 2)
         patch.setattr(block_sums, "_EVENTS_PER_ENTRY", 0)
         names = len(capture.strings)
         for selection in selections(capture, seed):

@@ -79,7 +79,7 @@ def test_what_is_not_known_says_which_source_would_tell(fight: Capture, tmp_path
     assert is_blocked(fight, row)
     assert wait_story(fight, row) is None
     why = why_unknown(fight)
-    assert "outside the calls" in why.reason
+    assert "outside the traced calls" in why.reason
     assert "--osrt-threshold" in why.remedy
     assert wait_story(fight, row_at(fight, 72, "state", 5)) is None
     assert not is_blocked(fight, row_at(fight, 72, "state", 5))

@@ -8,11 +8,11 @@ from warpline.model import Track, UsageError
 from warpline.model.track_patterns import match_tracks, outermost_tracks
 
 TRACKS = (
-    Track(0, "gpu/0", "GPU 0"),
-    Track(1, "gpu/0/stream/7", "Stream 7", parent=0),
-    Track(2, "gpu/0/stream/7/sync", "Waits", parent=1),
-    Track(3, "gpu/1", "GPU 1"),
-    Track(4, "process/71.1", "python"),
+    Track(index=0, uri="gpu/0", title="GPU 0"),
+    Track(index=1, uri="gpu/0/stream/7", title="Stream 7", parent=0),
+    Track(index=2, uri="gpu/0/stream/7/sync", title="Waits", parent=1),
+    Track(index=3, uri="gpu/1", title="GPU 1"),
+    Track(index=4, uri="process/71.1", title="python"),
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrackRole:
     """One role. A role that is not listed in `ROLES` gets these defaults.
 
@@ -40,33 +40,33 @@ ROLES: Mapping[str, TrackRole] = MappingProxyType(
     {
         role.name: role
         for role in (
-            TrackRole("rank", top_place=0, is_group=True),
-            TrackRole("group", is_group=True),
-            TrackRole("cores", "core", top_place=1, is_group=True),
-            TrackRole("core", "core", idle_share=_IDLE),
-            TrackRole("process", "running", top_place=2, idle_share=_IDLE_PROCESS, is_group=True),
-            TrackRole("thread", "running", idle_share=_IDLE),
-            TrackRole("state", "running", work_place=0, shows_work=False),
-            TrackRole("thread_cpu", "core", shows_work=False),
-            TrackRole("operators", "operator", work_place=1, is_nested=True),
-            TrackRole("api", "api", work_place=2),
-            TrackRole("ranges", "range", work_place=3, is_nested=True),
-            TrackRole("phases", "phase", work_place=4),
-            TrackRole("osrt", "os", work_place=5),
-            TrackRole("other", work_place=6),
-            TrackRole("samples", "python", work_place=7, has_busy_share=False),
-            TrackRole("cpu_samples", "python", work_place=8, has_busy_share=False),
-            TrackRole("python", "python", work_place=9, is_nested=True),
-            TrackRole("memory", "memory", has_busy_share=False),
-            TrackRole("overhead", "overhead"),
-            TrackRole("gpu", "kernel", top_place=3, is_group=True),
-            TrackRole("streams", "kernel", gpu_place=1),
-            TrackRole("stream", "kernel", gpu_place=1, idle_share=_IDLE),
-            TrackRole("projection", gpu_place=2),
-            TrackRole("context", "kernel", gpu_place=3),
-            TrackRole("sync", "sync", gpu_place=4),
-            TrackRole("counter", "kernel", gpu_place=0, shows_work=False),
-            TrackRole("more", shows_work=False),
+            TrackRole(name="rank", top_place=0, is_group=True),
+            TrackRole(name="group", is_group=True),
+            TrackRole(name="cores", family="core", top_place=1, is_group=True),
+            TrackRole(name="core", family="core", idle_share=_IDLE),
+            TrackRole(name="process", family="running", top_place=2, idle_share=_IDLE_PROCESS, is_group=True),
+            TrackRole(name="thread", family="running", idle_share=_IDLE),
+            TrackRole(name="state", family="running", work_place=0, shows_work=False),
+            TrackRole(name="thread_cpu", family="core", shows_work=False),
+            TrackRole(name="operators", family="operator", work_place=1, is_nested=True),
+            TrackRole(name="api", family="api", work_place=2),
+            TrackRole(name="ranges", family="range", work_place=3, is_nested=True),
+            TrackRole(name="phases", family="phase", work_place=4),
+            TrackRole(name="osrt", family="os", work_place=5),
+            TrackRole(name="other", work_place=6),
+            TrackRole(name="samples", family="python", work_place=7, has_busy_share=False),
+            TrackRole(name="cpu_samples", family="python", work_place=8, has_busy_share=False),
+            TrackRole(name="python", family="python", work_place=9, is_nested=True),
+            TrackRole(name="memory", family="memory", has_busy_share=False),
+            TrackRole(name="overhead", family="overhead"),
+            TrackRole(name="gpu", family="kernel", top_place=3, is_group=True),
+            TrackRole(name="streams", family="kernel", gpu_place=1),
+            TrackRole(name="stream", family="kernel", gpu_place=1, idle_share=_IDLE),
+            TrackRole(name="projection", gpu_place=2),
+            TrackRole(name="context", family="kernel", gpu_place=3),
+            TrackRole(name="sync", family="sync", gpu_place=4),
+            TrackRole(name="counter", family="kernel", gpu_place=0, shows_work=False),
+            TrackRole(name="more", shows_work=False),
         )
     }
 )
@@ -75,4 +75,4 @@ ROLES: Mapping[str, TrackRole] = MappingProxyType(
 
 def role_of(name: str) -> TrackRole:
     """The role of this name; one with the defaults for a name that is not known."""
-    return ROLES.get(name) or TrackRole(name)
+    return ROLES.get(name) or TrackRole(name=name)

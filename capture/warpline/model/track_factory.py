@@ -13,7 +13,7 @@ _FAR = 1 << 20
 """Numbers beyond this are no order worth keeping, and sort keys must fit 64 bits."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrackSpec:
     """A track as it is named, without what holds it and whose it is."""
 
@@ -62,7 +62,9 @@ def rank_prefix(rank: int) -> str:
 
 def rank_track(rank: int) -> TrackSpec:
     """The group of all tracks of a rank."""
-    return TrackSpec(rank_prefix(rank)[:-1], titles.RANK.format(number=rank), "rank", rank)
+    return TrackSpec(
+        uri=rank_prefix(rank)[:-1], title=titles.RANK.format(number=rank), role="rank", sort_key=rank
+    )
 
 
 class TrackFactory:
@@ -79,105 +81,139 @@ class TrackFactory:
 
     def cores(self) -> TrackSpec:
         """All cores."""
-        return TrackSpec(f"{self.prefix}cpu", titles.CORES, "cores", self.style.place("cores"))
+        return TrackSpec(
+            uri=f"{self.prefix}cpu", title=titles.CORES, role="cores", sort_key=self.style.place("cores")
+        )
 
     def core(self, number: int) -> TrackSpec:
         """One core, below `cores`."""
         return TrackSpec(
-            f"{self.prefix}cpu/{number}",
-            titles.CORE.format(number=number),
-            "core",
-            number if abs(number) < _FAR else 0,
+            uri=f"{self.prefix}cpu/{number}",
+            title=titles.CORE.format(number=number),
+            role="core",
+            sort_key=number if abs(number) < _FAR else 0,
         )
 
     def gpu(self, number: int, *names: str) -> TrackSpec:
         """A GPU; names are its own and what the program calls it."""
         return TrackSpec(
-            f"{self.prefix}gpu/{number}",
-            gpu_title(number, *names),
-            "gpu",
-            self.style.place("gpu") + (number if 0 <= number < _FAR else 0),
+            uri=f"{self.prefix}gpu/{number}",
+            title=gpu_title(number, *names),
+            role="gpu",
+            sort_key=self.style.place("gpu") + (number if 0 <= number < _FAR else 0),
             device=number,
         )
 
     def gpu_counter(self, gpu: int, key: str, title: str, place: int = 0) -> TrackSpec:
         """Values of a GPU over time, below it."""
         return TrackSpec(
-            f"{self.prefix}gpu/{gpu}/counters/{key}",
-            title,
-            "counter",
-            self.style.place("gpu/counters") + place,
+            uri=f"{self.prefix}gpu/{gpu}/counters/{key}",
+            title=title,
+            role="counter",
+            sort_key=self.style.place("gpu/counters") + place,
             device=gpu,
         )
 
     def gpu_slices(self, gpu: int) -> TrackSpec:
         """Which context a GPU served, below it."""
         return TrackSpec(
-            f"{self.prefix}gpu/{gpu}/slices", titles.GPU_SLICES, "other", device=gpu, packing=Packing.PACK
+            uri=f"{self.prefix}gpu/{gpu}/slices",
+            title=titles.GPU_SLICES,
+            role="other",
+            device=gpu,
+            packing=Packing.PACK,
         )
 
     def group(self, sort: str, name: str, title: str) -> TrackSpec:
         """Something else of the machine that has counters: its sort (``network``), its name among those, its title."""
         return TrackSpec(
-            f"{self.prefix}{sort}/{self.style.segment(name)}", title, "group", self.style.place(sort, "group")
+            uri=f"{self.prefix}{sort}/{self.style.segment(name)}",
+            title=title,
+            role="group",
+            sort_key=self.style.place(sort, "group"),
         )
 
     def group_counter(self, group: TrackSpec, name: str, place: int) -> TrackSpec:
         """Values of a `group` over time, below it."""
-        return TrackSpec(f"{group.uri}/counters/{self.style.segment(name)}", name, "counter", max(place, 0))
+        return TrackSpec(
+            uri=f"{group.uri}/counters/{self.style.segment(name)}",
+            title=name,
+            role="counter",
+            sort_key=max(place, 0),
+        )
 
     # What belongs to the whole recording
 
     def instants(self) -> TrackSpec:
         """Moments of no process."""
-        return TrackSpec(f"{self.prefix}instants", titles.INSTANTS, "ranges", self.style.place("instants"))
+        return TrackSpec(
+            uri=f"{self.prefix}instants",
+            title=titles.INSTANTS,
+            role="ranges",
+            sort_key=self.style.place("instants"),
+        )
 
     def overhead(self) -> TrackSpec:
         """What the profiler cost, of no thread in particular."""
         role, title = titles.BELOW_THREAD["overhead"]
-        return TrackSpec(f"{self.prefix}overhead", title, role, self.style.place("overhead"))
+        return TrackSpec(
+            uri=f"{self.prefix}overhead", title=title, role=role, sort_key=self.style.place("overhead")
+        )
 
     def profiler(self) -> TrackSpec:
         """What the profiler did."""
-        return TrackSpec(f"{self.prefix}profiler", titles.PROFILER, "other", self.style.place("profiler"))
+        return TrackSpec(
+            uri=f"{self.prefix}profiler",
+            title=titles.PROFILER,
+            role="other",
+            sort_key=self.style.place("profiler"),
+        )
 
     def messages(self) -> TrackSpec:
         """What the profiler said."""
-        return TrackSpec(f"{self.prefix}messages", titles.MESSAGES, "other", self.style.place("messages"))
+        return TrackSpec(
+            uri=f"{self.prefix}messages",
+            title=titles.MESSAGES,
+            role="other",
+            sort_key=self.style.place("messages"),
+        )
 
     # Processes and threads
 
     def process(self, key: int | str, title: str, *, generation: int = 1, place: int = 0) -> TrackSpec:
         """A process; ``key`` is its recorded id, ``generation`` counts the uses of a number."""
         return TrackSpec(
-            f"{self.prefix}process/{self.style.segment(str(key))}.{generation}",
-            title,
-            "process",
-            self.style.place("process") + place,
+            uri=f"{self.prefix}process/{self.style.segment(str(key))}.{generation}",
+            title=title,
+            role="process",
+            sort_key=self.style.place("process") + place,
         )
 
     def process_counter(self, process: str, key: str, title: str, place: int = 0) -> TrackSpec:
         """Values of a process over time, below it."""
         return TrackSpec(
-            f"{process}/counters/{self.style.segment(key)}",
-            title,
-            "counter",
-            self.style.place("process/counters") + place,
+            uri=f"{process}/counters/{self.style.segment(key)}",
+            title=title,
+            role="counter",
+            sort_key=self.style.place("process/counters") + place,
         )
 
     def process_instants(self, process: str) -> TrackSpec:
         """Moments of no thread of a process."""
         return TrackSpec(
-            f"{process}/instants", titles.INSTANTS, "ranges", self.style.place("process/instants")
+            uri=f"{process}/instants",
+            title=titles.INSTANTS,
+            role="ranges",
+            sort_key=self.style.place("process/instants"),
         )
 
     def process_steps(self, process: str) -> TrackSpec:
         """The steps of a training, and what comes between them."""
         return TrackSpec(
-            f"{process}/steps",
-            titles.STEPS,
-            "phases",
-            self.style.place("process/steps"),
+            uri=f"{process}/steps",
+            title=titles.STEPS,
+            role="phases",
+            sort_key=self.style.place("process/steps"),
             packing=Packing.PACK,
         )
 
@@ -189,24 +225,29 @@ class TrackFactory:
             else str(titles.ASYNC.format(category="")).rstrip()
         )
         return TrackSpec(
-            f"{process}/async/{category or 'events'}", title, "ranges", self.style.place("process/async")
+            uri=f"{process}/async/{category or 'events'}",
+            title=title,
+            role="ranges",
+            sort_key=self.style.place("process/async"),
         )
 
     def process_ranges(self, process: str, domain: str) -> TrackSpec:
         """NVTX ranges of no thread of a process."""
         return TrackSpec(
-            f"{process}/nvtx/{self._domain(domain)}",
-            self.style.domain_title.format(domain=domain)
+            uri=f"{process}/nvtx/{self._domain(domain)}",
+            title=self.style.domain_title.format(domain=domain)
             if domain
             else titles.STARTED.format(ranges=titles.RANGES),
-            "ranges",
-            self.style.place("process/nvtx"),
+            role="ranges",
+            sort_key=self.style.place("process/nvtx"),
             packing=Packing.PACK,
         )
 
     def process_page_faults(self, process: str) -> TrackSpec:
         """Page faults of a process's code."""
-        return TrackSpec(f"{process}/page-faults", titles.CPU_PAGE_FAULTS, "memory", packing=Packing.PACK)
+        return TrackSpec(
+            uri=f"{process}/page-faults", title=titles.CPU_PAGE_FAULTS, role="memory", packing=Packing.PACK
+        )
 
     def thread(
         self,
@@ -222,10 +263,10 @@ class TrackFactory:
         """A thread below its process: the first one comes first, Warpline's own last."""
         own = self.style.place("thread/own")
         return TrackSpec(
-            f"{process}/thread/{self.style.segment(str(key))}.{generation}",
-            title,
-            "thread",
-            own if is_own else 0 if is_first else self.style.place("thread") + place,
+            uri=f"{process}/thread/{self.style.segment(str(key))}.{generation}",
+            title=title,
+            role="thread",
+            sort_key=own if is_own else 0 if is_first else self.style.place("thread") + place,
         )
 
     def below_thread(
@@ -241,16 +282,18 @@ class TrackFactory:
         usual_role, usual_title = titles.BELOW_THREAD.get(path, ("other", path))
         role = role or usual_role
         place = self.style.place(f"thread/{path}", f"thread/{role}", otherwise=self.style.rest)
-        return TrackSpec(f"{thread}/{path}", title or usual_title, role, place, packing=packing)
+        return TrackSpec(
+            uri=f"{thread}/{path}", title=title or usual_title, role=role, sort_key=place, packing=packing
+        )
 
     def thread_ranges(self, thread: str, domain: str, *, number: int = 0, started: bool = False) -> TrackSpec:
         """NVTX ranges of a thread, a track for each domain; ``started`` are those that need not nest."""
         title = self.style.domain_title.format(domain=domain) if domain else titles.RANGES
         return TrackSpec(
-            f"{thread}/nvtx/{self._domain(domain)}{'/started' if started else ''}",
-            titles.STARTED.format(ranges=title) if started else title,
-            "ranges",
-            self.style.place("thread/nvtx", "thread/ranges") + number,
+            uri=f"{thread}/nvtx/{self._domain(domain)}{'/started' if started else ''}",
+            title=titles.STARTED.format(ranges=title) if started else title,
+            role="ranges",
+            sort_key=self.style.place("thread/nvtx", "thread/ranges") + number,
             packing=Packing.PACK if started else Packing.NEST,
         )
 
@@ -262,9 +305,9 @@ class TrackFactory:
     def gpu_page_faults(self, gpu: int, process: str, process_title: str) -> TrackSpec:
         """Page faults of a process's work on a GPU, below the GPU."""
         return TrackSpec(
-            f"{self._on_gpu(gpu, process)}/page-faults",
-            joined(process_title, titles.GPU_PAGE_FAULTS),
-            "memory",
+            uri=f"{self._on_gpu(gpu, process)}/page-faults",
+            title=joined(process_title, titles.GPU_PAGE_FAULTS),
+            role="memory",
             device=gpu,
             packing=Packing.PACK,
         )
@@ -278,13 +321,13 @@ class TrackFactory:
         """
         uri = self._on_gpu(gpu, process)
         if number is None:
-            return TrackSpec(uri, process_title, "context", device=gpu)
+            return TrackSpec(uri=uri, title=process_title, role="context", device=gpu)
         title = titles.CONTEXT_OF_PROCESS if process_title else titles.CONTEXT
         return TrackSpec(
-            f"{uri}/context/{number}",
-            joined(name, process_title, title.format(number=number)),
-            "context",
-            self.style.context_step * (number if abs(number) < 1 << 30 else 0),
+            uri=f"{uri}/context/{number}",
+            title=joined(name, process_title, title.format(number=number)),
+            role="context",
+            sort_key=self.style.context_step * (number if abs(number) < 1 << 30 else 0),
             device=gpu,
             context=number,
         )
@@ -354,4 +397,13 @@ class TrackFactory:
         packing: Packing = Packing.NEST,
     ) -> TrackSpec:
         uri = f"{context.uri}/{path}"
-        return TrackSpec(uri, title, role, place, context.device, context.context, stream, packing)
+        return TrackSpec(
+            uri=uri,
+            title=title,
+            role=role,
+            sort_key=place,
+            device=context.device,
+            context=context.context,
+            stream=stream,
+            packing=packing,
+        )

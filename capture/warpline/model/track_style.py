@@ -12,7 +12,7 @@ UNNUMBERED = (1 << 20) - 1
 """Counts for a stream that has no number: behind those that have one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrackStyle:
     """An origin's order and spelling.
 
@@ -48,7 +48,7 @@ def _shortened(text: str) -> str:
 
 
 RECORDED = TrackStyle(
-    MappingProxyType(
+    places=MappingProxyType(
         {
             "gpu": -100,
             "cores": 0,
@@ -76,13 +76,13 @@ RECORDED = TrackStyle(
             "context/memory": _LAST + 1,
         }
     ),
-    _quoted,
+    segment=_quoted,
     stream_step=2,
 )
 """Of Warpline's own recordings."""
 
 TRACE = TrackStyle(
-    MappingProxyType(
+    places=MappingProxyType(
         {
             "instants": -1,
             "cores": 0,
@@ -108,14 +108,14 @@ TRACE = TrackStyle(
             "context/sync": 1 << 20,
         }
     ),
-    _shortened,
+    segment=_shortened,
     context_step=1,
     stream_step=1,
 )
 """Of traces in the Chrome JSON family."""
 
 NSIGHT = TrackStyle(
-    MappingProxyType(
+    places=MappingProxyType(
         {
             "cores": 0,
             "process": 1000,
@@ -148,7 +148,7 @@ NSIGHT = TrackStyle(
             "context/memory": 10,
         }
     ),
-    without_slash,
+    segment=without_slash,
     domain_title="NVTX · {domain}",
     rest=11,
 )

@@ -20,7 +20,7 @@ class Packing(StrEnum):
     """The lowest free lane (kernels of a stream, asynchronous ranges)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Track:
     """A row of the timeline.
 
@@ -50,7 +50,7 @@ class Track:
     attributes: Mapping[str, AttributeValue] = field(default_factory=lambda: NO_ATTRIBUTES, hash=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Process:
     """A process of the recorded program. ``start_ns`` and ``stop_ns`` are capture times, None when unknown."""
 

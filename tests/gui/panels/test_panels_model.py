@@ -25,7 +25,7 @@ def network(tmp_path: Path) -> Path:
         process = builder.add_process(71, name="python")
         thread = builder.add_thread(process, 71)
         track = builder.add_track(
-            TrackSpec("process/71.1/thread/71.1/modules", "Modules", "modules"),
+            TrackSpec(uri="process/71.1/thread/71.1/modules", title="Modules", role="modules"),
             process=process,
             thread=thread,
         )

@@ -22,7 +22,9 @@ from warpline.storage import Capture, CaptureBuilder, open_capture
 
 def test_modules_stand_below_what_calls_them(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
-        track = builder.add_track(TrackSpec("process/1.1/thread/1.1/modules", "Modules", "modules"))
+        track = builder.add_track(
+            TrackSpec(uri="process/1.1/thread/1.1/modules", title="Modules", role="modules")
+        )
         names = builder.strings(["model", "model.a", "model.a.act", "model.b", "model", "model.a"])
         classes = builder.strings(["Net", "Linear", "ReLU", "Linear", "Net", "Linear"])
         builder.add_events(
@@ -83,7 +85,9 @@ def test_backward_of_a_module_is_that_of_what_it_called(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         thread = builder.add_thread(builder.add_process(1), 1)
         modules, operators = (
-            builder.add_track(TrackSpec(f"process/1.1/thread/1.1/{path}", path, path), thread=thread)
+            builder.add_track(
+                TrackSpec(uri=f"process/1.1/thread/1.1/{path}", title=path, role=path), thread=thread
+            )
             for path in ("modules", "operators")
         )
         builder.add_events(
@@ -131,7 +135,9 @@ def test_without_flops_it_says_how_to_record_them(training: Capture) -> None:
 
 def test_what_follows_what_inside_the_same_call(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
-        track = builder.add_track(TrackSpec("process/1.1/thread/1.1/modules", "Modules", "modules"))
+        track = builder.add_track(
+            TrackSpec(uri="process/1.1/thread/1.1/modules", title="Modules", role="modules")
+        )
         calls = [
             (0, 100, "net"),
             (10, 5, "a"),

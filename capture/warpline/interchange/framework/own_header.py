@@ -36,7 +36,15 @@ class HeaderTrack(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def spec(self) -> TrackSpec:
         """The track in the form that the builder takes."""
-        return TrackSpec(self.uri, self.title, self.role, self.sort, self.device, self.context, self.stream)
+        return TrackSpec(
+            uri=self.uri,
+            title=self.title,
+            role=self.role,
+            sort_key=self.sort,
+            device=self.device,
+            context=self.context,
+            stream=self.stream,
+        )
 
 
 class HeaderProcess(msgspec.Struct, frozen=True):

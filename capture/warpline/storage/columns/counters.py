@@ -51,7 +51,7 @@ def pyramid_sizes(count: int) -> list[int]:
     return sizes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counter:
     """Samples of one value: ``times`` int64 ns ascending in capture time, ``values`` float64, NaN for a gap.
 

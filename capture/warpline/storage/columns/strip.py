@@ -12,7 +12,7 @@ Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Strip:
     """What to draw of ``lanes`` in [start_ns, stop_ns) on ``width_px`` columns of pixels.
 

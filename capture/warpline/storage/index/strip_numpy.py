@@ -181,21 +181,21 @@ class _Canvas:
         rects = [(no_time, no_time, no_time, no_code, no_code), *self._rects]
         row, start, stop, kind, flags = (np.concatenate(column) for column in zip(*rects, strict=True))
         return Strip(
-            lanes,
-            self._start_ns,
-            self._stop_ns,
-            self._width_px,
-            np.repeat(np.arange(len(lanes)), self._rect_counts),
-            row,
-            start,
-            stop,
-            kind,
-            flags,
-            np.minimum(self._busy * np.float32(1 / self.pixel_ns), 1),
-            self._mark_row,
-            self._mark_kind,
-            self._mark_flags,
-            self._touched,
+            lanes=lanes,
+            start_ns=self._start_ns,
+            stop_ns=self._stop_ns,
+            width_px=self._width_px,
+            rect_lane=np.repeat(np.arange(len(lanes)), self._rect_counts),
+            rect_row=row,
+            rect_start=start,
+            rect_stop=stop,
+            rect_kind=kind,
+            rect_flags=flags,
+            busy=np.minimum(self._busy * np.float32(1 / self.pixel_ns), 1),
+            mark_row=self._mark_row,
+            mark_kind=self._mark_kind,
+            mark_flags=self._mark_flags,
+            touched=self._touched,
         )
 
 

@@ -38,4 +38,22 @@ def query_strip(
     # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
     columns.pyramid.prefetch(runs["lane"], runs["index"], runs["low"], runs["high"])
     rects, pixels, touched = loop.draw(view, runs, columns.offset_ns)
-    return Strip(lanes, start_ns, stop_ns, width_px, *rects, *pixels, touched)
+    rect_lane, rect_row, rect_start, rect_stop, rect_kind, rect_flags = rects
+    busy, mark_row, mark_kind, mark_flags = pixels
+    return Strip(
+        lanes=lanes,
+        start_ns=start_ns,
+        stop_ns=stop_ns,
+        width_px=width_px,
+        rect_lane=rect_lane,
+        rect_row=rect_row,
+        rect_start=rect_start,
+        rect_stop=rect_stop,
+        rect_kind=rect_kind,
+        rect_flags=rect_flags,
+        busy=busy,
+        mark_row=mark_row,
+        mark_kind=mark_kind,
+        mark_flags=mark_flags,
+        touched=touched,
+    )

@@ -25,7 +25,7 @@ _ENTRIES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Description:
     """The contents of `meta`; times are capture time in ns, ``pauses`` int64 of shape (n, 2)."""
 
@@ -60,9 +60,9 @@ def read_description(data: bytes) -> Description:
     if "incomplete" in meta:
         meta["incomplete"] = restored(meta["incomplete"], messages)
     return Description(
-        (start, max(start, stop)),
-        meta,
-        tuple(
+        span=(start, max(start, stop)),
+        meta=meta,
+        sources=tuple(
             Source(
                 _text(entry, "name"),
                 bool(entry.get("enabled")),
@@ -72,17 +72,17 @@ def read_description(data: bytes) -> Description:
             )
             for entry in _dicts(document, "sources")
         ),
-        tuple(
+        skipped=tuple(
             Skipped(_text(entry, "what"), _count(entry, "count"), _text(entry, "reason"))
             for entry in _dicts(document, "skipped")
         ),
-        tuple(text if isinstance(text, str) else str(text) for text in document["warnings"]),
-        np.array(pauses, np.int64).reshape(-1, 2),
-        processes,
-        threads,
-        tuple(_device(entry) for entry in _dicts(document, "devices")),
-        tuple(_unknown(document)),
-        messages,
+        warnings=tuple(text if isinstance(text, str) else str(text) for text in document["warnings"]),
+        pauses=np.array(pauses, np.int64).reshape(-1, 2),
+        processes=processes,
+        threads=threads,
+        devices=tuple(_device(entry) for entry in _dicts(document, "devices")),
+        unknown=tuple(_unknown(document)),
+        messages=messages,
     )
 
 
@@ -107,14 +107,14 @@ def _unknown(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _process(entry: Mapping[str, Any]) -> Process:
     return Process(
-        _integer(entry, "pid"),
-        _text(entry, "name"),
-        _text(entry, "command"),
-        _optional(entry, "parent_pid"),
-        _optional(entry, "start_ns"),
-        _optional(entry, "stop_ns"),
-        _optional(entry, "exit_status"),
-        _optional(entry, "rank"),
+        pid=_integer(entry, "pid"),
+        name=_text(entry, "name"),
+        command=_text(entry, "command"),
+        parent_pid=_optional(entry, "parent_pid"),
+        start_ns=_optional(entry, "start_ns"),
+        stop_ns=_optional(entry, "stop_ns"),
+        exit_status=_optional(entry, "exit_status"),
+        rank=_optional(entry, "rank"),
     )
 
 

@@ -109,15 +109,15 @@ def read_counters(
         run = slice(first, first + count)
         counters.append(
             Counter(
-                index,
-                track,
-                strings[name],
-                strings[unit],
-                INTERPOLATIONS[interpolation if interpolation < len(INTERPOLATIONS) else 0],
-                times[run],
-                clocks[tracks[track].clock].offset_ns,
-                values[run],
-                (low, high, mean),
+                index=index,
+                track=track,
+                name=strings[name],
+                unit=strings[unit],
+                interpolation=INTERPOLATIONS[interpolation if interpolation < len(INTERPOLATIONS) else 0],
+                recorded_times=times[run],
+                offset_ns=clocks[tracks[track].clock].offset_ns,
+                values=values[run],
+                pyramid=(low, high, mean),
             )
         )
         level_first += size

@@ -123,26 +123,24 @@ def read_tracks(
         return strings.get(columns[name].tolist()) if file.has(f"tracks/{name}") else default
 
     attributes = read_track_attributes(file, strings, n)
+    fields: dict[str, Iterable[Any]] = {
+        "uri": uris,
+        "title": texts("title", (uri.rpartition("/")[2] for uri in uris)),
+        "role": texts("role", itertools.repeat("other", n)),
+        "parent": np.maximum(parent, -1).tolist(),
+        "process": optional("process", processes),
+        "thread": optional("thread", threads),
+        "device": optional("device"),
+        "context": optional("context"),
+        "stream": optional("stream"),
+        "rank": optional("rank"),
+        "clock": columns["clock"].tolist(),
+        "sort_key": columns["sort_key"].tolist(),
+        "attributes": (attributes.get(index, NO_ATTRIBUTES) for index in range(n)),
+    }
     return tuple(
-        Track(index, *values)
-        for index, values in enumerate(
-            zip(
-                uris,
-                texts("title", (known.rpartition("/")[2] for known in uris)),
-                texts("role", itertools.repeat("other", n)),
-                np.maximum(parent, -1).tolist(),
-                optional("process", processes),
-                optional("thread", threads),
-                optional("device"),
-                optional("context"),
-                optional("stream"),
-                optional("rank"),
-                columns["clock"].tolist(),
-                columns["sort_key"].tolist(),
-                (attributes.get(index, NO_ATTRIBUTES) for index in range(n)),
-                strict=True,
-            )
-        )
+        Track(index=index, **dict(zip(fields, values, strict=True)))
+        for index, values in enumerate(zip(*fields.values(), strict=True))
     )
 
 

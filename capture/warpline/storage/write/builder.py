@@ -118,7 +118,12 @@ class CaptureBuilder(EventBuilder):
         counter = self._counters.get((track, name))
         if counter is None:
             counter = CounterBuffer(
-                track, name, unit, interpolation, self.spill.column("<i8"), self.spill.column("<f8")
+                track=track,
+                name=name,
+                unit=unit,
+                interpolation=interpolation,
+                times=self.spill.column("<i8"),
+                values=self.spill.column("<f8"),
             )
             self._counters[track, name] = counter
         counter.times.append_copy(time_array)

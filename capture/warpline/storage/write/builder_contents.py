@@ -102,7 +102,7 @@ class KindBuffer:
     columns: dict[str, AttributeColumn] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class CounterBuffer:
     """A counter while it is being written."""
 
@@ -122,7 +122,7 @@ class KeyBuffer:
     ids: SpillColumn
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BuilderContents:
     """What a builder collected; the assembler's input. ``event_columns`` and the rest of the events: see `runs`."""
 

@@ -35,7 +35,7 @@ class EventBatch(NamedTuple):
         return len(self.columns[0])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """Events of one track, sorted by (start, −stop): ``first`` to ``stop`` in the columns start, duration, name, flags.
 
@@ -58,12 +58,12 @@ class Run:
         """The events from ``first`` to ``stop``, counted from the run's own first."""
         origin = self.origin + first if self.origin >= 0 else -1
         return Run(
-            self.first + first,
-            self.first + stop,
-            self.code,
-            self.first_id + first,
-            self.first_of_kind + first,
-            origin,
+            first=self.first + first,
+            stop=self.first + stop,
+            code=self.code,
+            first_id=self.first_id + first,
+            first_of_kind=self.first_of_kind + first,
+            origin=origin,
         )
 
 
@@ -114,7 +114,14 @@ class RunWriter:
             origin = -1
             if order is not None or not _follow_each_other(batches[head:last]):
                 origin = self._put_origins(batches[head:last], counts[head:last], order)
-            run = Run(base + first, base + stop, one.code, one.first_id, one.first_of_kind, origin)
+            run = Run(
+                first=base + first,
+                stop=base + stop,
+                code=one.code,
+                first_id=one.first_id,
+                first_of_kind=one.first_of_kind,
+                origin=origin,
+            )
             self.runs.setdefault(self._tracks[head], []).append(run)
         for spilled, column in zip(self.columns, columns, strict=True):
             spilled.append(column)

@@ -102,7 +102,7 @@ class TableBuilder:
 
     def add_process(self, pid: int, **fields: Any) -> int:
         """Index of a new process; fields as in `warpline.model.Process`."""
-        self._processes.append(Process(pid, **fields))
+        self._processes.append(Process(pid=pid, **fields))
         return len(self._processes) - 1
 
     def add_thread(self, process: int, tid: int, **fields: Any) -> int:
@@ -277,20 +277,20 @@ class TableBuilder:
         self._depths.append(depth)
         self._tracks.append(
             Track(
-                index,
-                uri,
-                title or uri.rpartition("/")[2],
-                role,
-                parent_index,
-                process,
-                thread,
-                device,
-                context,
-                stream,
-                rank,
-                clock,
-                sort_key,
-                checked,
+                index=index,
+                uri=uri,
+                title=title or uri.rpartition("/")[2],
+                role=role,
+                parent=parent_index,
+                process=process,
+                thread=thread,
+                device=device,
+                context=context,
+                stream=stream,
+                rank=rank,
+                clock=clock,
+                sort_key=sort_key,
+                attributes=checked,
             )
         )
         self._packings.append(packing)

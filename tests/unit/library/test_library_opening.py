@@ -57,7 +57,7 @@ def test_importing_without_a_place_uses_the_cache(tmp_path: Path, cache: Path) -
         (warpline.open, warpline.ImportFormatError, "holds no trace"),
         (lambda folder: warpline.open(folder / "empty"), warpline.CaptureFormatError, "the file is empty"),
         (lambda folder: warpline.open(folder / "text"), warpline.ImportFormatError, "unknown format"),
-        (lambda _folder: warpline.import_trace([]), warpline.UsageError, "at least one file"),
+        (lambda _folder: warpline.import_trace([]), warpline.UsageError, "no file"),
         (
             lambda folder: warpline.import_trace(folder / "text", format="nothing"),
             warpline.UsageError,

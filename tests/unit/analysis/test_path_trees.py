@@ -58,7 +58,15 @@ def built(found: list[list[tuple[int, int, int]]], limit: int, enough: int | Non
         ones = np.ones(len(lines), np.int64)
         trees.append(
             thread_tree(
-                Lines(ones * 0, columns[:, 1], columns[:, 0], (weight, ones), (weight,), (weight,)), enough
+                Lines(
+                    root=ones * 0,
+                    name=columns[:, 1],
+                    parent=columns[:, 0],
+                    sums=(weight, ones),
+                    lows=(weight,),
+                    highs=(weight,),
+                ),
+                enough,
             )
         )
     return joined_tree(trees, limit)

@@ -46,11 +46,11 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
         (
             Column("name", "Core", Role.NAME, key=True, ours=True),
             Column("busy_ns", "Busy", Role.DURATION),
-            Column("ratio", "Utilization", Role.SHARE, english("the selected range"), heat=True, lead=1),
+            Column("ratio", "Utilization", Role.SHARE, of=english("the selected range"), heat=True, lead=1),
             Column("count", "Slices", Role.COUNT),
             Column("top_thread", "Top Thread", Role.TEXT),
             Column("top_ns", "Top Thread Time", Role.DURATION),
-            Column("top_ratio", "Top Thread Share", Role.RATIO, english("the core's busy time")),
+            Column("top_ratio", "Top Thread Share", Role.RATIO, of=english("the core's busy time")),
         ),
         {
             "name": [_core_title(t) for t in tracks],

@@ -46,7 +46,7 @@ def gil(view: View, _options: Options) -> Table | NotRecorded:
     return Table(
         (
             *stat_columns(english("Waits"), english("all waiting time for the GIL")),
-            Column("of_range_ratio", "Share of Range", Role.RATIO, english("the selected range")),
+            Column("of_range_ratio", "Share of Range", Role.RATIO, of=english("the selected range")),
             Column("name", "Thread", Role.NAME, key=True),
             Column("holder", "Held by", Role.TEXT, key=True),
             Column("pid", "PID", Role.ID, key=True),

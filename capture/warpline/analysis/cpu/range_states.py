@@ -72,7 +72,9 @@ def _table(
     place, name = (np.ma.getdata(column).astype(np.int64) for column in groups.columns(order, 2))
     kinds = [view.capture.kinds[kind].spec.title if view.has(kind) else kind for kind in KINDS]
     columns = [
-        Column("running_ratio", "Running", Role.RATIO, english("the time of the range"), heat=True, lead=1),
+        Column(
+            "running_ratio", "Running", Role.RATIO, of=english("the time of the range"), heat=True, lead=1
+        ),
         Column("total_ns", "Total Time", Role.DURATION),
         Column("count", "Instances", Role.COUNT),
     ]

@@ -86,7 +86,7 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
         data[f"{state}_ratio"] = unrecorded(len(order), np.float64) if unknown else share
         columns.append(Column(f"{state}_ns", _TITLES[place], Role.DURATION))
         columns.append(
-            Column(f"{state}_ratio", _TITLES[place], Role.RATIO, english("the thread's recorded time"))
+            Column(f"{state}_ratio", _TITLES[place], Role.RATIO, of=english("the thread's recorded time"))
         )
         if place == _BLOCKED and has_core_waits:
             data["core_wait_ns"] = masked_below_zero(core_waits[order])

@@ -10,7 +10,7 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.statistics import GroupStatistics, batch_statistics
+from warpline.analysis.framework.statistics import GroupStatistics, batch_statistics, join_statistics
 from warpline.analysis.framework.tables import (
     LISTED,
     name_targets,
@@ -48,12 +48,7 @@ def joined_sections(view: View, options: Options, with_api: bool) -> Table | Not
         return missing("gpu")
     operations: list[str | None] = [text for _, _, texts, _ in sections for text in texts]
     categories: list[str | None] = [name for name, stats, _, _ in sections for _ in range(len(stats))]
-    joined = GroupStatistics(
-        *(
-            np.concatenate([getattr(stats, field) for _, stats, _, _ in sections])
-            for field in ("key", "count", "total", "avg", "med", "min", "max", "stddev")
-        )
-    )
+    joined = join_statistics([stats for _, stats, _, _ in sections])
     table = Table(
         (
             *stat_columns(english("Instances"), LISTED),

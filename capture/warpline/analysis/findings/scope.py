@@ -135,7 +135,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
         steps = replace(steps, start=begins, stop=ends)
     if not view.is_whole:
         inside = (steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)
-        return Scope(view, _take(steps, np.flatnonzero(inside)), ())
+        return Scope(view, steps.take(np.flatnonzero(inside)), ())
     if not len(steps):
         return Scope(view, steps, ())
     first = warm_up(steps.stop - steps.start)
@@ -151,7 +151,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
                 usual=format_duration(int(np.median((steps.stop - steps.start)[first:]))),
             )
         )
-    steady = _take(steps, np.arange(first, len(steps)))
+    steady = steps.take(np.arange(first, len(steps)))
     start, stop = int(steady.start[0]), int(steady.stop[-1])
     outside = (
         (start - view.start_ns if not first else int(steps.start[0]) - view.start_ns) + view.stop_ns - stop
@@ -160,7 +160,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
         notices.append(
             english("{time} before and after the steps is left out.", time=format_duration(outside))
         )
-    return Scope(view.restrict(start, stop), steady, tuple(notices), _take(steps, np.arange(first)))
+    return Scope(view.restrict(start, stop), steady, tuple(notices), steps.take(np.arange(first)))
 
 
 def warm_up(duration: Int64Array) -> int:
@@ -186,11 +186,4 @@ def _own_steps(view: View, target: WaitedFor, steps: Steps) -> Steps:
         )
         places = places[same]
     places = places[np.argsort(steps.start[places], kind="stable")]
-    return _take(steps, places)
-
-
-def _take(steps: Steps, places: Int64Array) -> Steps:
-    return Steps(
-        steps.row[places], steps.start[places], steps.stop[places], steps.name[places], steps.number[places],
-        steps.process[places], steps.rank[places],
-    )  # fmt: skip
+    return steps.take(places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 
 
@@ -68,6 +68,7 @@ class Column:
     name: str
     title: str
     role: Role
+    _: KW_ONLY
     of: str = ""
     heat: bool = False
     key: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -64,7 +64,7 @@ NO_NAME = np.uint32(0xFFFFFFFF)
 """In `Targets.names`: the row stands for no single name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Targets:
     """The events that the rows of a table stand for, so that the timeline can show them.
 
@@ -87,12 +87,12 @@ class Targets:
             return None if values is None else values[index]
 
         return Targets(
-            pick(self.names),
-            pick(self.kinds),
-            pick(self.rows),
-            pick(self.tracks),
-            pick(self.starts),
-            pick(self.stops),
+            names=pick(self.names),
+            kinds=pick(self.kinds),
+            rows=pick(self.rows),
+            tracks=pick(self.tracks),
+            starts=pick(self.starts),
+            stops=pick(self.stops),
         )
 
 
@@ -106,6 +106,7 @@ class Table:
 
     columns: tuple[Column, ...]
     data: Mapping[str, Values]
+    _: KW_ONLY
     depth: npt.NDArray[np.int16] | None = None
     targets: Targets = field(default_factory=Targets)
     scope: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
@@ -28,6 +28,7 @@ class ReportSpec:
     title: str
     family: str
     compute: Compute
+    _: KW_ONLY
     needs: tuple[str, ...] = ()
     place: int = LAST
     of_tracks: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ class Selection:
 
     start_ns: int | None = None
     stop_ns: int | None = None
+    _: KW_ONLY
     tracks: frozenset[int] | None = None
     threads: frozenset[int] | None = None
     processes: frozenset[int] | None = None
@@ -57,7 +58,7 @@ class Span:
     offset_ns: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SelectedEvents:
     """Events as columns of equal length, ordered by row.
 
@@ -82,7 +83,7 @@ class SelectedEvents:
 
     def take(self, index: npt.NDArray[Any]) -> SelectedEvents:
         """The events at an index or mask."""
-        return SelectedEvents(*(getattr(self, item.name)[index] for item in fields(self)))
+        return SelectedEvents(**{item.name: getattr(self, item.name)[index] for item in fields(self)})
 
 
 def join_events(parts: Sequence[SelectedEvents]) -> SelectedEvents:
@@ -91,10 +92,11 @@ def join_events(parts: Sequence[SelectedEvents]) -> SelectedEvents:
         return parts[0]
     if not parts:
         empty = np.empty(0, np.int64)
-        return SelectedEvents(empty, empty, empty, empty, empty, np.empty(0, np.uint32))
-    return SelectedEvents(
-        *(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(SelectedEvents))
-    )
+        return SelectedEvents(
+            row=empty, index=empty, start=empty, duration=empty, inside=empty, name=np.empty(0, np.uint32)
+        )
+    names = [item.name for item in fields(SelectedEvents)]
+    return SelectedEvents(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 def _places(table: KindTable, spans: Sequence[Span]) -> Iterator[tuple[int, int, int]]:
@@ -333,7 +335,7 @@ class View:
         if not self.is_whole:
             end = np.minimum(start + duration, self.stop_ns)
             inside = np.maximum(end - np.maximum(start, self.start_ns), 0)
-        return SelectedEvents(row, index, start, duration, inside, name)
+        return SelectedEvents(row=row, index=index, start=start, duration=duration, inside=inside, name=name)
 
     def column(self, kind: str, name: str, index: Int64Array) -> npt.NDArray[Any]:
         """An attribute at indices of the kind's table as a masked array; fully masked if the kind lacks it."""

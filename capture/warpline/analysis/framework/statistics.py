@@ -30,7 +30,7 @@ _BLOCK = 1 << 15
 _EMPTY = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GroupStatistics:
     """One entry per group, groups ascending by key.
 
@@ -53,7 +53,7 @@ class GroupStatistics:
 
     def take(self, index: npt.NDArray[Any]) -> GroupStatistics:
         """The groups at ``index``, in that order."""
-        return GroupStatistics(*(getattr(self, item.name)[index] for item in fields(self)))
+        return GroupStatistics(**{item.name: getattr(self, item.name)[index] for item in fields(self)})
 
     def by_total(self) -> GroupStatistics:
         """The groups by descending total, ties by key."""
@@ -73,7 +73,9 @@ def _statistics_of_parts(parts: list[tuple[KeyArray, Int64Array]], compiled: boo
     parts[:] = [(keys, values) for keys, values in parts if len(keys)]
     if not parts:
         empty = np.empty(0, np.float64)
-        return GroupStatistics(_EMPTY, _EMPTY, _EMPTY, empty, empty, _EMPTY, _EMPTY, empty)
+        return GroupStatistics(
+            key=_EMPTY, count=_EMPTY, total=_EMPTY, avg=empty, med=empty, min=_EMPTY, max=_EMPTY, stddev=empty
+        )
     if min(int(min(keys.min(), values.min())) for keys, values in parts) < 0:
         raise ValueError("group_statistics takes keys and values of at least 0")
     highest = max(int(keys.max()) for keys, _ in parts)
@@ -143,10 +145,14 @@ def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT, compiled: bool
         wanted[portion] = True
         picked = [(keys[take], values[take]) for keys, values in batches() for take in [wanted[keys]]]
         results.append(_statistics_of_parts(picked, compiled))
-    joined = GroupStatistics(
-        *(_joined([getattr(r, f.name) for r in results]) for f in fields(GroupStatistics))
-    )
+    joined = join_statistics(results)
     return joined.take(np.argsort(joined.key, kind="stable"))
+
+
+def join_statistics(parts: list[GroupStatistics]) -> GroupStatistics:
+    """The groups of all parts, concatenated."""
+    names = [item.name for item in fields(GroupStatistics)]
+    return GroupStatistics(**{name: _joined([getattr(part, name) for part in parts]) for name in names})
 
 
 def quick_statistics(batches: Batches, n_keys: int) -> GroupStatistics:
@@ -170,7 +176,16 @@ def sums_as_statistics(
 ) -> GroupStatistics:
     """Statistics without medians and deviations, which are NaN."""
     unknown = np.full(len(key), np.nan)
-    return GroupStatistics(key, count, total, total / np.maximum(count, 1), unknown, low, high, unknown)
+    return GroupStatistics(
+        key=key,
+        count=count,
+        total=total,
+        avg=total / np.maximum(count, 1),
+        med=unknown,
+        min=low,
+        max=high,
+        stddev=unknown,
+    )
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -252,7 +267,9 @@ def _statistics_of_runs(key: Int64Array, packed: Int64Array, first: Int64Array, 
     low, high = packed[first] & mask, packed[first + count - 1] & mask
     # Exactly 0 for equal values, whatever the rounding.
     stddev = np.where(low == high, 0.0, np.sqrt(np.maximum(variance, 0.0)))
-    return GroupStatistics(key, count, total, avg, med, low, high, stddev)
+    return GroupStatistics(
+        key=key, count=count, total=total, avg=avg, med=med, min=low, max=high, stddev=stddev
+    )
 
 
 def _deviations(
@@ -309,14 +326,14 @@ def _large_group(batches: Batches, key: int, count: int) -> GroupStatistics:
     variance = (squares - float(total - count * lower) ** 2 / count) / max(count - 1, 1)
     stddev = 0.0 if low == high else float(np.sqrt(max(variance, 0.0)))
     return GroupStatistics(
-        np.array([key], np.int64),
-        np.array([count], np.int64),
-        np.array([total], np.int64),
-        np.array([avg]),
-        np.array([med]),
-        np.array([low], np.int64),
-        np.array([high], np.int64),
-        np.array([stddev]),
+        key=np.array([key], np.int64),
+        count=np.array([count], np.int64),
+        total=np.array([total], np.int64),
+        avg=np.array([avg]),
+        med=np.array([med]),
+        min=np.array([low], np.int64),
+        max=np.array([high], np.int64),
+        stddev=np.array([stddev]),
     )
 
 

@@ -50,7 +50,7 @@ def stat_columns(
         return Column(f"{prefix}{key}{_SUFFIXES[role]}", titles[key], role)
 
     share = english("Time") if is_time else english("Share")
-    ratio = Column(f"{prefix}ratio", share, Role.SHARE, ratio_of, heat=True, lead=1)
+    ratio = Column(f"{prefix}ratio", share, Role.SHARE, of=ratio_of, heat=True, lead=1)
     return (
         *((ratio,) if with_ratio else ()),
         column("total") if is_time else Column(f"{prefix}total{_SUFFIXES[role]}", english("Total"), role),

@@ -64,8 +64,10 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "GPU and cause", Role.NAME, key=True, ours=True),
             Column("cause", "Cause", Role.CODE),
             Column("total_ns", "Idle Time", Role.DURATION),
-            Column("idle_ratio", "Share", Role.SHARE, english("the GPU's idle time"), heat=True),
-            Column("ratio", "Share of Range", Role.SHARE, english("the selected range"), heat=True, lead=1),
+            Column("idle_ratio", "Share", Role.SHARE, of=english("the GPU's idle time"), heat=True),
+            Column(
+                "ratio", "Share of Range", Role.SHARE, of=english("the selected range"), heat=True, lead=1
+            ),
             Column("count", "Gaps", Role.COUNT),
             Column("max_ns", "Longest", Role.DURATION),
         ),

@@ -102,12 +102,12 @@ def overlap(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "GPU and activity", Role.NAME, key=True, ours=True),
             Column("activity", "Activity", Role.CODE),
             Column("total_ns", "Total Time", Role.DURATION),
-            Column("ratio", "Share", Role.SHARE, english("the selected range"), heat=True, lead=1),
+            Column("ratio", "Share", Role.SHARE, of=english("the selected range"), heat=True, lead=1),
             Column(
                 "active_ratio",
                 "Active Share",
                 Role.RATIO,
-                english("the time from the first to the last operation in it"),
+                of=english("the time from the first to the last operation in it"),
             ),
         ),
         {

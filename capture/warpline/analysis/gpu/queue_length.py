@@ -85,7 +85,7 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
             Column("max", "Max", Role.NUMBER),
             Column("stddev", "StdDev", Role.NUMBER),
             Column("time_avg", "Avg over Time", Role.NUMBER),
-            Column("waiting_ratio", "Not Empty", Role.RATIO, english("the selected range")),
+            Column("waiting_ratio", "Not Empty", Role.RATIO, of=english("the selected range")),
         ),
         {
             "name": names,

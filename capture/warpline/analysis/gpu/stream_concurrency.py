@@ -56,12 +56,12 @@ def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
         (
             Column("name", "GPU and streams", Role.NAME, key=True, ours=True),
             Column("total_ns", "Busy Time", Role.DURATION),
-            Column("ratio", "Share", Role.SHARE, english("the selected range"), heat=True, lead=1),
+            Column("ratio", "Share", Role.SHARE, of=english("the selected range"), heat=True, lead=1),
             Column(
                 "stream_ratio",
                 "Stream Share",
                 Role.RATIO,
-                english("the busy time of all streams of its context"),
+                of=english("the busy time of all streams of its context"),
             ),
         ),
         {

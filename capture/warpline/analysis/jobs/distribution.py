@@ -63,7 +63,7 @@ def over_ranks(tables: Mapping[int, Table], only: Sequence[str] | None = None) -
     return Table(
         tuple(columns),
         data,
-        depth,
+        depth=depth,
         notes=(
             english(
                 "The spread is the interquartile range; the worst value is the farthest from the median."
@@ -181,7 +181,7 @@ def _add_quantity(
     )
     is_alone = len(ranks) < 2
     for part, text, its_role, values in parts[:1] if is_alone else parts:
-        columns.append(Column(part, text, its_role, column.of))
+        columns.append(Column(part, text, its_role, of=column.of))
         data[part] = recorded(values)
     if is_alone:
         return

@@ -240,8 +240,8 @@ def groups_table(traffic: list[Traffic], steps: StepMatrix) -> Table | NotRecord
             Column("count", english("Calls"), Role.COUNT),
             Column("time_ns", english("Total Time"), Role.DURATION),
             Column("exposed_ns", english("Exposed"), Role.DURATION, heat=True),
-            Column("exposed_ratio", english("Exposed"), Role.RATIO, english("the steps of its ranks")),
-            Column("bubble_ratio", english("Bubble"), Role.RATIO, english("the steps of its ranks")),
+            Column("exposed_ratio", english("Exposed"), Role.RATIO, of=english("the steps of its ranks")),
+            Column("bubble_ratio", english("Bubble"), Role.RATIO, of=english("the steps of its ranks")),
             Column("lost_ns", english("Lost waiting"), Role.DURATION),
         ),
         {

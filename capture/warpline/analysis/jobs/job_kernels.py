@@ -113,10 +113,12 @@ def kernels_table(kernels: KernelTimes) -> Table | NotRecorded:
             Column("total_ns_worst", english("Largest"), Role.DURATION),
             Column("total_ns_worst_rank", english("Its rank"), Role.ID),
             Column("cost_ns", english("Above the mean"), Role.DURATION, heat=True),
-            Column("imbalance", english("Imbalance"), Role.RATIO, english("the mean over ranks")),
+            Column("imbalance", english("Imbalance"), Role.RATIO, of=english("the mean over ranks")),
             Column("calls", english("Calls (median)"), Role.NUMBER),
             Column("calls_worst", english("Its calls"), Role.COUNT),
-            Column("per_call_ratio", english("Its time per call"), Role.RATIO, english("that of the median")),
+            Column(
+                "per_call_ratio", english("Its time per call"), Role.RATIO, of=english("that of the median")
+            ),
         ),
         {
             "name": [kernels.names[row] for row in order.tolist()],

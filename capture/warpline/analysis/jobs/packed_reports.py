@@ -84,7 +84,7 @@ def _result(header: dict[str, Any], body: bytes) -> Table | NotRecorded:
     for name, entry in header["data"].items():
         data[name], at = _values(entry, body, at, header["rows"])
     depth = None if header["depth"] is None else np.array(header["depth"], np.int16)
-    return Table(columns, data, depth, scope=header["scope"], notes=tuple(header["notes"]))
+    return Table(columns, data, depth=depth, scope=header["scope"], notes=tuple(header["notes"]))
 
 
 def _values(entry: dict[str, Any], body: bytes, at: int, rows: int) -> tuple[Values, int]:

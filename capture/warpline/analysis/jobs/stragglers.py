@@ -111,7 +111,7 @@ def stragglers(ranks: list[Straggler], clocks: Mapping[int, RankClock]) -> Table
             Column("collectives", english("Collectives"), Role.COUNT),
             Column("last", english("Came last"), Role.COUNT),
             Column(
-                "last_ratio", english("Came last"), Role.RATIO, english("the collectives it took part in")
+                "last_ratio", english("Came last"), Role.RATIO, of=english("the collectives it took part in")
             ),
             Column("lead_ns", english("Median delay"), Role.DURATION),
             Column("lead_max_ns", english("Largest delay"), Role.DURATION),

@@ -47,7 +47,7 @@ def benchmark(view: View, options: Options) -> Table | NotRecorded:
             Column("avg_per_second", "Avg steps/s", Role.NUMBER),
             Column("max_per_second", "Max steps/s", Role.NUMBER),
             Column("min_per_second", "Min steps/s", Role.NUMBER),
-            Column("ratio", "Reader ratio", Role.SHARE, english("the batch cost"), heat=True, lead=1),
+            Column("ratio", "Reader ratio", Role.SHARE, of=english("the batch cost"), heat=True, lead=1),
         ),
         {
             "name": ["reader_cost", "batch_cost", "ips"],

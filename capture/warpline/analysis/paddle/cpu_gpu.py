@@ -54,7 +54,7 @@ def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
             Column(f"{side}_{field}_ns", text, Role.DURATION, lead=4 + place if field == "total" else 0)
             for field, text in zip(FIELDS, titles, strict=True)
         ]
-        columns.append(Column(f"{side}_ratio", title, Role.SHARE, whole, heat=True, lead=1 + place))
+        columns.append(Column(f"{side}_ratio", title, Role.SHARE, of=whole, heat=True, lead=1 + place))
     return tuple(columns)
 
 

@@ -52,7 +52,7 @@ def device(view: View, _options: Options) -> Table | NotRecorded:
                 "utilization_ratio",
                 "Utilization",
                 Role.RATIO,
-                english("the elapsed time; for CPU(System), of all cores"),
+                of=english("the elapsed time; for CPU(System), of all cores"),
                 heat=True,
             ),
             Column("reason", "Not recorded because", Role.REASON),

@@ -43,7 +43,7 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
         (
             Column("name", "Name", Role.NAME, key=True, ours=True),
             Column("total_ns", "Total Time", Role.DURATION),
-            Column("ratio", "Ratio", Role.SHARE, OF_STEPS if steps else OF_RANGE, heat=True, lead=1),
+            Column("ratio", "Ratio", Role.SHARE, of=OF_STEPS if steps else OF_RANGE, heat=True, lead=1),
         ),
         {"name": names, "total_ns": total, "ratio": ratios(total, references)},
         depth=np.array(depth, np.int16),

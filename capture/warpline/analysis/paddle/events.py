@@ -68,7 +68,11 @@ def events(view: View, options: Options) -> Table | NotRecorded:
             *side_columns(outermost, outermost),
             Column("total_ns", "Total", Role.DURATION),
             Column(
-                "ratio", "Ratio", Role.SHARE, english("CPU and GPU time of {what}", what=outermost), heat=True
+                "ratio",
+                "Ratio",
+                Role.SHARE,
+                of=english("CPU and GPU time of {what}", what=outermost),
+                heat=True,
             ),
         ),
         data,
@@ -94,12 +98,12 @@ def _thread_tree(thread_events: ThreadEvents, options: Options) -> PathTree:
     cpu = np.maximum(events.cpu_ns, 0)
     return thread_tree(
         Lines(
-            np.full(len(events), thread_events.thread if options.by_thread else 0, np.int64),
-            events.name.astype(np.int64),
-            events.parent,
-            (cpu + events.gpu_ns, np.ones(len(events), np.int64), cpu, events.gpu_ns),
-            (cpu, events.gpu_ns),
-            (cpu, events.gpu_ns),
+            root=np.full(len(events), thread_events.thread if options.by_thread else 0, np.int64),
+            name=events.name.astype(np.int64),
+            parent=events.parent,
+            sums=(cpu + events.gpu_ns, np.ones(len(events), np.int64), cpu, events.gpu_ns),
+            lows=(cpu, events.gpu_ns),
+            highs=(cpu, events.gpu_ns),
         ),
         MAX_PATHS,
     )

@@ -79,7 +79,9 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "Name", Role.NAME, key=True, ours=True),
             Column("count", "Calls", Role.COUNT),
             Column("total_ns", "Total Time", Role.DURATION),
-            Column("ratio", "Ratio", Role.SHARE, english("the union of all host events"), heat=True, lead=1),
+            Column(
+                "ratio", "Ratio", Role.SHARE, of=english("the union of all host events"), heat=True, lead=1
+            ),
         ),
         {
             "name": names,

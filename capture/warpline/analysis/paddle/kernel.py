@@ -28,7 +28,7 @@ from warpline.i18n import english
 Int64Array = npt.NDArray[np.int64]
 _WEIGHTED = (
     Column("blocks_per_sm", "Blocks per SM", Role.NUMBER),
-    Column("occupancy_ratio", "Occupancy", Role.RATIO, english("the warps a multiprocessor can hold")),
+    Column("occupancy_ratio", "Occupancy", Role.RATIO, of=english("the warps a multiprocessor can hold")),
 )
 
 

@@ -44,13 +44,13 @@ def _lines_of(view: View, thread_events: ThreadEvents, options: Options) -> Iter
     no_kernel = np.full(len(parts), -1, np.int64)
     above = events.name[events.parent[parts]].astype(np.int64)
     yield OperatorLines(
-        np.full(len(parts), thread, np.int64),
-        (above, events.name[parts].astype(np.int64), no_kernel),
-        events.cpu_ns[parts],
-        events.gpu_ns[parts],
-        events.self_cpu_ns[parts],
-        events.self_gpu_ns[parts],
-        events.kind[parts].astype(np.int64),
+        thread=np.full(len(parts), thread, np.int64),
+        path=(above, events.name[parts].astype(np.int64), no_kernel),
+        cpu_ns=events.cpu_ns[parts],
+        gpu_ns=events.gpu_ns[parts],
+        self_cpu_ns=events.self_cpu_ns[parts],
+        self_gpu_ns=events.self_gpu_ns[parts],
+        kind=events.kind[parts].astype(np.int64),
     )
     if not len(launches):
         return
@@ -74,13 +74,13 @@ def _lines_of(view: View, thread_events: ThreadEvents, options: Options) -> Iter
             else (operator_name, kernel[index], none)
         )
         yield OperatorLines(
-            np.full(len(index), thread, np.int64),
-            path,
-            none,
-            launches.work_ns[index],
-            none,
-            none,
-            kind[index],
+            thread=np.full(len(index), thread, np.int64),
+            path=path,
+            cpu_ns=none,
+            gpu_ns=launches.work_ns[index],
+            self_cpu_ns=none,
+            self_gpu_ns=none,
+            kind=kind[index],
         )
 
 

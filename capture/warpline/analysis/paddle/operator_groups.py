@@ -20,7 +20,7 @@ LEVELS = 3
 """An operator, its part, a kernel."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OperatorLines:
     """Events to sum by ``path``: operator, part, kernel (−1 above that level).
 
@@ -36,7 +36,7 @@ class OperatorLines:
     kind: Int64Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OperatorGroups:
     """Sums of lines: arrays of equal length."""
 
@@ -68,7 +68,14 @@ class OperatorGroups:
 
 
 _NONE = np.empty(0, np.int64)
-NO_GROUPS = OperatorGroups(_NONE, (_NONE,) * LEVELS, np.empty(0, bool), *(_NONE,) * 10)
+_FIGURE_OF_FIELD = dict(zip([item.name for item in fields(OperatorGroups)][4:], FIGURES, strict=True))
+NO_GROUPS = OperatorGroups(
+    thread=_NONE,
+    path=(_NONE,) * LEVELS,
+    has_cpu=np.empty(0, bool),
+    kind=_NONE,
+    **dict.fromkeys(_FIGURE_OF_FIELD, _NONE),
+)
 
 
 def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
@@ -77,27 +84,18 @@ def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
     for line in lines:
         if len(line.thread):
             cpu = np.maximum(line.cpu_ns, 0)
-            own = (np.maximum(line.self_cpu_ns, 0), np.maximum(line.self_gpu_ns, 0))
-            has_cpu = line.cpu_ns >= 0
-            one = np.ones(len(line.thread), np.int64)
-            result.append(
-                merged_groups(
-                    OperatorGroups(
-                        line.thread,
-                        line.path,
-                        has_cpu,
-                        line.kind,
-                        one,
-                        cpu,
-                        cpu,
-                        cpu,
-                        line.gpu_ns,
-                        line.gpu_ns,
-                        line.gpu_ns,
-                        *own,
-                    )
-                )
+            groups = OperatorGroups(
+                thread=line.thread,
+                path=line.path,
+                has_cpu=line.cpu_ns >= 0,
+                kind=line.kind,
+                count=np.ones(len(line.thread), np.int64),
+                **dict.fromkeys(("cpu_total", "cpu_min", "cpu_max"), cpu),
+                **dict.fromkeys(("gpu_total", "gpu_min", "gpu_max"), line.gpu_ns),
+                self_cpu=np.maximum(line.self_cpu_ns, 0),
+                self_gpu=np.maximum(line.self_gpu_ns, 0),
             )
+            result.append(merged_groups(groups))
     return result
 
 
@@ -129,26 +127,26 @@ def _of_entries(view: View, entries: npt.NDArray[Any], thread: int, way: int) ->
     path, has_cpu = tuple(column[order] for column in path), has_cpu[order]
     is_operator = has_cpu & ((path[1] < 0) | (way == BY_CALL))
     return OperatorGroups(
-        np.full(len(order), thread, np.int64),
-        path,
-        has_cpu,
-        np.where(is_operator, kind_code(view, "operator"), entries["kind"][order]),
-        *(entries[name][order] for name in FIGURES),
+        thread=np.full(len(order), thread, np.int64),
+        path=path,
+        has_cpu=has_cpu,
+        kind=np.where(is_operator, kind_code(view, "operator"), entries["kind"][order]),
+        **{field: entries[name][order] for field, name in _FIGURE_OF_FIELD.items()},
     )
 
 
 def merged_groups(groups: OperatorGroups) -> OperatorGroups:
     """Equal lines merged. CPU time distinguishes a part from a kernel of the same name."""
     key, first = combine_keys(groups.thread, *groups.path, groups.has_cpu)
-    figures = [item.name for item in fields(OperatorGroups)][4:]
-    ways = [np.minimum if "_min" in name else np.maximum if "_max" in name else np.add for name in figures]
-    sums = reduce_groups(key, first, [getattr(groups, name) for name in figures], ways)
+    names = list(_FIGURE_OF_FIELD)
+    ways = [np.minimum if "_min" in name else np.maximum if "_max" in name else np.add for name in names]
+    sums = reduce_groups(key, first, [getattr(groups, name) for name in names], ways)
     return OperatorGroups(
-        groups.thread[first],
-        tuple(column[first] for column in groups.path),
-        groups.has_cpu[first],
-        groups.kind[first],
-        *sums,
+        thread=groups.thread[first],
+        path=tuple(column[first] for column in groups.path),
+        has_cpu=groups.has_cpu[first],
+        kind=groups.kind[first],
+        **dict(zip(names, sums, strict=True)),
     )
 
 

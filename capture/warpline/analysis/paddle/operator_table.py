@@ -43,13 +43,13 @@ def operator_lines(
     while len(path) < LEVELS:
         path.append(np.full(len(events), -1, np.int64))
     return OperatorLines(
-        events.thread if options.by_thread else np.zeros(len(events), np.int64),
-        tuple(path),
-        events.cpu_ns,
-        events.gpu_ns,
-        events.self_cpu_ns,
-        events.self_gpu_ns,
-        np.full(len(events), kind_code(view, "operator"), np.int64),
+        thread=events.thread if options.by_thread else np.zeros(len(events), np.int64),
+        path=tuple(path),
+        cpu_ns=events.cpu_ns,
+        gpu_ns=events.gpu_ns,
+        self_cpu_ns=events.self_cpu_ns,
+        self_gpu_ns=events.self_gpu_ns,
+        kind=np.full(len(events), kind_code(view, "operator"), np.int64),
     )
 
 
@@ -85,19 +85,19 @@ def operator_table(
     groups = parts[0] if len(parts) == 1 else merged_groups(joined_groups(parts))
     sides = groups.sides()
     tree = _Tree(
-        groups.thread,
-        np.stack(groups.path),
-        groups.has_cpu,
-        groups.kind,
-        sides.cpu,
-        sides.gpu,
-        groups.self_cpu,
-        groups.self_gpu,
+        thread=groups.thread,
+        path=np.stack(groups.path),
+        has_cpu=groups.has_cpu,
+        kind=groups.kind,
+        cpu=sides.cpu,
+        gpu=sides.gpu,
+        self_cpu=groups.self_cpu,
+        self_gpu=groups.self_gpu,
     )
     return _laid_out(view, tree, options, text, scope)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Tree:
     """The lines of the tree in no order."""
 

@@ -120,7 +120,7 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
             Column("side", "Side", Role.TEXT, key=True),
             Column("count", "Calls", Role.COUNT),
             Column("total_ns", "Time", Role.DURATION),
-            Column("ratio", "Ratio", Role.SHARE, OF_STEPS if times[0] else OF_RANGE, heat=True, lead=1),
+            Column("ratio", "Ratio", Role.SHARE, of=OF_STEPS if times[0] else OF_RANGE, heat=True, lead=1),
         ),
         {
             "name": [row[0] for row in rows],

@@ -24,7 +24,7 @@ from warpline.analysis.structure.projection import Projection, ThreadLanes, lane
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NestedRanges:
     """Ranges of all selected tracks by thread and time, nested across the domains of a thread.
 

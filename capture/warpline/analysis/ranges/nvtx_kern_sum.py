@@ -121,7 +121,9 @@ def _kernel_pairs(view: View, thread_lanes: ThreadLanes) -> Iterable[tuple[Int64
 def _kernel_names(view: View, rows: Int64Array, index: Int64Array) -> Int64Array:
     name = view.names(rows)
     zeros = np.zeros(len(rows), np.int64)
-    return full_names(view, SelectedEvents(rows, index, zeros, zeros, zeros, name)).astype(np.int64)
+    return full_names(
+        view, SelectedEvents(row=rows, index=index, start=zeros, duration=zeros, inside=zeros, name=name)
+    ).astype(np.int64)
 
 
 def _distinct(key: Int64Array, row: Int64Array, n_keys: int) -> tuple[Int64Array, Int64Array, Int64Array]:

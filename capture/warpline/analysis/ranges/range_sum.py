@@ -75,7 +75,7 @@ def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | 
         own = np.ma.array(np.zeros(len(code), np.int64), mask=style != PUSH_POP)
         own[nested] = _own_times(view, names, code[nested])
         columns += [
-            Column("self_ratio", "Self", Role.SHARE, OWN, heat=True, lead=2),
+            Column("self_ratio", "Self", Role.SHARE, of=OWN, heat=True, lead=2),
             Column("self_ns", "Self Time", Role.DURATION),
         ]
         data["self_ratio"] = np.ma.masked_where(

@@ -51,12 +51,17 @@ def gpu_utilization(view: View, options: Options) -> Table | NotRecorded:
                 "utilization_ratio",
                 "GPU Utilization",
                 Role.RATIO,
-                english("the steps' time"),
+                of=english("the steps' time"),
             ),
-            Column("sm_efficiency_ratio", "Est. SM Efficiency", Role.RATIO, english("the steps' time")),
-            Column("achieved_occupancy_ratio", "Est. Achieved Occupancy", Role.RATIO, english("kernel time")),
+            Column("sm_efficiency_ratio", "Est. SM Efficiency", Role.RATIO, of=english("the steps' time")),
             Column(
-                _TENSOR_KERNELS, "Tensor Cores", Role.RATIO, english("kernel time; guessed from kernel names")
+                "achieved_occupancy_ratio", "Est. Achieved Occupancy", Role.RATIO, of=english("kernel time")
+            ),
+            Column(
+                _TENSOR_KERNELS,
+                "Tensor Cores",
+                Role.RATIO,
+                of=english("kernel time; guessed from kernel names"),
             ),
         ),
         {

@@ -54,7 +54,7 @@ def operator_flops(view: View, _options: Options) -> Table | NotRecorded:
     columns = (
         Column("name", "Name", Role.NAME, key=True),
         Column("input_shapes", "Input shapes", Role.TEXT, key=True),
-        Column("ratio", "FLOPs", Role.SHARE, english("all recorded FLOPs"), heat=True, lead=1),
+        Column("ratio", "FLOPs", Role.SHARE, of=english("all recorded FLOPs"), heat=True, lead=1),
         Column("count", "Calls", Role.COUNT),
         Column("flops", "FLOPs", Role.COUNT),
         Column("total_ns", "Time", Role.DURATION),

@@ -78,7 +78,7 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
     for place, (key, title) in enumerate(zip(CATEGORIES, CATEGORY_TITLES, strict=True)):
         columns += [
             Column(f"{key}_ns", title, Role.DURATION),
-            Column(f"{key}_ratio", title, Role.RATIO, english("the step's total")),
+            Column(f"{key}_ratio", title, Role.RATIO, of=english("the step's total")),
         ]
         times = np.ma.MaskedArray(values[:, place], unknown[:, place])
         data[f"{key}_ns"] = times

@@ -95,12 +95,14 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
             busy[places] = covered_ns(gpu_union(wide, rank), found.start[places], found.stop[places])
         columns += [
             Column("gpu_busy_ns", "GPU busy", Role.DURATION),
-            Column("gpu_busy_ratio", "GPU busy", Role.RATIO, english("the step's duration")),
+            Column("gpu_busy_ratio", "GPU busy", Role.RATIO, of=english("the step's duration")),
         ]
         data["gpu_busy_ns"] = busy
         data["gpu_busy_ratio"] = ratios(busy, duration)
     columns += [
-        Column("deviation_ratio", "Above median", Role.RATIO, english("the median duration of its process")),
+        Column(
+            "deviation_ratio", "Above median", Role.RATIO, of=english("the median duration of its process")
+        ),
         Column("outlier", "Outlier", Role.FLAG),
     ]
     data["deviation_ratio"] = deviation

@@ -33,7 +33,7 @@ MAX_BOXES = 40_000
 """Limit of a graph, which keeps the longest events or the outer levels; more boxes would be invisible."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Flame:
     """Boxes as columns, parents before children: arrays of equal length.
 
@@ -140,7 +140,11 @@ def _thread_trees(view: View, kinds: tuple[str, ...]) -> list[PathTree]:
         own = np.maximum(self_times(inside, parent), 0)
         names = view.names(row).astype(np.int64)
         zeros = np.zeros(len(row), np.int64)
-        trees.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1)), MAX_BOXES))
+        trees.append(
+            thread_tree(
+                Lines(root=zeros, name=names, parent=parent, sums=(inside, own, zeros + 1)), MAX_BOXES
+            )
+        )
     return trees
 
 
@@ -198,16 +202,16 @@ def laid_out(tree: Tree) -> Flame:
     position[index] = np.arange(n)
     upper: Int64Array = parent[index] if n else parent
     return Flame(
-        np.array(tree.name, np.uint32)[index],
-        np.where(upper >= 0, position[np.maximum(upper, 0)], -1) if n else upper,
-        depth[index],
-        left[index],
-        value[index],
-        own[index],
-        np.array(tree.count, np.int64)[index],
-        np.full(n, -1, np.int64),
-        int(value[parent < 0].sum()) if n else 0,
-        tree.unit,
+        name=np.array(tree.name, np.uint32)[index],
+        parent=np.where(upper >= 0, position[np.maximum(upper, 0)], -1) if n else upper,
+        depth=depth[index],
+        left=left[index],
+        value=value[index],
+        own=own[index],
+        count=np.array(tree.count, np.int64)[index],
+        row=np.full(n, -1, np.int64),
+        total=int(value[parent < 0].sum()) if n else 0,
+        unit=tree.unit,
     )
 
 
@@ -234,15 +238,15 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
     keep = _places_of_longest(value)
     keep = keep[np.lexsort((left[keep], depth[keep]))]
     return Flame(
-        view.names(row[keep]),
-        _renumbered(parent, keep),
-        depth[keep],
-        left[keep],
-        value[keep],
-        own[keep],
-        np.ones(len(keep), np.int64),
-        row[keep],
-        view.duration_ns,
+        name=view.names(row[keep]),
+        parent=_renumbered(parent, keep),
+        depth=depth[keep],
+        left=left[keep],
+        value=value[keep],
+        own=own[keep],
+        count=np.ones(len(keep), np.int64),
+        row=row[keep],
+        total=view.duration_ns,
         captions=tuple(captions),
     )
 

@@ -50,7 +50,7 @@ class GapParts:
     thread: Int64Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Located:
     """Gaps, and the parts from `split_gap` of those that an operation ends (``before``: their indices)."""
 
@@ -146,7 +146,16 @@ def _locate(view: View, gpu: Gpu) -> _Located:
     has_call[launched], call_start[launched], thread[launched] = True, launch_start, launch_thread
     waiting, latency, other = split_gap(gap_start[before], gap_stop[before], call_start, has_call)
     name = view.names(ended_by[before]).astype(np.int64)
-    return _Located(gap_start, gap_stop, before, name, thread, waiting, latency, other)
+    return _Located(
+        start=gap_start,
+        stop=gap_stop,
+        before=before,
+        name=name,
+        thread=thread,
+        waiting=waiting,
+        latency=latency,
+        other=other,
+    )
 
 
 def _sorted_gaps(view: View, gpu: Gpu) -> tuple[Int64Array, Int64Array, Int64Array]:

@@ -28,7 +28,7 @@ TREE_KINDS = ("phase", "range", "operator", "other")
 """Kinds that nest and have names chosen by people, unlike API and Python calls."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class HostEvents:
     """Columns of equal length, ordered by row.
 
@@ -56,7 +56,7 @@ class HostEvents:
 
     def take(self, index: npt.NDArray[Any]) -> HostEvents:
         """The events at ``index``; ``parent`` still refers to the original indices."""
-        return HostEvents(*(getattr(self, item.name)[index] for item in fields(self)))
+        return HostEvents(**{item.name: getattr(self, item.name)[index] for item in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,22 +160,26 @@ def _assembled(
         index[here] = table.indices_of(row[here])
         zeros = np.zeros(len(here), np.int64)
         kind_type[here] = event_types(
-            view, kind, SelectedEvents(row[here], index[here], zeros, zeros, zeros, name[here])
+            view,
+            kind,
+            SelectedEvents(
+                row=row[here], index=index[here], start=zeros, duration=zeros, inside=zeros, name=name[here]
+            ),
         )
     events = HostEvents(
-        row,
-        index,
-        code.astype(np.int16),
-        kind_type,
-        name,
-        start,
-        stop,
-        cpu,
-        np.full(len(row), thread, np.int64),
-        gpu_ns,
-        parent,
-        self_times(cpu, parent) - _calls_inside(view, lanes, calls, len(row)),
-        self_gpu,
+        row=row,
+        index=index,
+        kind=code.astype(np.int16),
+        type=kind_type,
+        name=name,
+        start=start,
+        stop=stop,
+        cpu_ns=cpu,
+        thread=np.full(len(row), thread, np.int64),
+        gpu_ns=gpu_ns,
+        parent=parent,
+        self_cpu_ns=self_times(cpu, parent) - _calls_inside(view, lanes, calls, len(row)),
+        self_gpu_ns=self_gpu,
     )
     wanted = view.selection.names
     if wanted is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from warpline.model.links import LAUNCH
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Launches:
     """Launch links as columns of equal length. Rows are event rows, times capture ns, all int64.
 
@@ -34,15 +34,7 @@ class Launches:
 
     def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Launches:
         """The launches at an index or mask."""
-        return Launches(
-            self.call[index],
-            self.call_start[index],
-            self.call_stop[index],
-            self.thread[index],
-            self.work[index],
-            self.work_start[index],
-            self.work_stop[index],
-        )
+        return Launches(**{item.name: getattr(self, item.name)[index] for item in fields(self)})
 
     def of_thread(self, thread: int) -> Launches:
         """The launches of one thread, ordered by time."""
@@ -208,7 +200,15 @@ def _columns(view: View, index: Int64Array) -> Launches:
     call_start, call_stop = view.times_of(call)
     work_start, work_stop = view.times_of(work)
     thread = threads_of_tracks(view)[view.track_of(call)]
-    launches = Launches(call, call_start, call_stop, thread, work, work_start, work_stop)
+    launches = Launches(
+        call=call,
+        call_start=call_start,
+        call_stop=call_stop,
+        thread=thread,
+        work=work,
+        work_start=work_start,
+        work_stop=work_stop,
+    )
     if not (call_start[1:] >= call_start[:-1]).all():
         launches = launches.take(np.argsort(call_start, kind="stable"))
     # If two calls claim the same work (a runtime call around its driver call), the one that began last launched it.

@@ -20,7 +20,7 @@ from warpline.model.frames import StackFrame, parse_frame
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LineTime:
     """Cost of one line: ``running`` samples on a core, ``waiting_ns`` in ``waits`` blocked states with the line on the
     stack.
@@ -81,7 +81,14 @@ def source_times(view: View, file: str) -> SourceTimes:
             _add(files.setdefault(name, [0, 0]), (running, waiting))
     return SourceTimes(
         {
-            line: LineTime(line, functions[line], running, waiting, count, _most(kinds.get(line, {})))
+            line: LineTime(
+                line=line,
+                function=functions[line],
+                running=running,
+                waiting_ns=waiting,
+                waits=count,
+                wait=_most(kinds.get(line, {})),
+            )
             for line, (running, waiting, count) in sorted(lines.items())
         },
         tuple(

@@ -16,7 +16,7 @@ ALLOCATION, RELEASE = 0, 1
 _RESERVED = re.compile("reserved", re.IGNORECASE)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MemoryEvents:
     """Allocations and releases in the selected range by time; arrays of equal length.
 
@@ -49,13 +49,13 @@ def memory_events(view: View) -> MemoryEvents:
     is_release = np.where(np.ma.getmaskarray(operation), size < 0, np.ma.getdata(operation) == RELEASE)
     reserving = matching_names(view.capture, _RESERVED)
     return MemoryEvents(
-        events.row,
-        events.index,
-        events.start,
-        np.ma.filled(column("device"), 0),
-        is_release.astype(bool),
-        np.abs(size),
-        reserving[events.name],
-        column("total_allocated_bytes"),
-        column("total_reserved_bytes"),
+        row=events.row,
+        index=events.index,
+        time=events.start,
+        device=np.ma.filled(column("device"), 0),
+        is_release=is_release.astype(bool),
+        bytes=np.abs(size),
+        reserved=reserving[events.name],
+        allocated=column("total_allocated_bytes"),
+        total_reserved=column("total_reserved_bytes"),
     )

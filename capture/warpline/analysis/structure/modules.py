@@ -34,7 +34,7 @@ _TRACED = re.compile(f"^{re.escape(IN_TRACES)}")
 _NUMBERED = re.compile(r"_\d+$")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ModuleTree:
     """Modules in depth-first order; arrays of equal length.
 
@@ -92,22 +92,22 @@ def module_tree(view: View) -> ModuleTree:
     kind, class_id = [column[order] for column in lines.highs] or [np.empty(0, np.int64)] * 2
     name = lines.name[order]
     return ModuleTree(
-        name,
-        kind,
-        _class_names(view, name, class_id),
-        tree.level[order],
-        place[lines.parent[order]],
-        sums[1],
-        sums[0],
-        sums[2],
-        sums[3],
-        sums[4],
-        sums[5],
-        sums[6],
-        sums[7],
-        dict(zip(KEPT, sums[8::2], strict=True)),
-        dict(zip(KEPT, sums[9::2], strict=True)),
-        tree.is_cut,
+        name=name,
+        kind=kind,
+        class_name=_class_names(view, name, class_id),
+        level=tree.level[order],
+        parent=place[lines.parent[order]],
+        count=sums[1],
+        total_ns=sums[0],
+        self_ns=sums[2],
+        gpu_ns=sums[3],
+        self_gpu_ns=sums[4],
+        backward_ns=sums[5],
+        self_backward_ns=sums[6],
+        flops=sums[7],
+        kept_bytes=dict(zip(KEPT, sums[8::2], strict=True)),
+        self_kept_bytes=dict(zip(KEPT, sums[9::2], strict=True)),
+        is_cut=tree.is_cut,
     )
 
 
@@ -153,16 +153,16 @@ def _thread_tree(
         classes = np.ma.filled(view.column(kind, "class_name", table.indices_of(row)), 0).astype(np.int64)
     return thread_tree(
         Lines(
-            np.zeros(len(row), np.int64),
-            view.names(row).astype(np.int64),
-            parent,
-            (
+            root=np.zeros(len(row), np.int64),
+            name=view.names(row).astype(np.int64),
+            parent=parent,
+            sums=(
                 *(inside, np.ones(len(row), np.int64), self_times(inside, parent)),
                 *(gpu, self_times(gpu, parent), backward, self_times(backward, parent), flops),
                 *(column for name in KEPT for column in _kept(view, kind, name, row, parent)),
             ),
-            (),
-            (np.full(len(row), table.code, np.int64), classes),
+            lows=(),
+            highs=(np.full(len(row), table.code, np.int64), classes),
         )
     )
 

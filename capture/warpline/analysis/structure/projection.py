@@ -27,7 +27,7 @@ from warpline.analysis.structure.launches import (
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Projection:
     """GPU work launched inside each of some host ranges; one int64 entry per range.
 
@@ -56,7 +56,9 @@ def project(launches: Launches, starts: Int64Array, stops: Int64Array) -> Projec
     first, last = windows(launches.call_start, starts, stops)
     low, high = window_extremes(launches.work_start, launches.work_stop, first, last)
     total = window_sums(launches.work_ns, first, last)
-    return Projection(launches, first, last, last - first, total, low, high)
+    return Projection(
+        launches=launches, first=first, last=last, count=last - first, total_ns=total, start=low, stop=high
+    )
 
 
 @dataclass(frozen=True)

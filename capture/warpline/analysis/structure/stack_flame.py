@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ _EXTRA = (*(WAIT_KINDS.get(code, str(code)) for code in range(max(WAIT_KINDS) + 
 _AVERAGE_DEPTH = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Stacks:
     """Samples and waits that make up the boxes [n].
 
@@ -73,9 +73,8 @@ def stack_flame(
         if not view.has("thread_state") or "wait" not in view.capture.kinds["thread_state"].attributes:
             return missing("wait")
         parts.append(_waited(view, has_reason=source != "off_cpu"))
-    joined = _Stacks(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in _Stacks.__dataclass_fields__)
-    )
+    names = [item.name for item in fields(_Stacks)]
+    joined = _Stacks(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
     paths = _Paths(view, ends_with_extra=source == "merged")
     if by_time:
         flame = _in_time(view, joined, paths)
@@ -104,13 +103,13 @@ def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Sta
     same = np.append(thread[1:] == thread[:-1], False)
     length = np.clip(np.where(same, following - time, period), 1, 2 * period)
     return _Stacks(
-        samples.stack[keep],
-        np.full(len(keep), len(_EXTRA) - 1 if source == "merged" else -1),
-        weight,
-        time,
-        length,
-        thread,
-        np.full(len(keep), -1),
+        stack=samples.stack[keep],
+        extra=np.full(len(keep), len(_EXTRA) - 1 if source == "merged" else -1),
+        weight=weight,
+        start_ns=time,
+        length_ns=length,
+        thread=thread,
+        row=np.full(len(keep), -1),
     )
 
 
@@ -126,13 +125,13 @@ def _waited(view: View, has_reason: bool) -> _Stacks:
     keep = np.flatnonzero(waits.time_ns > 0)
     reason = np.clip(waits.wait[keep], 0, len(_EXTRA) - 2)
     return _Stacks(
-        waits.stack[keep],
-        reason if has_reason else np.full(len(keep), -1),
-        waits.time_ns[keep],
-        waits.start_ns[keep],
-        waits.time_ns[keep],
-        waits.thread[keep],
-        waits.row[keep],
+        stack=waits.stack[keep],
+        extra=reason if has_reason else np.full(len(keep), -1),
+        weight=waits.time_ns[keep],
+        start_ns=waits.start_ns[keep],
+        length_ns=waits.time_ns[keep],
+        thread=waits.thread[keep],
+        row=waits.row[keep],
     )
 
 
@@ -257,14 +256,14 @@ def _in_time(view: View, stacks: _Stacks, paths: _Paths) -> Flame:
     position[order] = np.arange(len(order))
     parent = columns["parent"][order]
     return Flame(
-        columns["name"][order].astype(np.uint32),
-        np.where(parent >= 0, position[np.maximum(parent, 0)], -1) if len(order) else parent,
-        columns["depth"][order],
-        columns["left"][order],
-        columns["value"][order],
-        columns["own"][order],
-        columns["count"][order],
-        columns["row"][order],
-        view.duration_ns,
+        name=columns["name"][order].astype(np.uint32),
+        parent=np.where(parent >= 0, position[np.maximum(parent, 0)], -1) if len(order) else parent,
+        depth=columns["depth"][order],
+        left=columns["left"][order],
+        value=columns["value"][order],
+        own=columns["own"][order],
+        count=columns["count"][order],
+        row=columns["row"][order],
+        total=view.duration_ns,
         captions=tuple(captions),
     )

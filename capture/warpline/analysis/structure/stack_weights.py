@@ -34,7 +34,7 @@ class SampledStacks:
     has_states: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WaitedStacks:
     """Blocked states [n] with a stack.
 
@@ -149,19 +149,19 @@ def waited_stacks(view: View) -> WaitedStacks:
     """All selected blocked states with a stack."""
     none = np.empty(0, np.int64)
     if not view.has("thread_state") or "stack" not in view.capture.kinds["thread_state"].attributes:
-        return WaitedStacks(none, none, none, none, none, none)
+        return WaitedStacks(stack=none, wait=none, start_ns=none, time_ns=none, thread=none, row=none)
     events = view.events("thread_state")
     flags = view.capture.events.flags[events.row]
     stack = np.ma.filled(view.column("thread_state", "stack", events.index).astype(np.int64), NO_STACK)
     blocked = np.flatnonzero((flags & (Flag.IDLE | Flag.WAITING) == Flag.IDLE) & (stack != NO_STACK))
     events = events.take(blocked)
     return WaitedStacks(
-        stack[blocked],
-        np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0),
-        np.maximum(events.start, view.start_ns),
-        events.inside,
-        threads_of_rows(view, events.row),
-        events.row,
+        stack=stack[blocked],
+        wait=np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0),
+        start_ns=np.maximum(events.start, view.start_ns),
+        time_ns=events.inside,
+        thread=threads_of_rows(view, events.row),
+        row=events.row,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ STEP_KINDS = ("phase", "range", "operator", "other")
 _NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Steps:
     """Steps by rank, process and time; arrays of equal length.
 
@@ -47,6 +48,10 @@ class Steps:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    def take(self, index: npt.NDArray[Any]) -> Steps:
+        """The steps at an index or mask."""
+        return Steps(**{item.name: getattr(self, item.name)[index] for item in fields(self)})
 
     def around(self, process: int | None, rank: int | None) -> npt.NDArray[np.bool_]:
         """Which steps a track of this process and rank can lie in; None, or a step's −1, matches all."""
@@ -92,13 +97,13 @@ def find_steps(view: View, options: Options) -> Steps:
     keep = ~same
     events, process, rank = events.take(keep), process[keep], rank[keep]
     return Steps(
-        events.row,
-        events.start,
-        events.stop,
-        events.name,
-        _numbers(view, events, process, rank),
-        process,
-        rank,
+        row=events.row,
+        start=events.start,
+        stop=events.stop,
+        name=events.name,
+        number=_numbers(view, events, process, rank),
+        process=process,
+        rank=rank,
     )
 
 

@@ -48,7 +48,7 @@ class Occurrences:
     total_ns: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WaitStory:
     """The known facts about a wait.
 
@@ -87,18 +87,20 @@ def wait_story(capture: Capture, row: int, *, counted_up_to: int = sys.maxsize) 
     if not kind:
         return None
     call = row if name == "osrt" else _call_around(capture, row)
-    of_call = capture.kinds["osrt"].at(call) if call is not None else {}
-    text = values.get("reason") or of_call.get("object")
-    ended_by = _ended_by(capture, call, of_call)
+    call_values = capture.kinds["osrt"].at(call) if call is not None else {}
+    text = values.get("reason") or call_values.get("object")
+    ended_by = _ended_by(capture, call, call_values)
+    on_thread, in_capture = _occurrences(capture, name, row, values, counted_up_to)
     return WaitStory(
-        row,
-        int(kind),
-        capture.strings[text] if text else "",
-        line_of(capture, values),
-        call,
-        _holder(capture, row if call is None else call, of_call, ended_by),
-        ended_by,
-        *_occurrences(capture, name, row, values, counted_up_to),
+        row=row,
+        kind=int(kind),
+        what=capture.strings[text] if text else "",
+        place=line_of(capture, values),
+        call=call,
+        holder=_holder(capture, row if call is None else call, call_values, ended_by),
+        ended_by=ended_by,
+        on_thread=on_thread,
+        in_capture=in_capture,
     )
 
 
@@ -153,8 +155,10 @@ def _call_around(capture: Capture, row: int) -> int | None:
     return event if is_call else None
 
 
-def _holder(capture: Capture, row: int, of_call: dict[str, Any], ended_by: Someone | None) -> Someone | None:
-    tid = of_call.get("holder")
+def _holder(
+    capture: Capture, row: int, call_values: dict[str, Any], ended_by: Someone | None
+) -> Someone | None:
+    tid = call_values.get("holder")
     if tid is None:
         return None
     start, stop = capture.event_span(row)
@@ -192,8 +196,8 @@ def _range_during(capture: Capture, thread: int, start_ns: int, stop_ns: int) ->
     return int(rows[order[-1]]) if len(rows) and covered[order[-1]] > 0 else None
 
 
-def _ended_by(capture: Capture, call: int | None, of_call: dict[str, Any]) -> Someone | None:
-    tid = of_call.get("ended_by")
+def _ended_by(capture: Capture, call: int | None, call_values: dict[str, Any]) -> Someone | None:
+    tid = call_values.get("ended_by")
     if call is None or tid is None:
         return None
     rows, codes = capture.links_to(call)
@@ -203,7 +207,7 @@ def _ended_by(capture: Capture, call: int | None, of_call: dict[str, Any]) -> So
             kind = capture.kind_of_code.get(int(capture.events.kind[other]), "")
             place = line_of(capture, capture.kinds[kind].at(other)) if kind in capture.kinds else None
             return Someone(capture.threads[thread].name if thread is not None else "", int(tid), other, place)
-    given = of_call.get("holder_place")
+    given = call_values.get("holder_place")
     thread = _thread_of(capture, call, int(tid), capture.event_span(call)[1])
     name = capture.threads[thread].name if thread is not None else ""
     return Someone(name, int(tid), None, parse_frame(capture.strings[given]) if given else None)

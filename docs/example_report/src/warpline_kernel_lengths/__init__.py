@@ -35,7 +35,7 @@ def kernel_lengths(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "Length", Role.NAME, key=True),
             Column("count", "Kernels", Role.COUNT),
             Column("total_ns", "Total Time", Role.DURATION),
-            Column("ratio", "Time", Role.SHARE, "the time of all kernels", heat=True, lead=1),
+            Column("ratio", "Time", Role.SHARE, of="the time of all kernels", heat=True, lead=1),
         ),
         {
             "name": [*(title for _, title in LIMITS), "1 ms and more"],

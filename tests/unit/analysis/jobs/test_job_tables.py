@@ -35,7 +35,7 @@ def test_rows_of_trees_stay_below_their_parents() -> None:
     def tree(*rows: tuple[int, str]) -> Table:
         columns = (Column("name", "Name", Role.NAME, key=True), Column("time_ns", "Time", Role.DURATION))
         data: dict[str, Values] = {"name": [name for _, name in rows], "time_ns": np.ones(len(rows))}
-        return Table(columns, data, np.array([depth for depth, _ in rows], np.int16))
+        return Table(columns, data, depth=np.array([depth for depth, _ in rows], np.int16))
 
     found = over_ranks(
         {0: tree((0, "a"), (1, "x"), (0, "b"), (1, "x")), 1: tree((0, "a"), (1, "y"), (0, "b"), (1, "x"))}
@@ -75,7 +75,7 @@ def test_reports_travel_whole() -> None:
     columns = (
         Column("name", "Name", Role.NAME, key=True, ours=True),
         Column("count", "Count", Role.COUNT),
-        Column("ratio", "Ratio", Role.RATIO, "the whole", heat=True),
+        Column("ratio", "Ratio", Role.RATIO, of="the whole", heat=True),
         Column("is_far", "Far", Role.FLAG),
     )
     data: dict[str, Values] = {
@@ -85,7 +85,7 @@ def test_reports_travel_whole() -> None:
         "is_far": np.array([True, False]),
     }
     report = Report(
-        "r", "R", (3, 9), Table(columns, data, np.array([0, 1], np.int16), scope="s", notes=("n",))
+        "r", "R", (3, 9), Table(columns, data, depth=np.array([0, 1], np.int16), scope="s", notes=("n",))
     )
     there = unpack(pack(report))
     assert (there.name, there.title, there.range_ns) == ("r", "R", (3, 9))

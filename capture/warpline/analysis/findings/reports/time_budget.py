@@ -41,7 +41,7 @@ def time_budget(view: View, options: Options) -> Table | NotRecorded:
         Column("cause", "Code", Role.CODE),
         Column("step", "Step", Role.ORDINAL, key=True),
         Column("total_ns", "Time", Role.DURATION),
-        Column("ratio", "Share", Role.RATIO, english("the range, or the step"), heat=True, lead=1),
+        Column("ratio", "Share", Role.RATIO, of=english("the range, or the step"), heat=True, lead=1),
     ]
     data: dict[str, Values] = {
         "name": names,

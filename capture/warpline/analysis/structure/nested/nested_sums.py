@@ -25,7 +25,7 @@ from warpline.analysis.structure.event_types import event_types, type_code, type
 from warpline.analysis.structure.host_events import TREE_KINDS, neighbours, tracks_by_thread
 from warpline.analysis.structure.launches import Launches
 from warpline.analysis.structure.nested import path_tree
-from warpline.analysis.structure.nested.path_tree import Lines, PathTree
+from warpline.analysis.structure.nested.path_tree import FIGURES, Lines, PathTree
 from warpline.analysis.structure.projection import LaunchesByThread, tracks_holding
 from warpline.compiled import usable_cores
 from warpline.memory_room import require_memory
@@ -127,8 +127,15 @@ def _tree(sums: NestedSums, max_levels: int, root: int, columns: Columns) -> Pat
     above = np.where(above >= 0, place[above], -1)
     # Copies, so that the entries can be freed.
     figures = (tuple(column.copy() for column in part) for part in columns(entries))
-    lines = Lines(np.full(len(entries), root, np.int64), name, above, *figures)
-    return PathTree(lines, level, (), sums.complete, is_cut=sums.complete < sums.levels)
+    lines = Lines(
+        root=np.full(len(entries), root, np.int64),
+        name=name,
+        parent=above,
+        **dict(zip(FIGURES, figures, strict=False)),
+    )
+    return PathTree(
+        lines=lines, level=level, whole=(), complete=sums.complete, is_cut=sums.complete < sums.levels
+    )
 
 
 def _work(launches: Launches) -> Work:
@@ -212,6 +219,10 @@ def _types_of_kind(view: View, kind: str) -> Types:
         view.check_cancelled()
         name, index = view.names(view.places(kind, first, stop)), np.arange(first, stop)
         zeros = np.zeros(len(index), np.int64)
-        types = event_types(view, kind, SelectedEvents(zeros, index, zeros, zeros, zeros, name))
+        types = event_types(
+            view,
+            kind,
+            SelectedEvents(row=zeros, index=index, start=zeros, duration=zeros, inside=zeros, name=name),
+        )
         codes[first:stop] = np.where(is_selected[name], types, _NO_TYPE)
     return Types(kind, codes, by_place=True)

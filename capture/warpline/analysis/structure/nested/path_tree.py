@@ -15,9 +15,10 @@ Int64Array = npt.NDArray[np.int64]
 MAX_PATHS = 50_000
 """Limit of a finished tree; without it, unique names would make a path of every event."""
 THREAD_PATHS = 1 << 20
+FIGURES = ("sums", "lows", "highs")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Lines:
     """Nested events or paths as arrays of equal length.
 
@@ -34,7 +35,7 @@ class Lines:
     highs: tuple[Int64Array, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PathTree:
     """Each path once, parents before children: ``lines`` and the ``level`` of each (0: outermost).
 
@@ -63,27 +64,16 @@ def joined_tree(trees: Sequence[PathTree], limit: int = MAX_PATHS) -> PathTree:
     trees = [tree for tree in trees if len(tree.level)]
     if not trees:
         empty = np.empty(0, np.int64)
-        return PathTree(Lines(empty, empty, empty, ()), empty, (), 0)
+        return PathTree(
+            lines=Lines(root=empty, name=empty, parent=empty, sums=()), level=empty, whole=(), complete=0
+        )
     complete = min((tree.complete for tree in trees if tree.is_cut), default=1 << 30)
-    first = np.cumsum([0] + [len(tree.level) for tree in trees])
-    joined = Lines(
-        np.concatenate([tree.lines.root for tree in trees]),
-        np.concatenate([tree.lines.name for tree in trees]),
-        np.concatenate(
-            [
-                np.where(tree.lines.parent >= 0, tree.lines.parent + offset, -1)
-                for tree, offset in zip(trees, first.tolist(), strict=False)
-            ]
-        ),
-        *(
-            tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
-            for parts in (
-                [tree.lines.sums for tree in trees],
-                [tree.lines.lows for tree in trees],
-                [tree.lines.highs for tree in trees],
-            )
-        ),
-    )
+    first = np.cumsum([0] + [len(tree.level) for tree in trees]).tolist()
+    moved = [
+        replace(tree.lines, parent=np.where(tree.lines.parent >= 0, tree.lines.parent + offset, -1))
+        for tree, offset in zip(trees, first, strict=False)
+    ]
+    joined = _concatenated(moved)
     # A level that one thread lacks would hold only the time of the others.
     result = _merged(joined, limit, whole_levels=False, deepest=complete)
     return replace(result, is_cut=True) if complete < 1 << 30 else result
@@ -123,20 +113,35 @@ def _merged(
             break
     else:
         depth = count
-    columns = [
-        tuple(np.concatenate(column) for column in zip(*(getattr(part, name) for part in parts), strict=True))
-        for name in ("sums", "lows", "highs")
-    ]
-    root, name, parent = (
-        np.concatenate([np.empty(0, np.int64), *(getattr(part, column) for part in parts)])
-        for column in ("root", "name", "parent")
-    )
-    joined = Lines(root, name, parent, *columns)
+    joined = _concatenated(parts)
     is_cut = depth < count or left_out > 0
     path_levels = np.concatenate([np.empty(0, np.int64), *depths])
     outermost = level == 0
     whole = tuple(int(column[outermost].sum()) for column in lines.sums)
-    return PathTree(joined, path_levels, whole, depth, left_out, is_cut)
+    return PathTree(
+        lines=joined, level=path_levels, whole=whole, complete=depth, left_out=left_out, is_cut=is_cut
+    )
+
+
+def _concatenated(parts: Sequence[Lines]) -> Lines:
+    """The lines of all parts; ``parent`` is unchanged."""
+
+    def column(name: str) -> Int64Array:
+        return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in parts)])
+
+    def figures(name: str) -> tuple[Int64Array, ...]:
+        return tuple(
+            np.concatenate(rows) for rows in zip(*(getattr(part, name) for part in parts), strict=True)
+        )
+
+    return Lines(
+        root=column("root"),
+        name=column("name"),
+        parent=column("parent"),
+        sums=figures("sums"),
+        lows=figures("lows"),
+        highs=figures("highs"),
+    )
 
 
 def _merge_level(
@@ -150,17 +155,19 @@ def _merge_level(
         for columns, way in parts
     )
     row = here[first]
-    return Lines(lines.root[row], lines.name[row], above[first], sums, lows, highs), group
+    return Lines(
+        root=lines.root[row], name=lines.name[row], parent=above[first], sums=sums, lows=lows, highs=highs
+    ), group
 
 
 def _take(lines: Lines, index: Int64Array) -> Lines:
     return Lines(
-        lines.root[index],
-        lines.name[index],
-        lines.parent[index],
-        tuple(column[index] for column in lines.sums),
-        tuple(column[index] for column in lines.lows),
-        tuple(column[index] for column in lines.highs),
+        root=lines.root[index],
+        name=lines.name[index],
+        parent=lines.parent[index],
+        sums=tuple(column[index] for column in lines.sums),
+        lows=tuple(column[index] for column in lines.lows),
+        highs=tuple(column[index] for column in lines.highs),
     )
 
 

@@ -17,7 +17,6 @@ from warpline.compiled import INTEGER, POINTER, address, load
 
 Int64Array = npt.NDArray[np.int64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
-BoolArray = npt.NDArray[np.bool_]
 NOBODY = -1
 _NARROW = np.iinfo(np.int32).max
 LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
@@ -62,8 +61,7 @@ def narrow(values: npt.NDArray[np.integer[Any]]) -> IntArray:
 def distinct(values: npt.NDArray[np.integer[Any]]) -> tuple[Int64Array, Int64Array]:
     """Sorted distinct values, and for each value its index among them; without a sort for dense values."""
     if not len(values):
-        none = np.empty(0, np.int64)
-        return none, none
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     low = int(values.min())
     span = int(values.max()) - low + 1
     if span > 4 * len(values) + 65_536:
@@ -88,8 +86,7 @@ def one_of(values: IntArray, wanted: Sequence[int] | IntArray) -> npt.NDArray[np
     top = max(int(values.max(initial=0)), int(np.max(wanted, initial=0))) + 2
     table = np.zeros(top, bool)
     table[np.asarray(wanted, np.int64)] = True
-    is_wanted: npt.NDArray[np.bool_] = table[values]
-    return is_wanted
+    return np.asarray(table[values])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -157,8 +154,7 @@ def chain_segments(parts: list[Segments]) -> Segments:
     some = [part for part in parts if len(part)]
     parts.clear()
     if not some:
-        none = np.empty(0, np.int64)
-        return make_segments(none, none, none, Cause.NOT_RECORDED)
+        return make_segments(*[np.empty(0, np.int64)] * 3, Cause.NOT_RECORDED)
     if len(some) == 1:
         return some[0]
     columns = {item.name: [getattr(part, item.name) for part in some] for item in fields(Segments)}

@@ -37,15 +37,15 @@ def find_length(case: Case) -> Iterator[Finding]:
         return
     fields = {"time": format_duration(time), "whole": format_duration(case.whole_ns), "device": case.device}
     text = english(
-        "{time} of {whole} lies before the first or after the last {device} operation. The other findings rest on "
-        "little work.",
+        "{time} of {whole} lies before the first or after the last {device} operation. The other findings may "
+        "not be typical.",
         **fields,
     )
     call, inside_ns = _startup_call(case)
     if inside_ns >= NOTE * case.whole_ns:
         text = english(
             "{time} of {whole} lies before the first or after the last {device} operation, {inside} of it in {call}. "
-            "The other findings rest on little work.",
+            "The other findings may not be typical.",
             inside=format_duration(inside_ns), call=call, **fields,
         )  # fmt: skip
     yield _note(

@@ -41,7 +41,7 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         resources = root / "resources"
         if resources.is_dir():
             build_data["force_include"][str(resources)] = "warpline/_resources"
-        # A folder of its own each time: the compiler and its flags may be others than last time.
+        # A new folder each time, since the compiler and its flags may have changed.
         self._scratch = tempfile.TemporaryDirectory(prefix="warpline-build-")
         library = native.build(root, Path(self._scratch.name))
         if library is None:

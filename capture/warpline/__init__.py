@@ -1,7 +1,7 @@
 """Warpline: captures of what CPU cores, threads and GPU streams did, without the window.
 
-Importing this package costs nothing: it may be imported inside a program that is being recorded, so it must not
-bring in numpy, h5py or Qt. What is named here is loaded when it is first used; ``docs/python.md`` shows how.
+Names are loaded on first use; ``docs/python.md`` shows how to use them. Programs that are being recorded import this
+package, so importing it must not load numpy, h5py or Qt.
 """
 
 from typing import TYPE_CHECKING
@@ -87,7 +87,7 @@ else:
         "warpline.storage": ("CaptureBuilder",),
     }
 
-    # Not seen by type checkers, to which every name is unknown that is not imported above.
+    # Hidden from type checkers, which would accept any name otherwise.
     def __getattr__(name):
         from importlib import import_module
 

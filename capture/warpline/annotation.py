@@ -1,7 +1,7 @@
 """``warpline.annotate`` and ``warpline.mark``: name what a program does, for the timeline.
 
-Meant to stay in a program for good: outside ``warpline record`` a range costs a comparison, and inside it is written by
-the native agent, like an NVTX range. Only the standard library is imported.
+They can stay in a program for good: outside ``warpline record`` a range costs one comparison. Inside, the native agent
+writes it like an NVTX range. This module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Color = int | str | None
-"""0xRRGGBB or 0xAARRGGBB, ``"#rrggbb"``, or one of a few names; what is none of these is no colour."""
+"""0xRRGGBB or 0xAARRGGBB, ``"#rrggbb"``, or one of a few names; anything else is ignored."""
 
 _NAMES = {
     "red": 0xFF0000,
@@ -54,11 +54,11 @@ class Agent(Protocol):
 
 
 def load_agent(path: str) -> Agent | None:
-    """The agent at that path, with no session yet; None when it cannot be loaded here, or is of another version."""
+    """The agent library at a path, not yet in a session; None when it cannot be loaded or has another version."""
     import ctypes
 
     try:
-        # PyDLL keeps the GIL: letting go of it would cost more than the call, and other threads would get in between.
+        # PyDLL keeps the GIL: releasing it would cost more than the call, and let other threads run in between.
         library = ctypes.PyDLL(path)
         text_and_color = (ctypes.c_char_p, ctypes.c_uint32)
         library.warpline_push.argtypes = text_and_color
@@ -80,13 +80,13 @@ def load_agent(path: str) -> Agent | None:
         library.warpline_join.argtypes = (ctypes.c_char_p,)
         library.warpline_hook_frameworks.argtypes = (ctypes.c_int,)
         library.warpline_hook_frameworks.restype = None
-    except (OSError, AttributeError):  # as outside a recording
+    except (OSError, AttributeError):
         return None
     return library
 
 
-def _of_recording() -> Agent | None:
-    """The agent of the recording this process is part of, None outside of one."""
+def _load_recording_agent() -> Agent | None:
+    """The agent of the recording that this process belongs to; None outside a recording."""
     path = os.environ.get("WARPLINE_AGENT", "")
     if not path or not os.environ.get("WARPLINE_SPOOL"):
         return None
@@ -94,22 +94,22 @@ def _of_recording() -> Agent | None:
     return agent if agent is not None and agent.warpline_attach() else None
 
 
-_agent = _of_recording()
+_agent = _load_recording_agent()
 
 
 def connected_agent() -> Agent | None:
-    """Who writes ranges now; None while nobody does."""
+    """The agent that writes ranges now; None while nothing is recorded."""
     return _agent
 
 
 def connect(agent: Agent | None) -> None:
-    """Have ranges written from now on, or no longer. For the profiler, whose recordings begin and end meanwhile."""
+    """Sets the agent that writes ranges; None stops writing. For the profiler, as its recordings begin and end."""
     global _agent
     _agent = agent
 
 
 def _argb(color: Color) -> int:
-    """The colour as the agent wants it; 0 for none."""
+    """The colour as 0xAARRGGBB, 0 for none."""
     if isinstance(color, str):
         text = color.strip().lower()
         try:
@@ -126,9 +126,9 @@ def _argb(color: Color) -> int:
 class annotate:  # noqa: N801  # used like a function
     """A named range on the timeline of the calling thread: ``with annotate("step"):`` or ``@annotate("step")``.
 
-    As a decorator without a name, ``@annotate()``, it takes the function's. Ranges may nest and an object may be
-    entered again. A coroutine function or a generator gets a range from its start to its end, beside those of the
-    thread, because others may run in between.
+    The decorator without a name, ``@annotate()``, uses the name of the function. Ranges may nest, and an object may be
+    entered again. The range of a coroutine function or a generator goes from its start to its end and need not nest,
+    because others may run in between.
     """
 
     __slots__ = ("_color", "_name", "_ready")
@@ -154,7 +154,7 @@ class annotate:  # noqa: N801  # used like a function
             _agent.warpline_pop()
 
     def __call__(self, function: Function) -> Function:
-        """The function with a range around each call; outside a recording the function itself."""
+        """Wraps each call of the function in a range; outside a recording, returns the function unchanged."""
         if _agent is None:
             return function
         import inspect
@@ -198,6 +198,6 @@ class annotate:  # noqa: N801  # used like a function
 
 
 def mark(name: str, color: Color = None) -> None:
-    """A named moment on the timeline of the calling thread."""
+    """Marks a named moment on the timeline of the calling thread."""
     if _agent is not None:
         _agent.warpline_mark(name.encode("utf-8", "replace"), _argb(color))

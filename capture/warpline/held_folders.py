@@ -1,7 +1,7 @@
-"""Temporary folders that go away whatever happens: at the end, or before the next one is made beside them.
+"""Temporary folders that are always removed: when closed, or before the next one is created beside them.
 
-Who uses a folder holds a lock on it, which the system takes back when the process ends, by whatever signal. A folder
-nobody holds was left by one that was killed.
+The process that uses a folder holds a lock on it, which the system releases when the process ends for any reason. A
+folder without a lock was left by a process that was killed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _ATTEMPTS = 16
 
 
 class TemporaryFolder:
-    """A new folder in ``parent``, readable to its owner only; `close` removes it. Makes room first: see `sweep`.
+    """A new folder in ``parent``, readable only by its owner; `close` removes it. Leftover folders are removed first.
 
-    Raises OSError when it cannot be made.
+    Raises OSError when it cannot be created.
     """
 
     def __init__(self, parent: Path) -> None:
@@ -28,24 +28,24 @@ class TemporaryFolder:
         for _attempt in range(_ATTEMPTS):
             path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             held = hold(path)
-            # Between its birth and our lock somebody who swept may have taken it for a left one.
+            # Another process may have swept it away as a leftover before we locked it.
             if held is not None and path.is_dir():
                 break
             if held is not None:
                 os.close(held)
         else:
-            raise OSError(f"{parent}: temporary folders vanish")
+            raise OSError(f"{parent}: temporary folders disappear while they are created")
         self.path = path
         self._held = held
 
     def close(self) -> None:
-        """Remove the folder with what is in it."""
+        """Removes the folder and its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
         if self.path.exists():
-            # No descriptors were left to look into it; there is one now, which takes away what lies in it.
+            # `rmtree` ran out of descriptors; closing the lock has freed one.
             with contextlib.suppress(OSError):
                 for name in os.listdir(self.path):
                     (self.path / name).unlink()
@@ -53,7 +53,7 @@ class TemporaryFolder:
 
 
 def sweep(parent: Path) -> None:
-    """Remove temporary folders of ours that nobody uses any more; what cannot be removed stays."""
+    """Removes temporary folders that no process uses; those that cannot be removed stay."""
     if sys.platform == "win32":
         return
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Where this user's own files are."""
+"""The user's home folder."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def home_folder() -> Path:
-    """The home folder; the root folder for somebody nobody knows, as in a container that runs as any number.
+    """The home folder; the root folder for a user without an account, as in a container that runs under any number.
 
-    What cannot be written there is not kept.
+    What cannot be written there is lost.
     """
     try:
         return Path.home()

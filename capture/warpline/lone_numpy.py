@@ -1,7 +1,6 @@
-"""numpy without the threads of its linear algebra, in processes of our own.
+"""Imports numpy without the threads of its linear algebra.
 
-OpenBLAS starts a thread for every core when numpy is imported, and each of them spins for a while: up to a tenth of a
-second of a core each, when a command has most to do. Nothing here needs them.
+On import, OpenBLAS starts a thread for every core, and each spins for up to 0.1 s. Warpline does not use them.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ _VARIABLE = "OPENBLAS_NUM_THREADS"
 
 
 def load_numpy() -> None:
-    """Import numpy with one thread, unless the user asks for another number, or it is imported already.
+    """Imports numpy with one thread, unless the user sets another number or numpy is imported already.
 
-    The variable that says so is taken back: programs that this process starts have the user's environment.
+    The environment is restored afterwards, so that programs started by this process see the user's.
     """
     if "numpy" in sys.modules or _VARIABLE in os.environ:
         return

@@ -1,7 +1,7 @@
-"""Starts modules of ours in a Python of their own, in which nobody else's modules take the place of the standard ones.
+"""Starts Warpline's modules in an isolated Python, where no other module can replace one of the standard library.
 
-A Python that is started with ``-m`` or ``-c`` looks for modules in the current folder first, and that folder is often
-the one of a trace: whoever can write there would have code run. The user's ``PYTHONPATH`` is meant for his programs.
+Python started with ``-m`` or ``-c`` searches the current folder first. That is often the folder of a trace, and whoever
+can write there could run code. The user's ``PYTHONPATH`` is meant for the user's own programs.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 
 ROOT = str(Path(__file__).resolve().parents[1])
-"""Where the package lies that runs now."""
+"""The folder that contains the running package."""
 
 
 def own_python(module: str) -> list[str]:
-    """How a command begins that runs a module of ours, as ``python -m`` would; its arguments follow.
+    """The beginning of a command that runs a module as ``python -m`` would; its arguments follow.
 
-    Isolated (``-I``): neither the current folder nor ``PYTHON*`` count, which the process keeps for programs that it
-    starts itself. Where modules lie that this process can import, there the new one finds them too (an installation
-    below ``PYTHONPATH``, a checkout), but behind the standard library.
+    The process is isolated (``-I``): it ignores the current folder and ``PYTHON*``, and passes both on to programs it
+    starts. It finds every module that this process finds (an installation below ``PYTHONPATH``, a checkout), but after
+    the standard library.
     """
     places = [ROOT, *outside_current_folder(sys.path)]
     program = (
@@ -30,12 +30,12 @@ def own_python(module: str) -> list[str]:
 
 
 def forget_current_folder() -> None:
-    """Import nothing from the current folder any more: ``python -m`` and an empty part of ``PYTHONPATH`` ask for it."""
+    """Removes the current folder, which ``python -m`` and an empty part of ``PYTHONPATH`` add, from the import path."""
     sys.path[:] = outside_current_folder(sys.path)
 
 
 def outside_current_folder(places: list[str]) -> list[str]:
-    """Those that are not the current folder, unless this package lies there."""
+    """The places other than the current folder; it stays when this package lies there."""
     try:
         here = os.path.realpath(os.getcwd())
     except OSError:  # it was removed

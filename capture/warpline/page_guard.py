@@ -1,7 +1,8 @@
-"""Maps whose file may go: where a page of it cannot be had any more, zeros are read and noted, and the process lives.
+"""Memory maps that survive the loss of their file: lost pages read as zeros and are noted.
 
-A file that somebody cuts off, or whose disk or server is gone, otherwise ends whoever has it mapped (SIGBUS). Who calls
-`enable` has to look whether pages were lost, and say so. Without the compiled helper everything is as without it.
+Without this, a process that reads a mapped file after it was truncated, or after its disk or server is gone, dies of
+SIGBUS. Whoever calls `enable` must check `GuardedMap.is_lost` and report it. Without the compiled helper, maps are
+unguarded.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _enabled: ctypes.CDLL | None = None
 
 
 def enable() -> bool:
-    """Guard every file that is mapped from now on; whether that is possible here."""
+    """Guards every file that is mapped from now on. Returns whether this system can."""
     global _enabled
     library = _library()
     if library is not None and library.warpline_guard_install():
@@ -33,9 +34,9 @@ def enable() -> bool:
 
 
 class GuardedMap(mmap.mmap):
-    """A map that is watched over from `watch` to its end.
+    """A map that is guarded from `watch` until it is closed.
 
-    As many as 1,024 maps of a process are: another one is as without the helper until some of them have gone.
+    At most 1,024 maps of a process are guarded at a time; further ones are unguarded.
     """
 
     _helper: ctypes.CDLL | None = None
@@ -44,14 +45,14 @@ class GuardedMap(mmap.mmap):
     _was_lost = False
 
     def watch(self, address: int) -> None:
-        """``address`` is where the map begins in memory."""
+        """Starts guarding the map, which begins at ``address`` in memory."""
         self._helper, self._address = _enabled, address
         if self._helper is not None:
             self._number = self._helper.warpline_guard_add(address, len(self))
 
     @property
     def is_lost(self) -> bool:
-        """Whether something was read as zeros that could not be read."""
+        """Whether zeros were read in place of lost pages."""
         if (
             self._helper is not None
             and self._number >= 0
@@ -61,10 +62,10 @@ class GuardedMap(mmap.mmap):
         return self._was_lost
 
     def close(self) -> None:
-        """Raises BufferError while somebody views the map, which is watched over still."""
-        # Before it goes: the next map may lie in the same place, and what that one lacks is not ours to answer.
+        """Closes the map. Raises BufferError while a view of it exists; the map then stays guarded."""
+        # First, because the next map may lie at the same address, and its lost pages are not ours.
         is_watched = self._number >= 0
-        self._let_go()
+        self._unwatch()
         try:
             super().close()
         except BufferError:
@@ -73,9 +74,9 @@ class GuardedMap(mmap.mmap):
             raise
 
     def __del__(self) -> None:
-        self._let_go()
+        self._unwatch()
 
-    def _let_go(self) -> None:
+    def _unwatch(self) -> None:
         if self._helper is not None and self._number >= 0:
             _ = self.is_lost
             number, self._number = self._number, -1

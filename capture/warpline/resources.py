@@ -1,4 +1,4 @@
-"""Where the files under ``resources/`` are: icons, themes, translations, the bundled example."""
+"""Finds the files under ``resources/``: icons, themes, translations, the bundled example."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @cache
 def root() -> Path:
-    """The folder that holds all resources: inside the package when installed, in the checkout when editable.
+    """The folder of all resources: inside the package when installed, in the checkout when editable.
 
-    Raises FileNotFoundError when there is neither.
+    Raises FileNotFoundError when neither exists.
     """
     package = Path(__file__).resolve().parent
     # The checkout first would be wrong: an unrelated folder named "resources" may lie two levels above site-packages.

@@ -1,8 +1,7 @@
-"""What is printed cannot steer a terminal: the one place where control characters of names and paths are made visible.
+"""Makes control characters in printed names and paths visible, so that they cannot control the terminal.
 
-Names come from traces of anybody. An ESC in one could clear the screen, retitle the window or, on some terminals, type
-for its user. Standard error is always text for people; standard output is, as long as it is a terminal: into a pipe go
-the characters as they are, for programs.
+Names come from anybody's traces. An ESC in one could clear the screen, retitle the window or, on some terminals, type
+commands. Standard error is always escaped; standard output only on a terminal, since programs read pipes.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from warpline.untrusted import visible
 
 
 class VisibleStream:
-    """A text stream that writes control characters as escapes; all else is the stream's own."""
+    """A text stream that writes control characters as escapes."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text; its own length, as callers expect."""
+        """Writes a text. Returns the length of the text as given."""
         self.stream.write(visible(text))
         return len(text)
 
@@ -33,8 +32,9 @@ class VisibleStream:
 
 @contextlib.contextmanager
 def visible_streams() -> Iterator[None]:
-    """Standard output and standard error as `VisibleStream` while the context lasts; what is written to one that the
-    process was started without goes nowhere.
+    """Replaces standard output and standard error by `VisibleStream` within the context.
+
+    Output to a stream that the process was started without is discarded.
     """
     former = sys.stdout, sys.stderr
     with contextlib.ExitStack() as opened:
@@ -55,5 +55,5 @@ def _visible(stream: TextIO) -> TextIO:
 
 
 def steered(stream: TextIO) -> TextIO:
-    """The stream itself, for texts that steer the terminal on purpose."""
+    """The stream itself, for texts that control the terminal on purpose."""
     return stream.stream if isinstance(stream, VisibleStream) else stream

@@ -1,5 +1,5 @@
-/* Mapped files that are cut off, or whose disk is gone, must not end the process: where a page cannot be had any more,
- * zeros are read, and it is noted (page_guard.py). */
+/* Keeps a process alive when a mapped file is truncated or its disk is gone: lost pages read as zeros, and the loss is
+ * noted (page_guard.py). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ static struct region *region_of(uintptr_t address)
     return NULL;
 }
 
-/* What is not about our maps goes where it would have gone without us. */
+/* Passes signals that do not concern our maps to the previous handler. */
 static void hand_on(int number, siginfo_t *info, void *context)
 {
     if ((former.sa_flags & SA_SIGINFO) && former.sa_sigaction != NULL) {
@@ -49,7 +49,7 @@ static void hand_on(int number, siginfo_t *info, void *context)
     if (former.sa_handler == SIG_IGN && info->si_code <= 0)
         return;
     signal(number, SIG_DFL);
-    /* What an instruction met ends the process when that is tried again; what somebody sent comes only once. */
+    /* A faulting instruction raises the signal again when it is retried; a signal sent by a process has to be raised. */
     if (info->si_code <= 0)
         raise(number);
 }
@@ -60,7 +60,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     uintptr_t page = (uintptr_t)info->si_addr & ~(page_size - 1);
     struct region *region = info->si_code > 0 ? region_of((uintptr_t)info->si_addr) : NULL;
     if (region != NULL) {
-        /* To its end at once: a page each would be more maps than a process may have. */
+        /* To the end of the map at once: one page at a time could exceed the number of maps a process may have. */
         uintptr_t stop = atomic_load(&region->base) + atomic_load(&region->length);
         void *zeros = mmap((void *)page, stop - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (zeros != MAP_FAILED) {
@@ -73,7 +73,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     hand_on(number, info, context);
 }
 
-/* Take SIGBUS. Whether that is so now. */
+/* Installs the SIGBUS handler. Returns whether it is installed. */
 EXPORT int warpline_guard_install(void)
 {
     pthread_mutex_lock(&lock);
@@ -87,25 +87,25 @@ EXPORT int warpline_guard_install(void)
     return is_installed;
 }
 
-/* Guard a map; its number, or -1 when there are too many. */
+/* Guards a map. Returns its number, or -1 when there are too many. */
 EXPORT int warpline_guard_add(uintptr_t base, uintptr_t length)
 {
-    int found = -1;
+    int number = -1;
     pthread_mutex_lock(&lock);
-    for (int index = 0; index < REGIONS && found < 0; index++)
+    for (int index = 0; index < REGIONS && number < 0; index++)
         if (atomic_load(&regions[index].length) == 0)
-            found = index;
-    if (found >= 0) {
-        atomic_store(&regions[found].lost, 0);
-        atomic_store(&regions[found].base, base);
-        atomic_store_explicit(&regions[found].length, length, memory_order_release);
+            number = index;
+    if (number >= 0) {
+        atomic_store(&regions[number].lost, 0);
+        atomic_store(&regions[number].base, base);
+        atomic_store_explicit(&regions[number].length, length, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
-    return found;
+    return number;
 }
 
-/* The map is about to go. */
+/* Stops guarding a map that is about to be unmapped. */
 EXPORT void warpline_guard_remove(int number) { atomic_store(&regions[number].length, 0); }
 
-/* Whether zeros were read where the file could not be. */
+/* Returns whether zeros were read in place of lost pages. */
 EXPORT int warpline_guard_is_lost(int number) { return atomic_load(&regions[number].lost); }

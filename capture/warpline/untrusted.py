@@ -1,8 +1,8 @@
 """Reads values from untrusted files: JSON, numbers in texts, numbers that index a table.
 
-A file may be hostile. Python raises ValueError for a number of 4,301 digits even after ``isdecimal``, and RecursionError
-for deeply nested brackets. A table as long as its largest key exhausts memory for one key of 2^32. These functions
-return the type they state and raise only what they state.
+A file may be hostile. Python raises ValueError for a number of 4,301 digits even after ``isdecimal``, and
+RecursionError for deeply nested brackets. A table as long as its largest key exhausts memory for one key of 2^32.
+These functions return the type they state and raise only what they state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``warpline attach``: record a program that runs already."""
+"""``warpline attach``: record a program that is already running."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AttachCommand:
     """Records a process and its children from outside, and leaves them as they are."""
 
     name: str = "attach"
-    help: str = english("record a program that runs already")
+    help: str = english("record a program that is already running")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.epilog = tr(

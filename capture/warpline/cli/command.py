@@ -1,4 +1,4 @@
-"""What a command of the command line is."""
+"""The protocol of command-line commands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Protocol, runtime_checkable
 class Command(Protocol):
     """One verb. A module exports one instance as ``command``.
 
-    Import what is heavy (h5py, numpy, Qt) inside :meth:`run`, so that ``warpline NAME --help`` stays fast.
-    A command whose own failures must not be mistaken for something else's (``record``: the status belongs to the
-    recorded program) may also have an attribute ``failure_status``: the exit status used instead of 1 for a failure
-    and 2 for bad usage.
+    Import heavy modules (h5py, numpy, Qt) inside :meth:`run`, so that ``warpline NAME --help`` stays fast.
+    A command may have an attribute ``failure_status``, the exit status of its failures instead of 1 and 2 (bad usage).
+    ``record`` has one, because its own status is that of the recorded program.
     """
 
     @property
@@ -27,9 +26,9 @@ class Command(Protocol):
         ...
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the arguments. ``parser`` belongs to this command alone; it may set epilog and usage."""
+        """Declares the arguments. ``parser`` belongs to this command alone, which may set its epilog and usage."""
         ...
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do it; returns the exit status. Raises WarplineError for what the user can mend."""
+        """Runs the command and returns the exit status. Raises WarplineError for problems the user can solve."""
         ...

@@ -16,7 +16,7 @@ class ControlCommand:
     """Pauses, resumes or stops a recording, or asks how it is doing."""
 
     name: str = "control"
-    help: str = english("pause, resume or stop a recording, or ask how it is doing")
+    help: str = english("pause, resume or stop a recording, or show its state")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("action", choices=("pause", "resume", "stop", "status"), help=tr("what to do"))

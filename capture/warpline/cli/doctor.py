@@ -19,7 +19,7 @@ class DoctorCommand:
     """Tries every source."""
 
     name: str = "doctor"
-    help: str = english("what this machine can record, and how to enable the rest")
+    help: str = english("show what this machine can record, and how to enable the rest")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help=tr("as JSON"))

@@ -12,7 +12,7 @@ from warpline.model import UsageError, format_duration
 
 
 class ExportCommand:
-    """The name of OUT says the format."""
+    """Exports a capture; the name of OUT sets the format."""
 
     name = "export"
     help = english("write a capture, or a part of it, in another format")
@@ -24,7 +24,7 @@ class ExportCommand:
             "out",
             metavar="OUT",
             help=tr(
-                "where to; its name says the format: .h5 .json .json.gz .csv .parquet .png .svg .html; "
+                "the file to write; its name sets the format: .h5 .json .json.gz .csv .parquet .png .svg .html; "
                 "an existing folder gets one CSV file per kind of event"
             ),
         )
@@ -33,11 +33,11 @@ class ExportCommand:
         parser.add_argument(
             "--compress",
             action="store_true",
-            help=tr("for .h5: the archive form, smaller and slower to open"),
+            help=tr("for .h5: write the archive form, which is smaller and slower to open"),
         )
 
     def run(self, args: argparse.Namespace) -> int:
-        """Write the file and say what is in it."""
+        """Writes the file and prints the number of events."""
         from warpline.interchange.export.exporter import ExportOptions
         from warpline.interchange.export.exporting import export_capture
         from warpline.interchange.export.preview import estimate
@@ -57,11 +57,11 @@ class ExportCommand:
             start, stop = (None if time is None else origin + time for time in args.range)
             selection = ExportSelection(start, stop, match_tracks(capture.tracks, args.track))
             expected = estimate(capture, selection, exporter)
-            # Of each counter at least the value that still holds comes along.
+            # Each counter contributes at least the value that holds at the start.
             if not expected.events and expected.samples <= len(capture.counters):
                 raise UsageError(
                     tr(
-                        "{path}: nothing in that part; the capture lasts {length}",
+                        "{path}: this part has no events; the capture lasts {length}",
                         path=args.file,
                         length=format_duration(capture.duration_ns),
                     )

@@ -1,4 +1,4 @@
-"""``warpline import``: files of other profilers become a capture."""
+"""``warpline import``: turns files of other profilers into a capture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warpline.i18n import english, tr, tr_n, translated
 
 
 class ImportCommand:
-    """Each file's content says its format; several files are ranks of one job."""
+    """Detects the format of each file by its content; several files are ranks of one job."""
 
     name = "import"
     help = english("turn another profiler's files into a capture")
@@ -22,8 +22,8 @@ class ImportCommand:
             metavar="IN",
             nargs="+",
             help=tr(
-                "what another profiler recorded; several files are taken as the ranks of one job, a "
-                "recording and traces of the same run become one capture"
+                "files of another profiler; several files are the ranks of one job, and a "
+                "recording with traces of the same run becomes one capture"
             ),
         )
         parser.add_argument(
@@ -39,13 +39,13 @@ class ImportCommand:
             choices=("auto", "collectives", "steps", "utc", "start"),
             default="auto",
             help=tr(
-                "how to put the clocks of several files together: by the ends of collectives, by the ends of steps, by "
-                "the files' own clocks, or all starting at once (default: the first of these that every file allows)"
+                "how to align the clocks of several files: by the ends of collectives, by the ends of steps, by "
+                "the files' own clocks, or by their starts (default: the first of these that every file allows)"
             ),
         )
 
     def run(self, args: argparse.Namespace) -> int:
-        """Convert, and say what was left out."""
+        """Converts the files and prints what was left out."""
         from pathlib import Path
 
         from warpline.interchange import import_files, is_capture, join_files
@@ -65,7 +65,7 @@ class ImportCommand:
                 if clock.method:
                     print(tr("{clock}: aligned by {how}", clock=clock.name, how=clock_text(clock)))
             if reason := alignment_reason(capture.meta):
-                print(tr("aligned so because: {reason}", reason=reason))
+                print(tr("why this alignment: {reason}", reason=reason))
             for skipped in capture.skipped:
                 print(
                     tr(

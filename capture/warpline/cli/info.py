@@ -1,4 +1,4 @@
-"""`warpline info`: what a capture holds, what was not recorded and why, and whether it is sound."""
+"""`warpline info`: the contents of a capture, what was not recorded and why, and whether the file is intact."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 MOST_LINES = 12
-"""Of what a program that failed wrote to its standard error; the file may hold more."""
+"""Lines shown of the standard error of a failed program; the file may have more."""
 
 
 class InfoCommand:
     """Describes a capture for people or, with ``--json``, for programs."""
 
     name = "info"
-    help = english("say what a capture holds and whether it is sound")
+    help = english("show what a capture contains and whether it is intact")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -43,7 +43,7 @@ class InfoCommand:
         with ProgressLine() as line:
             opened = open_or_convert(args.file, line.show, never)
         with opened.capture as capture:
-            # A trace that was converted is called what the person called it.
+            # A converted trace is named as the user named it.
             document = describe(capture) | {"path": str(opened.source)}
             defects = list(verify(capture)) if args.verify else []
             if args.verify:
@@ -75,7 +75,11 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
         words = [str(word) for word in command]
         lines.append(tr("  command: {command}", command=" ".join(words)))
         if has_masked(words):
-            lines.append(tr("  what looked like a secret in it was not kept; --keep-arguments keeps it"))
+            lines.append(
+                tr(
+                    "  arguments that look like secrets were left out; record with --keep-arguments to keep them"
+                )
+            )
     lines += _ending(capture)
     lines += [f"  GPU {device.index}  {device.name}".rstrip() for device in capture.devices]
     lines += ["", tr("kinds")]
@@ -107,7 +111,7 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
             for entry in capture.skipped
         ]
     if capture.unknown:
-        lines += ["", tr("not known to this Warpline, and ignored")]
+        lines += ["", tr("unknown to this Warpline and ignored")]
         lines += [f"  {path}" for path in capture.unknown]
     if capture.notices or capture.warnings:
         lines += ["", tr("warnings")]

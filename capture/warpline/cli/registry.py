@@ -1,4 +1,4 @@
-"""Which commands there are. A command is loaded when it is used; the list alone is enough for ``--help``."""
+"""The registry of commands. A command is loaded when it is used; ``--help`` needs only this list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENTRY_POINT_GROUP = "warpline.commands"
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """A command before it is loaded. Without a module, an entry point of the same name provides it."""
+    """A command before it is loaded. Without a module, it comes from the entry point of the same name."""
 
     name: str
     help: str
@@ -31,21 +31,21 @@ BUILTIN: tuple[CommandEntry, ...] = (
         "view", english("open captures in the window; the default when files are given without a command")
     ),
     _own("record", english("run a program and record what it does")),
-    _own("attach", english("record a program that runs already")),
-    _own("control", english("pause, resume or stop a recording, or ask how it is doing")),
-    _own("recover", english("finish a recording whose recorder was killed")),
+    _own("attach", english("record a program that is already running")),
+    _own("control", english("pause, resume or stop a recording, or show its state")),
+    _own("recover", english("turn the spool of a killed recorder into a capture")),
     CommandEntry("import", english("turn another profiler's files into a capture"), "warpline.cli.import_"),
     _own("export", english("write a capture, or a part of it, in another format")),
-    _own("info", english("what a capture holds and what was not recorded")),
+    _own("info", english("show what a capture contains and what was not recorded")),
     _own("stats", english("reports: kernels, copies, API calls, ranges, ...")),
-    _own("check", english("what the hardware waited for, and why")),
-    _own("compare", english("where the difference between two captures lies")),
-    _own("job", english("many captures as one: the ranks of a training job")),
+    _own("check", english("find out what the hardware waited for, and why")),
+    _own("compare", english("show what differs between two captures")),
+    _own("job", english("analyse the ranks of a training job together")),
     CommandEntry("render", english("render the timeline as a picture, without a display")),
-    _own("doctor", english("what this machine can record, and how to enable the rest")),
+    _own("doctor", english("show what this machine can record, and how to enable the rest")),
     _own("demo", english("record the bundled example")),
 )
-"""In the order in which ``warpline --help`` shows them."""
+"""In the order of ``warpline --help``."""
 
 
 def entry_points() -> dict[str, plugins.EntryPoint]:

@@ -37,7 +37,7 @@ class CounterSamples(ColumnFrame):
 
     @property
     def times_ns(self) -> npt.NDArray[np.int64]:
-        """When samples were taken, int64 ns since the start of the capture, ascending."""
+        """Times of the samples, int64 ns since the start of the capture, ascending."""
         return self.column("time_ns").codes
 
     @property
@@ -46,7 +46,7 @@ class CounterSamples(ColumnFrame):
         return self._counter.values
 
     def value_at(self, time: Time) -> float | None:
-        """The value that holds at a moment, None before the first sample or in a gap."""
+        """The value at a time; None before the first sample and in a gap."""
         return self._counter.value_at(self._span[0] + time_ns(time))
 
     def resample(

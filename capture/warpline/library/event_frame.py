@@ -57,17 +57,17 @@ class EventFrame(ColumnFrame):
 
     @property
     def start_ns(self) -> Int64Array:
-        """When events start, int64 ns since the start of the capture."""
+        """Start times, int64 ns since the start of the capture."""
         return self.column("start_ns").codes
 
     @property
     def duration_ns(self) -> Int64Array:
-        """How long events last, int64 ns as recorded."""
+        """Durations, int64 ns as recorded."""
         return self.column("duration_ns").codes
 
     @property
     def stop_ns(self) -> Int64Array:
-        """When events end, int64 ns since the start of the capture."""
+        """Stop times, int64 ns since the start of the capture."""
         return self.start_ns + self.duration_ns
 
     @cached_property
@@ -114,7 +114,7 @@ class EventFrame(ColumnFrame):
         return scattered(len(self), parts)
 
     def _index(self, kind: str) -> Int64Array:
-        """Where the events are in the table of their kind; -1 for those of another kind."""
+        """Indexes of the events in the table of a kind; −1 for events of another kind."""
         index = self._indexes.get(kind)
         if index is None:
             index = self._indexes[kind] = self._capture.kinds[kind].indices_of(self._rows)
@@ -122,7 +122,7 @@ class EventFrame(ColumnFrame):
 
 
 def kind_spec(capture: Capture, kind: str) -> KindSpec:
-    """What a kind is, as the capture describes it, or as Warpline does where the capture has none of it."""
+    """Description of a kind: the capture's, or Warpline's when the capture has no such events."""
     table = capture.kinds.get(kind)
     return BUILTIN_KINDS_BY_NAME[kind] if table is None else table.spec
 
@@ -151,6 +151,6 @@ def _rows_of_kind(capture: Capture, kind: str, first: Int64Array, stop: Int64Arr
 
 
 def _ranges(first: Int64Array, stop: Int64Array) -> Int64Array:
-    """All integers of the ranges [first, stop), behind each other."""
+    """All integers of the ranges [first, stop), concatenated."""
     count = np.maximum(stop - first, 0)
     return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))

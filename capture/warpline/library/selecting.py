@@ -85,7 +85,7 @@ def select(
     if start is not None and start > capture.duration_ns:
         raise UsageError(
             tr(
-                "{path}: nothing in that part; the capture lasts {length}",
+                "{path}: this part has no events; the capture lasts {length}",
                 path=path,
                 length=format_duration(capture.duration_ns),
             )

@@ -140,7 +140,7 @@ msgid "Stream {number}"
 msgstr "Strom {number}"
 
 msgctxt "data"
-msgid "what a capture holds and what was not recorded"
+msgid "show what a capture contains and what was not recorded"
 msgstr "was eine Aufnahme enthält und was fehlt"
 """
 

@@ -259,7 +259,7 @@ def test_the_list_says_what_the_reports_say(path: Path) -> None:
         (["--report", "kernel", "--sort", "colour"], "no column 'colour'"),
         (["--track", "nowhere"], "no track matches"),
         (["--format", "csv"], "CSV holds one report"),
-        (["--range", "5s:6s"], "nothing in that part; the capture lasts 1"),
+        (["--range", "5s:6s"], "this part has no events; the capture lasts 1"),
     ],
 )
 def test_mistakes_end_in_one_line(

@@ -113,7 +113,7 @@ class Counter:
         return result[0], result[1], result[2]
 
     def value_at(self, time_ns: int) -> float | None:
-        """The value that holds at a moment, None before the first sample or in a gap."""
+        """The value at a time; None before the first sample and in a gap."""
         index = int(np.searchsorted(self.recorded_times, time_ns + self.offset_ns, "right")) - 1
         if index < 0:
             return None

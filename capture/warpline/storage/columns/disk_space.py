@@ -1,4 +1,4 @@
-"""Room on the disk for a capture, and what to say when there is none."""
+"""Checks for free disk space, and the errors when there is none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOLD = re.compile(r"errno = (\d+)")
 
 
 def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:
-    """How much is needed (``purpose``: "to …") and how much is free; None when it fits and leaves a reserve."""
+    """A text with the space needed (``purpose``: "to …") and the space free; None when it fits and leaves a reserve."""
     free = shutil.disk_usage(folder).free
     if free >= nbytes + _RESERVE_BYTES:
         return None
@@ -24,7 +24,7 @@ def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:
 
 
 def disk_error(path: Path, error: OSError) -> StorageError:
-    """An error of the operating system as one that says what to do."""
+    """An error of the operating system turned into one that says what to do."""
     code = error.errno
     if code is None and (told := _TOLD.search(str(error))):
         code = int(told[1])

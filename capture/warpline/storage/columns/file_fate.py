@@ -1,4 +1,4 @@
-"""What may become of a file while it is open."""
+"""What can happen to a file while it is open."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import Enum
 
 
 class FileFate(Enum):
-    """What became of a capture's file since it was opened."""
+    """What happened to a capture's file since it was opened."""
 
     AS_IT_WAS = "as it was"
     GONE = "gone"
-    """Its name is gone; what was opened can still be read."""
+    """It was removed or renamed; the opened file can still be read."""
     REPLACED = "replaced"
-    """Another file has its name; what was opened can still be read."""
+    """Another file has its name; the opened file can still be read."""
     CHANGED = "changed"
-    """Somebody wrote into it: what is read is no longer what was opened."""
+    """It was written to, so its contents have changed."""
     LOST = "lost"
-    """It was cut off, or its disk does not answer: parts of it cannot be read."""
+    """It was truncated, or its disk fails: parts of it cannot be read."""

@@ -1,4 +1,4 @@
-"""Which lanes a group of tracks stands for when one asks how busy it is."""
+"""Groups of tracks and the lanes that count when the group's utilization is computed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warpline.model import Track
 
 
 class Together(IntEnum):
-    """How busy lanes of a group add up."""
+    """How the busy lanes of a group are combined."""
 
     SUM = 0
     """The number of busy lanes."""
@@ -20,7 +20,7 @@ class Together(IntEnum):
 
 @dataclass(frozen=True)
 class LaneGroup:
-    """Lanes of a group track; utilization is what they are busy together, divided by ``capacity``."""
+    """The lanes of a group track. Its utilization is their combined busy time divided by ``capacity``."""
 
     track: int
     lanes: tuple[int, ...]

@@ -34,7 +34,7 @@ class KindTable:
 
     @property
     def stored_rows(self) -> Array:
-        """Rows of the events of this kind as they are stored (uint32 or int64), ascending: costs nothing to look at.
+        """Rows of the events of this kind as stored (uint32 or int64), ascending; a view, not a copy.
 
         Search them with `places_of`, and convert them by portions with `rows_at`: numpy would copy the column.
         """
@@ -47,12 +47,12 @@ class KindTable:
 
     @property
     def rows(self) -> Int64Array:
-        """`index_rows` as int64: a copy, made by each call, when they are stored in less."""
+        """`index_rows` as int64; each call makes a copy when they are stored as uint32."""
         return self.index_rows.astype(np.int64, copy=False)
 
     @property
     def index_rows(self) -> Array:
-        """`stored_rows`, of which damaged ones are clamped to rows of the capture; to index columns with."""
+        """`stored_rows` with damaged rows clamped to the capture's, safe as an index."""
         if self._index_rows is None:
             rows, last = self.stored_rows, max(self._n_events - 1, 0)
             is_sound = not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) <= last)
@@ -60,11 +60,11 @@ class KindTable:
         return self._index_rows
 
     def rows_at(self, places: slice | Int64Array) -> Int64Array:
-        """`rows` at some places in the table."""
+        """`rows` at some indexes of the table."""
         return np.clip(self.stored_rows[places].astype(np.int64), 0, max(self._n_events - 1, 0))
 
     def places_of(self, rows: npt.ArrayLike) -> Int64Array:
-        """For each row (int64) the place in the table of the first event of this kind from it on."""
+        """For each row (int64), the table index of the first event of this kind at or after it."""
         stored = self.stored_rows
         # In the type they are stored in: a column of millions is not copied for the sake of a few.
         limits = np.iinfo(stored.dtype)
@@ -74,7 +74,7 @@ class KindTable:
         return places
 
     def place_of(self, row: int) -> int:
-        """The place in the table of one row; −1 for a row of another kind."""
+        """The table index of a row; −1 for a row of another kind."""
         stored = self.stored_rows
         if not 0 <= row < self._n_events:
             return -1
@@ -82,7 +82,7 @@ class KindTable:
         return place if place < len(stored) and int(stored[place]) == row else -1
 
     def count_between(self, first: int, stop: int) -> int:
-        """How many events of this kind lie in the rows from ``first`` to ``stop``."""
+        """Number of events of this kind in rows [first, stop)."""
         low, high = self.places_of((first, stop)).tolist()
         return max(int(high) - int(low), 0)
 

@@ -37,17 +37,17 @@ class Links:
 
     @cached_property
     def from_row(self) -> Int64Array:
-        """Where each link leaves, int64 ascending; −1 outside the capture, also for damaged rows."""
+        """Source row of each link, int64 ascending; −1 outside the capture and for damaged rows."""
         return self._sound(self._from_row)
 
     @cached_property
     def to_row(self) -> Int64Array:
-        """Where each link arrives, int64; −1 outside the capture, also for damaged rows."""
+        """Target row of each link, int64; −1 outside the capture and for damaged rows."""
         return self._sound(self._to_row)
 
     @property
     def stored(self) -> tuple[Int64Array, Int64Array]:
-        """``from_row`` and ``to_row`` as they stand in the file."""
+        """``from_row`` and ``to_row`` as stored."""
         return self._from_row, self._to_row
 
     def _sound(self, rows: Int64Array) -> Int64Array:
@@ -134,6 +134,6 @@ def _search(values: Int64Array, order: Int64Array, wanted: Int64Array, right: bo
 
 
 def _ranges(first: Int64Array, stop: Int64Array) -> Int64Array:
-    """All integers of the ranges [first, stop), behind each other."""
+    """All integers of the ranges [first, stop), concatenated."""
     count = np.maximum(stop - first, 0)
     return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))

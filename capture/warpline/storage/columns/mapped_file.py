@@ -104,7 +104,7 @@ class MappedFile(Hdf5File):
             raise self.error(f"dataset {path} is damaged") from error
 
     def will_need(self, ranges: list[tuple[int, int]]) -> None:
-        """Tells the system which byte ranges of the file are read next, so that cold pages come in together."""
+        """Tells the system which byte ranges of the file are read next, so that it loads their pages together."""
         if not hasattr(self._map, "madvise") or not hasattr(mmap, "MADV_WILLNEED"):
             return
         page = mmap.PAGESIZE
@@ -124,7 +124,7 @@ class MappedFile(Hdf5File):
         return place if 0 <= place < self._size else None
 
     def is_intact(self) -> bool:
-        """Whether the file under the map is still as long as when it was opened, and all that was read could be."""
+        """Whether the file is still as long as when it was opened, and no page of it was lost."""
         try:
             size = os.fstat(self._raw.fileno()).st_size
         except (OSError, ValueError):  # closed
@@ -132,7 +132,7 @@ class MappedFile(Hdf5File):
         return size >= self._size and not self._map.is_lost
 
     def fate(self) -> FileFate:
-        """What became of the file since it was opened, as far as the system tells; see `FileFate`."""
+        """What happened to the file since it was opened, as far as the system tells."""
         if not self.is_intact():
             return FileFate.LOST
         try:
@@ -168,7 +168,7 @@ class MappedFile(Hdf5File):
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a file begins like an HDF5 file with the mark of a capture."""
+    """Whether a file is a capture, of any version."""
     try:
         MappedFile(path).close()
     except CaptureVersionError:

@@ -1,4 +1,4 @@
-"""A new HDF5 file, whose room on the disk is there before HDF5 writes into it.
+"""A new HDF5 file whose disk space is reserved before HDF5 writes into it.
 
 HDF5 does not survive that its own directories cannot be written (a quota, a limit on the size of files, a full disk):
 it tries again whenever something of the file is let go, tells of each time and ends the process at last. So room is
@@ -21,16 +21,16 @@ from warpline.memory_room import require_memory
 from warpline.storage.columns.schema import ALIGNMENT
 
 _DIRECTORY_BYTES = 1 << 16
-"""More than HDF5 writes of its own between two columns."""
+"""Upper bound of the metadata that HDF5 writes between two columns."""
 _SHARE = 64
-"""Of compressed columns, what HDF5 notes of their chunks is less than a part of so many."""
+"""HDF5's metadata of the chunks of compressed columns is less than this fraction of them (one part in so many)."""
 _UNSUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 _END_OF_FILE = struct.Struct("<28xQ")
 """In the superblock of version 2 and 3 (HDF5 File Format Specification, II.A)."""
 
 
 class Room:
-    """What of a file is there already."""
+    """The disk space reserved for a file."""
 
     def __init__(self, file: h5py.File, descriptor: int) -> None:
         self._file = file
@@ -38,7 +38,7 @@ class Room:
         self._reserved = 0 if hasattr(os, "posix_fallocate") else sys.maxsize
 
     def reserve(self, nbytes: int) -> None:
-        """Make sure of so many bytes more, and of what HDF5 says of them. Raises OSError where there is no room."""
+        """Reserves so many more bytes, and HDF5's metadata of them. Raises OSError when the disk is full."""
         wanted = int(self._file.id.get_filesize()) + nbytes + nbytes // _SHARE + _DIRECTORY_BYTES
         if wanted <= self._reserved:
             return
@@ -53,7 +53,7 @@ class Room:
 
 @contextlib.contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[tuple[h5py.File, Room]]:
-    """A new file. Leaving the block closes it, also when it can be written no more. Raises OSError."""
+    """Creates a file. Leaving the block closes it, even when it can no longer be written. Raises OSError."""
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
         file = _create(path, h5py.h5f.ACC_TRUNC if overwrite else h5py.h5f.ACC_EXCL)
@@ -89,7 +89,7 @@ def _create(path: Path, flags: int) -> h5py.File:
 
 
 def _cut(path: Path) -> None:
-    """Give back the room that was not used."""
+    """Releases the space that was not used."""
     with path.open("rb") as file:
         (end,) = _END_OF_FILE.unpack(file.read(_END_OF_FILE.size))
     if end < path.stat().st_size:

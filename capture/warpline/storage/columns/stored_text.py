@@ -11,7 +11,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def utf8(text: str) -> bytes:
-    """UTF-8; what cannot be encoded (undecodable bytes of a path, halves of surrogate pairs) is replaced."""
+    """The text as UTF-8; undecodable bytes of a path and lone surrogates are replaced."""
     try:
         return text.encode()
     except UnicodeEncodeError:

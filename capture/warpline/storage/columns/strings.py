@@ -13,7 +13,7 @@ import numpy.typing as npt
 UInt32Array = npt.NDArray[np.uint32]
 
 MAX_TEXT = 1 << 20
-"""What is longer is cut where it is read."""
+"""Longer texts are cut when they are read."""
 
 
 class Strings:

@@ -1,4 +1,4 @@
-"""Tracks by their URI, and which tracks lie below which, in the order in which they are shown."""
+"""The tree of tracks: by URI, and children in the order they are shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warpline.untrusted import natural_key
 
 
 class TrackTree:
-    """The tree that the tracks of a capture make."""
+    """The tree of a capture's tracks."""
 
     def __init__(self, tracks: Sequence[Track]) -> None:
         self._tracks = tracks
@@ -22,7 +22,7 @@ class TrackTree:
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
-        """Tracks below each that has any (−1: the top), ordered by sort key, then title with numbers counted."""
+        """Children by parent (−1: the top), ordered by sort key, then by title with numbers compared as numbers."""
         children: dict[int, list[int]] = {}
         for track in self._tracks:
             children.setdefault(track.parent, []).append(track.index)

@@ -1,4 +1,4 @@
-"""Which levels of detail a lane gets, and makes them: by the compiled loops, or by numpy where there are none."""
+"""Chooses and builds the levels of detail of a lane, with compiled loops or, without them, with numpy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 
 LEAST_EVENTS = 64
-"""A lane of fewer events has no level."""
+"""Lanes with fewer events have no level."""
 
 FIRST_SHRINK = 8
-"""A lane has at least so many times as many events as its first level has entries."""
+"""Minimum ratio of a lane's events to the entries of its first level."""
 FIRST_SHRINK_SHORT = 6
-"""The same of a lane with fewer than `SHORT` events: as the format was frozen, and of no weight in a file."""
+"""The same ratio for lanes with fewer than `SHORT` events; it predates the other and hardly affects file size."""
 SHORT = 4096
 
 _NEXT_SHRINK = 1.5
@@ -62,7 +62,7 @@ def build_levels(
 def levels_at(
     start: Int64Array, duration: Int64Array, flags: UInt8Array, kind: UInt8Array, levels: Sequence[int]
 ) -> Iterator[LodLevel]:
-    """These levels, ascending, of a lane that has events."""
+    """Builds the given levels, ascending, of a lane with events."""
     maker = _Maker(start, duration, flags, kind)
     current: LodLevel | None = None
     for level in levels:
@@ -74,33 +74,33 @@ def levels_at(
 
 
 class _Maker:
-    """Counts and makes levels of one lane, compiled where that can be."""
+    """Counts and builds the levels of one lane, with compiled loops where they exist."""
 
     def __init__(self, start: Int64Array, duration: Int64Array, flags: UInt8Array, kind: UInt8Array) -> None:
         self._columns = (start, duration, flags, kind)
         self._lib = levels_native.library() if levels_native.are_readable(*self._columns) else None
 
     def count(self, start: Int64Array, level: int) -> int:
-        """Entries of a level over these starts."""
+        """Number of entries of a level over these starts."""
         if self._lib is None:
             return levels_numpy.bin_count(start, level)
         return levels_native.bin_count(self._lib, start, level)
 
     def first(self, level: int, entries: int) -> LodLevel:
-        """The level made of events."""
+        """Builds a level from events."""
         if self._lib is None:
             return levels_numpy.level_from_events(*self._columns, level)
         return levels_native.level_from_events(self._lib, *self._columns, level, entries)
 
     def next(self, finer: LodLevel, level: int, entries: int) -> LodLevel:
-        """The level made of a finer one."""
+        """Builds a level from a finer one."""
         if self._lib is None:
             return levels_numpy.coarser(finer, level)
         return levels_native.coarser(self._lib, finer, level, entries)
 
 
 def _first_level(start: Int64Array, shrink: int) -> int:
-    """A level at or just below the first one worth keeping, judged from short runs all over the lane."""
+    """A level at or just below the first one worth keeping, estimated from short samples of the lane."""
     n = len(start)
     run = 1024
     heads = np.linspace(0, max(0, n - run), min(32, -(-n // run))).astype(np.int64)

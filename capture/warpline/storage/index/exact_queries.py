@@ -15,7 +15,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 class ExactQueries:
-    """Questions answered exactly from columns; every time is capture time, in ns."""
+    """Answers exact questions from columns; every time is capture time, in ns."""
 
     def __init__(self, columns: LaneColumns, tracks: int) -> None:
         """``tracks`` is the number of tracks."""
@@ -29,7 +29,7 @@ class ExactQueries:
 
     @property
     def lane_offset_ns(self) -> Int64Array:
-        """For each lane what its recorded times are ahead of capture time."""
+        """Per lane, recorded time minus capture time, in ns."""
         return self.lane_columns.offset_ns
 
     # Where an event is
@@ -66,14 +66,14 @@ class ExactQueries:
         return range(int(self._first_lane[track]), int(self._first_lane[track + 1]))
 
     def rows_of_track(self, track: int) -> slice:
-        """Rows of a track, which are neighbours."""
+        """Rows of a track, which are contiguous."""
         lanes = self.track_lanes(track)
         if not lanes:
             return slice(0, 0)
         first, last = lanes[0], lanes[-1]
         return slice(int(self.lanes.first[first]), int(self.lanes.first[last]) + int(self.lanes.count[last]))
 
-    # What is where
+    # Events in an interval
 
     def lane_slice(self, lane: int, start_ns: int, stop_ns: int) -> slice:
         """Rows of a lane's events that overlap [start_ns, stop_ns); instants inside count."""
@@ -85,9 +85,9 @@ class ExactQueries:
         return np.concatenate([np.empty(0, np.int64), *(np.arange(part.start, part.stop) for part in parts)])
 
     def count_in(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, enough: int | None = None) -> int:
-        """How many events on these lanes overlap [start_ns, stop_ns).
+        """Number of events on these lanes that overlap [start_ns, stop_ns).
 
-        No further lane is looked at once they are more than ``enough``.
+        Counting stops after the lane that exceeds ``enough``.
         """
         count = 0
         for lane in np.asarray(lanes, np.int64).tolist():
@@ -98,7 +98,7 @@ class ExactQueries:
         return count
 
     def event_at(self, lane: int, time_ns: int, tolerance_ns: int = 0) -> int | None:
-        """Row of the event that covers a moment; else of the nearest within the tolerance; else None."""
+        """Row of the event that covers a time, or of the nearest event within the tolerance, or None."""
         time = time_ns + int(self.lane_offset_ns[lane])
         first, count = int(self.lanes.first[lane]), int(self.lanes.count[lane])
         after = self.pyramid.search(lane, RAW, time, "right")
@@ -150,8 +150,8 @@ class ExactQueries:
             first = int(self.lanes.first[below])
             low = self.pyramid.search(below, RAW, start)
             high = self.pyramid.search(below, RAW, stop)
-            found = np.arange(first + low, first + high)
-            parts.append(found[self.events.start[found] + self.events.duration[found] <= stop])
+            rows = np.arange(first + low, first + high)
+            parts.append(rows[self.events.start[rows] + self.events.duration[rows] <= stop])
         return np.concatenate(parts)
 
     # Busy time

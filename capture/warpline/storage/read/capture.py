@@ -146,7 +146,7 @@ class Capture(ExactQueries):
         offset = np.array([clock.offset_ns for clock in self.clocks], np.int64)
         return offset[clock[lanes.track]] if len(lanes) else np.empty(0, np.int64)
 
-    # What it is
+    # Format
 
     @property
     def format_version(self) -> tuple[int, int]:
@@ -160,12 +160,12 @@ class Capture(ExactQueries):
 
     @cached_property
     def unknown(self) -> tuple[str, ...]:
-        """What stands in the file and is ignored because it is not known here; see `read.unknown`."""
+        """Paths of everything in the file that this Warpline does not know and ignores; see `read.unknown`."""
         return tuple(find_unknown(self._file, self._unknown_meta))
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
-        """What a reader of this capture should be told: that a newer Warpline wrote it, and what is ignored of it."""
+        """Notices to show with the capture: that a newer Warpline wrote it, and what is ignored."""
         if self._file.minor_version <= MINOR_VERSION:
             return ()
         return (newer_notice(self._file.version, self._file.minor_version, self.writer, self.unknown),)
@@ -179,12 +179,12 @@ class Capture(ExactQueries):
 
     @property
     def duration_ns(self) -> int:
-        """Length of what was recorded."""
+        """Duration of the recording."""
         return self.span[1] - self.span[0]
 
     @cached_property
     def kinds(self) -> dict[str, KindTable]:
-        """Kinds of which the capture has events, by name."""
+        """Kinds with events, by name."""
         return read_kinds(self._file, len(self.events))
 
     @cached_property
@@ -198,16 +198,16 @@ class Capture(ExactQueries):
         return read_links(self._file, len(self.events))
 
     def links_from(self, row: int) -> tuple[Int64Array, Array]:
-        """Rows an event leads to and the kinds of these links; −1 is an end outside the capture."""
+        """Target rows and kinds of the links from an event; −1 is an end outside the capture."""
         return self.links.leaving(row)
 
     def links_to(self, row: int) -> tuple[Int64Array, Array]:
-        """Rows that lead to an event and the kinds of these links; −1 is an end outside the capture."""
+        """Source rows and kinds of the links to an event; −1 is an end outside the capture."""
         return self.links.arriving(row)
 
     @cached_property
     def counters(self) -> tuple[Counter, ...]:
-        """Values over time."""
+        """All counters."""
         return read_counters(self._file, self.strings, self.tracks, self.clocks)
 
     @cached_property
@@ -224,7 +224,7 @@ class Capture(ExactQueries):
         return read_stacks(self._file)
 
     def stack_frames(self, stack: int) -> list[str]:
-        """Frames of a stack, leaf first, at most `MAX_FRAMES`; a damaged chain ends where it stops going back."""
+        """Frames of a stack, leaf first, at most `MAX_FRAMES`. A damaged chain is cut."""
         frame, parent = self.stacks
         frames: list[str] = []
         while 0 <= stack < len(frame) and len(frames) < MAX_FRAMES:
@@ -242,22 +242,22 @@ class Capture(ExactQueries):
         return TrackTree(self.tracks)
 
     def track(self, uri: str) -> Track:
-        """The track of a URI. Raises KeyError."""
+        """The track with a URI. Raises KeyError."""
         return self.tracks[self._tree.index_of_uri[uri]]
 
     def children(self, track: int) -> tuple[int, ...]:
-        """Tracks below a track (−1: the top), ordered by sort key, then title with numbers counted."""
+        """Children of a track (−1: the top), ordered by sort key, then by title with numbers compared as numbers."""
         return self._tree.children.get(track, ())
 
     def clock_offset_of_track(self, track: int) -> int:
-        """What to subtract from recorded times of a track to get capture times."""
+        """Recorded time minus capture time of a track, in ns."""
         return self.clocks[self.tracks[track].clock].offset_ns
 
     def with_clock_offsets(self, offsets_ns: Mapping[int, int]) -> Capture:
-        """The capture with other clock offsets (clock index → ns): ranks re-aligned without touching the file.
+        """A view of the capture with other clock offsets (clock index → ns), which re-aligns ranks without rewriting.
 
-        Clocks that are not named are as in the file, whatever they are here. The span grows or shrinks with the events
-        at its ends. Both captures share the file: closing either closes it for both.
+        Other clocks have the offsets of the file. The span grows or shrinks with the events at its ends. Both captures
+        share the file: closing either closes it for both.
         """
         other = copy.copy(self)
         other.__dict__.pop("counters_of_tracks", None)
@@ -278,7 +278,7 @@ class Capture(ExactQueries):
         return other
 
     def _extent(self) -> tuple[int, int]:
-        """First and last moment of events and counters, by the clocks as they are now; looks at the ends of lanes."""
+        """First and last time of events and counters by the current clocks; reads only the ends of lanes."""
         first, count = self.lanes.first, self.lanes.count
         rows = np.concatenate([first, first + count - 1])
         # Damaged times must not wrap around.
@@ -296,7 +296,7 @@ class Capture(ExactQueries):
 
     @cached_property
     def strip_loop(self) -> StripLoop | None:
-        """The compiled loop of `query` over these columns, None where there is none."""
+        """The compiled loop of `query` over these columns; None without one."""
         return strip_loop(self.events, self.lanes, self.pyramid)
 
     def query(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, width_px: int) -> Strip:
@@ -346,7 +346,7 @@ class Capture(ExactQueries):
         progress: Progress | None = None,
         cancelled: IsCancelled | None = None,
     ) -> NameIndex:
-        """Rows by name, from the file where it has them, else built when first wanted: call it in a worker.
+        """Index of rows by name: the file's, or one that is built on first use. Call this in a worker.
 
         Raises Cancelled.
         """
@@ -368,7 +368,7 @@ class Capture(ExactQueries):
         """Rows by name of some lanes alone, in memory: some 10 ns an event of theirs. Raises Cancelled."""
         return index_lanes(self.lane_columns, lanes, cancelled)
 
-    # The end
+    # The file
 
     @property
     def is_mapped(self) -> bool:
@@ -378,14 +378,14 @@ class Capture(ExactQueries):
     def is_intact(self) -> bool:
         """Whether the file is still as long as when it was opened.
 
-        Columns are mapped: reading one after somebody cut the file off ends the process (SIGBUS), as with every
-        mapped file, unless `warpline.page_guard` is enabled: zeros are read then, and this is False. Writers of
-        captures never cut off, they rename.
+        Columns are mapped, so reading one after the file was truncated kills the process (SIGBUS). With
+        `warpline.page_guard` enabled, zeros are read instead and this returns False. Warpline itself never truncates a
+        capture; it renames.
         """
         return self._file.is_intact()
 
     def fate(self) -> FileFate:
-        """What became of the file since it was opened."""
+        """What happened to the file since it was opened."""
         return self._file.fate()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads the JSON description of a capture (`meta`) into values of the right types, whatever stands in it."""
+"""Reads the JSON description of a capture (`meta`) into values with checked types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Description:
 
 
 def read_description(data: bytes) -> Description:
-    """The description in a JSON document. Raises ValueError that says which part has the wrong type."""
+    """The description in a JSON document. Raises ValueError that names a part of the wrong type."""
     document = dict(_dict("the whole", orjson.loads(data)))
     messages = read_messages(document.get("messages"))
     for key in ("sources", "skipped", "warnings"):
@@ -145,7 +145,7 @@ def _device(entry: Mapping[str, Any]) -> Device:
 
 
 def _known(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Free metadata; what has a fixed meaning is dropped when it has the wrong type."""
+    """Free metadata; keys with a fixed meaning are dropped when their type is wrong."""
     expected: dict[str, type | tuple[type, ...]] = {
         "command_line": list,
         "working_directory": str,

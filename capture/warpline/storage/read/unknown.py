@@ -1,7 +1,7 @@
-"""What stands in a capture that this Warpline does not know: written by a newer one, or by somebody else.
+"""Lists the parts of a capture that this Warpline does not know: a newer version or another program wrote them.
 
-It is ignored when the capture is read. Here it is listed: ``group/dataset``, ``group/dataset@attribute``,
-``meta.key``. The values of columns are not looked at, other than the small ones of directories.
+Readers ignore these parts. They are listed as ``group/dataset``, ``group/dataset@attribute`` and ``meta.key``. Values of
+columns are not checked, except small ones of directories.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from warpline.storage.columns.schema import (
 _NAMED_IN_NOTICE = 6
 
 _ANY = "*"
-"""Stands for every name: of a kind, of an attribute."""
+"""Stands for any name of a kind or an attribute."""
 
 _DESCRIBED = frozenset(("type", "title", "unit", "enum"))
 
@@ -68,7 +68,7 @@ _MEMBERS: Mapping[str, frozenset[str]] = {
     "index": frozenset(("names",)),
     "index/names": frozenset(NAME_INDEX_COLUMNS),
 }  # fmt: skip
-"""Names in each group; what is in no entry is a dataset."""
+"""Known names in each group; a path without an entry is a dataset."""
 
 _ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "": frozenset(("format", "version", "minor_version", "uuid", "writer")),
@@ -80,7 +80,7 @@ _ATTRIBUTES: Mapping[str, frozenset[str]] = {
 
 
 def find_unknown(file: MappedFile, meta_keys: Sequence[str]) -> Iterator[str]:
-    """Everything in a file that is not known; ``meta_keys`` are the keys of its description that are not.
+    """Everything unknown in a file; ``meta_keys`` are the unknown keys of its description.
 
     Raises CaptureFormatError when a directory is damaged.
     """
@@ -92,7 +92,7 @@ def find_unknown(file: MappedFile, meta_keys: Sequence[str]) -> Iterator[str]:
 
 
 def newer_notice(major: int, minor: int, writer: str, unknown: Sequence[str]) -> str:
-    """What to tell of a capture of a higher minor version than this Warpline writes."""
+    """The notice about a capture whose minor version is higher than this Warpline writes."""
     if not unknown:
         return tr(
             "written by a newer program ({writer}) in format {found}; this Warpline knows {known}, which is all of it",
@@ -112,7 +112,7 @@ def newer_notice(major: int, minor: int, writer: str, unknown: Sequence[str]) ->
 
 
 def _walk(file: MappedFile, path: str, pattern: str) -> Iterator[str]:
-    """What is unknown below a known group or dataset and beside it; ``pattern`` is its path with `_ANY` for names."""
+    """Unknown parts of a known group or dataset; ``pattern`` is its path with `_ANY` for names."""
     attributes = _ATTRIBUTES.get(pattern, frozenset())
     yield from (f"{path}@{name}" for name in file.attribute_names(path) if name not in attributes)
     if attributes is _DESCRIBED and file.text(path, "type", "") not in ATTRIBUTE_TYPES:

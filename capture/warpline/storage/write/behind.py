@@ -1,4 +1,4 @@
-"""Writes to files in a thread of their own, while what comes next is made."""
+"""Writes to files in a thread, while the next data is computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _AHEAD_BYTES = 32 << 20
-"""How much may wait to be written."""
+"""Limit on bytes that wait to be written."""
 
 
 class WriteBehind:
@@ -28,7 +28,7 @@ class WriteBehind:
         self._coming_bytes = 0
 
     def submit(self, nbytes: int, write: Callable[[], None]) -> None:
-        """Has ``write`` called, which writes so many bytes; waits while too many are on their way."""
+        """Queues ``write``, which writes so many bytes; waits while too many are queued."""
         if self._thread is None:
             # The first frame of a window imports this module, and needs no thread.
             from concurrent.futures import ThreadPoolExecutor
@@ -40,14 +40,14 @@ class WriteBehind:
         self._coming_bytes += nbytes
 
     def finish(self, at_most: int = 0) -> None:
-        """Waits until no more bytes than that are on their way."""
+        """Waits until at most so many bytes are queued."""
         while self._coming_bytes > at_most:
             size, write = self._coming.popleft()
             self._coming_bytes -= size
             write.result()
 
     def close(self) -> None:
-        """Ends the thread; what has not begun is not written."""
+        """Ends the thread and drops writes that have not begun."""
         self._coming.clear()
         self._coming_bytes = 0
         if self._thread is not None:

@@ -1,4 +1,4 @@
-"""`CaptureBuilder`: the one way to write a capture. Batches go in, in any order; a sorted file comes out."""
+"""`CaptureBuilder` writes captures: it takes batches in any order and writes a sorted file."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class CaptureBuilder(EventBuilder):
         counter.times.append_copy(time_array)
         counter.values.append_copy(value_array)
 
-    # The end
+    # Finishing
 
     def finish(
         self,
@@ -148,7 +148,7 @@ class CaptureBuilder(EventBuilder):
             return assemble(self.contents(), progress, cancelled)
 
     def contents(self) -> BuilderContents:
-        """Everything collected, for the assembler."""
+        """The input of the assembler."""
         return BuilderContents(
             path=self.path,
             compress=self.compress,

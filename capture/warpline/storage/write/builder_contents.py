@@ -1,4 +1,4 @@
-"""What a `CaptureBuilder` has collected: columns that spill to disk, and the whole as the assembler's input."""
+"""The data that a `CaptureBuilder` collects: columns that spill to disk, and the input of the assembler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 class AttributeColumn:
-    """Values and validity of one attribute, in the order in which events of its kind were added."""
+    """Values and validity of one attribute, in the order its events were added."""
 
     def __init__(self, spec: AttributeSpec, spill: SpillDirectory) -> None:
         self.values = spill.column(column_type(spec.dtype))
@@ -42,7 +42,7 @@ class AttributeColumn:
         whole = self.values.dtype.kind in "iu"
         limits = np.iinfo(self.values.dtype) if whole else None
         self.low, self.high = (int(limits.min), int(limits.max)) if limits else (0, -1)
-        """Whole numbers the column can hold; none for a column of others."""
+        """Range of integers that the column can hold; empty for a column of other values."""
 
     def append(self, first: int, count: int, values: Array, valid: Array | None) -> None:
         """Values of the next ``count`` events from number ``first`` on; events since the last call are missing.
@@ -72,7 +72,7 @@ class AttributeColumn:
             self._valid.append_one(1)
 
     def fill(self, count: int) -> None:
-        """Marks the events up to ``count`` that brought no value as missing."""
+        """Marks events up to ``count`` without a value as missing."""
         gap = count - len(self.values)
         if gap <= 0:
             return
@@ -94,7 +94,7 @@ class AttributeColumn:
 
 @dataclass
 class KindBuffer:
-    """A kind while it is being written: how many events, and the attributes they brought."""
+    """A kind while it is written: number of events and columns of attributes."""
 
     spec: KindSpec
     code: int
@@ -124,7 +124,7 @@ class KeyBuffer:
 
 @dataclass(frozen=True, kw_only=True)
 class BuilderContents:
-    """What a builder collected; the assembler's input. ``event_columns`` and the rest of the events: see `runs`."""
+    """The input of the assembler. For ``event_columns`` and the other columns of events see `runs`."""
 
     path: Path
     compress: bool
@@ -156,5 +156,5 @@ class BuilderContents:
 
     @property
     def row_type(self) -> str:
-        """The smallest type in which every row, and the number of them, can be stored."""
+        """The smallest type that holds every row number and the number of rows."""
         return next(dtype for dtype in KIND_ROW_TYPES if self.n_events <= np.iinfo(dtype).max)

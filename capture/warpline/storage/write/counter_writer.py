@@ -17,7 +17,7 @@ from warpline.storage.write.table_writer import TextTable
 def write_counters(
     out: Datasets, counters: Sequence[CounterBuffer], texts: TextTable, spill: SpillDirectory
 ) -> None:
-    """Writes all counters, one behind the other."""
+    """Writes all counters, one after the other."""
     group = out.file.create_group("counters")
     counts = [len(counter.times) for counter in counters]
     first = np.cumsum([0, *counts])

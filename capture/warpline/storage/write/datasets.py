@@ -55,7 +55,7 @@ class Datasets:
             os.close(self._descriptor)
 
     def flush(self) -> None:
-        """Everything that was written so far is in the file now."""
+        """Completes all pending writes to the file."""
         self._behind.finish()
         self.file.flush()
 
@@ -89,7 +89,7 @@ class Datasets:
             view, place = view[written:], place + written
 
     def empty(self, group: h5py.Group, name: str, dtype: str, n: int) -> h5py.Dataset:
-        """A column of ``n`` values to be filled. Raises OSError where the disk has no room for it."""
+        """Creates a column of ``n`` values to be filled. Raises OSError when the disk is full."""
         self._room.reserve(n * np.dtype(dtype).itemsize)
         if self._compress and n:
             return group.create_dataset(
@@ -105,14 +105,14 @@ class Datasets:
         return h5py.Dataset(h5py.h5d.create(group.id, name.encode(), kind, space, dcpl=self._plain))
 
     def put(self, group: h5py.Group, name: str, values: Array, dtype: str) -> h5py.Dataset:
-        """A column with these values, converted to its type."""
+        """Writes a column of these values, converted to its type."""
         dataset = self.empty(group, name, dtype, len(values))
         for first in range(0, len(values), _PIECE):
             self.write(dataset, first, values[first : first + _PIECE])
         return dataset
 
     def buffered(self, dataset: h5py.Dataset) -> Buffered:
-        """Gathers what is written to a dataset."""
+        """A writer that collects small pieces for a dataset."""
         return Buffered(self, dataset)
 
     def view(self, path: str, dtype: str) -> Array:

@@ -192,7 +192,7 @@ def test_the_command_line_joins_and_says_how(tmp_path: Path, capsys: pytest.Capt
     assert main(["import", str(run), str(trace), "-o", str(out)]) == 0
     output = capsys.readouterr().out
     assert "trace.json: aligned by the machine's monotonic clock" in output
-    assert "aligned so because: both use the machine's monotonic clock" in output
+    assert "why this alignment: both use the machine's monotonic clock" in output
     assert main(["info", str(out), "--verify"]) == 0
 
 

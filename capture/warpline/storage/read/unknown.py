@@ -1,7 +1,7 @@
 """Lists the parts of a capture that this Warpline does not know: a newer version or another program wrote them.
 
-Readers ignore these parts. They are listed as ``group/dataset``, ``group/dataset@attribute`` and ``meta.key``. Values of
-columns are not checked, except small ones of directories.
+Readers ignore these parts. They are listed as ``group/dataset``, ``group/dataset@attribute`` and ``meta.key``. Values
+of columns are not checked, except small ones of directories.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def test_what_grows_beyond_its_limit_is_not_unpacked(
     assert not list(temporary.iterdir())
     assert main(["import", str(path), "-o", str(tmp_path / "run.h5")]) != 0
     said = capsys.readouterr().err.splitlines()
-    assert [line for line in said if "more than half of the free space" in line] == said[-1:]
+    assert [line for line in said if "more than half of the free disk space" in line] == said[-1:]
     assert not list(temporary.iterdir())
     assert not (tmp_path / "run.h5").exists()
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=20_000_000))

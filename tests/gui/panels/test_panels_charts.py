@@ -39,7 +39,7 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
     panel.step.setText(r"/^step \d/")
     qtbot.waitUntil(lambda: panel.chart.isVisible() and window.panels.is_settled, timeout=10_000)
     assert [row[0] for row in cells(panel)] == ["0", "1", "2", "3"]
-    assert panel.scope == "4 steps · steps end when their GPU work ends"
+    assert panel.scope == "4 steps · GPU work included"
     # Bars and table are of one definition, which is said; what a bar says adds up to it.
     for choice, total in ((0, "total_ns"), (1, "duration_ns"), (0, "total_ns")):
         panel.stack.setCurrentIndex(choice)
@@ -48,7 +48,7 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
         assert panel._heights[1].tolist() == np.asarray(report.data[total]).tolist()
     assert panel.about_bar(2).startswith("step 2 · ")
     panel.stack.setCurrentIndex(1)
-    assert panel.scope == "4 steps · steps end on the CPU"
+    assert panel.scope == "4 steps · GPU work not included"
     box = panel.chart.getPlotItem().getViewBox()
     point = panel.chart.mapFromScene(box.mapViewToScene(QPointF(2.0, 1.0 * MS)))
     qtbot.mouseClick(panel.chart.viewport(), Qt.MouseButton.LeftButton, pos=point)

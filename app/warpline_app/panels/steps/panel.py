@@ -146,7 +146,7 @@ class StepsPanel(ComputedPanel):
         if shown is None:
             return
         definition = (
-            tr("steps end when their GPU work ends") if self._is_by_activity else tr("steps end on the CPU")
+            tr("GPU work included") if self._is_by_activity else tr("GPU work not included")
         )
         self.set_scope(f"{self._step_count} · {definition}")
         self.table.show_report(shown, self.document.capture, self.theme)

@@ -1,0 +1,52 @@
+"""Short ways to make widgets, layouts and timers that many rooms use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+
+def single_shot(owner: QObject, delay_ms: int, call: Callable[..., object]) -> QTimer:
+    """A timer that calls once, ``delay_ms`` after its last start."""
+    timer = QTimer(owner)
+    timer.setSingleShot(True)
+    timer.setInterval(delay_ms)
+    timer.timeout.connect(call)
+    return timer
+
+
+def muted_label(text: str = "") -> QLabel:
+    """A label in the muted text colour."""
+    label = QLabel(text)
+    label.setObjectName("muted")
+    return label
+
+
+def flat_column(widget: QWidget) -> QVBoxLayout:
+    """A vertical layout for a widget without margins and spacing."""
+    column = QVBoxLayout(widget)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    return column
+
+
+def tool_row(margin_px: int = 5, spacing_px: int = 8) -> QHBoxLayout:
+    """A horizontal layout for the controls above a panel or a page."""
+    row = QHBoxLayout()
+    row.setContentsMargins(10, margin_px, 10, margin_px)
+    row.setSpacing(spacing_px)
+    return row
+
+
+def search_field(hint: str, *, name: str = "", width_px: tuple[int, int] | None = None) -> QLineEdit:
+    """A text field with a clear button; ``width_px`` is its minimum and maximum width."""
+    field = QLineEdit()
+    field.setPlaceholderText(hint)
+    field.setAccessibleName(name or hint)
+    field.setClearButtonEnabled(True)
+    if width_px is not None:
+        field.setMinimumWidth(width_px[0])
+        field.setMaximumWidth(width_px[1])
+    return field

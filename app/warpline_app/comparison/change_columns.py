@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -42,48 +44,29 @@ def change_content(table: TableComparison) -> TableContent:
             stretches=True,
             key="name",
         ),
-        TableColumn(
-            "A",
-            lambda item: value_text(role, rows[item].a),
-            sort_values=lambda: _numbers([row.a for row in rows]),
-            is_number=True,
-            width=_VALUE_PX,
-            description=unit,
-            key="a",
+        _number_column(
+            "A", "a", _VALUE_PX, lambda item: value_text(role, rows[item].a), [row.a for row in rows], unit
         ),
-        TableColumn(
-            "B",
-            lambda item: value_text(role, rows[item].b),
-            sort_values=lambda: _numbers([row.b for row in rows]),
-            is_number=True,
-            width=_VALUE_PX,
-            description=unit,
-            key="b",
+        _number_column(
+            "B", "b", _VALUE_PX, lambda item: value_text(role, rows[item].b), [row.b for row in rows], unit
         ),
-        TableColumn(
+        _number_column(
             "Δ",
+            "difference",
+            _VALUE_PX,
             lambda item: difference_text(role, rows[item].difference),
-            sort_values=lambda: _numbers([row.difference for row in rows]),
-            is_number=True,
-            width=_VALUE_PX,
-            key="difference",
+            [row.difference for row in rows],
         ),
-        TableColumn(
-            "B / A",
-            lambda item: _ratio_text(rows[item].ratio),
-            sort_values=lambda: _numbers([row.ratio for row in rows]),
-            is_number=True,
-            width=70,
-            key="ratio",
+        _number_column(
+            "B / A", "ratio", 70, lambda item: _ratio_text(rows[item].ratio), [row.ratio for row in rows]
         ),
-        TableColumn(
+        _number_column(
             tr("Share of Δ"),
+            "share",
+            90,
             lambda item: ("" if rows[item].is_noise else share_text(rows[item].share)) or "–",
-            sort_values=lambda: _numbers([row.share for row in rows]),
-            is_number=True,
-            width=90,
-            key="share",
-            description=tr("share of the total difference of all rows"),
+            [row.share for row in rows],
+            tr("share of the total difference of all rows"),
         ),
     ]
     if any(row.count_a is not None or row.count_b is not None for row in rows):
@@ -91,7 +74,8 @@ def change_content(table: TableComparison) -> TableContent:
             ("A", [row.count_a for row in rows]),
             ("B", [row.count_b for row in rows]),
         ):
-            columns.append(_count_column(tr("Count {side}", side=side), f"count_{side}", counts))
+            title = tr("Count {side}", side=side)
+            columns.append(_number_column(title, f"count_{side}", 76, partial(_count_text, counts), counts))
     if any(row.variation is not None for row in rows):
         columns.append(_variation_column(rows))
     columns.append(
@@ -136,12 +120,28 @@ def _ratio_text(ratio: float | None) -> str:
     return "–" if ratio is None or math.isnan(ratio) else f"{ratio:.2f}"
 
 
-def _count_column(title: str, key: str, counts: list[float | None]) -> TableColumn:
-    def text(item: int) -> str:
-        value = counts[item]
-        return "–" if value is None else f"{value:,.0f}"
+def _number_column(
+    title: str,
+    key: str,
+    width: int,
+    text: Callable[[int], str],
+    values: list[float | None],
+    description: str = "",
+) -> TableColumn:
+    return TableColumn(
+        title,
+        text,
+        sort_values=lambda: _numbers(values),
+        is_number=True,
+        width=width,
+        key=key,
+        description=description,
+    )
 
-    return TableColumn(title, text, sort_values=lambda: _numbers(counts), is_number=True, width=76, key=key)
+
+def _count_text(counts: list[float | None], item: int) -> str:
+    value = counts[item]
+    return "–" if value is None else f"{value:,.0f}"
 
 
 def _about(row: RowChange) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
 
 from warpline.analysis.compare.comparison import compare_report
 from warpline.analysis.compare.comparison_text import fact_name, fact_value
@@ -19,6 +19,7 @@ from warpline_app.comparison.change_columns import change_content
 from warpline_app.comparison.places import names_of
 from warpline_app.comparison.series_view import SeriesView
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.widgets import flat_column, tool_row
 from warpline_app.open.background import Job
 from warpline_app.open.comparing import ComparedPair
 from warpline_app.open.series import Series, read_series
@@ -55,14 +56,10 @@ class Changes(QWidget):
         self.table.export_name = "comparison"
         self.table.item_selected.connect(self._go)
         self.table.item_activated.connect(self._go)
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 4, 10, 4)
-        row.setSpacing(10)
+        row = tool_row(4, 10)
         row.addWidget(self.choice)
         row.addWidget(self.note, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = flat_column(self)
         column.addLayout(row)
         self.series = SeriesView()
         self.series.run_chosen.connect(self.run_chosen)

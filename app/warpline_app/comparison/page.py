@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QWidget
 
 from warpline.analysis.compare.causes import is_wait
 from warpline.analysis.compare.comparison import Side
@@ -18,6 +18,7 @@ from warpline_app.comparison.places import lit_states, longest_event, name_ids, 
 from warpline_app.comparison.row_lock import RowLock
 from warpline_app.comparison.waterfall_view import WaterfallView
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.widgets import flat_column
 from warpline_app.open.comparing import ComparedPair
 from warpline_app.open.workspace import Workspace
 from warpline_app.state.view_lock import LockMode
@@ -75,9 +76,7 @@ class ComparisonPage(QWidget):
         self.setFocusProxy(self.views[0])
 
     def _arrange(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = flat_column(self)
         column.addWidget(self.controls)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setHandleWidth(3)
@@ -280,9 +279,7 @@ def _counterpart_range(
 def _titled(letter: str, view: TimelineView, path: str, total_ns: int) -> QWidget:
     """A timeline below a strip with its letter, path and length."""
     box = QWidget()
-    column = QVBoxLayout(box)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(0)
+    column = flat_column(box)
     strip = QWidget()
     strip.setObjectName("sideTitle")
     strip.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)

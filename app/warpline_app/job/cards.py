@@ -10,6 +10,7 @@ from warpline.analysis.jobs.job_findings import JobFinding
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.appearance import appearance
+from warpline_app.look.widgets import flat_column
 from warpline_app.open.job.board import Chosen, JobBoard
 from warpline_app.panels.findings.sign import SeveritySign, severity_title
 
@@ -81,9 +82,7 @@ class JobFindingCards(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         inside = QWidget()
         inside.setObjectName("panel")
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = flat_column(inside)
         self.cards: list[JobFindingCard] = []
         for finding in board.job.findings:
             card = JobFindingCard(finding)

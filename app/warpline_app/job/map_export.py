@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtCore import QPointF, QRect
 from PySide6.QtGui import QGuiApplication, QPainter, QPixmap
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
@@ -19,8 +19,8 @@ from warpline_app.job.cell_text import column_title
 from warpline_app.job.controls import summary_text
 from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.scale_legend import ScaleLegend
-from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.theme import ui_font
+from warpline_app.look.widgets import ask_for_file
 from warpline_app.open.background import Job
 from warpline_app.open.job.board import Chosen, JobBoard
 from warpline_app.open.messages import MessageList
@@ -121,20 +121,13 @@ def save_picture_as(shown: MapPicture, owner: QWidget, messages: MessageList) ->
 
 def save_csv_as(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
     """Ask for a file and write the map to it."""
-    dialog = FileDialog(owner, tr("Export map as CSV"))
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setNameFilters(["CSV (*.csv)"])
-    dialog.setDefaultSuffix("csv")
-    dialog.selectFile(f"{board.column or 'job'}.csv")
 
-    def write(name: str) -> None:
-        job = Job(lambda _progress, _cancelled: write_csv(board, Path(name)), owner)
-        job.succeeded.connect(lambda _written: show_written(messages, Path(name)))
+    def write(path: Path) -> None:
+        job = Job(lambda _progress, _cancelled: write_csv(board, path), owner)
+        job.succeeded.connect(lambda _written: show_written(messages, path))
         job.failed.connect(
             lambda error: messages.show(tr("The table could not be written: {error}", error=error))
         )
         job.launch()
 
-    dialog.fileSelected.connect(write)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.open()
+    ask_for_file(owner, tr("Export map as CSV"), ["CSV (*.csv)"], f"{board.column or 'job'}.csv", write)

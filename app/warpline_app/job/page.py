@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QMenu, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QSplitter, QStackedWidget, QWidget
 
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr, tr_n, translated
@@ -16,6 +16,7 @@ from warpline_app.job.map_export import MapPicture, copy_cells, copy_picture, sa
 from warpline_app.job.map_frame import MapFrame
 from warpline_app.job.map_input import MapInput
 from warpline_app.job.tables import FINDINGS, LinkedTables
+from warpline_app.look.widgets import flat_column
 from warpline_app.open.job.board import JobBoard
 from warpline_app.open.workspace import Workspace
 
@@ -57,9 +58,7 @@ class JobPage(QWidget):
     def _arrange(self) -> None:
         self.map = QStackedWidget()
         shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = flat_column(shown)
         column.addWidget(MapFrame(self.canvas), 1)
         column.addWidget(self.controls.strip)
         self.map.addWidget(shown)
@@ -80,9 +79,7 @@ class JobPage(QWidget):
         self.splitter.splitterMoved.connect(
             lambda _at, _index: self._workspace.settings.set_bytes(_SPLIT, self.splitter.saveState())
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = flat_column(self)
         column.addWidget(self.controls)
         column.addWidget(self.splitter, 1)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from warpline.i18n import tr, translated
 from warpline.library.jobs import JobRank, RankState
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
+from warpline_app.look.widgets import shows_tooltip
 
 _WIDTH_PX = 480
 _MOST_PX, _LEAST_PX = 16, 4
@@ -95,7 +96,4 @@ class RankGrid(QWidget):
         return ""
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.text_at(event.pos()), self)
-            return True
-        return super().event(event)
+        return shows_tooltip(self, event, self.text_at) or super().event(event)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QImage, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtGui import QColor, QFontMetrics, QImage, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from warpline.analysis.framework.column import Column
 from warpline.i18n import tr
@@ -14,6 +14,7 @@ from warpline_app.job.value_range import ValueRange
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
+from warpline_app.look.widgets import shows_tooltip
 
 _TEXT_PX = 11
 _BAR_PX = (150, 10)
@@ -130,7 +131,4 @@ class ScaleLegend(QWidget):
             write(self._missing_text)
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.description(), self)
-            return True
-        return super().event(event)
+        return shows_tooltip(self, event, lambda _point: self.description()) or super().event(event)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
 
 from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.i18n import tr, translated
 from warpline_app.job.cards import JobFindingCards
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.widgets import flat_column, muted_label
 from warpline_app.open.job.board import Cell, JobBoard
 from warpline_app.open.messages import MessageList
 from warpline_app.panels.table.content import TableContent
@@ -147,9 +148,7 @@ class LinkedTables(QWidget):
         self.note.setObjectName("muted")
         self.note.setContentsMargins(12, 2, 12, 4)
         self._notes: list[str] = []
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = flat_column(self)
         column.addWidget(self.tabs)
         column.addWidget(self.pages, 1)
         column.addWidget(self.note)
@@ -177,8 +176,7 @@ class LinkedTables(QWidget):
         self.tabs.addTab(translated(report.title))
 
     def _add_text(self, text: str) -> None:
-        label = QLabel(text)
-        label.setObjectName("muted")
+        label = muted_label(text)
         label.setWordWrap(True)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         label.setContentsMargins(40, 8, 40, 8)

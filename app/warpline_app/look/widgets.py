@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QToolTip, QVBoxLayout, QWidget
+
+from warpline_app.look.file_dialog import FileDialog
 
 
 def single_shot(owner: QObject, delay_ms: int, call: Callable[..., object]) -> QTimer:
@@ -50,3 +54,25 @@ def search_field(hint: str, *, name: str = "", width_px: tuple[int, int] | None 
         field.setMinimumWidth(width_px[0])
         field.setMaximumWidth(width_px[1])
     return field
+
+
+def shows_tooltip(widget: QWidget, event: QEvent, text_at: Callable[[QPoint], str]) -> bool:
+    """Handle a tooltip event of a widget; an empty text shows none. False for other events."""
+    if not isinstance(event, QHelpEvent) or event.type() != QEvent.Type.ToolTip:
+        return False
+    QToolTip.showText(event.globalPos(), text_at(event.pos()), widget)
+    return True
+
+
+def ask_for_file(
+    owner: QWidget, title: str, filters: list[str], proposed: str, save: Callable[[Path], object]
+) -> None:
+    """Ask where to save a file, proposing a name with its suffix, and call ``save`` with the answer."""
+    dialog = FileDialog(owner, title)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters(filters)
+    dialog.setDefaultSuffix(proposed.rpartition(".")[2])
+    dialog.selectFile(proposed)
+    dialog.fileSelected.connect(lambda name: save(Path(name)))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()

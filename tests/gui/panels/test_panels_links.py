@@ -72,7 +72,7 @@ def test_hiding_adds_up_and_each_chip_takes_its_own_off(
         settle(qtbot, window)
     assert set(column(panel, "name")) == everything - set(hidden)
     chips = window.tool_row.chips
-    assert [chip.text for chip in chips] == [f"without {name}" for name in hidden]
+    assert [chip.text for chip in chips] == [f"not {name}" for name in hidden]
     chips[0].close_button.click()
     settle(qtbot, window)
     assert set(column(panel, "name")) == everything - {hidden[1]}

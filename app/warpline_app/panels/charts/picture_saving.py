@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
-from warpline_app.look.file_dialog import FileDialog
+from warpline_app.look.widgets import ask_for_file
 from warpline_app.open.messages import MessageList
 from warpline_app.open.written_files import show_written
 
@@ -21,14 +21,10 @@ _PNG_SCALE = 2
 
 def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None], messages: MessageList) -> None:
     """Ask for a file (proposing ``name`` without extension), save a chart and report the result."""
-    dialog = FileDialog(owner, tr("Save chart"))
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
-    dialog.setDefaultSuffix("png")
-    dialog.selectFile(f"{name}.png")
-    dialog.fileSelected.connect(lambda chosen: _save_and_tell(Path(chosen), save, messages))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.open()
+    filters = ["PNG (*.png)", "SVG (*.svg)"]
+    ask_for_file(
+        owner, tr("Save chart"), filters, f"{name}.png", lambda path: _save_and_tell(path, save, messages)
+    )
 
 
 def _save_and_tell(path: Path, save: Callable[[Path], None], messages: MessageList) -> None:

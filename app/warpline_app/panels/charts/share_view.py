@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter
-from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter
+from PySide6.QtWidgets import QMenu, QWidget
 
 from warpline.analysis.framework.kernel_names import without_prefix
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
+from warpline_app.look.widgets import shows_tooltip
 from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.drawn_chart import DrawnChart
 
@@ -179,14 +180,11 @@ class ShareView(DrawnChart):
             painter.drawText(rect.left() + 5, rect.top() + 13 + 15 * number, text)
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            part = self._part_at(event.pos())
-            if part is not None:
-                QToolTip.showText(event.globalPos(), f"{part.full_name or part.name}\n{part.share:.2%}", self)
-            else:
-                QToolTip.hideText()
-            return True
-        return super().event(event)
+        def text_at(point: QPoint) -> str:
+            part = self._part_at(point)
+            return "" if part is None else f"{part.full_name or part.name}\n{part.share:.2%}"
+
+        return shows_tooltip(self, event, text_at) or super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Select a part, or open the menu."""

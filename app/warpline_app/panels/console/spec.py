@@ -14,7 +14,7 @@ def has_data(document: Document) -> bool:
 spec = PanelSpec(
     "console",
     "Console",
-    panel_class("warpline_app.panels.console.panel:ConsolePanel"),
+    panel_class(__name__, "ConsolePanel"),
     position=90,
     keys=("Ctrl+9",),
     has_data=has_data,

@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
 
 from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled
@@ -17,6 +17,7 @@ from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -75,8 +76,7 @@ class CountersPanel(ComputedPanel):
         self._busy = [track for track in capture.tracks if track.role in _busy_kinds(capture)]
         self._fill()
         self.series.currentRowChanged.connect(self.mark_stale)
-        self.facts = QLabel()
-        self.facts.setObjectName("muted")
+        self.facts = muted_label()
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-counter"
         self.chart.hovered.connect(self._hovered)

@@ -15,7 +15,7 @@ def has_data(document: Document) -> bool:
 spec = PanelSpec(
     "counters",
     "Counters",
-    panel_class("warpline_app.panels.counters.panel:CountersPanel"),
+    panel_class(__name__, "CountersPanel"),
     position=70,
     keys=("Ctrl+7",),
     has_data=has_data,

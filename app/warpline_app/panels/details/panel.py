@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QBrush, QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -27,6 +27,7 @@ from warpline.model.frames import StackFrame
 from warpline.model.progress import IsCancelled
 from warpline.model.tracks import Track
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label, single_shot
 from warpline_app.look.wrapped import breakable
 from warpline_app.open.background import Job
 from warpline_app.open.document import Document
@@ -216,8 +217,7 @@ class DetailsPanel(Panel):
         # Template names have few break opportunities, so the panel's width must not depend on the longest word.
         self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.name.setObjectName("subhead")
-        self.kind = QLabel()
-        self.kind.setObjectName("muted")
+        self.kind = muted_label()
         texts = QVBoxLayout()
         texts.setSpacing(2)
         texts.addWidget(self.name)
@@ -245,10 +245,7 @@ class DetailsPanel(Panel):
         self._job: Job | None = None
         self._answer: tuple[object, Any] | None = None
         """a background request and its result"""
-        self._delay_timer = QTimer(self)
-        self._delay_timer.setSingleShot(True)
-        self._delay_timer.setInterval(_DELAY_MS)
-        self._delay_timer.timeout.connect(self.mark_stale)
+        self._delay_timer = single_shot(self, _DELAY_MS, self.mark_stale)
         self.state.selection_changed.connect(self.mark_stale)
         self.state.gap_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)

@@ -7,7 +7,7 @@ from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 spec = PanelSpec(
     "details",
     "Details",
-    panel_class("warpline_app.panels.details.panel:DetailsPanel"),
+    panel_class(__name__, "DetailsPanel"),
     position=100,
     area="right",
     keys=("Ctrl+D",),

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
     QInputDialog,
-    QLabel,
-    QLineEdit,
     QMenu,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,6 +21,7 @@ from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import flat_column, muted_label, search_field, single_shot, tool_row
 from warpline_app.open.document import Document
 from warpline_app.panels.events.columns import event_columns
 from warpline_app.panels.events.query import EventQuery, capture_starts, rows_of
@@ -79,27 +77,18 @@ class EventsPanel(ComputedPanel):
             self.kind.addItem(f"{translated(table.spec.title)}  ({len(table):,})", name)
         self.kind.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.kind.currentIndexChanged.connect(self._kind_chosen)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr('Filter by name, "whole name", /regex/'))
-        self.search.setAccessibleName(tr("Filter by name"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setMinimumWidth(210)
-        self.search.setMaximumWidth(300)
+        self.search = search_field(
+            tr('Filter by name, "whole name", /regex/'), name=tr("Filter by name"), width_px=(210, 300)
+        )
         self.follows = QCheckBox(tr("Follow zoom"))
         self.follows.setToolTip(tr("List the events of the visible range while no range is selected"))
         self.follows.toggled.connect(self.mark_stale)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(_TYPING_MS)
-        self._typing.timeout.connect(self.mark_stale)
+        self._typing = single_shot(self, _TYPING_MS, self.mark_stale)
         self.search.textChanged.connect(self._typing.start)
         self._chips = QHBoxLayout()
         self._chips.setSpacing(6)
-        self.note = QLabel()
-        self.note.setObjectName("muted")
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 5, 10, 5)
-        row.setSpacing(8)
+        self.note = muted_label()
+        row = tool_row()
         for widget in (self.kind, self.search, self.follows):
             row.addWidget(widget)
         row.addLayout(self._chips)
@@ -114,9 +103,7 @@ class EventsPanel(ComputedPanel):
         header = self.table.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._header_menu)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        layout = flat_column(self)
         layout.addLayout(row)
         layout.addWidget(self.table, 1)
         self._filters: tuple[ColumnFilter, ...] = ()

@@ -7,12 +7,13 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QInputDialog, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
 
 from warpline.analysis.findings.finding import Finding, Hop, Where
 from warpline.analysis.findings.wording import finding_markdown, finding_text
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame
+from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.evidence import finding_key, lit_of
@@ -53,8 +54,7 @@ class FindingActions(QObject):
     def add_tools(self, card: FindingCard) -> None:
         """Add the buttons to a card."""
         finding = card.finding
-        place = QLabel()
-        place.setObjectName("muted")
+        place = muted_label()
         card.place = place
         card.set_tools(
             [

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Budget
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
+from warpline_app.look.widgets import muted_label, shows_tooltip
 from warpline_app.panels.findings.legend import BudgetLegend
 from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
 
@@ -97,14 +98,11 @@ class StackedBar(QWidget):
         )
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            number = self.part_at(event.pos())
-            if number >= 0:
-                QToolTip.showText(event.globalPos(), self.part_text(number), self)
-            else:
-                QToolTip.hideText()
-            return True
-        return super().event(event)
+        def text_at(point: QPoint) -> str:
+            number = self.part_at(point)
+            return self.part_text(number) if number >= 0 else ""
+
+        return shows_tooltip(self, event, text_at) or super().event(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Frame the part under the pointer."""
@@ -126,8 +124,7 @@ class BudgetBar(QWidget):
         super().__init__(parent)
         self.bar = StackedBar(theme)
         self.legend = BudgetLegend(theme)
-        self.notes = QLabel()
-        self.notes.setObjectName("muted")
+        self.notes = muted_label()
         self.notes.setWordWrap(True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

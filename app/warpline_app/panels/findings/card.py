@@ -14,6 +14,7 @@ from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label
 from warpline_app.look.wrapped import WrappedLabel
 from warpline_app.panels.findings.sign import SeveritySign, severity_title
 
@@ -71,8 +72,7 @@ class FindingCard(QFrame):
         )
         if not finding.time_ns:
             self.share.hide()  # long steps have no time of their own; the budget lists it under its causes
-        self.gain = QLabel("\n".join(part for part in (factor, time) if part))
-        self.gain.setObjectName("muted")
+        self.gain = muted_label("\n".join(part for part in (factor, time) if part))
         self.gain.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.gain.setToolTip(tr("Upper bound: computed by replaying the timeline without this cost"))
         self.tools = QWidget()
@@ -97,7 +97,7 @@ class FindingCard(QFrame):
             texts.addWidget(self.where)
         texts.addWidget(self.remedy)
         if self.finding.needs:
-            needs = WrappedLabel(tr("To learn more: {needs}", needs=translated(self.finding.needs)))
+            needs = WrappedLabel(translated(self.finding.needs))
             needs.setObjectName("muted")
             texts.addWidget(needs)
         texts.addWidget(self.tools)

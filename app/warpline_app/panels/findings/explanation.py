@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWi
 from warpline.analysis.findings.finding import Finding, Hop
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
+from warpline_app.look.widgets import muted_label
 from warpline_app.panels.findings.evidence import hop_text
 
 
@@ -48,12 +49,11 @@ class Explanation(QWidget):
         if not finding.chain:
             column.addWidget(_muted(tr("No cause was recorded.")))
         if finding.needs:
-            column.addWidget(_muted(tr("To trace this further: {needs}", needs=translated(finding.needs))))
+            column.addWidget(_muted(translated(finding.needs)))
 
 
 def _muted(text: str) -> QLabel:
-    label = QLabel(text)
-    label.setObjectName("muted")
+    label = muted_label(text)
     label.setWordWrap(True)
     label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
     return label

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
 from warpline.analysis.findings.wording import verdict
@@ -16,6 +16,7 @@ from warpline.model.errors import UsageError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label, single_shot
 from warpline_app.panels.findings.actions import FindingActions
 from warpline_app.panels.findings.budget_bar import BudgetBar
 from warpline_app.panels.findings.card_list import CardList
@@ -91,8 +92,7 @@ class FindingsPanel(ComputedPanel):
         self.progress_bar = QProgressBar()
         self.progress_bar.setRange(0, 1000)
         self.progress_bar.setTextVisible(False)
-        self.doing = QLabel()
-        self.doing.setObjectName("muted")
+        self.doing = muted_label()
         self.stop = QPushButton(tr("Cancel"))
         self.stop.clicked.connect(self._stop_or_begin)
         row = QHBoxLayout(self.watch)
@@ -102,10 +102,7 @@ class FindingsPanel(ComputedPanel):
         row.addWidget(self.stop)
         self.watch.hide()
         self._is_stopped = False
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(_LATE_MS)
-        self._late.timeout.connect(self.watch.show)
+        self._late = single_shot(self, _LATE_MS, self.watch.show)
 
     @property
     def is_busy(self) -> bool:

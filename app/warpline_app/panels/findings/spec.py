@@ -7,7 +7,7 @@ from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 spec = PanelSpec(
     "findings",
     "Findings",
-    panel_class("warpline_app.panels.findings.panel:FindingsPanel"),
+    panel_class(__name__, "FindingsPanel"),
     position=5,
     keys=("Ctrl+I",),
     greets=True,

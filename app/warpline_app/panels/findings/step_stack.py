@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from warpline.analysis.findings.finding import Budget
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
+from warpline_app.look.widgets import shows_tooltip
 from warpline_app.timeline.draw.cause_look import cause_looks, fill_stacked
 
 Int64Array = npt.NDArray[np.int64]
@@ -146,12 +147,11 @@ class StepStack(QWidget):
         return "\n".join(lines)
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            step = self.step_at(event.pos().x())
-            if step >= 0:
-                QToolTip.showText(event.globalPos(), self.step_text(step), self)
-            else:
-                QToolTip.hideText()
+        def text_at(point: QPoint) -> str:
+            step = self.step_at(point.x())
+            return self.step_text(step) if step >= 0 else ""
+
+        if shows_tooltip(self, event, text_at):
             return True
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_arrow(event):
             event.accept()

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QMenu, QWidget
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QComboBox, QMenu, QWidget
 
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection, View
@@ -16,6 +16,7 @@ from warpline.analysis.structure.stack_flame import STACK_SOURCES, stack_flame
 from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label, search_field, single_shot
 from warpline_app.open.document import Document
 from warpline_app.panels.flame.legend import FlameLegend
 from warpline_app.panels.flame.view import FlameView
@@ -76,18 +77,11 @@ class FlamePanel(ComputedPanel):
         for key, title in _ORDERS:
             self.order.addItem(translated(title), key)
         self.order.currentIndexChanged.connect(self.mark_stale)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Find, /regex/"))
-        self.search.setAccessibleName(tr("Find in the graph"))
-        self.search.setClearButtonEnabled(True)
+        self.search = search_field(tr("Find, /regex/"), name=tr("Find in the graph"))
         self.search.setMaximumWidth(220)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(120)
-        self._typing.timeout.connect(self._find)
+        self._typing = single_shot(self, 120, self._find)
         self.search.textChanged.connect(self._typing.start)
-        self.note = QLabel(tr("double-click a box to zoom in, the background to zoom out"))
-        self.note.setObjectName("muted")
+        self.note = muted_label(tr("double-click a box to zoom in, the background to zoom out"))
         self.legend = FlameLegend(self.theme)
         self._actions = RowActions(self)
         self.view = FlameView(document.capture, self.theme, document.messages)

@@ -16,7 +16,7 @@ def has_data(document: Document) -> bool:
 spec = PanelSpec(
     "flame",
     "Flame graph",
-    panel_class("warpline_app.panels.flame.panel:FlamePanel"),
+    panel_class(__name__, "FlamePanel"),
     position=30,
     keys=("Ctrl+3",),
     has_data=has_data,

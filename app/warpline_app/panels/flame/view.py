@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QMenu, QScrollBar, QToolTip, QWidget
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QMenu, QScrollBar, QWidget
 
 from warpline.analysis.structure.flame import Flame
 from warpline.i18n import tr, tr_n
@@ -17,6 +17,7 @@ from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
+from warpline_app.look.widgets import shows_tooltip
 from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 from warpline_app.panels.flame.colors import Code, code_of, color_of_code, color_of_wait, draw_box
@@ -255,14 +256,12 @@ class FlameView(QWidget):
         if is_override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Backspace:
             event.accept()
             return True
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            box = self.box_at(event.pos())
-            if box >= 0:
-                QToolTip.showText(event.globalPos(), self.tip(box), self)
-            else:
-                QToolTip.hideText()
-            return True
-        return super().event(event)
+
+        def text_at(point: QPoint) -> str:
+            box = self.box_at(point)
+            return self.tip(box) if box >= 0 else ""
+
+        return shows_tooltip(self, event, text_at) or super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Select, or open the menu."""

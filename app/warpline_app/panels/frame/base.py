@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import single_shot
 
 if TYPE_CHECKING:
     from warpline.model.frames import StackFrame
@@ -39,10 +40,7 @@ class Panel(QWidget):
         self._scope = ""
         self._badge = ""
         self._stale = True
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(0)
-        self._timer.timeout.connect(self._refresh_if_stale)
+        self._timer = single_shot(self, 0, self._refresh_if_stale)
         appearance().theme_changed.connect(self._theme_changed)
 
     @property

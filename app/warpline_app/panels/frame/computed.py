@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QWidget
 
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr
 from warpline.model.progress import IsCancelled, Progress
+from warpline_app.look.widgets import flat_column, single_shot, tool_row
 from warpline_app.open.background import Job
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import not_recorded_text
@@ -43,14 +44,8 @@ class ComputedPanel(Panel):
         self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.missing.hide()
         self._content: QWidget | None = None
-        self._drag_timer = QTimer(self)
-        self._drag_timer.setSingleShot(True)
-        self._drag_timer.setInterval(_DRAG_END_MS)
-        self._drag_timer.timeout.connect(self.mark_stale)
-        self._pause_timer = QTimer(self)
-        self._pause_timer.setSingleShot(True)
-        self._pause_timer.setInterval(_PAUSE_MS)
-        self._pause_timer.timeout.connect(self.refresh)
+        self._drag_timer = single_shot(self, _DRAG_END_MS, self.mark_stale)
+        self._pause_timer = single_shot(self, _PAUSE_MS, self.refresh)
 
     def arrange(
         self, controls: Sequence[QWidget], content: QWidget, stretching: QWidget | None = None
@@ -58,14 +53,10 @@ class ComputedPanel(Panel):
         """Lay out a row of controls above the content; ``stretching`` (default: the last control) takes the remaining
         width.
         """
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 5, 10, 5)
-        row.setSpacing(8)
+        row = tool_row()
         for widget in controls:
             row.addWidget(widget, 1 if widget is (stretching or controls[-1]) else 0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        layout = flat_column(self)
         if controls:
             layout.addLayout(row)
         layout.addWidget(content, 1)

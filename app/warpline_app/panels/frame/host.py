@@ -7,10 +7,11 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.widgets import flat_column
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.failed import FailedPanel
@@ -81,9 +82,7 @@ class PanelHost(QWidget):
         self._stack = QStackedWidget()
         self._blank = QWidget()
         self._stack.addWidget(self._blank)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        layout = flat_column(self)
         layout.addWidget(strip)
         layout.addWidget(self._stack, 1)
 

@@ -22,12 +22,11 @@ def _always(_document: Document) -> bool:
     return True
 
 
-def panel_class(path: str) -> Callable[[], type[Panel]]:
-    """A function that imports a panel's class from ``module:Class``."""
-    module, _, name = path.partition(":")
+def panel_class(spec: str, name: str) -> Callable[[], type[Panel]]:
+    """A function that imports a panel's class from the module ``panel`` beside the module ``spec``."""
 
     def load() -> type[Panel]:
-        panel: type[Panel] = getattr(import_module(module), name)
+        panel: type[Panel] = getattr(import_module(f"{spec.rpartition('.')[0]}.panel"), name)
         return panel
 
     return load

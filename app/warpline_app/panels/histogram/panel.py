@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from warpline.analysis.framework.kernel_names import short_kernel_name
 from warpline.analysis.framework.selection import Selection, View
@@ -15,6 +15,7 @@ from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import (
     Chart,
@@ -111,8 +112,7 @@ class HistogramPanel(ComputedPanel):
         self.log = QCheckBox(tr("Logarithmic"))
         self.log.setChecked(True)
         self.log.toggled.connect(self.mark_stale)
-        self.facts = QLabel()
-        self.facts.setObjectName("muted")
+        self.facts = muted_label()
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-histogram"
         self.chart.clicked.connect(self._bar_clicked)

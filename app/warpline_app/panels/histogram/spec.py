@@ -5,9 +5,5 @@ from __future__ import annotations
 from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
 spec = PanelSpec(
-    "histogram",
-    "Histogram",
-    panel_class("warpline_app.panels.histogram.panel:HistogramPanel"),
-    position=50,
-    keys=("Ctrl+5",),
+    "histogram", "Histogram", panel_class(__name__, "HistogramPanel"), position=50, keys=("Ctrl+5",)
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLabel, QSplitter, QWidget
+from PySide6.QtWidgets import QComboBox, QSplitter, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
@@ -21,6 +21,7 @@ from warpline.model.sizes import format_bytes
 from warpline.model.times import format_time
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -78,8 +79,7 @@ class MemoryPanel(ComputedPanel):
         self.device.setAccessibleName(tr("Device"))
         self.device.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.device.currentIndexChanged.connect(self._draw)
-        self.facts = QLabel()
-        self.facts.setObjectName("muted")
+        self.facts = muted_label()
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-memory"
         self.chart.clicked.connect(self._clicked)

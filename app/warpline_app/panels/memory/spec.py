@@ -12,10 +12,5 @@ def has_data(document: Document) -> bool:
 
 
 spec = PanelSpec(
-    "memory",
-    "Memory",
-    panel_class("warpline_app.panels.memory.panel:MemoryPanel"),
-    position=60,
-    keys=("Ctrl+6",),
-    has_data=has_data,
+    "memory", "Memory", panel_class(__name__, "MemoryPanel"), position=60, keys=("Ctrl+6",), has_data=has_data
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QLineEdit, QSplitter, QStackedWidget, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded, Report, Table
@@ -20,6 +20,7 @@ from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.eliding import ends_apart
 from warpline_app.look.theme import Theme, mix, to_rgb
+from warpline_app.look.widgets import search_field, single_shot
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.share_view import Part, ShareView, largest
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -69,12 +70,7 @@ class ModelPanel(ComputedPanel):
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Find a module"))
-        self.search.setAccessibleName(tr("Find a module"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setMinimumWidth(170)
-        self.search.setMaximumWidth(240)
+        self.search = search_field(tr("Find a module"), width_px=(170, 240))
         self.measure = QComboBox()
         self.measure.setAccessibleName(tr("Measure of the areas"))
         self.measure.setToolTip(tr("Measure of the areas"))
@@ -109,10 +105,7 @@ class ModelPanel(ComputedPanel):
         split.setStretchFactor(0, 1)
         split.setSizes([660, 400])
         self.arrange((self.search, self.style_, self.measure, self.note), split)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(120)
-        self._typing.timeout.connect(lambda: self.table.set_search(self.search.text().strip()))
+        self._typing = single_shot(self, 120, lambda: self.table.set_search(self.search.text().strip()))
         self.search.textChanged.connect(self._typing.start)
         self.table.item_selected.connect(self.areas.set_chosen)
         self.table.item_selected.connect(self.graph.set_chosen)

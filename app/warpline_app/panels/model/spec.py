@@ -11,10 +11,4 @@ def has_data(document: Document) -> bool:
     return not document.capture.kinds.keys().isdisjoint(("module", "python"))
 
 
-spec = PanelSpec(
-    "model",
-    "Model",
-    panel_class("warpline_app.panels.model.panel:ModelPanel"),
-    position=38,
-    has_data=has_data,
-)
+spec = PanelSpec("model", "Model", panel_class(__name__, "ModelPanel"), position=38, has_data=has_data)

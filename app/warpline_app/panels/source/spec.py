@@ -15,7 +15,7 @@ def has_data(document: Document) -> bool:
 spec = PanelSpec(
     "source",
     "Source",
-    panel_class("warpline_app.panels.source.panel:SourcePanel"),
+    panel_class(__name__, "SourcePanel"),
     position=35,
     shows_source=True,
     has_data=has_data,

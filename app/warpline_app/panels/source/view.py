@@ -8,14 +8,13 @@ from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import (
     QColor,
     QFontDatabase,
-    QHelpEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
     QTextCursor,
     QTextFormat,
 )
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from warpline.analysis.structure.line_times import LineTime
 from warpline.i18n import tr, tr_n, translated
@@ -23,6 +22,7 @@ from warpline.model.times import format_duration
 from warpline.model.waits import WAIT_FAMILIES, WAIT_KINDS
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font, wash
+from warpline_app.look.widgets import shows_tooltip
 
 _COLOR_OF = {int(kind): family.color for family in WAIT_FAMILIES for kind in family.kinds}
 _COLUMN_PX = 92
@@ -46,11 +46,7 @@ class Gutter(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """Show a line's times as a tooltip."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            tip = self._view.tip_at(event.pos().y())
-            QToolTip.showText(event.globalPos(), tip, self)
-            return True
-        return super().event(event)
+        return shows_tooltip(self, event, lambda point: self._view.tip_at(point.y())) or super().event(event)
 
 
 class CodeView(QPlainTextEdit):

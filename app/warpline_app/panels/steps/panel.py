@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QSplitter, QToolTip, QWidget
+from PySide6.QtWidgets import QComboBox, QSplitter, QToolTip, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
@@ -18,6 +18,7 @@ from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import muted_label, search_field, single_shot
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -69,18 +70,13 @@ class StepsPanel(ComputedPanel):
         self.stack.addItem(tr("By activity"), "activity")
         self.stack.addItem(tr("By phase"), "phase")
         self.stack.currentIndexChanged.connect(self._show_stack)
-        self.step = QLineEdit()
-        self.step.setPlaceholderText(tr("Name of the step, or /regex/ (ProfilerStep)"))
-        self.step.setAccessibleName(tr("Name of the step"))
-        self.step.setClearButtonEnabled(True)
+        self.step = search_field(
+            tr("Name of the step, or /regex/ (ProfilerStep)"), name=tr("Name of the step")
+        )
         self.step.setMinimumWidth(280)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(250)
-        self._typing.timeout.connect(self.mark_stale)
+        self._typing = single_shot(self, 250, self.mark_stale)
         self.step.textChanged.connect(self._typing.start)
-        self.legend = QLabel()
-        self.legend.setObjectName("muted")
+        self.legend = muted_label()
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
@@ -145,9 +141,7 @@ class StepsPanel(ComputedPanel):
         shown = self._shown_table
         if shown is None:
             return
-        definition = (
-            tr("GPU work included") if self._is_by_activity else tr("GPU work not included")
-        )
+        definition = tr("GPU work included") if self._is_by_activity else tr("GPU work not included")
         self.set_scope(f"{self._step_count} · {definition}")
         self.table.show_report(shown, self.document.capture, self.theme)
         self._draw()

@@ -12,10 +12,5 @@ def has_data(document: Document) -> bool:
 
 
 spec = PanelSpec(
-    "steps",
-    "Steps",
-    panel_class("warpline_app.panels.steps.panel:StepsPanel"),
-    position=40,
-    keys=("Ctrl+4",),
-    has_data=has_data,
+    "steps", "Steps", panel_class(__name__, "StepsPanel"), position=40, keys=("Ctrl+4",), has_data=has_data
 )

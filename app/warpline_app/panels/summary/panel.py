@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QSplitter, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report, reports
@@ -20,6 +20,7 @@ from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.look.widgets import search_field, single_shot
 from warpline_app.open.background import Job
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.share_view import ShareView
@@ -66,12 +67,7 @@ class SummaryPanel(ComputedPanel):
         self.report = ReportChoice(_entries(document))
         self.report.choose(_first_of(document))
         self.report.chosen.connect(self._report_chosen)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Find in this table"))
-        self.search.setAccessibleName(tr("Find in this table"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setMinimumWidth(170)
-        self.search.setMaximumWidth(240)
+        self.search = search_field(tr("Find in this table"), width_px=(170, 240))
         self.by_thread = QCheckBox(tr("Per thread"))
         self.by_thread.toggled.connect(self.mark_stale)
         self.note = ElidedLabel()
@@ -90,10 +86,7 @@ class SummaryPanel(ComputedPanel):
         split.setStretchFactor(0, 1)
         split.setSizes([720, 340])
         self.arrange((self.report, self.search, self.by_thread, self.has_chart, self.note), split)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(120)
-        self._typing.timeout.connect(lambda: self.table.set_search(self.search.text().strip()))
+        self._typing = single_shot(self, 120, lambda: self.table.set_search(self.search.text().strip()))
         self.search.textChanged.connect(self._typing.start)
         self.table.item_selected.connect(self.shares.set_chosen)
         self.table.sorted_changed.connect(self._draw_shares)

@@ -10,7 +10,6 @@ from PySide6.QtGui import QBrush, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
-    QLineEdit,
     QToolButton,
     QTreeWidget,
     QTreeWidgetItem,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.appearance import appearance
+from warpline_app.look.widgets import search_field
 
 _NAME_ROLE = Qt.ItemDataRole.UserRole
 _LIST_SIZE = QSize(400, 420)
@@ -85,10 +85,7 @@ class ReportList(QFrame):
     def __init__(self, entries: Sequence[ReportEntry], parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setObjectName("paletteFrame")
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Find a report"))
-        self.search.setAccessibleName(tr("Find a report"))
-        self.search.setClearButtonEnabled(True)
+        self.search = search_field(tr("Find a report"))
         self.search.textChanged.connect(self._filter)
         self.search.installEventFilter(self)
         self.tree = QTreeWidget()

@@ -4,10 +4,4 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.panel_spec import PanelSpec, panel_class
 
-spec = PanelSpec(
-    "summary",
-    "Summary",
-    panel_class("warpline_app.panels.summary.panel:SummaryPanel"),
-    position=10,
-    keys=("Ctrl+1",),
-)
+spec = PanelSpec("summary", "Summary", panel_class(__name__, "SummaryPanel"), position=10, keys=("Ctrl+1",))

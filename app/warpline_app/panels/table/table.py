@@ -16,13 +16,13 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame
 from warpline_app.look.appearance import appearance
-from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.painting import contained
+from warpline_app.look.widgets import ask_for_file
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageList
 from warpline_app.open.written_files import show_written
@@ -292,14 +292,8 @@ class PanelTable(QTableView):
 
     def choose_export(self) -> None:
         """Ask for a file and write the table to it."""
-        dialog = FileDialog(self, tr("Export table"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(["CSV (*.csv)", "TSV (*.tsv)"])
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile(f"{self.export_name}.csv")
-        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        filters = ["CSV (*.csv)", "TSV (*.tsv)"]
+        ask_for_file(self, tr("Export table"), filters, f"{self.export_name}.csv", self.export)
 
     def export(self, path: Path) -> Job:
         """Write all rows as shown, in the background."""

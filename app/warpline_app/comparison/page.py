@@ -24,7 +24,7 @@ from warpline_app.open.workspace import Workspace
 from warpline_app.state.view_lock import LockMode
 from warpline_app.timeline.widgets.canvas import SLOW_FRAME_S
 from warpline_app.timeline.widgets.first_frame import FirstFrame
-from warpline_app.timeline.widgets.navigator import TimelineNavigator
+from warpline_app.timeline.widgets.navigator import Navigator
 from warpline_app.timeline.widgets.view import TimelineView
 
 _LEAST_CHANGE = 0.01
@@ -42,7 +42,7 @@ class ComparisonPage(QWidget):
             TimelineView(pair.a, self),
             TimelineView(pair.b, self),
         )
-        self.navigators = tuple(TimelineNavigator(view, workspace) for view in self.views)
+        self.navigators = tuple(Navigator(view, workspace) for view in self.views)
         self.rows = RowLock(self.views[0], self.views[1], self)
         self.controls = ControlRow(pair, self)
         self.controls.rows_matched.connect(self.rows.set_on)
@@ -111,7 +111,7 @@ class ComparisonPage(QWidget):
         return self.views[self._side]
 
     @property
-    def navigator(self) -> TimelineNavigator:
+    def navigator(self) -> Navigator:
         """The navigator of the timeline with keyboard focus."""
         return self.navigators[self._side]
 

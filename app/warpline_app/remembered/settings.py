@@ -66,6 +66,19 @@ def _meaning(escape: re.Match[bytes]) -> bytes:
     return b"\\" if " " <= char <= "~" else b"\0"
 
 
+class _Flag:
+    """A boolean setting."""
+
+    def __init__(self, key: str, default: bool) -> None:
+        self._key, self._default = key, default
+
+    def __get__(self, settings: Settings, _owner: type[Settings]) -> bool:
+        return settings.flag(self._key, self._default)
+
+    def __set__(self, settings: Settings, on: bool) -> None:
+        settings.set_flag(self._key, on)
+
+
 class Settings:
     """Typed access to an ini file; ``path`` None means the user's own.
 
@@ -114,62 +127,42 @@ class Settings:
 
     @property
     def language(self) -> str:
-        """The language of the window, ``system`` or one of `i18n.languages`; takes effect at the next start."""
+        """The language of the window, ``system`` or one of `i18n.languages`; used from the next start."""
         value = self._value("appearance/language", SYSTEM)
-        # Most have never chosen one: catalogues are read for those who did.
+        # Read the catalogues only if a language was chosen.
         return value if isinstance(value, str) and value != SYSTEM and value in languages() else SYSTEM
 
     @language.setter
     def language(self, choice: str) -> None:
         self._store.setValue("appearance/language", choice)
 
-    @property
-    def shows_legend(self) -> bool:
-        """Whether the strip that explains the colours of thread states is shown."""
-        return self._flag("appearance/legend", True)
-
-    @shows_legend.setter
-    def shows_legend(self, on: bool) -> None:
-        self._store.setValue("appearance/legend", on)
-
-    @property
-    def shows_critical_path(self) -> bool:
-        """Whether the critical path is drawn above the rows."""
-        return self._flag("appearance/critical_path", False)
-
-    @shows_critical_path.setter
-    def shows_critical_path(self, on: bool) -> None:
-        self._store.setValue("appearance/critical_path", on)
-
-    @property
-    def restore_session(self) -> bool:
-        """Whether the captures that were open are opened again at the next start."""
-        return self._flag("session/restore", False)
-
-    @restore_session.setter
-    def restore_session(self, on: bool) -> None:
-        self._store.setValue("session/restore", on)
+    shows_legend = _Flag("appearance/legend", True)
+    """Whether the legend of thread states is shown."""
+    shows_critical_path = _Flag("appearance/critical_path", False)
+    """Whether the critical path is shown above the rows."""
+    restore_session = _Flag("session/restore", False)
+    """Whether the captures of the last session are reopened at the next start."""
 
     # files
 
     @property
     def recent_files(self) -> list[Path]:
-        """The captures opened last, newest first; some may be gone meanwhile."""
+        """Recently opened captures, newest first; some may no longer exist."""
         return [Path(item) for item in self._strings("files/recent")]
 
     def add_recent_file(self, path: Path) -> None:
-        """Put a capture at the head of the recent ones."""
+        """Move a capture to the front of the recent ones."""
         path = path.absolute()
-        kept = [item for item in self.recent_files if item != path]
-        self._set_strings("files/recent", [str(item) for item in [path, *kept][:RECENT_LIMIT]])
+        others = [item for item in self.recent_files if item != path]
+        self._set_strings("files/recent", [str(item) for item in [path, *others][:RECENT_LIMIT]])
 
     def clear_recent_files(self) -> None:
-        """Forget all of them."""
+        """Clear the list of recent captures."""
         self._store.remove("files/recent")
 
     @property
     def open_files(self) -> list[Path]:
-        """What was open when the last window was closed."""
+        """The captures open when the last window closed."""
         return [Path(item) for item in self._strings("session/files")]
 
     @open_files.setter
@@ -178,7 +171,7 @@ class Settings:
 
     @property
     def last_folder(self) -> str:
-        """Where a file dialog starts; empty for the working directory."""
+        """The start folder of file dialogs; empty for the working directory."""
         value = self._value("files/last_folder", "")
         return value if isinstance(value, str) else ""
 
@@ -188,42 +181,46 @@ class Settings:
 
     # window and dialogs
 
+    def flag(self, key: str, default: bool) -> bool:
+        """A boolean; an ini file returns text, a value just written is still a bool."""
+        value = self._value(key, default)
+        return value.lower() in {"true", "1"} if isinstance(value, str) else bool(value)
+
+    def set_flag(self, key: str, on: bool) -> None:
+        """Save a boolean."""
+        self._store.setValue(key, on)
+
     def bytes_of(self, key: str) -> QByteArray | None:
-        """A blob Qt wrote (geometry, splitter sizes), or None."""
+        """A saved blob of Qt (geometry, splitter sizes), or None."""
         value = self._value(key)
         return value if isinstance(value, QByteArray) and not value.isEmpty() else None
 
     def set_bytes(self, key: str, value: QByteArray) -> None:
-        """Keep a blob Qt wants back."""
+        """Save a blob of Qt."""
         self._store.setValue(key, value)
 
     def record_of(self, key: str) -> dict[str, Any]:
-        """A small JSON object, empty when there is none that can be read."""
-        found = self._json(key)
-        return found if isinstance(found, dict) else {}
+        """A small JSON object, empty if missing or unreadable."""
+        record = self._json(key)
+        return record if isinstance(record, dict) else {}
 
     def set_record(self, key: str, value: dict[str, Any]) -> None:
-        """Keep a small JSON object."""
+        """Save a small JSON object."""
         self._store.setValue(key, json.dumps(value))
 
     def _value(self, key: str, default: Any = None) -> Any:
-        """What is stored, or the default where Qt cannot make sense of it."""
+        """The stored value, or the default if Qt cannot read it."""
         try:
             return self._store.value(key, default)
-        except Exception:  # whatever reading a value of some type of Qt's ends in
+        except Exception:  # reading a damaged value may raise anything
             return default
 
-    def _flag(self, key: str, default: bool) -> bool:
-        # An ini file gives text back, a QSettings that has just been written gives the bool itself.
-        value = self._value(key, default)
-        return value.lower() in {"true", "1"} if isinstance(value, str) else bool(value)
-
     def _strings(self, key: str) -> list[str]:
-        found = self._json(key)
-        return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+        items = self._json(key)
+        return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
     def _json(self, key: str) -> Any:
-        """The value of a JSON text, without numbers that nothing of ours holds; None when there is none."""
+        """The value of a JSON text, with out-of-range numbers removed; None if there is none."""
         value = self._value(key)
         try:
             return bounded(read_json(value)) if isinstance(value, str) else None

@@ -64,9 +64,7 @@ class EvidenceState(LayoutState):
 
     def select_gap(self, value: Gap | None) -> None:
         """Select an idle gap, or none."""
-        if value != self._gap:
-            self._gap = value
-            self.gap_changed.emit(value)
+        self._assign("gap", value)
 
     def ask_findings(self) -> None:
         """Ask for the findings of the selected range to be shown."""

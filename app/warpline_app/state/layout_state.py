@@ -45,6 +45,12 @@ class LayoutState(QObject):
         self._heights: Mapping[str, int] = _EMPTY
         self._marks: tuple[TimeMark, ...] = ()
 
+    def _assign(self, name: str, value: object) -> None:
+        """Set a field and emit its signal, if the value differs."""
+        if value != getattr(self, f"_{name}"):
+            setattr(self, f"_{name}", value)
+            getattr(self, f"{name}_changed").emit(value)
+
     @property
     def pins(self) -> tuple[str, ...]:
         """Keys of the rows in the pinned area."""
@@ -53,9 +59,7 @@ class LayoutState(QObject):
     def set_pins(self, keys: Iterable[str]) -> None:
         """Pin exactly these rows, in this order."""
         value = tuple(dict.fromkeys(keys))
-        if value != self._pins:
-            self._pins = value
-            self.pins_changed.emit(value)
+        self._assign("pins", value)
 
     def toggle_pin(self, key: str) -> None:
         """Pin a row, or unpin it."""
@@ -90,9 +94,7 @@ class LayoutState(QObject):
     def set_hidden(self, keys: Iterable[str]) -> None:
         """Hide exactly these rows."""
         value = frozenset(keys)
-        if value != self._hidden:
-            self._hidden = value
-            self.hidden_changed.emit(value)
+        self._assign("hidden", value)
 
     @property
     def expanded(self) -> Mapping[str, bool]:
@@ -138,9 +140,7 @@ class LayoutState(QObject):
         """Replace all marks; of two at the same time the later in the list wins."""
         by_time = {mark.time_ns: mark for mark in marks}
         value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
-        if value != self._marks:
-            self._marks = value
-            self.marks_changed.emit(value)
+        self._assign("marks", value)
 
     def add_mark(self, time_ns: int, text: str = "") -> None:
         """Add a mark, or change the text of the mark at this time."""

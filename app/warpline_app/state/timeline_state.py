@@ -221,9 +221,7 @@ class TimelineState(EvidenceState):
         """Select one event, or nothing."""
         row = None if row is None else int(row)
         self.select_gap(None)
-        if row != self._selection:
-            self._selection = row
-            self.selection_changed.emit(row)
+        self._assign("selection", row)
 
     def reveal(self, row: int) -> None:
         """Select an event and scroll the timeline to it."""
@@ -260,9 +258,7 @@ class TimelineState(EvidenceState):
             selected = (max(low, self._span[0]), min(high, self._span[1]))
             if selected[0] >= selected[1]:
                 selected = None
-        if selected != self._range_selection:
-            self._range_selection = selected
-            self.range_selection_changed.emit(selected)
+        self._assign("range_selection", selected)
 
     @property
     def track_selection(self) -> str | None:
@@ -271,9 +267,7 @@ class TimelineState(EvidenceState):
 
     def select_track(self, key: str | None) -> None:
         """Limit panels to a row and the rows below it, or to none."""
-        if key != self._track_selection:
-            self._track_selection = key
-            self.track_selection_changed.emit(key)
+        self._assign("track_selection", key)
 
     @property
     def hover(self) -> int | None:
@@ -282,9 +276,7 @@ class TimelineState(EvidenceState):
 
     def set_hover(self, row: int | None) -> None:
         """Set the event under the pointer."""
-        if row != self._hover:
-            self._hover = row
-            self.hover_changed.emit(row)
+        self._assign("hover", row)
 
     @property
     def cursor_ns(self) -> int | None:
@@ -324,9 +316,7 @@ class TimelineState(EvidenceState):
     def set_highlight(self, names: Iterable[int]) -> None:
         """Highlight all events with these name ids; an empty list ends it."""
         value = frozenset(int(name) for name in names)
-        if value != self._highlight:
-            self._highlight = value
-            self.highlight_changed.emit(value)
+        self._assign("highlight", value)
 
     # -- layout -------------------------------------------------------------------------------------------
 
@@ -363,9 +353,7 @@ class TimelineState(EvidenceState):
         """Draw links of the selection, all in view, or none. Raises ValueError for another mode."""
         if mode not in {"selection", "all", "off"}:
             raise ValueError(f"arrows are drawn for 'selection', 'all' or 'off', not {mode!r}")
-        if mode != self._arrows:
-            self._arrows = mode
-            self.arrows_changed.emit(mode)
+        self._assign("arrows", mode)
 
     def clear(self) -> None:
         """Clear one thing: the finding, else the range, the row, the event, the highlight, the filter."""

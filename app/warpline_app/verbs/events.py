@@ -22,7 +22,7 @@ from warpline_app.verbs.timeline_command import (
 
 if TYPE_CHECKING:
     from warpline.model.frames import StackFrame
-    from warpline_app.commands.navigator import Navigator
+    from warpline_app.timeline.widgets.navigator import Navigator
 
 
 def _select(nav: Navigator, row: int | None) -> None:

@@ -10,7 +10,7 @@ from warpline_app.remembered.saved_layout import apply_layout, layout_of
 from warpline_app.verbs.timeline_command import timeline_command
 
 if TYPE_CHECKING:
-    from warpline_app.commands.navigator import Navigator
+    from warpline_app.timeline.widgets.navigator import Navigator
 
 
 def _save_view(nav: Navigator) -> None:

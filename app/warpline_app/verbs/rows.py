@@ -13,8 +13,8 @@ from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.timeline_command import A_ROW, Test, if_timeline, timeline_command
 
 if TYPE_CHECKING:
-    from warpline_app.commands.navigator import Navigator
     from warpline_app.timeline.model.row import TimelineRow
+    from warpline_app.timeline.widgets.navigator import Navigator
 
 
 def _hide(nav: Navigator, row: TimelineRow) -> None:

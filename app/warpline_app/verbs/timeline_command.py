@@ -9,7 +9,7 @@ from warpline_app.commands.command import A_CAPTURE, Motion, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 
 if TYPE_CHECKING:
-    from warpline_app.commands.navigator import Navigator
+    from warpline_app.timeline.widgets.navigator import Navigator
 
 Action = Callable[["Navigator"], None]
 Test = Callable[["Navigator"], bool]

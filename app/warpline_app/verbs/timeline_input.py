@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QMenu
 
 from warpline.i18n import tr
 from warpline_app.commands.menus import add_entries
-from warpline_app.commands.navigator import Navigator
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.timeline.widgets.held_keys import verb_of
+from warpline_app.timeline.widgets.navigator import Navigator
 
 ROW_MENU = (
     "row.pin",

@@ -10,7 +10,7 @@ from warpline_app.state.timeline_state import Filter
 from warpline_app.verbs.timeline_command import A_RANGE, A_SELECTION, Action, if_timeline, timeline_command
 
 if TYPE_CHECKING:
-    from warpline_app.commands.navigator import Navigator
+    from warpline_app.timeline.widgets.navigator import Navigator
 
 STEP = 1.25
 FAST_PAN = 0.8

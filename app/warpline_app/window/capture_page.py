@@ -15,12 +15,12 @@ class CapturePage(QWidget):
         super().__init__(parent)
         # Slow to import; the thread that opened the file has done it.
         from warpline_app.timeline.widgets.first_frame import FirstFrame
-        from warpline_app.timeline.widgets.navigator import TimelineNavigator
+        from warpline_app.timeline.widgets.navigator import Navigator
         from warpline_app.timeline.widgets.view import TimelineView
 
         self.document = document
         self.view: TimelineView = TimelineView(document, self)
-        self.navigator: TimelineNavigator = TimelineNavigator(self.view, workspace)
+        self.navigator: Navigator = Navigator(self.view, workspace)
         self.view.legend.set_wanted(workspace.settings.shows_legend)
         self.view.status_changed.connect(workspace.tell)
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)

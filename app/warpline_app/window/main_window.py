@@ -38,8 +38,8 @@ from warpline_app.window.timeline_search import TimelineSearch
 from warpline_app.window.tool_row import ToolRow
 
 if TYPE_CHECKING:
-    from warpline_app.commands.navigator import Navigator
     from warpline_app.panels.frame.panel_spec import PanelSpec
+    from warpline_app.timeline.widgets.navigator import Navigator
     from warpline_app.timeline.widgets.view import TimelineView
 
 _windows: list[MainWindow] = []

@@ -8,7 +8,7 @@ from warpline_app.commands.context import CommandContext
 from warpline_app.open.workspace import Workspace
 from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.remembered.settings import Settings
-from warpline_app.timeline.widgets.navigator import TimelineNavigator
+from warpline_app.timeline.widgets.navigator import Navigator
 from warpline_app.timeline.widgets.view import TimelineView
 
 
@@ -17,7 +17,7 @@ class LoneShell:
 
     is_full_screen = False
 
-    def __init__(self, navigator: TimelineNavigator) -> None:
+    def __init__(self, navigator: Navigator) -> None:
         self.navigator = navigator
         self.widget: QWidget = navigator.view
 
@@ -36,4 +36,4 @@ class LoneShell:
 def context_of(view: TimelineView, settings: Settings | None = None) -> CommandContext:
     workspace = Workspace(settings or Settings.kept_nowhere())
     workspace.show(view.document)
-    return CommandContext(workspace, LoneShell(TimelineNavigator(view, workspace)))
+    return CommandContext(workspace, LoneShell(Navigator(view, workspace)))

@@ -39,7 +39,6 @@ class JobMap:
         self._row_of = {number: row for row, number in enumerate(numbers.tolist())}
         self._rows_with_steps = np.searchsorted(numbers, job.steps.ranks)
         self._cells: dict[str, Float32Array] = {}
-        self._medians: dict[str, npt.NDArray[np.float64]] = {}
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Implements `warpline_app.commands.navigator` for a timeline widget."""
+"""The interface through which commands act on the capture in front."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from warpline_app.timeline.model.search import Search
 from warpline_app.timeline.widgets.view import TimelineView
 
 
-class TimelineNavigator:
-    """Moves a timeline; messages go to the workspace."""
+class Navigator:
+    """Moves a timeline, knows the row and time a command applies to, and asks for input. ``state`` holds the rest."""
 
     def __init__(self, view: TimelineView, workspace: Workspace) -> None:
         self._view = view

@@ -14,13 +14,12 @@ from warpline.analysis.framework.statistics import group_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
     event_targets,
-    masked_below_zero,
     ratio,
     scope_text,
     stat_columns,
     stat_data,
 )
-from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.analysis.framework.thread_columns import PID_TID, pid_tid, pid_tid_data, thread_texts
 from warpline.i18n import english
 from warpline.model.waits import WaitKind
 
@@ -32,16 +31,12 @@ def gil(view: View, _options: Options) -> Table | NotRecorded:
     events = view.events("osrt")
     kind = np.ma.filled(view.column("osrt", "wait", events.index), 0)
     events = events.take(kind == WaitKind.GIL)
-    tracks = np.array([-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2])
-    thread = tracks[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    thread = view.thread_of(events.row)
     holder = np.ma.filled(view.column("osrt", "holder", events.index).astype(np.int64), -1)
     holder[holder == pid_tid(view, thread)[1]] = -1  # the thread released it and waits until another takes it
     key, first = combine_keys(thread, holder)
     stats = group_statistics(key, events.inside).by_total()
     rows = first[stats.key]
-    pids, tids = pid_tid(view, thread[rows])
-    shift = len(view.capture.tracks) + 2
-    title = thread_titles(view)
     named = {entry.tid: f"{entry.name} ({entry.tid})" for entry in view.capture.threads}
     return Table(
         (
@@ -49,16 +44,14 @@ def gil(view: View, _options: Options) -> Table | NotRecorded:
             Column("of_range_ratio", "Share of Range", Role.RATIO, of=english("the selected range")),
             Column("name", "Thread", Role.NAME, key=True),
             Column("holder", "Held by", Role.TEXT, key=True),
-            Column("pid", "PID", Role.ID, key=True),
-            Column("tid", "TID", Role.ID, key=True),
+            *PID_TID,
         ),
         {
             **stat_data(stats),
             "of_range_ratio": ratio(stats.total, view.duration_ns),
-            "name": Texts(thread[rows] + shift, lambda code: title(code - shift)),
+            "name": thread_texts(view, thread[rows]),
             "holder": Texts(holder[rows], lambda tid: named.get(tid, str(tid)) if tid >= 0 else ""),
-            "pid": masked_below_zero(pids),
-            "tid": masked_below_zero(tids),
+            **pid_tid_data(view, thread[rows]),
         },
         targets=event_targets(events.row[rows]),
         scope=scope_text(view, english("Waits for the GIL")),

@@ -42,8 +42,8 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
     addresses, address = np.unique(
         np.ma.filled(view.column("osrt", "address", events.index), 0).astype(np.uint64), return_inverse=True
     )
-    process = np.array([t.process if t.process is not None else -1 for t in view.capture.tracks] or [-1])
-    owner = process[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    track = view.track_of(events.row) if len(events) else np.empty(0, np.int64)
+    owner = view.track_values("process")[track]
     key, first = combine_keys(owner, address.reshape(-1), at, holder_place)
     stats = group_statistics(key, events.inside).by_total()
     rows = first[stats.key]

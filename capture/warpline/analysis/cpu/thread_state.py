@@ -8,12 +8,12 @@ import numpy.typing as npt
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_totals
 from warpline.analysis.framework.tables import masked_below_zero, ratios, scope_text
-from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.analysis.framework.thread_columns import PID_TID, pid_tid_data, thread_texts
 from warpline.analysis.structure.thread_states import STATES, state_codes
 from warpline.i18n import english
 from warpline.model import Flag
@@ -62,18 +62,15 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     threads = np.array([-2 - t.index if t.thread is None else t.thread for t in tracks] or [-2], np.int64)[
         order
     ]
-    pids, tids = pid_tid(view, threads)
     recorded = totals[order].sum(1)
     data: dict[str, Values] = {
-        "name": Texts(threads + len(view.capture.tracks) + 2, _shifted(view)),
-        "pid": masked_below_zero(pids),
-        "tid": masked_below_zero(tids),
+        "name": thread_texts(view, threads),
+        **pid_tid_data(view, threads),
         "recorded_ns": recorded,
     }
     columns = [
         Column("name", "Thread", Role.NAME, key=True),
-        Column("pid", "PID", Role.ID, key=True),
-        Column("tid", "TID", Role.ID, key=True),
+        *PID_TID,
         Column("recorded_ns", "Recorded", Role.DURATION),
     ]
     for place, state in enumerate(STATES):
@@ -148,12 +145,6 @@ def _run_queue_totals(view: View) -> dict[int, int]:
             if isinstance(thread, int) and isinstance(waited, int):
                 totals[thread] = waited
     return totals
-
-
-def _shifted(view: View):  # type: ignore[no-untyped-def]
-    title = thread_titles(view)
-    shift = len(view.capture.tracks) + 2
-    return lambda code: title(code - shift)
 
 
 report = ReportSpec(

@@ -15,12 +15,11 @@ from warpline.analysis.framework.statistics import group_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
     event_targets,
-    masked_below_zero,
     scope_text,
     stat_columns,
     stat_data,
 )
-from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.analysis.framework.thread_columns import PID_TID, pid_tid_data, thread_texts
 from warpline.analysis.structure.thread_states import STATES, state_codes
 from warpline.i18n import english
 from warpline.model.waits import OWN_THREAD, WAIT_KINDS
@@ -37,8 +36,7 @@ def waits(view: View, _options: Options) -> Table | NotRecorded:
         return missing("wait")
     events = view.events("thread_state")
     events = events.take(state_codes(view, events.row, events.name) == _BLOCKED)
-    tracks = np.array([-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2])
-    thread = tracks[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    thread = view.thread_of(events.row)
     own = [i for i, entry in enumerate(view.capture.threads) if entry.name == OWN_THREAD]
     is_program = np.flatnonzero(~np.isin(thread, own))
     events, thread = events.take(is_program), thread[is_program]
@@ -47,25 +45,20 @@ def waits(view: View, _options: Options) -> Table | NotRecorded:
     key, first = combine_keys(thread, kind, place)
     stats = group_statistics(key, events.inside).by_total()
     rows = first[stats.key]
-    pids, tids = pid_tid(view, thread[rows])
-    shift = len(view.capture.tracks) + 2
-    title = thread_titles(view)
     return Table(
         (
             *stat_columns(english("Waits"), english("all blocked time")),
             Column("name", "Reason", Role.NAME, key=True, ours=True),
             Column("place", "Place", Role.TEXT, key=True, is_place=True),
             Column("thread", "Thread", Role.TEXT, key=True),
-            Column("pid", "PID", Role.ID, key=True),
-            Column("tid", "TID", Role.ID, key=True),
+            *PID_TID,
         ),
         {
             **stat_data(stats),
             "name": Texts(kind[rows], lambda code: WAIT_KINDS.get(code, str(code))),
             "place": Texts(place[rows], view.capture.strings.__getitem__),
-            "thread": Texts(thread[rows] + shift, lambda code: title(code - shift)),
-            "pid": masked_below_zero(pids),
-            "tid": masked_below_zero(tids),
+            "thread": thread_texts(view, thread[rows]),
+            **pid_tid_data(view, thread[rows]),
         },
         targets=event_targets(events.row[_longest(key, events.inside)[stats.key]]),
         scope=scope_text(view, english("Blocked time")),

@@ -10,8 +10,8 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import event_targets, masked_below_zero, name_texts, scope_text
-from warpline.analysis.framework.thread_columns import pid_tid
+from warpline.analysis.framework.tables import event_targets, name_texts, scope_text
+from warpline.analysis.framework.thread_columns import pid_tid_data
 from warpline.i18n import english
 
 
@@ -22,9 +22,7 @@ def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
     events = view.events("cuda_api")
     events = events.take(np.argsort(events.start, kind="stable"))
     capture = view.capture
-    thread_of = np.array([-1 if t.thread is None else t.thread for t in capture.tracks] or [-1], np.int64)
-    threads = thread_of[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
-    pids, tids = pid_tid(view, threads)
+    threads = np.maximum(view.thread_of(events.row), -1)
     return Table(
         (
             Column("start_ns", "Start", Role.TIME),
@@ -43,8 +41,7 @@ def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
             "name": name_texts(view, events.name),
             "result": view.column("cuda_api", "return_value", events.index),
             "correlation": view.column("cuda_api", "correlation", events.index),
-            "pid": masked_below_zero(pids),
-            "tid": masked_below_zero(tids),
+            **pid_tid_data(view, threads),
             "priority": unrecorded(len(events), np.int64),
             "thread_name": Texts(threads, lambda thread: capture.threads[thread].name or None),
         },

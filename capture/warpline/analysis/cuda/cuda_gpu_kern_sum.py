@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.name_summary import statistics_table
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import (
-    LISTED,
-    name_targets,
-    name_texts,
-    scope_text,
-    stat_columns,
-    stat_data,
-)
 from warpline.analysis.structure.kernels import kernel_statistics
 from warpline.i18n import english
 
@@ -25,12 +17,7 @@ def cuda_gpu_kern_sum(view: View, options: Options) -> Table | NotRecorded:
     if not view.has("kernel"):
         return missing("kernel")
     stats = kernel_statistics(view, options)
-    return Table(
-        (*stat_columns(english("Instances"), LISTED), Column("name", "Name", Role.NAME, key=True)),
-        {**stat_data(stats), "name": name_texts(view, stats.key)},
-        targets=name_targets(view, stats.key, "kernel"),
-        scope=scope_text(view, english("Kernels")),
-    )
+    return statistics_table(view, "kernel", stats, english("Instances"), english("Kernels"))
 
 
 report = ReportSpec(

@@ -38,14 +38,7 @@ def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
         ]
         return join_columns(columns)[order]
 
-    tracks = [view.capture.tracks[t] for t in range(len(view.capture.tracks))]
-    of_event = view.track_of(events.row)[order]
-
-    def of_track(attribute: str) -> npt.NDArray[Any]:
-        values = [getattr(t, attribute) for t in tracks]
-        column = np.array([-1 if value is None else value for value in values] + [-1], np.int64)
-        return masked_below_zero(column[of_event])
-
+    track = view.track_of(events.row)[order]
     size = gather("bytes", "memcpy", "memset")
     data: dict[str, Values] = {
         "start_ns": events.start[order] - view.capture.span[0],
@@ -64,7 +57,7 @@ def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
     data["src_kind"] = Texts(source[order], _memory_kind)
     data["dst_kind"] = Texts(target[order], _memory_kind)
     for attribute in ("device", "context", "stream"):
-        data[attribute] = of_track(attribute)
+        data[attribute] = masked_below_zero(view.track_values(attribute)[track])
     data["name"] = _names(view, parts).take(order)
     return Table(
         _GPU_TRACE_COLUMNS,

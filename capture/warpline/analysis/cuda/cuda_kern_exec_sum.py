@@ -15,7 +15,7 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
 from warpline.analysis.framework.tables import combine_keys, masked_below_zero, name_texts, scope_text
-from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
+from warpline.analysis.framework.thread_columns import PID_TID, pid_tid_data, rank_columns
 from warpline.i18n import english
 from warpline.model.intervals import launch_delay_ns
 
@@ -26,8 +26,8 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
     if launched is None:
         return missing_executions(view)
     events, launches, name = launched
-    devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)
-    device = devices[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    track = view.track_of(events.row) if len(events) else np.empty(0, np.int64)
+    device = view.track_values("device")[track]
     calls = view.names(launches.call).astype(np.int64)
     key, first = combine_keys(launches.thread, device, calls, name)
     queue = launch_delay_ns(launches.call_stop, launches.work_start)
@@ -40,23 +40,20 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
     }
     order = np.argsort(-parts["total"].total, kind="stable")
     rows = first[order]
-    pids, tids = pid_tid(view, launches.thread[rows])
     place = np.full(len(first), -1, np.int64)
     place[parts["queue"].key] = np.arange(len(parts["queue"]))
     place = place[order]
     rank, ranks = rank_columns(view, launches.thread[rows])
     data: dict[str, Values] = {
         **ranks,
-        "pid": masked_below_zero(pids),
-        "tid": masked_below_zero(tids),
+        **pid_tid_data(view, launches.thread[rows]),
         "device": masked_below_zero(device[rows]),
         "count": parts["total"].count[order],
         "queue_count": np.where(place >= 0, np.append(parts["queue"].count, 0)[place], 0),
     }
     columns = [
         *rank,
-        Column("pid", "PID", Role.ID, key=True),
-        Column("tid", "TID", Role.ID, key=True),
+        *PID_TID,
         Column("device", "DevId", Role.ID, key=True),
         Column("count", "Count", Role.COUNT),
         Column("queue_count", "QCount", Role.COUNT),

@@ -11,7 +11,7 @@ from warpline.analysis.framework.report import NotRecorded, Table, Targets, Valu
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero, name_texts, scope_text
-from warpline.analysis.framework.thread_columns import pid_tid
+from warpline.analysis.framework.thread_columns import pid_tid_data
 from warpline.i18n import english
 from warpline.model.intervals import launch_delay_ns
 
@@ -24,8 +24,6 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
     events, launches, name = launched
     queue = launch_delay_ns(launches.call_stop, launches.work_start)
     queued = queue > 0
-    pids, tids = pid_tid(view, launches.thread)
-    devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)
     calls = view.names(launches.call)
     axes = {
         part: [view.column("kernel", f"{part}_{axis}", events.index) for axis in "xyz"]
@@ -40,9 +38,8 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
         "kernel_start_ns": launches.work_start - origin,
         "kernel_duration_ns": launches.work_ns,
         "total_ns": total_ns(launches),
-        "pid": masked_below_zero(pids),
-        "tid": masked_below_zero(tids),
-        "device": masked_below_zero(devices[view.track_of(events.row)]),
+        **pid_tid_data(view, launches.thread),
+        "device": masked_below_zero(view.track_values("device")[view.track_of(events.row)]),
         "api_name": name_texts(view, calls),
     }
     for part, columns in axes.items():

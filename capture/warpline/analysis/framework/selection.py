@@ -345,6 +345,17 @@ class View:
         values, valid = table.taken(name, index)
         return np.ma.MaskedArray(values, ~valid)
 
+    def track_values(self, attribute: str) -> Int64Array:
+        """An integer attribute of each track, −1 for None; has a last entry of −1 more."""
+        values = (getattr(track, attribute) for track in self.capture.tracks)
+        return np.array([*(-1 if value is None else value for value in values), -1], np.int64)
+
+    def thread_of(self, rows: Int64Array) -> Int64Array:
+        """Thread index of each event row, −2 − track for a track without a thread."""
+        track = self.track_of(rows) if len(rows) else np.empty(0, np.int64)
+        thread = self.track_values("thread")[track]
+        return np.where(thread < 0, -2 - track, thread)
+
     def track_of(self, rows: Int64Array) -> npt.NDArray[np.int64]:
         """Track index of each event row."""
         return self.capture.lanes.track[self._lane_of(rows)].astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.report import Values
+from warpline.analysis.framework.report import Texts, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero
 
@@ -56,6 +56,24 @@ def pid_tid(view: View, threads: Sequence[int] | Int64Array) -> tuple[Int64Array
     index = np.asarray(threads, np.int64)
     index = np.where(index < 0, len(capture.threads), index)
     return pids[index], tids[index]
+
+
+PID_TID = (Column("pid", "PID", Role.ID, key=True), Column("tid", "TID", Role.ID, key=True))
+"""Key columns with the data of `pid_tid_data`."""
+
+
+def pid_tid_data(view: View, threads: Sequence[int] | Int64Array) -> dict[str, Values]:
+    """The data of `PID_TID` for thread indices, masked for tracks without a thread."""
+    pids, tids = pid_tid(view, threads)
+    return {"pid": masked_below_zero(pids), "tid": masked_below_zero(tids)}
+
+
+def thread_texts(view: View, threads: Int64Array) -> Texts:
+    """`thread_titles` of thread indices as a column."""
+    # Codes of texts are at least 0.
+    shift = len(view.capture.tracks) + 2
+    title = thread_titles(view)
+    return Texts(threads + shift, lambda code: title(code - shift))
 
 
 def rank_columns(view: View, threads: Int64Array) -> tuple[tuple[Column, ...], dict[str, Values]]:

@@ -17,11 +17,10 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys, name_targets, scope_text
 from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
-from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS
+from warpline.analysis.paddle.phases import step_reference
 from warpline.analysis.structure.event_types import MEMORY_OPERATION, type_code
 from warpline.analysis.structure.host_events import threads_with_events
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
-from warpline.analysis.structure.steps import find_steps
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -42,10 +41,7 @@ def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
         texts = titles.__getitem__
     sides = both_sides(name, cpu, gpu)
     order = np.argsort(-(sides.cpu.total + sides.gpu.total), kind="stable")
-    steps = find_steps(view, options)
-    inside = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
-    whole = int(inside.sum()) or view.duration_ns
-    reference = OF_STEPS if inside.sum() else OF_RANGE
+    whole, reference = step_reference(view, options)
     keys = sides.cpu.key[order]
     return Table(
         (Column("name", "Name", Role.NAME, key=True), *side_columns(reference, reference)),

@@ -13,7 +13,7 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import scope_text
 from warpline.analysis.paddle.cpu_gpu import SideRows, side_columns
-from warpline.analysis.paddle.phases import phase_times
+from warpline.analysis.paddle.phases import phase_times, tracks_of_host
 from warpline.analysis.structure.event_types import PHASES
 from warpline.analysis.structure.launches import Launches, launches_from
 from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps
@@ -40,7 +40,7 @@ def model(view: View, options: Options) -> Table | NotRecorded:
     steps = find_steps(view, options)
     if not len(steps):
         return missing_steps(options)
-    tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+    tracks = tracks_of_host(view)
     launches = launches_from(view)
     cpu = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
     gpu = _launched_inside(view, steps, launches)

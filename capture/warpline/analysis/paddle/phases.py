@@ -34,6 +34,13 @@ def step_times(view: View, options: Options) -> dict[int, int]:
     }
 
 
+def step_reference(view: View, options: Options) -> tuple[int, str]:
+    """The whole that ratios refer to, in ns, and its title: the time of all steps, else the selected range."""
+    steps = find_steps(view, options)
+    inside = int((np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)).sum())
+    return (inside, OF_STEPS) if inside else (view.duration_ns, OF_RANGE)
+
+
 def tracks_of_host(view: View) -> frozenset[int]:
     """All tracks without a GPU."""
     return frozenset(t.index for t in view.capture.tracks if t.device is None)

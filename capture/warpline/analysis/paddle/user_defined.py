@@ -23,10 +23,9 @@ from warpline.analysis.paddle.operator_groups import (
     summed,
 )
 from warpline.analysis.paddle.operator_table import operator_lines
-from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS
+from warpline.analysis.paddle.phases import step_reference
 from warpline.analysis.structure.event_types import is_memory_operation, type_code
 from warpline.analysis.structure.host_events import ThreadEvents, threads_with_events
-from warpline.analysis.structure.steps import find_steps
 from warpline.i18n import english
 
 
@@ -43,10 +42,7 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
     name, thread = groups.path[0][keep], groups.thread[keep]
     sides = groups.sides(keep)
     order = np.lexsort((-sides.cpu.total, thread))
-    steps = find_steps(view, options)
-    inside = int((np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)).sum())
-    reference = OF_STEPS if inside else OF_RANGE
-    whole = inside or view.duration_ns
+    whole, reference = step_reference(view, options)
     group_name = name[order]
     data: dict[str, Values] = {"name": name_texts(view, group_name)}
     columns = [Column("name", "Name", Role.NAME, key=True)]

@@ -16,7 +16,7 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Texts, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero
-from warpline.analysis.framework.thread_columns import pid_tid
+from warpline.analysis.framework.thread_columns import pid_tid_data
 from warpline.analysis.structure.launches import has_launches
 from warpline.analysis.structure.nested.nested_sums import felt_events
 from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_thread, project
@@ -124,10 +124,8 @@ NESTING_COLUMNS = (
 
 def nesting_data(view: View, ranges: NestedRanges, index: Int64Array) -> dict[str, Values]:
     """The data of `THREAD_COLUMNS` and `NESTING_COLUMNS` for some ranges."""
-    pids, tids = pid_tid(view, ranges.thread[index])
     return {
-        "pid": masked_below_zero(pids),
-        "tid": masked_below_zero(tids),
+        **pid_tid_data(view, ranges.thread[index]),
         "level": ranges.level[index],
         "children": ranges.children[index],
         "range_id": index,

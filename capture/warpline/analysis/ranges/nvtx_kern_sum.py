@@ -17,12 +17,11 @@ from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
     kind_code,
-    masked_below_zero,
     scope_text,
     stat_columns,
     stat_data,
 )
-from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
+from warpline.analysis.framework.thread_columns import PID_TID, pid_tid_data, rank_columns
 from warpline.analysis.ranges.range_names import RangeNames, style_texts, styles
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import has_launches
@@ -55,7 +54,6 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     _, _, instances = _distinct(key, row, len(first))
     rows = first[stats.key]
     names = RangeNames(view)
-    pids, tids = pid_tid(view, thread[rows])
     rank, ranks = rank_columns(view, thread[rows])
     data = stat_data(stats, with_ratio=False)
     data.update(
@@ -63,8 +61,7 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
             **ranks,
             "name": names.texts(code[rows]),
             "style": style_texts(style[rows]),
-            "pid": masked_below_zero(pids),
-            "tid": masked_below_zero(tids),
+            **pid_tid_data(view, thread[rows]),
             "range_count": instances[stats.key],
             "kernel_name": Texts(kernel[rows], view.capture.strings.__getitem__),
         }
@@ -75,8 +72,7 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "NVTX Range", Role.NAME, key=True),
             Column("style", "Style", Role.TEXT, key=True),
             *rank,
-            Column("pid", "PID", Role.ID, key=True),
-            Column("tid", "TID", Role.ID, key=True),
+            *PID_TID,
             Column("range_count", "NVTX Inst", Role.COUNT),
             statistics[1],
             statistics[0],

@@ -167,5 +167,4 @@ def waited_stacks(view: View) -> WaitedStacks:
 
 def threads_of_rows(view: View, rows: Int64Array) -> Int64Array:
     """The thread of each event, −1 for none."""
-    threads = np.array([-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64)
-    return threads[view.track_of(rows)] if len(rows) else np.empty(0, np.int64)
+    return np.maximum(view.thread_of(rows), -1)

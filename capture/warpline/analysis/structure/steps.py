@@ -81,8 +81,7 @@ def find_steps(view: View, options: Options) -> Steps:
         parts += open_view.batches(kind, tracks, named=wanted)
     events = join_events(parts)
     track = view.track_of(events.row) if len(events) else np.empty(0, np.int64)
-    process = _of_tracks(view, "process")[track]
-    rank = _of_tracks(view, "rank")[track]
+    process, rank = (view.track_values(attribute)[track] for attribute in ("process", "rank"))
     order = np.lexsort((-events.stop, events.start, process, rank))
     events, process, rank = events.take(order), process[order], rank[order]
     same = np.zeros(len(events), bool)
@@ -142,11 +141,6 @@ def _numbers(view: View, events: SelectedEvents, process: Int64Array, rank: Int6
         first = np.maximum.accumulate(np.where(change, np.arange(len(result)), 0))
         result = np.arange(len(result)) - first
     return result
-
-
-def _of_tracks(view: View, attribute: str) -> Int64Array:
-    values = [getattr(track, attribute) for track in view.capture.tracks]
-    return np.array([-1 if value is None else value for value in values] + [-1], np.int64)
 
 
 def phase_intervals(view: View, phase: str, process: int, rank: int) -> Intervals:

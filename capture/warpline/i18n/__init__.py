@@ -1,4 +1,4 @@
-"""Text a person reads, in their language, without depending on Qt."""
+"""Translates texts for people, without Qt."""
 
 from warpline.i18n.languages import install, languages, system_language
 from warpline.i18n.message import Message, joined

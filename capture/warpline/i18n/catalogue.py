@@ -11,13 +11,13 @@ from warpline.i18n.po import Entry, header_fields
 from warpline.i18n.templates import Messages, Template
 
 DATA = "data"
-"""The context of the texts that captures and reports hold in English."""
+"""The context of texts that captures and reports store in English."""
 
 
 class Catalogue:
-    """Translations by context and English text; what it lacks is None.
+    """Translations by context and English text; None where there is none.
 
-    Counts follow the rule in the catalogue's header (``Plural-Forms``). Raises ValueError when the rule is none.
+    Counts follow the rule in the catalogue's header (``Plural-Forms``). Raises ValueError for an invalid rule.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
@@ -36,7 +36,7 @@ class Catalogue:
         return found.translations[0] if found is not None else None
 
     def counted(self, context: str, singular: str, count: int) -> str | None:
-        """The form of a text that goes with a number."""
+        """The translation of a text for a number."""
         found = self._texts.get((context, singular))
         if found is None:
             return None
@@ -76,15 +76,15 @@ class Catalogue:
 
 
 def plural_rule(field: str) -> Callable[[int], int]:
-    """Which form goes with a number, by a header's ``Plural-Forms``; as in English where it says nothing.
+    """The plural rule of a header's ``Plural-Forms``: number → form. Without one, English's.
 
-    Raises ValueError when the rule is none.
+    Raises ValueError for an invalid rule.
     """
     _, _, rule = field.partition("plural=")
     return gettext.c2py(rule.rstrip("; ") or "n != 1")
 
 
 def form_count(field: str) -> int:
-    """How many forms a header's ``Plural-Forms`` declares; two, as in English, where it says nothing."""
+    """Number of forms in a header's ``Plural-Forms``; without one 2, as in English."""
     digits = field.partition("nplurals=")[2].partition(";")[0].strip()
     return int(digits) if digits.isdigit() else 2

@@ -1,4 +1,4 @@
-"""The languages there are, one file ``resources/translations/LANGUAGE.po`` each, and which one to speak."""
+"""The available languages, one file ``resources/translations/LANGUAGE.po`` each, and the choice of one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from warpline.i18n.texts import use
 
 ENGLISH, SYSTEM = "en", "system"
 NAME_FIELD = "X-Language-Name"
-"""The field of a catalogue's header with the language's name in itself."""
+"""The field of a catalogue's header with the language's own name."""
 FOLDER = "translations"
 
 
 def languages() -> dict[str, str]:
-    """Every language and its name in itself, English first; a catalogue that cannot be read is left out."""
+    """Every language and its own name, English first. Unreadable catalogues are left out."""
     from warpline.i18n.po import read_header
 
     found = {}
@@ -48,7 +48,7 @@ def system_language() -> str:
 
 
 def install(choice: str = SYSTEM) -> str:
-    """Speak this language from now on and return its name; ``system`` takes the environment's.
+    """Switches to a language and returns its name; ``system`` takes the environment's.
 
     One without a catalogue is English. So is one whose catalogue cannot be read, with a warning (`UserWarning`) for
     who writes it.

@@ -1,4 +1,4 @@
-"""Catalogues as translators write them: the format ``.po`` of GNU gettext, read without its tools.
+"""Reads translators' catalogues in GNU gettext's format ``.po``, without its tools.
 
 https://www.gnu.org/software/gettext/manual/html_node/PO-Files.html
 """
@@ -23,13 +23,13 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class PoError(ValueError):
-    """A catalogue that cannot be read; says where."""
+    """A catalogue that cannot be read; the message says where."""
 
 
 class Entry(NamedTuple):
     """One text and its translations: one, or one for each plural form. ``comments`` are whole lines (``# …``).
 
-    An empty translation is none. The entry with the empty text is the header.
+    An empty translation counts as missing. The entry with the empty text is the header.
     """
 
     context: str
@@ -40,12 +40,12 @@ class Entry(NamedTuple):
 
     @property
     def is_fuzzy(self) -> bool:
-        """Whether a tool guessed the translation and nobody has looked at it yet."""
+        """Whether the translation is a tool's guess that nobody has reviewed."""
         return any(line.startswith("#,") and "fuzzy" in line for line in self.comments)
 
     @property
     def is_translated(self) -> bool:
-        """Whether every form is there and may be shown."""
+        """Whether every form is present and may be shown."""
         return bool(self.translations) and all(self.translations) and not self.is_fuzzy
 
 
@@ -58,7 +58,7 @@ def read_po(path: Path) -> list[Entry]:
 
 
 def entries(document: str) -> Iterator[Entry]:
-    """The entries of a catalogue's text. Raises PoError at what is no entry."""
+    """The entries of a catalogue's text. Raises PoError for anything that is not an entry."""
     comments: list[str] = []
     context = text = plural = ""
     forms: list[str] = []

@@ -19,7 +19,7 @@ _in_use: Catalogue | None = None
 
 
 def use(catalogue: Catalogue | None) -> None:
-    """Translate with this from now on; None goes back to English."""
+    """Sets the catalogue to translate with; None for English."""
     global _in_use
     _in_use = catalogue
 
@@ -39,8 +39,8 @@ def tr_n(singular: str, plural: str, count: int, context: str = "", /, **fields:
     The number is the field ``{count}``; ``{count:,}`` groups its digits.
     """
     text = singular if count == 1 else plural
-    found = _in_use.counted(context, singular, count) if _in_use is not None else None
-    return _filled(found, text, {"count": count, **fields})
+    translation = _in_use.counted(context, singular, count) if _in_use is not None else None
+    return _filled(translation, text, {"count": count, **fields})
 
 
 def english(text: str, /, **fields: object) -> str:
@@ -68,12 +68,12 @@ def translated(text: str) -> str:
     return _in_use.data(text) if _in_use is not None and text else text
 
 
-def _filled(found: str | None, text: str, fields: dict[str, object]) -> str:
-    if found is None:
+def _filled(translation: str | None, text: str, fields: dict[str, object]) -> str:
+    if translation is None:
         return text.format(**fields) if fields else text
     if not fields:
-        return found
+        return translation
     try:
-        return found.format(**fields)
+        return translation.format(**fields)
     except (KeyError, IndexError, ValueError):  # a translator's slip is no reason for a window to fail
         return text.format(**fields)

@@ -1,4 +1,4 @@
-"""`CaptureReader`: an open capture that answers a program's questions with columns."""
+"""`CaptureReader`: an open capture for programs, which returns columns."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CaptureReader:
         return self._capture
 
     def close(self) -> None:
-        """Close the file. Columns that were read stay usable; others cannot be read any more."""
+        """Closes the file. Columns that were read stay usable."""
         if self._capture is not None:
             self._capture.close()
             self._capture = None
@@ -89,22 +89,22 @@ class CaptureReader:
 
     @property
     def uuid(self) -> str:
-        """What tells this capture from all others."""
+        """The UUID of the capture."""
         return self.storage.uuid
 
     @property
     def duration_ns(self) -> int:
-        """Length of what was recorded."""
+        """Duration of the recording in ns."""
         return self.storage.duration_ns
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What was noted about the recording: command line, machine …"""
+        """Metadata of the recording: command line, machine …"""
         return self.storage.meta
 
     @property
     def kinds(self) -> dict[str, KindSpec]:
-        """Kinds of which the capture has events, with their attributes, by name."""
+        """Kinds with events and their attributes, by name."""
         return {name: table.spec for name, table in self.storage.kinds.items()}
 
     @property
@@ -129,16 +129,16 @@ class CaptureReader:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What recorded, and what did not and why."""
+        """The sources: which of them recorded, and why others did not."""
         return self.storage.sources
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What whoever wrote the capture has to say about it."""
+        """Warnings of the program that wrote the capture."""
         return self.storage.warnings
 
     def info(self) -> dict[str, Any]:
-        """What the capture holds as plain values, as ``warpline info --json`` prints it."""
+        """The contents of the capture as plain values, as ``warpline info --json`` prints them."""
         return describe(self.storage)
 
     # Events
@@ -173,12 +173,12 @@ class CaptureReader:
 
     @cached_property
     def links(self) -> LinkFrame:
-        """What led to what: launches to kernels, wake-ups to runs."""
+        """Links between events, such as launches and kernels, wake-ups and runs."""
         return LinkFrame(self.storage.links, self._check)
 
     @cached_property
     def counters(self) -> tuple[CounterSamples, ...]:
-        """Values over time: use of GPUs, memory, power …"""
+        """Values over time: GPU utilization, memory, power …"""
         capture = self.storage
         return tuple(CounterSamples(capture, counter, self._check) for counter in capture.counters)
 
@@ -186,7 +186,7 @@ class CaptureReader:
 
     @property
     def reports(self) -> dict[str, str]:
-        """Names and titles of the reports there are."""
+        """Names and titles of all reports."""
         return {spec.name: spec.title for spec in reports()}
 
     def report(

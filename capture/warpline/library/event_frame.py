@@ -1,4 +1,4 @@
-"""Events of a capture as a table of columns: what `events` answers."""
+"""Events of a capture as a table of columns, as `events` returns them."""
 
 from __future__ import annotations
 

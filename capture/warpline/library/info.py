@@ -1,4 +1,4 @@
-"""What a capture holds, as plain values: the answer of `info --json`."""
+"""The contents of a capture as plain values, for `info --json`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def describe(capture: Capture) -> dict[str, Any]:
-    """What a capture holds as plain values, with the keys of ``info --json``."""
+    """The contents of a capture as plain values, with the keys of ``info --json``."""
     lanes = {track.index: len(capture.track_lanes(track.index)) for track in capture.tracks}
     events = {
         track.index: capture.rows_of_track(track.index).stop - capture.rows_of_track(track.index).start

@@ -1,4 +1,4 @@
-"""How much of a recording was lost, and what that means for what is told of it."""
+"""How much of a recording was lost, and what that means for its numbers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from warpline.i18n import tr, tr_n
 
 _HARDLY, _SOME = 0.01, 0.1
 LEAST_SHARE = 0.001
-"""Less is told where it is asked for; nobody is stopped for it."""
+"""Smaller losses are shown only on request."""
 
 
 def lost_ratio(lost: int, events: int) -> float:
-    """The lost records' part of all there were (0–1), where each of the others became an event."""
+    """Share of lost records (0–1), if each other record became an event."""
     return lost / (lost + events) if lost else 0.0
 
 
 def share_text(ratio: float) -> str:
-    """A share of losses: never 0 % of what there is."""
+    """A share as text; a loss is never shown as 0 %."""
     return (
         "< 0.1 %"
         if ratio < LEAST_SHARE
@@ -35,6 +35,6 @@ def meaning_of(ratio: float) -> str:
 
 
 def lost_text(lost: int, events: int) -> str:
-    """How many records were lost, and how much of all that is."""
+    """The number of lost records and their share."""
     text = tr_n("{count:,} record lost", "{count:,} records lost", lost)
     return text + (f" ({share_text(lost_ratio(lost, events))})" if lost else "")

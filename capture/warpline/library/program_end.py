@@ -1,4 +1,4 @@
-"""How a recorded program ended, in words; nothing is said of one that went well or is not known to have ended."""
+"""How a recorded program failed, as text; empty when it succeeded or its end is unknown."""
 
 from __future__ import annotations
 

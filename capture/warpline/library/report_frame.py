@@ -1,4 +1,4 @@
-"""A report of a capture as a table of columns: what `report` answers."""
+"""A report of a capture as a table of columns, as `report` returns it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is communication: kernels that move data between GPUs, and calls on the host that ask for it, by their names.
+"""Recognises communication by name: kernels that move data between GPUs, and the calls on the host that start them.
 
-Colours of the timeline and reports ask here, so they never disagree.
+The timeline's colours and the reports both use it, so they agree.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ KERNEL_PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     ("", r"all_?gather|reduce_?scatter|all_?(to|2)_?all|collective_?permute|send_?recv"),
 )
-"""What a kernel's name says where it is communication, by library."""
+"""Patterns of names of communication kernels, by library."""
 
 CALLS = r"^(nccl|rccl|hccl|hcom|c10d|gloo|oneccl)[:_]|^hccl\w|^record_param_comms"
-"""Names of ranges and operators in which a program or a framework communicates."""
+"""Names of ranges and operators of communication in programs and frameworks."""
 
 COMMUNICATION = re.compile("|".join(pattern for _, pattern in KERNEL_PATTERNS), re.IGNORECASE)
 COMMUNICATION_CALL = re.compile(CALLS, re.IGNORECASE)
@@ -43,5 +43,5 @@ _POINT_TO_POINT = re.compile(r"send|recv", re.IGNORECASE)
 
 
 def is_point_to_point(name: str) -> bool:
-    """Whether communication of this name has two ends only, so that it says nothing of other ranks."""
+    """Whether communication of this name is between two ranks only."""
     return _POINT_TO_POINT.search(name) is not None

@@ -1,4 +1,4 @@
-"""Numbers of CUDA and CUPTI by name."""
+"""Names of CUDA's and CUPTI's numbers."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ _RUNTIME_VERSION = re.compile(r"_v\d{4,}$")
 
 
 def result_name(is_driver: bool, result: int) -> str:
-    """The name of what a call returned; empty when the number is not known here."""
+    """The name of a call's result; empty for an unknown number."""
     return (_DRIVER_RESULTS if is_driver else _RUNTIME_RESULTS).get(result, "")
 
 

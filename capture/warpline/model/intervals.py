@@ -66,7 +66,7 @@ def intersect_intervals(
 def subtract_intervals(
     a_starts: Int64Array, a_stops: Int64Array, b_starts: Int64Array, b_stops: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """What is in the first set of disjoint sorted intervals and not in the second, likewise sorted."""
+    """Difference of two sets of disjoint sorted intervals (first without second), likewise sorted."""
     low = np.iinfo(np.int64).min
     high = np.iinfo(np.int64).max
     gap_starts = np.r_[low, b_stops].astype(np.int64)
@@ -79,10 +79,10 @@ def launch_delay_ns(call_stop_ns: int, work_start_ns: int) -> int: ...
 @overload
 def launch_delay_ns(call_stop_ns: Int64Array, work_start_ns: Int64Array) -> Int64Array: ...
 def launch_delay_ns(call_stop_ns: int | Int64Array, work_start_ns: int | Int64Array) -> int | Int64Array:
-    """From the end of the launching call to the start of the work (ns, both on one clock).
+    """Time from the end of the launching call to the start of the work (ns, both on one clock).
 
-    0 where the work began before the call returned: it did not wait. Nsight's queue time is the same, and counts only
-    launches in which it is positive.
+    0 where the work began before the call returned, so it did not wait. Nsight's queue time is the same, and counts
+    only launches where it is positive.
     """
     delay = work_start_ns - call_stop_ns
     return max(delay, 0) if isinstance(delay, int) else np.maximum(delay, 0)

@@ -1,4 +1,4 @@
-"""Long work: how it tells how far it is, and how it is told to stop."""
+"""Progress and cancellation of long work."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable
 from warpline.model.errors import Cancelled
 
 Progress = Callable[[float, str], None]
-"""Takes a fraction in 0-1 and what is being done."""
+"""Called with the fraction done (0–1) and a text that says what is being done."""
 IsCancelled = Callable[[], bool]
-"""Whether whoever started the work has changed their mind; asked again and again, so it must be quick."""
+"""Returns whether the work was cancelled. It is called often, so it must be quick."""
 
 
 def unwatched(_fraction: float, _text: str) -> None:
-    """Progress that nobody wants to know."""
+    """Ignores progress."""
 
 
 def never() -> bool:
-    """Work that nobody cancels."""
+    """Never cancels."""
     return False
 
 
 def check_cancelled(cancelled: IsCancelled | None, text: str = "cancelled") -> None:
-    """Raise Cancelled with a text when whoever started the work has changed their mind."""
+    """Raises Cancelled with a text when the work was cancelled."""
     if cancelled is not None and cancelled():
         raise Cancelled(text)

@@ -1,7 +1,7 @@
-"""Names that PyTorch gives its NVTX ranges: an operator's, with what is known of the call behind it.
+"""Parses the names of PyTorch's NVTX ranges: an operator, followed by details of the call.
 
 ``aten::add, seq = 0, op_id = 72093, sizes = [[8, 4], [4]], input_op_ids = [(72090,0)]`` is the operator ``aten::add``;
-its text is another with every call. The order is that of ``getNvtxStr`` in PyTorch's torch/csrc/profiler/util.cpp.
+the rest differs in every call. The order is that of ``getNvtxStr`` in PyTorch's torch/csrc/profiler/util.cpp.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TorchNames:
 
 
 def torch_names(texts: Iterable[str]) -> TorchNames:
-    """Take names apart; those that PyTorch did not make stay as they are."""
+    """Splits names into their parts; names that are not PyTorch's stay unchanged."""
     names: list[str] = []
     sequence: list[int] = []
     call: list[int] = []

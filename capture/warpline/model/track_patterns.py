@@ -1,4 +1,4 @@
-"""Tracks named by patterns over their URIs (``gpu/0/*``), as ``--track`` and the library take them."""
+"""Selects tracks by patterns over their URIs (``gpu/0/*``), for ``--track`` and the library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warpline.model.errors import UsageError
 from warpline.model.tracks import Track
 
 _MOST_COMPARED = 4096
-"""Tracks a mistyped pattern is compared with."""
+"""Number of tracks that a mistyped pattern is compared with."""
 
 
 def match_tracks(tracks: Sequence[Track], patterns: Iterable[str]) -> frozenset[int] | None:
@@ -44,7 +44,7 @@ def _no_match(tracks: Sequence[Track], pattern: str) -> str:
 
 
 def outermost_tracks(tracks: Sequence[Track], chosen: frozenset[int]) -> list[Track]:
-    """Of chosen tracks those that lie below none of the others, in the capture's order."""
+    """The chosen tracks that are not below another chosen one, in the capture's order."""
     outermost = []
     for index in sorted(chosen):
         above = tracks[index].parent

@@ -12,10 +12,10 @@ NO_ATTRIBUTES: Mapping[str, AttributeValue] = {}
 
 
 class Packing(StrEnum):
-    """How overlapping events of one track are spread over lanes."""
+    """How overlapping events of a track are distributed to lanes."""
 
     NEST = "nest"
-    """One lane per nesting depth; what overlaps without nesting goes to the lowest free lane."""
+    """One lane per nesting depth; events that overlap without nesting go to the lowest free lane."""
     PACK = "pack"
     """The lowest free lane (kernels of a stream, asynchronous ranges)."""
 
@@ -98,7 +98,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Source:
-    """What recorded: a collector, an agent, an importer. ``reason`` says why it is not enabled or only partly."""
+    """A collector, agent or importer. ``reason`` says why it is disabled or only partly enabled."""
 
     name: str
     enabled: bool
@@ -109,8 +109,9 @@ class Source:
 
 @dataclass(frozen=True)
 class ProgramEnd:
-    """How the recorded program ended, as far as is known: its status as a shell reports it, the signal that ended it,
-    the last lines it wrote to its standard error.
+    """How the recorded program ended: exit status as a shell reports it, signal, and last lines of standard error.
+
+    A field is None when it is unknown.
     """
 
     exit_status: int | None = None
@@ -120,7 +121,7 @@ class ProgramEnd:
 
 @dataclass(frozen=True)
 class Skipped:
-    """What an importer left out, counted, with the reason."""
+    """Items that an importer left out: their number and the reason."""
 
     what: str
     count: int

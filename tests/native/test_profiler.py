@@ -151,7 +151,7 @@ def test_a_recorder_that_dies_harms_nobody(tmp_path: Path) -> None:
         """,
     )
     assert "ended well" in done.stdout
-    assert done.stderr.count("ProfilerWarning: profiling failed, the program goes on:") == 1
+    assert done.stderr.count("ProfilerWarning: profiling failed, the program continues:") == 1
     (spool,) = tmp_path.glob("profiler_log/*.spool")  # what was recorded is kept
     assert (spool / "session.json").exists()
 

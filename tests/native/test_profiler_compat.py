@@ -190,7 +190,7 @@ def test_fluids_profiler(tmp_path: Path) -> None:
 def test_fluid_refuses_what_paddle_refused() -> None:
     from warpline.compat import fluid
 
-    with pytest.raises(warpline.UsageError, match="the state is one of CPU, GPU, All"):
+    with pytest.raises(warpline.UsageError, match="state must be one of CPU, GPU, All"):
         fluid.start_profiler("TPU")
     with pytest.raises(warpline.UsageError, match="the tracer option"):
         fluid.start_profiler("CPU", "Everything")

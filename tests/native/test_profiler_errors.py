@@ -39,9 +39,7 @@ def test_a_recording_whose_last_step_was_not_told_is_not_kept(tmp_path: Path) ->
         """,
     )
     assert done.stdout == "None\n"
-    assert (
-        "step 0 was recorded and the next is not, but none was said to be the last: not kept" in done.stderr
-    )
+    assert "recording discarded: the schedule ended it after step 0 without RECORD_AND_RETURN" in done.stderr
     assert not list(tmp_path.glob("profiler_log/*.h5"))
 
 
@@ -76,7 +74,7 @@ def test_nested_profilers_and_two_in_one_process(tmp_path: Path) -> None:
         """,
     )
     assert done.stdout == "timed: 1 True\n"
-    assert done.stderr.count("another profiler records this process; this one only times its steps") == 1
+    assert done.stderr.count("another profiler is recording this process; this one only times its steps") == 1
     assert not (tmp_path / "inner").exists()
     with the_capture(tmp_path) as capture:
         assert steps_of(capture) == ["ProfileStep#0", "ProfileStep#1", "ProfileStep#2"]
@@ -145,7 +143,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     kept, end = done.stdout.splitlines()
     assert end == "ended well"
     assert "cannot be written (" in done.stderr
-    assert f"; the recording is kept in {Path(kept).parent}\n" in done.stderr
+    assert f"; the recording goes to {Path(kept).parent}\n" in done.stderr
     assert done.stderr.count("ProfilerWarning") == 2  # one for each folder
     assert "deeper: cannot be written: " in done.stderr
     assert "until this program ends: export(PATH) keeps it elsewhere" in done.stderr
@@ -165,7 +163,7 @@ def test_a_recorder_that_cannot_start(tmp_path: Path) -> None:
         """,
     )
     assert done.stdout == "ended well\n"
-    assert "profiling failed, the program goes on: the recorder did not finish: it went away" in done.stderr
+    assert "profiling failed, the program continues: the recorder did not finish: it ended" in done.stderr
 
 
 def test_what_the_programs_own_handler_raises_is_the_programs(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""``paddle.fluid.profiler``, gone from Paddle, by its own names: ``from warpline.compat import fluid as profiler``.
+"""Replaces ``paddle.fluid.profiler``, which Paddle has removed: ``from warpline.compat import fluid as profiler``.
 
-``start_profiler`` and ``stop_profiler``, or ``with profiler("All", "total")``, record what is between them; at the end
+``start_profiler`` and ``stop_profiler``, or ``with profiler("All", "total")``, record the code between them. At the end
 the older report is printed, and the capture is kept as ``PROFILE_PATH.h5``.
 """
 
@@ -31,16 +31,16 @@ _since_ns: int | None = None
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
-    """Record from now on. ``state`` is ``CPU``, ``GPU`` or ``All``. Raises UsageError for what Paddle refused."""
+    """Start to record. ``state`` is ``CPU``, ``GPU`` or ``All``. Raises UsageError for invalid arguments."""
     global _recording, _since_ns
     if state not in _TARGETS:
         raise UsageError(
-            tr("the state is one of {known}, not {value!r}", known=", ".join(_TARGETS), value=state)
+            tr("state must be one of {known}, not {value!r}", known=", ".join(_TARGETS), value=state)
         )
     if tracer_option not in _OPTIONS:
         known = ", ".join(_OPTIONS)
         raise UsageError(
-            tr("the tracer option is one of {known}, not {value!r}", known=known, value=tracer_option)
+            tr("tracer_option must be one of {known}, not {value!r}", known=known, value=tracer_option)
         )
     if _recording is not None:
         warn(tr("this profiler has been started already"))
@@ -56,7 +56,7 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
 
 
 def stop_profiler(sorted_key: str | None = None, profile_path: str = _PATH) -> None:
-    """Record no longer, print the report, keep the capture. Raises UsageError for an unknown ``sorted_key``."""
+    """Stop recording, print the report and keep the capture. Raises UsageError for an unknown ``sorted_key``."""
     global _recording
     _check_key(sorted_key)
     recording, _recording = _recording, None
@@ -73,7 +73,7 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = _PATH) -> N
 
 
 def reset_profiler() -> None:
-    """Forget what was recorded so far."""
+    """Drop everything recorded so far."""
     global _since_ns
     import time
 
@@ -85,7 +85,7 @@ def reset_profiler() -> None:
 def profiler(
     state: str, sorted_key: str | None = None, profile_path: str = _PATH, tracer_option: str = "Default"
 ) -> Iterator[None]:
-    """Record what is inside. Raises UsageError for what Paddle refused."""
+    """Record the block. Raises UsageError for arguments that Paddle rejected."""
     _check_key(sorted_key)
     start_profiler(state, tracer_option)
     try:
@@ -96,16 +96,16 @@ def profiler(
 
 @contextlib.contextmanager
 def cuda_profiler(
-    output_file: str = "",  # noqa: ARG001  # nvprof's; a capture goes where `warpline record -o` says
+    output_file: str = "",  # noqa: ARG001  # nvprof's; captures go to `warpline record -o`
     output_mode: str | None = None,  # noqa: ARG001
     config: object = None,  # noqa: ARG001
 ) -> Iterator[None]:
-    """Tell CUDA's profiler interface what is inside: ``warpline record --capture-range cuda-profiler`` records it."""
+    """Mark the block for CUDA's profiler interface: ``warpline record --capture-range cuda-profiler`` records it."""
     import ctypes
 
     path = _cuda_runtime()
     if path is None:
-        warn(tr("no CUDA runtime is loaded: cuda_profiler marks nothing"))
+        warn(tr("no CUDA runtime is loaded: cuda_profiler has no effect"))
         yield
         return
     runtime = ctypes.CDLL(path)
@@ -117,7 +117,7 @@ def cuda_profiler(
 
 
 def _cuda_runtime() -> str | None:
-    """The CUDA runtime this process has loaded."""
+    """The path of the CUDA runtime that this process has loaded."""
     with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
         for line in maps:
             if "libcudart" in line:
@@ -128,8 +128,10 @@ def _cuda_runtime() -> str | None:
 def _check_key(sorted_key: str | None) -> None:
     if sorted_key not in _SORTED_KEYS:
         known = ", ".join(key for key in _SORTED_KEYS if key)
-        raise UsageError(tr("the sorted key is one of {known}, not {value!r}", known=known, value=sorted_key))
+        raise UsageError(
+            tr("sorted_key must be one of {known}, not {value!r}", known=known, value=sorted_key)
+        )
 
 
 def _failed(error: Exception) -> None:
-    warn(tr("profiling failed, the program goes on: {error}", error=error))
+    warn(tr("profiling failed, the program continues: {error}", error=error))

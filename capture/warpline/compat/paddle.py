@@ -1,6 +1,6 @@
-"""``paddle.profiler`` by its own names: ``import warpline.compat.paddle as profiler``.
+"""Replaces ``paddle.profiler``: ``import warpline.compat.paddle as profiler``.
 
-A script written for Paddle's profiler runs after its import was changed. ``export_protobuf`` keeps a capture.
+Scripts written for Paddle's profiler only need this change of import. ``export_protobuf`` writes a capture.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ _CALLBACK = class_of("TrainerCallback", "transformers")
 
 
 class TrainerProfiler(_CALLBACK):  # type: ignore[misc, valid-type]  # the base is known when it is imported
-    """A `warpline.Profiler` whose steps are a trainer's optimizer steps; ``options`` are the profiler's.
+    """A `warpline.Profiler` whose steps are the trainer's optimizer steps; ``options`` are those of the profiler.
 
-    A training that fails leaves it running; it is stopped when the program ends.
+    If training fails, the profiler is stopped when the program ends.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -24,25 +24,25 @@ class TrainerProfiler(_CALLBACK):  # type: ignore[misc, valid-type]  # the base 
         self._phase: RecordEvent | None = None
 
     def on_train_begin(self, *_args_and_state: Any, **_others: Any) -> None:
-        """The first batch is about to be loaded."""
+        """Start the profiler before the first batch is loaded."""
         self.profiler.start()
 
     def on_pre_optimizer_step(self, *_args_and_state: Any, **_others: Any) -> None:
-        """The gradients of all batches of a step are there."""
-        if not hooks.are_in():  # these tell all phases
+        """Begin the optimization range, after the gradients of a step are complete."""
+        if not hooks.are_installed():  # the hooks record all phases
             self._phase = RecordEvent("Optimization", TracerEventType.Optimization)
             self._phase.begin()
 
     def on_optimizer_step(self, *_args_and_state: Any, **_others: Any) -> None:
-        """The optimizer is done."""
+        """End the optimization range."""
         if self._phase is not None:
             self._phase.end()
             self._phase = None
 
     def on_step_end(self, args: Any, *_state: Any, **_others: Any) -> None:
-        """A step is done."""
+        """End a step."""
         self.profiler.step(args.train_batch_size * args.gradient_accumulation_steps)
 
     def on_train_end(self, *_args_and_state: Any, **_others: Any) -> None:
-        """The training is over."""
+        """Stop the profiler."""
         self.profiler.stop()

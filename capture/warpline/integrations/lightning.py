@@ -1,4 +1,4 @@
-"""Lightning: ``Trainer(callbacks=[LightningProfiler(scheduler=(10, 15))])``; with either name of its package."""
+"""Lightning: ``Trainer(callbacks=[LightningProfiler(scheduler=(10, 15))])``. Supports both names of its package."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _CALLBACK = class_of("Callback", "lightning.pytorch", "pytorch_lightning")
 
 
 class LightningProfiler(_CALLBACK):  # type: ignore[misc, valid-type]  # the base is known when it is imported
-    """A `warpline.Profiler` whose steps are the batches of a training, with their phases as ranges.
+    """A `warpline.Profiler` whose steps are training batches, with their phases as ranges.
 
-    ``options`` are the profiler's. A training that fails stops it, too.
+    ``options`` are those of the profiler. It is also stopped when training fails.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -25,42 +25,42 @@ class LightningProfiler(_CALLBACK):  # type: ignore[misc, valid-type]  # the bas
         self._phase: RecordEvent | None = None
 
     def on_train_start(self, *_trainer_and_more: Any) -> None:
-        """The first batch is about to be loaded."""
+        """Start the profiler before the first batch is loaded."""
         self.profiler.start()
 
     def on_train_batch_start(self, *_trainer_and_more: Any) -> None:
-        """The model gets a batch."""
+        """Begin the forward range."""
         self._enter("Forward", TracerEventType.Forward)
 
     def on_before_backward(self, *_trainer_and_more: Any) -> None:
-        """The loss is there."""
+        """Begin the backward range."""
         self._enter("Backward", TracerEventType.Backward)
 
     def on_after_backward(self, *_trainer_and_more: Any) -> None:
-        """The gradients are there."""
+        """End the backward range."""
         self._leave()
 
     def on_before_optimizer_step(self, *_trainer_and_more: Any) -> None:
-        """The optimizer begins."""
+        """Begin the optimization range."""
         self._enter("Optimization", TracerEventType.Optimization)
 
     def on_train_batch_end(self, *_trainer_and_more: Any) -> None:
-        """The batch is done."""
+        """End the range and the step."""
         self._leave()
         self.profiler.step()
 
     def on_train_end(self, *_trainer_and_more: Any) -> None:
-        """The training is over."""
+        """Stop the profiler."""
         self._leave()
         self.profiler.stop()
 
     def on_exception(self, *_trainer_and_more: Any) -> None:
-        """It failed; what was recorded till then is kept."""
+        """Stop the profiler after a failure; the recording is kept."""
         self.on_train_end()
 
     def _enter(self, name: str, event_type: TracerEventType) -> None:
         self._leave()
-        if not hooks.are_in():  # these tell the phases better, and twice is wrong
+        if not hooks.are_installed():  # the hooks record the phases already
             self._phase = RecordEvent(name, event_type)
             self._phase.begin()
 

@@ -1,4 +1,4 @@
-"""Classes of frameworks that a program may have, looked up when an integration is imported and not before."""
+"""Looks up classes of optional frameworks when an integration is imported."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from warpline.model.errors import UsageError
 
 
 def class_of(name: str, *modules: str) -> Any:
-    """The class of that name from the first of these modules that can be imported.
+    """The class ``name`` of the first of these modules that can be imported.
 
-    Raises UsageError, which says what to install, when there is none.
+    Raises UsageError, which says what to install, if there is none.
     """
     for module in modules:
         try:
@@ -20,4 +20,4 @@ def class_of(name: str, *modules: str) -> Any:
         except (ImportError, AttributeError):
             continue
     package = modules[0].partition(".")[0]
-    raise UsageError(tr("{package} is not installed here: pip install {package}", package=package))
+    raise UsageError(tr("{package} is not installed: pip install {package}", package=package))

@@ -1,4 +1,4 @@
-"""Types of events as NVTX categories, which is how the agent writes them."""
+"""Maps event types to NVTX categories, which the agent records."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from warpline.annotation import Agent
 from warpline.profiling.states import TracerEventType
 
 _FIRST_CATEGORY = 0x57410000
-"""NVTX categories are numbers a program chooses; it will hardly choose these."""
+"""NVTX categories are chosen by programs; these numbers are unlikely to be used."""
 _has_names: Agent | None = None
 
 
 def category_of(event_type: TracerEventType, agent: Agent) -> int:
-    """The NVTX category that stands for a type; its name is told to the agent once."""
+    """The NVTX category of a type; its name is passed to the agent once."""
     global _has_names
     if _has_names is not agent:
         _has_names = agent

@@ -1,4 +1,4 @@
-"""``warpline.RecordEvent``: a range that says what it stands for in Paddle's tables."""
+"""``warpline.RecordEvent``: a range with its event type in Paddle's tables."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class RecordEvent:
-    """A named range of the calling thread: a ``with`` block, ``begin`` to ``end``, or each call of what it decorates.
+    """A named range of the calling thread: a ``with`` block, ``begin`` to ``end``, or calls of a decorated function.
 
-    ``event_type`` is a `TracerEventType` or anything of the same name. Nothing is written unless something records;
-    data loading is timed for a profiler in any case. What ``begin`` and ``end`` enclose need not nest.
+    ``event_type`` is a `TracerEventType` or any object with the same name. Nothing is written unless a recording is
+    running; data loading is always timed for a profiler. Ranges of ``begin`` and ``end`` need not nest.
     """
 
     __slots__ = ("_began", "_encoded", "_range", "_type", "name")
 
     def __init__(self, name: str, event_type: Any = TracerEventType.PythonUserDefined) -> None:
-        """Raises UsageError for a type that is none."""
+        """Raises UsageError for an unknown type."""
         self.name = name
         self._type = event_type if type(event_type) is TracerEventType else _type_of(event_type)
         self._encoded: bytes | None = None
@@ -38,7 +38,7 @@ class RecordEvent:
 
     @property
     def event_type(self) -> TracerEventType:
-        """What the range stands for."""
+        """The event type of the range."""
         return self._type
 
     def _text(self) -> bytes:
@@ -47,7 +47,7 @@ class RecordEvent:
         return self._encoded
 
     def begin(self) -> None:
-        """The range begins."""
+        """Begin the range."""
         if self._type is TracerEventType.Dataloader:
             self._began = perf_counter_ns()
         agent = annotation.connected_agent()
@@ -55,9 +55,9 @@ class RecordEvent:
             self._range = agent, agent.warpline_start_of(self._text(), category_of(self._type, agent))
 
     def end(self) -> None:
-        """It ends; without a beginning nothing does."""
+        """End the range; does nothing if it has not begun."""
         if self._began:
-            readers.waited(perf_counter_ns() - self._began)
+            readers.add_wait(perf_counter_ns() - self._began)
             self._began = 0
         if self._range is not None:
             agent, number = self._range
@@ -77,7 +77,7 @@ class RecordEvent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._began:
-            readers.waited(perf_counter_ns() - self._began)
+            readers.add_wait(perf_counter_ns() - self._began)
             self._began = 0
         if self._range is not None:
             agent, _number = self._range
@@ -85,7 +85,7 @@ class RecordEvent:
             agent.warpline_pop()
 
     def __call__(self, function: Function) -> Function:
-        """The function with a range of its own around each call, whichever threads call it."""
+        """The function, with a separate range around each call on any thread."""
         import inspect
 
         name, kind = self.name, self._type
@@ -95,7 +95,7 @@ class RecordEvent:
             @wraps(function)
             async def wrapper(*args: Any, **kwargs: Any) -> Any:
                 event = RecordEvent(name, kind)
-                event.begin()  # others run while this one waits: its range need not nest in theirs
+                event.begin()  # other coroutines run while this one waits, so their ranges need not nest
                 try:
                     return await function(*args, **kwargs)
                 finally:
@@ -118,5 +118,5 @@ def _type_of(event_type: Any) -> TracerEventType:
     except (KeyError, ValueError):
         known = ", ".join(kind.name for kind in TracerEventType)
         raise UsageError(
-            tr("no type of events: {event_type!r}; choose from {known}", event_type=event_type, known=known)
+            tr("unknown event type {event_type!r}; choose from {known}", event_type=event_type, known=known)
         ) from None

@@ -1,4 +1,4 @@
-"""GPU work of a process that is recorded while it runs: CUPTI is asked for it from begin to end."""
+"""Records GPU work of a running process through CUPTI."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 
 _INJECTION = "CUDA_INJECTION64_PATH"
-"""What the CUDA driver loads when it is initialised, which may be after the recording began."""
+"""Names the library that the CUDA driver loads when it is initialised, possibly after the recording began."""
 _OPTIONS = "WARPLINE_CUPTI"
 
 
 class JoinedGpu:
-    """CUPTI in this process. Calls let go of the GIL: work on a GPU may call back into Python before it ends."""
+    """CUPTI in this process. Calls release the GIL, because GPU work may call back into Python."""
 
     def __init__(self, library: str) -> None:
         """``library`` is the agent. Raises OSError."""
@@ -22,7 +22,7 @@ class JoinedGpu:
         self._added: list[str] = []
 
     def begin(self, variables: Mapping[str, str]) -> None:
-        """The process has joined a session, whose recorder wants it to find these variables."""
+        """Start recording in the joined session, with its recorder's variables."""
         if _OPTIONS not in variables:
             return
         for name, value in {**variables, _INJECTION: self._library}.items():
@@ -32,11 +32,11 @@ class JoinedGpu:
         self._agent.warpline_join_cuda()
 
     def follow(self) -> None:
-        """The session was paused or resumed, which is to hold from the very next call on."""
+        """Apply a pause or resume of the session to all following calls."""
         self._agent.warpline_follow_cuda()
 
     def end(self) -> None:
-        """Wait for what the GPU was given, have it written, and leave CUPTI to others."""
+        """Wait for submitted GPU work, write it, and release CUPTI."""
         for name in self._added:
             os.environ.pop(name, None)
         self._added = []
@@ -44,7 +44,7 @@ class JoinedGpu:
 
 
 def follow_in_recording() -> None:
-    """As `JoinedGpu.follow`, in a process that ``warpline record`` started."""
+    """Like `JoinedGpu.follow`, for a process that ``warpline record`` started."""
     agent = os.environ.get("WARPLINE_AGENT")
     if agent and os.environ.get(_INJECTION) == agent:
         JoinedGpu(agent).follow()

@@ -1,4 +1,6 @@
-"""Hooks that tell the phases of a training, for recordings of our own; under ``warpline record`` they are in."""
+"""Installs the hooks that record training phases, for the profiler's own recordings. ``warpline record`` installs them
+itself.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +11,31 @@ from collections.abc import Mapping
 from warpline.annotation import Agent
 
 HOOKED = "torch"
-"""The framework whose loaders, models and optimizers tell by themselves what they do."""
+"""The framework whose loaders, models and optimizers have hooks."""
 
-_are_in = False
+_are_installed = False
 
 
 def hook_frameworks(agent: Agent, variables: Mapping[str, str]) -> None:
-    """Have frameworks tell their phases; ``variables`` are what the recorder wants the agent to find.
+    """Install the hooks of frameworks; ``variables`` are the recorder's settings for the agent.
 
-    The hooks stay, and cost a comparison while nothing is recorded.
+    The hooks stay installed and cost one comparison per call while nothing is recorded.
     """
-    global _are_in
+    global _are_installed
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
-        agent.warpline_hook_frameworks(_are_in and HOOKED in sys.modules)
+        agent.warpline_hook_frameworks(_are_installed and HOOKED in sys.modules)
     finally:
-        # Only this process is meant, none that it starts.
+        # The variables are for this process only, not for its children.
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-    _are_in = True
+    _are_installed = True
 
 
-def are_in() -> bool:
-    """Whether the hooks are in this process."""
-    return _are_in or "steps" in os.environ.get("WARPLINE_HOOKED", "").split(",")
+def are_installed() -> bool:
+    """Whether the hooks are installed in this process."""
+    return _are_installed or "steps" in os.environ.get("WARPLINE_HOOKED", "").split(",")

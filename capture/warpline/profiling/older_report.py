@@ -1,4 +1,4 @@
-"""The report of Paddle's older profiler as text, in its layout: the tree of events with calls and times."""
+"""Prints the report of Paddle's older profiler: the tree of events with calls and times."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _Row = dict[str, Any]
 
 
 def older_report(result: ProfilerResult, sorted_key: str | None = None) -> str:
-    """Events with calls, total, shortest, longest and average time in ms, and share; indented below what they are in.
+    """Events with calls, total, minimum, maximum and average time in ms, and share; indented below their parents.
 
-    ``sorted_key`` is ``calls``, ``total``, ``max``, ``min`` or ``ave``; else they come as the report has them. Raises
-    WarplineError when the recording cannot be read.
+    ``sorted_key`` is ``calls``, ``total``, ``max``, ``min`` or ``ave``; otherwise the report's own order is kept.
+    Raises WarplineError when the recording cannot be read.
     """
     with result.open() as capture:
         span = result.span_ns(int(capture.metadata.get("start_monotonic_ns", 0)))

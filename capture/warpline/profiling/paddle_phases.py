@@ -1,7 +1,7 @@
-"""Phases of a training with Paddle as ranges: what Paddle's own profiler tells of layers, ``backward`` and optimizers.
+"""Records training phases of Paddle as ranges: layers, ``backward`` and optimizers, as in Paddle's own profiler.
 
-Methods are wrapped from a profiler's start to its stop, if the program has imported Paddle, and call what they stand
-for. Ranges may nest (a layer in a layer): Paddle's tables count the outermost.
+Methods are wrapped from a profiler's start to its stop, if the program has imported Paddle. Ranges may nest (a layer in
+a layer): Paddle's tables count the outermost.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from warpline.profiling.categories import category_of
 from warpline.profiling.states import TracerEventType
 
 _wrapped: list[tuple[type, str, Any, Any]] = []
-"""Class and name of a method, what it was, and what stands in its place now."""
+"""Class and name of each wrapped method, the original, and its wrapper."""
 
 
 def hook() -> None:
-    """Wrap what there is to wrap, unless it is already."""
+    """Wrap the methods, unless they are already wrapped."""
     if not _wrapped:
         for owner, name, event_type in _methods():
             original = vars(owner).get(name)
             if callable(original):
-                ours = _told(original, event_type, None if name == "__call__" else event_type.name)
+                ours = _in_range(original, event_type, None if name == "__call__" else event_type.name)
                 setattr(owner, name, ours)
                 _wrapped.append((owner, name, original, ours))
 
 
 def unhook() -> None:
-    """Put everything back; what somebody wrapped after us stays, with ours below it."""
+    """Restore the originals; wrappers that others added on top of ours stay."""
     while _wrapped:
         owner, name, original, ours = _wrapped.pop()
         if vars(owner).get(name) is ours:
@@ -41,11 +41,11 @@ def unhook() -> None:
 def _methods() -> Iterator[tuple[type, str, TracerEventType]]:
     layers = sys.modules.get("paddle.nn.layer.layers")
     optimizers = sys.modules.get("paddle.optimizer.optimizer")
-    found = (
+    methods = (
         (getattr(layers, "Layer", None), "__call__", TracerEventType.Forward),
         (getattr(sys.modules.get("paddle"), "Tensor", None), "backward", TracerEventType.Backward),
     )
-    for owner, name, event_type in found:
+    for owner, name, event_type in methods:
         if isinstance(owner, type):
             yield owner, name, event_type
     kinds = [getattr(optimizers, "Optimizer", None)]
@@ -55,11 +55,13 @@ def _methods() -> Iterator[tuple[type, str, TracerEventType]]:
             yield kind, "step", TracerEventType.Optimization
 
 
-def _told(original: Callable[..., Any], event_type: TracerEventType, label: str | None) -> Callable[..., Any]:
-    """The method in a range called ``label``, or like the class of its object."""
+def _in_range(
+    original: Callable[..., Any], event_type: TracerEventType, label: str | None
+) -> Callable[..., Any]:
+    """The method, wrapped in a range named ``label``, or after the class of its object."""
 
     @wraps(original)
-    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         agent = annotation.connected_agent()
         if agent is None:
             return original(self, *args, **kwargs)
@@ -70,4 +72,4 @@ def _told(original: Callable[..., Any], event_type: TracerEventType, label: str 
         finally:
             agent.warpline_pop()
 
-    return told
+    return wrapper

@@ -1,4 +1,4 @@
-"""``warpline.Profiler``: records the steps a schedule chooses, or only times them."""
+"""``warpline.Profiler``: records the steps that a schedule selects, or only times them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _RECORDING = {ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN}
 _active: weakref.ReferenceType[Profiler] | None = None
-"""The profiler that records in this process: there is one recording at a time."""
+"""The profiler that records in this process; only one can at a time."""
 _generation = 0
-"""How many forks ago the first process was: a profiler works where it was started, its copies in children do not."""
+"""Number of forks since the first process. A profiler works only in the process that started it, not in forks."""
 _FIRST_STEPS = 2
 
 
@@ -49,16 +49,15 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Profiler:
-    """Records the steps that ``scheduler`` chooses, with the names and the meaning of ``paddle.profiler.Profiler``.
+    """Records the steps that ``scheduler`` selects, with the names and meanings of ``paddle.profiler.Profiler``.
 
-    ``with Profiler(scheduler=(2, 5)) as profiler:`` and ``profiler.step()`` after each step; ``start`` and ``stop`` do
-    what the block does. ``on_trace_ready`` is called with the profiler whenever a recording is complete; without one
-    the capture goes to ``./profiler_log``. ``timer_only`` records nothing and times readers and steps. Inside
-    ``warpline record`` the schedule pauses and resumes that recording; alone the profiler has a recorder attach to
-    this process. What a recording holds is the same whatever
-    ``record_shapes``, ``profile_memory``, ``with_flops`` and ``emit_nvtx`` say.
+    Use ``with Profiler(scheduler=(2, 5)) as profiler:`` and call ``profiler.step()`` after each step; or call ``start``
+    and ``stop``. ``on_trace_ready`` is called with the profiler for each complete recording; by default captures go to
+    ``./profiler_log``. ``timer_only`` records nothing and times readers and steps. Under ``warpline record`` the
+    schedule pauses and resumes that recording; otherwise a recorder attaches to this process. ``record_shapes``,
+    ``profile_memory``, ``with_flops`` and ``emit_nvtx`` do not change the recording.
 
-    What cannot be done is warned of (`ProfilerWarning`), and the program goes on.
+    Failures cause a `ProfilerWarning`, and the program continues.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Profiler:
         custom_device_types: Sequence[str] = (),
         with_flops: bool = False,
     ) -> None:
-        """Raises UsageError for a scheduler or a target that is none."""
+        """Raises UsageError for an invalid scheduler or target."""
         self.targets = _targets(targets)
         self.timer_only = timer_only
         self.on_trace_ready: Handler = on_trace_ready or export_capture("./profiler_log")
@@ -86,7 +85,7 @@ class Profiler:
         self.step_num = 0
         self.current_state = ProfilerState.CLOSED
         self.profiler_result: ProfilerResult | None = None
-        """The last recording that is complete."""
+        """The last complete recording."""
         self._has_schedule = scheduler is not None
         self._schedule = schedule_of(scheduler)
         self._timer: StepTimer | None = None
@@ -96,10 +95,10 @@ class Profiler:
         self._is_recording = False
         self._stepped_early = False
 
-    # Its life
+    # Start, step, stop
 
     def start(self) -> None:
-        """The first step begins."""
+        """Start profiling; the first step begins."""
         global _active
         if self._timer is not None:
             warn(tr("this profiler has been started already"))
@@ -113,7 +112,7 @@ class Profiler:
             return
         other = _active() if _active is not None else None
         if other is not None and other._is_on():
-            warn(tr("another profiler records this process; this one only times its steps"))
+            warn(tr("another profiler is recording this process; this one only times its steps"))
             return
         handler = self.on_trace_ready
         self._recording = recording_for(self.targets, lambda: writable_folder(handler), file_name(handler))
@@ -127,7 +126,7 @@ class Profiler:
         self._begin_step()
 
     def step(self, num_samples: float | None = None) -> None:
-        """A step ends and the next begins; ``num_samples`` is how many samples the one that ends had."""
+        """End a step and begin the next; ``num_samples`` is the number of samples of the step that ends."""
         timer = self._timer
         if timer is None or self._generation != _generation:
             self._out_of_place()
@@ -136,7 +135,7 @@ class Profiler:
         if self._recording is None:
             self.step_num += 1
             if self.step_num <= _FIRST_STEPS:
-                readers.listen(timer.add_reading)  # a loader that was imported since
+                readers.listen(timer.add_reading)  # the loader may have been imported since
             return
         self._end_step()
         self.step_num += 1
@@ -144,7 +143,7 @@ class Profiler:
         self._begin_step()
 
     def stop(self) -> None:
-        """The last step has ended; what is being recorded is complete."""
+        """Stop profiling; the current recording is complete."""
         timer, self._timer = self._timer, None
         if timer is None or self._generation != _generation:
             return
@@ -159,10 +158,10 @@ class Profiler:
         was = self.current_state
         is_complete = False
         if was in _RECORDING:
-            # Without a schedule the whole run was asked for, and the rest of a recording is the program's.
-            goes_on = isinstance(self._recording, DrivenRecording) and not self._has_schedule
+            # Without a schedule an outer recording continues after the profiler.
+            continues = isinstance(self._recording, DrivenRecording) and not self._has_schedule
             is_complete = self._finish()
-            if goes_on:
+            if continues:
                 self._try(self._recording.resume)
         elif was is ProfilerState.READY:
             self._try(self._recording.discard)
@@ -183,7 +182,7 @@ class Profiler:
         self.stop()
 
     def __call__(self, function: Function) -> Function:
-        """The function with a recording of each call: ``@Profiler(…)``."""
+        """The function, with each call recorded: ``@Profiler(…)``."""
 
         @wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -192,22 +191,22 @@ class Profiler:
 
         return wrapper  # type: ignore[return-value]  # wraps() keeps the function's signature
 
-    # What it tells
+    # Results
 
     def step_info(self, unit: str | None = None) -> str:
-        """Reader cost, batch cost and ips since this was last asked, in Paddle's words; ``unit`` are the samples'."""
+        """Reader cost, batch cost and ips since the last call, in Paddle's format; ``unit`` is the unit of samples."""
         return self._timer.step_info(unit) if self._timer is not None else ""
 
     def export(self, path: str | os.PathLike[str] = "", format: str = "json") -> None:  # noqa: A002  # Paddle's name
-        """Write the last recording: ``json`` (Chrome), or ``h5``, a capture. Raises UsageError without one.
+        """Write the last recording as ``json`` (Chrome) or ``h5`` (a capture). Raises UsageError if there is none.
 
-        ``pb``, Paddle's word, is a capture as well, and keeps the name that was asked for.
+        ``pb``, Paddle's format, also writes a capture and keeps the given name.
         """
         result = self._complete()
         target = Path(path)
         ending = {"json": ".json", "pb": ".h5", "h5": ".h5"}.get(format)
         if ending is None:
-            raise UsageError(tr("no format {format!r}: choose json or h5", format=format))
+            raise UsageError(tr("unknown format {format!r}; choose json or h5", format=format))
         result.export(target if target.suffix == ending else target.with_name(target.name + ending))
         if format == "pb" and target.suffix == ".pb":
             result.rename(target)
@@ -220,7 +219,7 @@ class Profiler:
         time_unit: str = "ms",
         views: SummaryView | Sequence[SummaryView] | None = None,
     ) -> None:
-        """Print Paddle's tables of the last recording; nothing when none is complete."""
+        """Print Paddle's tables of the last recording; nothing if there is none."""
         if self.profiler_result is None:
             return
         from warpline.profiling.tables import summary_text
@@ -229,10 +228,10 @@ class Profiler:
 
     def _complete(self) -> ProfilerResult:
         if self.profiler_result is None:
-            raise UsageError(tr("nothing was recorded yet: no recorded cycle is complete"))
+            raise UsageError(tr("nothing is recorded yet: no cycle is complete"))
         return self.profiler_result
 
-    # From state to state
+    # Changes of state
 
     def _enter(self, state: ProfilerState) -> None:
         was, self.current_state = self.current_state, state
@@ -244,7 +243,7 @@ class Profiler:
         elif was is ProfilerState.RECORD and state not in _RECORDING:
             warn(
                 tr(
-                    "step {step} was recorded and the next is not, but none was said to be the last: not kept",
+                    "recording discarded: the schedule ended it after step {step} without RECORD_AND_RETURN",
                     step=self.step_num - 1,
                 )
             )
@@ -261,7 +260,7 @@ class Profiler:
     def _finish(self) -> bool:
         assert self._recording is not None
         if not self._is_recording:
-            return False  # it could not begin, which was told
+            return False  # it could not begin, and a warning was given
         self._is_recording = False
         try:
             self.profiler_result = self._recording.finish()
@@ -271,7 +270,7 @@ class Profiler:
         return True
 
     def _hand_over(self) -> None:
-        """Tell ``on_trace_ready``. What we cannot do there is warned of; what its author does is theirs."""
+        """Call ``on_trace_ready``. Our own errors there become warnings; others pass through."""
         try:
             self.on_trace_ready(self)
         except WarplineError as error:
@@ -286,7 +285,7 @@ class Profiler:
         return True
 
     def _failed(self, error: Exception) -> None:
-        warn(tr("profiling failed, the program goes on: {error}", error=error))
+        warn(tr("profiling failed, the program continues: {error}", error=error))
 
     # Steps
 
@@ -303,13 +302,13 @@ class Profiler:
             self._step_range = None
             agent.warpline_end(number)
 
-    # Out of the ordinary
+    # Special cases
 
     def _is_on(self) -> bool:
         return self._timer is not None and self._recording is not None and self._generation == _generation
 
     def _out_of_place(self) -> None:
-        # A forked child has a copy of the profiler, whose recording is its parent's.
+        # The profiler of a forked child is a copy; the recording belongs to the parent.
         if self._timer is None and not self._stepped_early:
             self._stepped_early = True
             warn(tr("step() before start() or after stop(): nothing is profiled"))
@@ -328,9 +327,9 @@ class Profiler:
 
 
 def _let_hdf5_end() -> None:
-    """Do for h5py what it asked for too late, when a handler imported it while the program was ending already.
+    """Unregister h5py's converters, if h5py was imported too late for its own exit handler.
 
-    HDF5 would call its converters, which are Python, after Python's own end.
+    Otherwise HDF5 would call the converters, which are Python, after Python has ended.
     """
     conversions = sys.modules.get("h5py._conv")
     if conversions is not None:
@@ -340,14 +339,14 @@ def _let_hdf5_end() -> None:
 def _targets(targets: Iterable[Any] | None) -> frozenset[ProfilerTarget]:
     if targets is None:
         return frozenset({ProfilerTarget.CPU, ProfilerTarget.GPU})
-    found = set()
+    result = set()
     for target in targets:
         name = getattr(target, "name", None)
         try:
-            found.add(ProfilerTarget[name] if isinstance(name, str) else ProfilerTarget(target))
+            result.add(ProfilerTarget[name] if isinstance(name, str) else ProfilerTarget(target))
         except (KeyError, ValueError):
             known = ", ".join(known.name for known in ProfilerTarget)
             raise UsageError(
-                tr("no target of a profiler: {target!r}; choose from {known}", target=target, known=known)
+                tr("unknown target {target!r}; choose from {known}", target=target, known=known)
             ) from None
-    return frozenset(found)
+    return frozenset(result)

@@ -1,7 +1,7 @@
-"""How long a program waits for its data: times the loaders of torch and paddle while a profiler asks for it.
+"""Times how long a program waits for data in the loaders of torch and paddle, while a profiler is running.
 
-A loader's class is wrapped only between the start and the stop of a profiler, and only if the program has imported
-it. Nested loaders count once, in the outermost.
+A loader's class is wrapped only between a profiler's start and stop, and only if the program has imported it. Nested
+loaders count once, in the outermost.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _METHOD = "__next__"
 
 _listeners: list[Callable[[int], None]] = []
 _wrapped: dict[type, tuple[Any, Any]] = {}
-"""Classes that are wrapped now, with their own method and ours."""
+"""Wrapped classes, with the original method and ours."""
 
 
-def waited(time_ns: int) -> None:
-    """The calling thread waited so long for data."""
+def add_wait(time_ns: int) -> None:
+    """Report a wait for data in the calling thread."""
     for listener in tuple(_listeners):
         listener(time_ns)
 
 
 def listen(listener: Callable[[int], None]) -> None:
-    """Have a function told of every wait from now on; loaders imported since are looked after, too."""
+    """Call a function for every wait from now on; also wraps loaders imported since the last call."""
     if listener not in _listeners:
         _listeners.append(listener)
     for module, name in _LOADERS:
@@ -48,14 +48,14 @@ def listen(listener: Callable[[int], None]) -> None:
 
 
 def forget(listener: Callable[[int], None]) -> None:
-    """Tell a function no more; without listeners the loaders are as they were."""
+    """Stop calling a function; without listeners the loaders are restored."""
     if listener in _listeners:
         _listeners.remove(listener)
     if _listeners:
         return
     for loader, (original, ours) in list(_wrapped.items()):
         del _wrapped[loader]
-        # Who wrapped it after us calls ours, which then only costs a comparison.
+        # Another wrapper on top calls ours, which then costs one comparison.
         if vars(loader).get(_METHOD) is ours:
             setattr(loader, _METHOD, original)
 
@@ -68,12 +68,12 @@ def _timed(original: Callable[[Any], Any], module: str) -> Callable[[Any], Any]:
     is_hooked = module.startswith(hooks.HOOKED)
 
     @wraps(original)
-    def following(self: Any) -> Any:
-        if not _listeners or getattr(inside, "one", False):
+    def wrapper(self: Any) -> Any:
+        if not _listeners or getattr(inside, "is_on", False):
             return original(self)
-        inside.one = True
-        # Where hooks tell of it, a range more would count twice.
-        agent = None if is_hooked and hooks.are_in() else annotation.connected_agent()
+        inside.is_on = True
+        # Hooks record the wait already; another range would count twice.
+        agent = None if is_hooked and hooks.are_installed() else annotation.connected_agent()
         began = perf_counter_ns()
         if agent is not None:
             agent.warpline_push_of(b"DataLoader", category_of(TracerEventType.Dataloader, agent))
@@ -82,7 +82,7 @@ def _timed(original: Callable[[Any], Any], module: str) -> Callable[[Any], Any]:
         finally:
             if agent is not None:
                 agent.warpline_pop()
-            inside.one = False
-            waited(perf_counter_ns() - began)
+            inside.is_on = False
+            add_wait(perf_counter_ns() - began)
 
-    return following
+    return wrapper

@@ -1,6 +1,6 @@
-"""How a profiler records: it drives the recording its program is part of, or starts a recorder that attaches to it.
+"""How a profiler records: it drives the recording of ``warpline record``, or starts a recorder for its own process.
 
-Whatever fails here raises RecordingError; the profiler tells it once and the program goes on.
+Failures raise RecordingError; the profiler turns them into warnings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from warpline.profiling.results import ProfilerResult, passing_folder
 from warpline.profiling.states import ProfilerTarget
 
 _PATIENCE_S = 30.0
-"""How long a recorder may take to begin; Python and numpy have to be loaded from a disk that may be slow."""
+"""Longest start of a recorder, which must load Python and numpy from a possibly slow disk."""
 _FINISH_S = 3600.0
 _REPLY_S = 5.0
 
@@ -34,20 +34,20 @@ class CycleRecording(Protocol):
     """Cycles of recording; each begins with `resume` and ends with `finish` or `discard`."""
 
     def prepare(self) -> None:
-        """The next cycle is near: get ready, record nothing."""
+        """Get ready for the next cycle without recording."""
 
     def resume(self) -> None:
-        """Record from now on."""
+        """Start to record."""
 
     def finish(self) -> ProfilerResult:
-        """The cycle is over and kept."""
+        """End the cycle and keep its recording."""
 
     def discard(self) -> None:
-        """The cycle is over and not kept."""
+        """End the cycle and drop its recording."""
 
 
 class DrivenRecording:
-    """The recording of ``warpline record`` this process is part of."""
+    """Drives the recording of ``warpline record`` that includes this process."""
 
     def __init__(self, spool: Path) -> None:
         self._spool = spool
@@ -75,14 +75,14 @@ class DrivenRecording:
         follow_in_recording()
 
     def _so_far(self, until_ns: int) -> Path:
-        """A capture of what was recorded until then."""
+        """Write a capture of the recording up to ``until_ns``."""
         from warpline.recording.finalise import finalise
 
         return finalise(self._spool, passing_folder() / "so-far.h5", until_ns=until_ns).path
 
 
 class OwnRecording:
-    """A recorder of our own for each cycle. It is no child of the program, which never has to wait for it."""
+    """Starts a recorder for each cycle. It is not a child of the program, which never waits for it."""
 
     def __init__(self, folder: Path, name: str, trace: tuple[str, ...]) -> None:
         """Captures of the cycles go to ``folder``."""
@@ -112,7 +112,7 @@ class OwnRecording:
     def finish(self) -> ProfilerResult:
         recorder, self._recorder = self._recorder, None
         if recorder is None:
-            raise RecordingError(tr("nothing was being recorded"))
+            raise RecordingError(tr("nothing is being recorded"))
         recorder.stop()
         return ProfilerResult(recorder.written, expected=recorder.output)
 
@@ -125,7 +125,7 @@ class OwnRecording:
 def recording_for(
     targets: frozenset[ProfilerTarget], folder: Callable[[], Path], name: str
 ) -> CycleRecording:
-    """The recording this process is part of, else one of its own whose captures are called ``name``, in a folder."""
+    """The recording that includes this process, or else one of its own, with captures ``name`` in ``folder``."""
     spool = os.environ.get("WARPLINE_SPOOL", "")
     if spool and (Path(spool) / "control.sock").exists():
         return DrivenRecording(Path(spool))
@@ -141,7 +141,7 @@ class _Recorder:
     """One recorder process, from its start to its capture."""
 
     def __init__(self, output: Path, trace: tuple[str, ...]) -> None:
-        """Starts it and does not wait. Raises RecordingError, OSError."""
+        """Start the recorder without waiting. Raises RecordingError, OSError."""
         self._reports = -1
         if not sys.executable:
             raise RecordingError(tr("the recorder cannot be started: this Python does not know its own path"))
@@ -157,7 +157,7 @@ class _Recorder:
             ",".join(trace),
             str(theirs),
         ]
-        # Through a shell that is gone at once: the recorder is nobody's child, so no wait() of the program meets it.
+        # Started through a shell that exits at once, so that no wait() of the program sees the recorder.
         try:
             subprocess.run(
                 ["/bin/sh", "-c", '"$@" &', "sh", *command],
@@ -176,7 +176,7 @@ class _Recorder:
             os.close(theirs)
 
     def begin(self) -> None:
-        """Wait until it has attached, have the program's ranges written, and let it record."""
+        """Wait until the recorder has attached, connect the program's ranges, and start to record."""
         from warpline.recording.agent.library import agent_library
 
         started = self._next({"started"}, _PATIENCE_S)
@@ -193,18 +193,18 @@ class _Recorder:
             self._gpu.follow()
 
     def stop(self, *, discard: bool = False) -> None:
-        """The recording ends now; its capture is written meanwhile."""
+        """End the recording; the recorder writes the capture in the background."""
         annotation.connect(None)
         gpu, self._gpu = self._gpu, None
         if gpu is not None:
             gpu.end()
         if self._spool == Path():
-            # It never began: it ends when it finds out that we are gone, or with the stop it can get by then.
+            # The recorder has not started yet: wait until it can receive the stop command.
             self._spool = Path(self._next({"started"}, _PATIENCE_S)["spool"])
         self._send("stop", discard=discard)
 
     def written(self) -> Path:
-        """Where the capture is, as soon as it is complete."""
+        """Wait until the capture is complete; returns its path."""
         return Path(self._next({"done"}, _FINISH_S)["path"])
 
     def _send(self, command: str, **fields: Any) -> None:
@@ -213,7 +213,7 @@ class _Recorder:
         send_command(self._spool, command, timeout_s=_REPLY_S, **fields)
 
     def _next(self, states: set[str], patience_s: float) -> dict[str, Any]:
-        """The next report of one of these states."""
+        """Wait for the next report with one of these states."""
         deadline = time.monotonic() + patience_s
         while True:
             line, separator, rest = self._received.partition(b"\n")
@@ -230,7 +230,7 @@ class _Recorder:
             ready = poller.poll(max(deadline - time.monotonic(), 0) * 1000)
             data = os.read(self._reports, 1 << 16) if ready else b""
             if not data:
-                why = tr("it went away") if ready else tr("it does not answer")
+                why = tr("it ended") if ready else tr("it does not answer")
                 raise RecordingError(tr("the recorder did not finish: {why}", why=why))
             self._received += data
 
@@ -240,7 +240,7 @@ class _Recorder:
 
 
 def _environment() -> dict[str, str]:
-    """That of the program, without what would load our agent or another profiler into the recorder."""
+    """The program's environment, without variables that would load our agent or another profiler into the recorder."""
     return {
         name: value
         for name, value in os.environ.items()

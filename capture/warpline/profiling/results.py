@@ -1,4 +1,4 @@
-"""What a profiler hands to ``on_trace_ready``: a finished recording, and ways to keep it."""
+"""Results of a profiler: complete recordings, and handlers for ``on_trace_ready`` that store them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from warpline.library.capture_reader import CaptureReader
 
 Handler = Callable[[Any], object]
-"""What is called with the profiler whenever a recording is complete."""
+"""A function that is called with the profiler for each complete recording."""
 
 
 class ProfilerResult:
-    """One recording of a profiler. The capture is waited for when it is first needed.
+    """One recording of a profiler. First use waits for the capture.
 
-    ``window`` is what the profiler recorded of it, CLOCK_MONOTONIC ns; None for all of it.
+    ``window`` is the profiler's part of the capture, CLOCK_MONOTONIC ns; None for all of it.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ProfilerResult:
     ) -> None:
         self._locate = locate
         self.expected = expected
-        """Where the capture will be, if that is known before it is written."""
+        """The future path of the capture, if known."""
         self._path: Path | None = None
         self._window = window
 
@@ -45,18 +45,18 @@ class ProfilerResult:
         return self._path
 
     def since(self, monotonic_ns: int | None) -> ProfilerResult:
-        """The same without what was before; with None all of it."""
+        """The same result from a time on; unchanged for None."""
         if monotonic_ns is not None:
             stop = self._window[1] if self._window is not None else time.monotonic_ns()
             self._window = monotonic_ns, stop
         return self
 
     def wait(self) -> None:
-        """Until the capture is complete. Raises RecordingError."""
+        """Wait until the capture is complete. Raises RecordingError."""
         self._path = self.path
 
     def keep(self, target: Path) -> Path:
-        """Have the capture lie at ``target``; returns where it is. Raises RecordingError, OSError."""
+        """Move the capture to ``target`` and return it. Raises RecordingError, OSError."""
         import shutil
 
         if self._window is not None:
@@ -66,27 +66,27 @@ class ProfilerResult:
         return target
 
     def rename(self, target: Path) -> None:
-        """Have the capture that was kept as ``target`` with another ending lie at ``target``. Raises OSError."""
+        """Rename the capture from ``target`` + ``.h5`` to ``target``. Raises OSError."""
         kept = target.with_name(target.name + ".h5")
         kept.replace(target)
         if self._path == kept:
             self._path = target
 
     def open(self) -> CaptureReader:
-        """The capture, for programs. Raises WarplineError."""
+        """Open the capture for reading. Raises WarplineError."""
         from warpline.library.entrance import open as open_capture
 
         return open_capture(self.path)
 
     def span_ns(self, start_monotonic_ns: int) -> tuple[int | None, int | None]:
-        """What the profiler recorded, in ns since the start of the capture."""
+        """The profiler's part of the capture, in ns since its start."""
         if self._window is None:
             return None, None
         first, stop = self._window
         return max(first - start_monotonic_ns, 0), max(stop - start_monotonic_ns, 0)
 
     def export(self, target: Path) -> Path:
-        """Write it as the ending of ``target`` says: ``.h5``, ``.json``, ``.csv`` … Raises WarplineError."""
+        """Write the recording in the format of the suffix: ``.h5``, ``.json``, ``.csv`` … Raises WarplineError."""
         if target.suffix == ".h5":
             return self.keep(target)
         return self._write_window(target)
@@ -102,21 +102,21 @@ class ProfilerResult:
 
 
 class CaptureExport:
-    """``on_trace_ready`` that keeps captures in a folder; recordings are written there in the first place."""
+    """``on_trace_ready`` that keeps captures in a folder; the recorder writes them there directly if it can."""
 
     def __init__(self, folder: Path, worker_name: str | None) -> None:
         self.folder = folder
         self.worker_name = worker_name
         self.instead: Path | None = None
-        """Where recordings are kept because the folder cannot be written, which was told."""
+        """Where recordings are kept if the folder cannot be written."""
 
     def __call__(self, profiler: Any) -> None:
         """Keep the profiler's recording."""
         result: ProfilerResult = profiler.profiler_result
         target = _target(self.folder, self.worker_name, ".h5")
         if result.expected is not None and result.expected.parent in (self.folder.absolute(), self.instead):
-            return  # it is being written there; nobody has to wait
-        _written(lambda: result.keep(target), self.folder)
+            return  # it is being written there already
+        _write_into(lambda: result.keep(target), self.folder)
 
 
 class ChromeExport:
@@ -130,25 +130,25 @@ class ChromeExport:
         """Write the profiler's recording."""
         result: ProfilerResult = profiler.profiler_result
         target = _target(self.folder, self.worker_name, ".paddle_trace.json")
-        kept = tr("the recording itself is there until this program ends: export(PATH) keeps it elsewhere")
-        _written(lambda: result.export(target), self.folder, kept)
+        kept = tr("the recording exists until this program ends; to keep it, call export(PATH)")
+        _write_into(lambda: result.export(target), self.folder, kept)
 
 
 def export_capture(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> CaptureExport:
-    """An ``on_trace_ready`` that keeps each recording as a capture in ``dir_name``, which is made when it must be.
+    """An ``on_trace_ready`` that keeps each recording as a capture in ``dir_name``, which is created if necessary.
 
-    ``worker_name`` begins the name of the file; without one the machine's name and the process id do.
+    File names begin with ``worker_name``, by default with the machine's name and the process id.
     """
     return CaptureExport(Path(dir_name), worker_name)
 
 
 def export_chrome_tracing(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> ChromeExport:
-    """An ``on_trace_ready`` that writes each recording as Chrome's JSON into ``dir_name``; else as `export_capture`."""
+    """An ``on_trace_ready`` that writes each recording as Chrome JSON to ``dir_name``; else like `export_capture`."""
     return ChromeExport(Path(dir_name), worker_name)
 
 
 def load_profiler_result(filename: str | os.PathLike[str]) -> CaptureReader:
-    """Open what a profiler wrote: a capture, or a trace of Paddle's profiler (``.json``, ``.pb``) or any other.
+    """Open the output of a profiler: a capture, or a trace of Paddle's or another profiler (``.json``, ``.pb``).
 
     Raises WarplineError.
     """
@@ -158,7 +158,7 @@ def load_profiler_result(filename: str | os.PathLike[str]) -> CaptureReader:
 
 
 def passing_folder() -> Path:
-    """A new folder for captures that nobody was promised; it goes when this process ends."""
+    """A temporary folder for captures, which is removed when this process ends."""
     import shutil
     import tempfile
 
@@ -173,7 +173,7 @@ def passing_folder() -> Path:
 
 
 def writable_folder(handler: Handler) -> Path:
-    """Where recordings are written: where the handler wants them if it is ours and can be, else a new folder."""
+    """The folder for recordings: that of our own handler if it is writable, otherwise a new one."""
     import tempfile
 
     if isinstance(handler, ChromeExport):
@@ -188,7 +188,7 @@ def writable_folder(handler: Handler) -> Path:
             handler.instead = Path(tempfile.mkdtemp(prefix="warpline-"))
             warn(
                 tr(
-                    "{folder} cannot be written ({error}); the recording is kept in {instead}",
+                    "{folder}: cannot be written ({error}); the recording goes to {instead}",
                     folder=folder,
                     error=error.strerror,
                     instead=handler.instead,
@@ -199,7 +199,7 @@ def writable_folder(handler: Handler) -> Path:
 
 
 def file_name(handler: Handler) -> str:
-    """What the recordings of a handler are called, without ending."""
+    """The file name of a handler's recordings, without suffix."""
     worker = handler.worker_name if isinstance(handler, CaptureExport | ChromeExport) else None
     return _stem(worker)
 
@@ -215,7 +215,7 @@ def _target(folder: Path, worker_name: str | None, ending: str) -> Path:
     return folder.absolute() / (_stem(worker_name) + ending)
 
 
-def _written(write: Callable[[], Path], folder: Path, remedy: str = "") -> None:
+def _write_into(write: Callable[[], Path], folder: Path, remedy: str = "") -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write()

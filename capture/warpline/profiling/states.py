@@ -1,6 +1,6 @@
-"""What a profiler can be told: states of steps and their schedules, targets, orders and views of its tables.
+"""Options of a profiler: states and schedules of steps, targets, and orders and views of its tables.
 
-Names and meanings are those of ``paddle.profiler``, so that a script written for it says the same here.
+Names and meanings are those of ``paddle.profiler``, so that scripts need no change.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from warpline.model.errors import UsageError
 
 
 class ProfilerWarning(UserWarning):
-    """Something a profiler could not do; the program goes on as if it were not there."""
+    """A failure of a profiler; the program continues without it."""
 
 
 class ProfilerState(IntEnum):
-    """What happens to a step: nothing, the recorder gets ready, it is recorded, it is recorded and the last one."""
+    """What happens in a step: nothing, preparation, recording, or recording of the last step."""
 
     CLOSED = 0
     READY = 1
@@ -37,7 +37,7 @@ class ProfilerTarget(IntEnum):
 
 
 class TracerEventType(IntEnum):
-    """What a range stands for in Paddle's tables."""
+    """The event type of a range in Paddle's tables."""
 
     Operator = 0
     Dataloader = 1
@@ -54,7 +54,7 @@ class TracerEventType(IntEnum):
 
 
 class SortedKeys(IntEnum):
-    """What the rows of tables are ordered by, largest first."""
+    """The sort key of table rows, largest first."""
 
     CPUTotal = 0
     CPUAvg = 1
@@ -83,19 +83,19 @@ class SummaryView(IntEnum):
 Schedule = Callable[[int], ProfilerState]
 """The state of each step, counted from 0."""
 
-_OF_OTHERS = {
+_TORCH_NAMES = {
     "NONE": ProfilerState.CLOSED,
     "WARMUP": ProfilerState.READY,
     "RECORD_AND_SAVE": ProfilerState.RECORD_AND_RETURN,
 }
-"""How ``torch.profiler.ProfilerAction`` calls the states that have another name there."""
+"""States that have another name in ``torch.profiler.ProfilerAction``."""
 _OURS = ("warpline.", "contextlib", "functools")
 
 
 def make_scheduler(*, closed: int, ready: int, record: int, repeat: int = 0, skip_first: int = 0) -> Schedule:
-    """The schedule ``closed``, ``ready``, ``record`` steps, again and again or ``repeat`` times.
+    """A schedule of ``closed``, ``ready`` and ``record`` steps, repeated forever or ``repeat`` times.
 
-    ``skip_first`` steps before it are closed, too. Raises UsageError when a number is negative or nothing is recorded.
+    The first ``skip_first`` steps are closed as well. Raises UsageError for negative numbers or ``record`` < 1.
     """
     if min(closed, ready, repeat, skip_first) < 0 or record < 1:
         raise UsageError(
@@ -123,15 +123,15 @@ def make_scheduler(*, closed: int, ready: int, record: int, repeat: int = 0, ski
 
 
 def always(_step: int) -> ProfilerState:
-    """Every step is recorded."""
+    """The schedule that records every step."""
     return ProfilerState.RECORD
 
 
 def schedule_of(scheduler: Callable[[int], Any] | Sequence[int] | None) -> Schedule:
-    """What a profiler was given as ``scheduler``: None for every step, two numbers for the steps from the first up to
-    the second, or a callable; that of ``torch.profiler.schedule`` is one.
+    """The schedule for a profiler's ``scheduler``: None for every step, (first, stop) for these steps, or a callable
+    such as that of ``torch.profiler.schedule``.
 
-    Raises UsageError when it is none of these.
+    Raises UsageError for anything else.
     """
     if scheduler is None:
         return always
@@ -144,7 +144,7 @@ def schedule_of(scheduler: Callable[[int], Any] | Sequence[int] | None) -> Sched
             return make_scheduler(closed=first - ready, ready=ready, record=stop - first, repeat=1)
     raise UsageError(
         tr(
-            "a scheduler is a function of the step, (first, stop) with 0 <= first < stop, or None, not {scheduler!r}",
+            "scheduler must be a function of the step, None, or (first, stop) with 0 <= first < stop: {scheduler!r}",
             scheduler=scheduler,
         )
     )
@@ -161,8 +161,8 @@ def _of_callable(scheduler: Callable[[int], Any]) -> Schedule:
             answer = scheduler(step)
             return _state(answer)
         except (KeyError, ValueError, TypeError):
-            why = tr("it answered {answer!r}, which is no state", answer=answer)
-        except Exception as error:  # whatever a schedule may do, the program is not to end by it
+            why = tr("it returned {answer!r}, which is not a state", answer=answer)
+        except Exception as error:  # a schedule may raise anything; the program must continue
             why = tr("it raised {error!r}", error=error)
         if not has_warned:
             has_warned = True
@@ -173,21 +173,21 @@ def _of_callable(scheduler: Callable[[int], Any]) -> Schedule:
 
 
 def _state(answer: object) -> ProfilerState:
-    """Ours, or that of another profiler by its name, else by its number."""
+    """The state for a state of ours or of another profiler, by its name or its number."""
     name = getattr(answer, "name", None)
     if isinstance(name, str):
-        found = _OF_OTHERS.get(name)
-        return found if found is not None else ProfilerState[name]
-    return ProfilerState(answer)  # type: ignore[arg-type]  # whatever is no number raises
+        state = _TORCH_NAMES.get(name)
+        return state if state is not None else ProfilerState[name]
+    return ProfilerState(answer)  # type: ignore[arg-type]  # anything but a number raises
 
 
 def warn(text: str) -> None:
-    """Tell the program's author, once for each text and place as Python's warnings do; it goes on."""
+    """Issue a `ProfilerWarning` at the caller's place."""
     warnings.warn(text, ProfilerWarning, stacklevel=_depth_of_caller())
 
 
 def _depth_of_caller() -> int:
-    """How far up the first caller is that is neither of ours nor in between."""
+    """The stack level of the first caller outside Warpline."""
     import sys
 
     frame, depth = sys._getframe(2), 2

@@ -1,7 +1,7 @@
-"""Paddle's tables of a recording as text, in Paddle's layout: what `Profiler.summary` prints.
+"""Formats Paddle's tables of a recording, as `Profiler.summary` prints them.
 
-Titles, columns, units and indents are those that ``paddle.profiler`` prints; what was not recorded is ``-`` there, and
-no 0. Heavy: imported when a summary is asked for.
+Titles, columns, units and indents are those of ``paddle.profiler``; values that were not recorded are ``-``, not 0.
+Heavy: import it only for a summary.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
-    """One of Paddle's tables: our report of the same, and Paddle's title."""
+    """One of Paddle's tables: our corresponding report, and Paddle's title."""
 
     report: str
     title: str
@@ -69,7 +69,7 @@ _VIEWS = {
     ),
     SummaryView.MemView: _View(report="memory", title="Memory Summary", name_width=50),
 }
-"""In the order in which Paddle prints them."""
+"""Tables in Paddle's order."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ def summary_text(
     time_unit: str = "ms",
     views: SummaryView | Sequence[SummaryView] | None = None,
 ) -> str:
-    """The tables of a recording; those without data only when they are asked for by name, with the reason.
+    """The tables of a recording. A table without data is left out, or gives the reason if ``views`` names it.
 
     Raises UsageError for an unknown unit, WarplineError when the recording cannot be read.
     """
     if time_unit not in UNITS:
         raise UsageError(
-            tr("no unit of time: {unit!r}; choose from {known}", unit=time_unit, known=", ".join(UNITS))
+            tr("unknown time unit {unit!r}; choose from {known}", unit=time_unit, known=", ".join(UNITS))
         )
     wanted = list(_VIEWS) if views is None else [views] if isinstance(views, SummaryView) else list(views)
     with result.open() as capture:
@@ -132,7 +132,7 @@ def _table(capture: CaptureReader, view: _View, settings: _Settings, is_asked: b
 
 @dataclass
 class _Sheet:
-    """A table of texts: a heading row, rows, and rows that are a title across (a single cell)."""
+    """A text table: a header row, rows, and title rows with a single cell."""
 
     title: str
     rows: list[list[str]]
@@ -141,7 +141,7 @@ class _Sheet:
     lines: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """As Paddle prints it."""
+        """The table in Paddle's layout."""
         full = [row for row in self.rows if len(row) > 1]
         widths = [
             max(width, *(len(row[place]) for row in full if place < len(row)))
@@ -167,21 +167,21 @@ class _Sheet:
 
 
 def _devices(rows: Iterable[_Row]) -> list[list[str]]:
-    found = [["Device", "Utilization (%)"]]
+    cells = [["Device", "Utilization (%)"]]
     for row in rows:
         ratio = row["utilization_ratio"]
-        found.append([row["name"], "-" if ratio is None else f"{100 * ratio:.2f}"])
-    return found
+        cells.append([row["name"], "-" if ratio is None else f"{100 * ratio:.2f}"])
+    return cells
 
 
 def _overview(rows: Sequence[_Row], settings: _Settings) -> list[list[str]]:
-    found = [["Event Type", "Calls", "CPU Time", "Ratio (%)"]]
+    cells = [["Event Type", "Calls", "CPU Time", "Ratio (%)"]]
     side = "cpu"
     for row in rows:
         if row["side"] != side:
             side = row["side"]
-            found.append(["", "Calls", "GPU Time", "Ratio (%)"])
-        found.append(
+            cells.append(["", "Calls", "GPU Time", "Ratio (%)"])
+        cells.append(
             [
                 _indented(row),
                 str(row["count"]),
@@ -189,25 +189,25 @@ def _overview(rows: Sequence[_Row], settings: _Settings) -> list[list[str]]:
                 f"{100 * row['ratio']:.2f}",
             ]
         )
-    return found
+    return cells
 
 
 def _distributed(rows: Iterable[_Row], settings: _Settings) -> list[list[str]]:
-    found = [["Name", "Total Time", "Ratio (%)"]]
+    cells = [["Name", "Total Time", "Ratio (%)"]]
     for row in rows:
         ratio = row.get("ratio")
-        found.append(
+        cells.append(
             [
                 row["name"],
                 f"{row['total_ns'] / settings.divisor:.2f}",
                 "-" if ratio is None else f"{100 * ratio:.2f}",
             ]
         )
-    return found
+    return cells
 
 
 def _memory(rows: Iterable[_Row]) -> list[list[str]]:
-    found = [
+    cells = [
         [
             "Name",
             "Type",
@@ -222,15 +222,15 @@ def _memory(rows: Iterable[_Row]) -> list[list[str]]:
     for row in rows:
         if row["device"] != device:
             device = row["device"]
-            found.append([f"Place: {device}"])
+            cells.append([f"Place: {device}"])
         sizes = ("allocation_count", "free_count", "allocation_bytes", "free_bytes", "increased_bytes")
-        found.append([row["name"], row["type"], *(str(row[size]) for size in sizes)])
-    return found
+        cells.append([row["name"], row["type"], *(str(row[size]) for size in sizes)])
+    return cells
 
 
 def _sides(view: _View, rows: list[_Row], settings: _Settings) -> str:
-    """Tables of calls with CPU and GPU total, average, longest, shortest and ratio."""
-    found = [
+    """A table of calls with total, average, maximum, minimum and ratio on CPU and GPU."""
+    cells = [
         ["Name", "Calls", *(f"{side.upper()} Total / Avg / Max / Min / Ratio(%)" for side in view.sides)]
     ]
     if view.is_sorted:
@@ -239,17 +239,17 @@ def _sides(view: _View, rows: list[_Row], settings: _Settings) -> str:
         rows = [row for row in rows if not row.get("depth")]
     if view.by_thread:
         if not settings.thread_sep:
-            found.append(["Thread: All threads merged"])
+            cells.append(["Thread: All threads merged"])
         rows = sorted(rows, key=lambda row: str(row.get("thread", "")))  # stable: trees stay together
     thread = None
     for row in rows:
         if settings.thread_sep and view.by_thread and row.get("thread") != thread:
             thread = row.get("thread")
-            found.append([f"Thread: {thread}"])
+            cells.append([f"Thread: {thread}"])
         calls = "-" if row["count"] is None else str(row["count"])
-        found.append([_indented(row), calls, *(_side(row, side, settings.divisor) for side in view.sides)])
+        cells.append([_indented(row), calls, *(_side(row, side, settings.divisor) for side in view.sides)])
     widths = [view.name_width, 6, *(40 for _side_ in view.sides)]
-    return _Sheet(view.title, found, widths, settings.time_unit).text()
+    return _Sheet(view.title, cells, widths, settings.time_unit).text()
 
 
 def _side(row: _Row, side: str, divisor: float) -> str:
@@ -260,7 +260,7 @@ def _side(row: _Row, side: str, divisor: float) -> str:
 
 
 def _of_side(row: _Row, side: str, name: str) -> Any:
-    """A value of CPU or GPU; reports of one side alone do not name it."""
+    """A value of the CPU or GPU side; reports with only one side have no prefix."""
     return row.get(f"{side}_{name}", row.get(name))
 
 
@@ -269,7 +269,7 @@ def _indented(row: _Row) -> str:
 
 
 def _sorted_tree(rows: list[_Row], key: SortedKeys, sides: Sequence[str]) -> Iterator[_Row]:
-    """Rows by the largest value, children below their parents in the same order."""
+    """Rows sorted by value, largest first; children stay below their parents."""
     side, name = key.name[:3].lower(), key.name[3:].lower()
     side = side if side in sides else sides[0]
 
@@ -277,7 +277,7 @@ def _sorted_tree(rows: list[_Row], key: SortedKeys, sides: Sequence[str]) -> Ite
         heads = [place for place, row in enumerate(part) if (row.get("depth") or 0) == depth]
         ends = [*heads[1:], len(part)] if heads else []
         groups = [part[first:last] for first, last in zip(heads, ends, strict=True)]
-        # What was not recorded on this side keeps its place behind what was.
+        # Rows without a value on this side come last, in their order.
         groups.sort(key=lambda group: -(_of_side(group[0], side, f"{name}_ns") or 0))
         for group in groups:
             yield group[0]

@@ -1,6 +1,6 @@
-"""Reader cost, batch cost and steps or samples per second, without recording anything.
+"""Computes reader cost, batch cost and steps or samples per second, without recording.
 
-The rule for warming up is Paddle's: the first ten steps count in `StepTimer.step_info`, and not in the summary.
+As in Paddle, the first ten steps are warm-up: they count in `StepTimer.step_info`, but not in the summary.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MANY = 1024
 
 @dataclass
 class Cost:
-    """Values of steps, in ns or per second."""
+    """Statistics of values of steps, in ns or per second."""
 
     count: int = 0
     total: float = 0.0
@@ -27,7 +27,7 @@ class Cost:
     least: float = float("inf")
 
     def add(self, values: Sequence[float]) -> None:
-        """Some more."""
+        """Add values."""
         if values:
             self.count += len(values)
             self.total += sum(values)
@@ -38,7 +38,7 @@ class Cost:
 class StepTimer:
     """Times the steps of one thread from `begin` on. Times are ns.
 
-    A step only notes three numbers: what they come to is worked out when it is asked for, or when there are many.
+    A step only stores three numbers; results are computed on demand, or when there are many.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class StepTimer:
         self.reader, self.batch, self.rate = Cost(), Cost(), Cost()
         self.samples = 0.0
         self.has_samples = True
-        """Whether every step said of how many samples it was."""
+        """Whether every step gave its number of samples."""
         self._unit = "samples"
         self._counted = 0
         self._last = 0
@@ -58,21 +58,21 @@ class StepTimer:
 
     @property
     def steps(self) -> int:
-        """How many steps there were."""
+        """Number of steps."""
         return self._counted + len(self._ends)
 
     def begin(self) -> None:
-        """The first step begins."""
+        """Begin the first step."""
         self.thread = get_ident()
         self._last = perf_counter_ns()
 
     def add_reading(self, time_ns: int) -> None:
-        """The step that runs waited so long for its data. Other threads read ahead: that is no waiting."""
+        """Add a wait for data to the current step. Waits of other threads, which read ahead, do not count."""
         if get_ident() == self.thread:
             self._reading += time_ns
 
     def step(self, num_samples: float | None) -> None:
-        """A step ends and the next begins."""
+        """End a step and begin the next."""
         ends = self._ends
         ends.append(perf_counter_ns())
         self._readings.append(self._reading)
@@ -82,7 +82,7 @@ class StepTimer:
             self._count()
 
     def _count(self) -> None:
-        """Work out what was noted."""
+        """Compute the results of the stored steps."""
         ends, readings, numbers = self._ends, self._readings, self._numbers
         if not ends:
             return
@@ -108,7 +108,7 @@ class StepTimer:
         self._since_samples = 0.0
 
     def step_info(self, unit: str | None) -> str:
-        """Averages of the steps since this was last asked, in Paddle's words; empty before the first step."""
+        """Averages of the steps since the last call, in Paddle's format; empty before the first step."""
         self._count()
         count, batch, reader = self._since, self._since_batch, self._since_reader
         samples = self._since_samples
@@ -117,18 +117,18 @@ class StepTimer:
             return ""
         text = f" reader_cost: {reader / count / 1e9:.5f} s" if reader else ""
         self._unit = unit or self._unit
-        of = f"{unit or 'samples'}/s" if self.has_samples else "steps/s"
+        rate_unit = f"{unit or 'samples'}/s" if self.has_samples else "steps/s"
         done = samples if self.has_samples else count
-        return f"{text} batch_cost: {batch / count / 1e9:.5f} s ips: {done * 1e9 / batch:.3f} {of}"
+        return f"{text} batch_cost: {batch / count / 1e9:.5f} s ips: {done * 1e9 / batch:.3f} {rate_unit}"
 
     def summary(self) -> str:
-        """Paddle's table of averages, longest and shortest after warming up; a line that says why there is none."""
+        """Paddle's table of averages, maxima and minima after the warm-up, or a line that says why there is none."""
         self._count()
         count = self.batch.count
         if not count or not self.batch.total:
             return tr_n(
-                "No benchmark: {count:,} step was timed, and the first {skipped} warm up.",
-                "No benchmark: {count:,} steps were timed, and the first {skipped} warm up.",
+                "No benchmark: {count:,} step was timed; the first {skipped} are warm-up.",
+                "No benchmark: {count:,} steps were timed; the first {skipped} are warm-up.",
                 self.steps,
                 skipped=WARM_UP_STEPS,
             )

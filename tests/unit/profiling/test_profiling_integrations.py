@@ -40,7 +40,7 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> FakeAgent:
     fake = FakeAgent()
     monkeypatch.setattr(annotation, "_agent", fake)
     # A profiler that recorded in this process leaves its hooks, which then tell the phases.
-    monkeypatch.setattr(hooks, "_are_in", False)
+    monkeypatch.setattr(hooks, "_are_installed", False)
     monkeypatch.delenv("WARPLINE_HOOKED", raising=False)
     return fake
 
@@ -118,9 +118,7 @@ def test_hugging_face(imported: Callable[[str, str, str], Any], agent: FakeAgent
 def test_a_framework_that_is_not_installed_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     monkeypatch.delitem(sys.modules, "warpline.integrations.huggingface", raising=False)
-    with pytest.raises(
-        warpline.UsageError, match="transformers is not installed here: pip install transformers"
-    ):
+    with pytest.raises(warpline.UsageError, match="transformers is not installed: pip install transformers"):
         importlib.import_module("warpline.integrations.huggingface")
 
 

@@ -59,7 +59,7 @@ def test_a_schedule_of_torch_is_one() -> None:
 
 @pytest.mark.parametrize("scheduler", [(5, 2), (-1, 2), (1, 2, 3), "all", 7, (1.0, 2.0)])
 def test_what_is_no_schedule_says_so(scheduler: Any) -> None:
-    with pytest.raises(warpline.UsageError, match="a scheduler is a function of the step"):
+    with pytest.raises(warpline.UsageError, match="scheduler must be a function of the step"):
         warpline.Profiler(scheduler=scheduler)
 
 
@@ -77,7 +77,7 @@ def test_a_schedule_that_fails_records_nothing_and_is_told_once() -> None:
         return "perhaps"
 
     schedule = schedule_of(broken)
-    with pytest.warns(ProfilerWarning, match=r"step 0: it answered 'perhaps', which is no state"):
+    with pytest.warns(ProfilerWarning, match=r"step 0: it returned 'perhaps', which is not a state"):
         assert schedule(0) is CLOSED
     assert schedule(1) is CLOSED
     with pytest.warns(ProfilerWarning, match="it raised RuntimeError"):
@@ -88,7 +88,7 @@ def test_targets_are_known_by_name() -> None:
     paddles = Enum("paddles", {"CPU": 0, "GPU": 1})
     profiler = warpline.Profiler(targets=[paddles.CPU], timer_only=True)
     assert profiler.targets == {warpline.ProfilerTarget.CPU}
-    with pytest.raises(warpline.UsageError, match="no target"):
+    with pytest.raises(warpline.UsageError, match="unknown target"):
         warpline.Profiler(targets=["TPU"])
 
 

@@ -83,5 +83,5 @@ def test_order_unit_and_choice_of_tables(data_dir: Path) -> None:
     least = [float(line.split(" / ")[3]) for line in heads]
     assert len(least) > 5
     assert least == sorted(least, reverse=True)
-    with pytest.raises(warpline.UsageError, match="no unit of time"):
+    with pytest.raises(warpline.UsageError, match="unknown time unit"):
         summary_text(result, time_unit="min")

@@ -73,7 +73,7 @@ def test_the_summary_leaves_the_first_ten_steps_out(
 def test_too_few_steps_say_so(clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]) -> None:
     with warpline.Profiler(timer_only=True) as profiler:
         run(profiler, clock, 10, None)
-    assert capsys.readouterr().out == "No benchmark: 10 steps were timed, and the first 10 warm up.\n"
+    assert capsys.readouterr().out == "No benchmark: 10 steps were timed; the first 10 are warm-up.\n"
 
 
 def test_reading_ahead_in_another_thread_is_no_waiting(clock: Callable[[float], None]) -> None:

@@ -197,7 +197,7 @@ def test_idle_time_of_streams(opened: Open, data_dir: Path, trace: str) -> None:
 
 
 @pytest.mark.parametrize("trace", ONE_STREAM)
-def test_causes_of_idle_time_say_the_same_of_one_stream(opened: Open, data_dir: Path, trace: str) -> None:
+def test_idle_causes_of_one_stream_agree_with_hta(opened: Open, data_dir: Path, trace: str) -> None:
     capture = opened(trace)
     launches = launched(capture)
     view = View(capture).restrict(int(launches.work_start.min()), int(launches.work_stop.max()))

@@ -26,7 +26,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.fuzz
-def test_every_report_of_damaged_captures_ends_well(sound: Path) -> None:
+def test_every_report_of_a_damaged_capture_finishes(sound: Path) -> None:
     done = subprocess.run(
         [sys.executable, hostile_reports.__file__, str(sound), str(rounds(8, 1_000))],
         capture_output=True,
@@ -38,7 +38,7 @@ def test_every_report_of_damaged_captures_ends_well(sound: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_name_beyond_the_strings_is_no_reason_to_allocate(sound: Path, tmp_path: Path) -> None:
+def test_a_name_id_beyond_the_strings_allocates_nothing(sound: Path, tmp_path: Path) -> None:
     import h5py
 
     path = tmp_path / "names.h5"
@@ -51,7 +51,7 @@ def test_a_name_beyond_the_strings_is_no_reason_to_allocate(sound: Path, tmp_pat
         assert sum(table.values("count")) == len(capture.kinds["kernel"])
 
 
-def test_every_report_stops_when_nobody_waits_any_more(sound: Path) -> None:
+def test_every_report_stops_when_cancelled(sound: Path) -> None:
     with open_capture(sound) as capture:
         for spec in reports():
             if isinstance(compute_report(capture, spec.name).result, NotRecorded):

@@ -83,7 +83,7 @@ def test_covered_time_equals_counting(busy: list[tuple[int, int]], asked: list[t
 
 @settings(max_examples=50)
 @given(intervals, st.integers(0, 10), st.integers(0, 40))
-def test_gaps_and_busy_time_make_the_range(found: list[tuple[int, int]], start: int, length: int) -> None:
+def test_gaps_and_busy_time_fill_the_range(found: list[tuple[int, int]], start: int, length: int) -> None:
     stop = start + length
     free = gaps(*merge_intervals(*columns(found)), start, stop)
     for moment in range(start, stop):
@@ -266,7 +266,7 @@ def test_causes_of_a_gap_add_up_to_it(found: list[tuple[int, int, int, bool]]) -
             assert other == 0
 
 
-def test_ten_microseconds_are_the_gpus_own_way_from_one_operation_to_the_next() -> None:
+def test_gaps_up_to_ten_microseconds_are_launch_latency() -> None:
     length = np.array([10_000, 10_001], np.int64)
     start = np.array([50_000, 50_000], np.int64)
     parts = split_gap(start, start + length, start - 1, np.ones(2, bool))
@@ -274,7 +274,7 @@ def test_ten_microseconds_are_the_gpus_own_way_from_one_operation_to_the_next() 
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), min_size=1, max_size=15))
-def test_queue_length_counts_what_was_launched_and_has_not_begun(found: list[tuple[int, int]]) -> None:
+def test_queue_length_counts_launched_work_that_has_not_started(found: list[tuple[int, int]]) -> None:
     calls = np.array([call for call, _ in found], np.int64)
     begins = calls + np.array([delay for _, delay in found], np.int64)
     times, length = queue_lengths(calls, begins)

@@ -94,7 +94,7 @@ def expected(found: list[list[tuple[int, int, int]]]) -> dict[Path, tuple[int, i
 
 @given(threads())
 @settings(max_examples=rounds(60))
-def test_every_path_with_its_sums(found: list[list[tuple[int, int, int]]]) -> None:
+def test_a_tree_has_every_path_with_its_sums(found: list[list[tuple[int, int, int]]]) -> None:
     tree = built(found, 1_000)
     assert named(tree) == expected(found)
     assert not tree.is_cut
@@ -125,9 +125,7 @@ def test_a_cut_tree_keeps_outer_levels_and_the_heaviest_of_the_last_one(
 
 @given(threads(), st.integers(1, 8))
 @settings(max_examples=rounds(60))
-def test_levels_that_are_cut_off_need_not_be_merged(
-    found: list[list[tuple[int, int, int]]], limit: int
-) -> None:
+def test_levels_beyond_the_limit_are_not_merged(found: list[list[tuple[int, int, int]]], limit: int) -> None:
     whole, short = built(found, limit), built(found, limit, enough=limit)
     assert named(short) == named(whole)
     for name in ("whole", "complete", "left_out", "is_cut"):
@@ -136,7 +134,7 @@ def test_levels_that_are_cut_off_need_not_be_merged(
 
 @given(threads())
 @settings(max_examples=rounds(60))
-def test_boxes_lie_on_their_parents_the_widest_first(found: list[list[tuple[int, int, int]]]) -> None:
+def test_boxes_lie_on_their_parents_widest_first(found: list[list[tuple[int, int, int]]]) -> None:
     tree = Tree()
     for lines in found:
         nodes: list[int] = []
@@ -155,7 +153,7 @@ def test_boxes_lie_on_their_parents_the_widest_first(found: list[list[tuple[int,
         assert flame.depth[box] == (flame.depth[parent] + 1 if parent >= 0 else 0)
 
 
-def test_a_level_that_one_thread_lost_is_not_shown_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_missing_in_one_thread_is_missing_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = [(-1, 0, 9), *[(0, name, 1) for name in (0, 1, 2)]]
     deep = [(-1, 0, 9), (0, 0, 5), (1, 0, 4), (2, 0, 3)]
     monkeypatch.setattr(path_tree, "THREAD_PATHS", 3)
@@ -167,7 +165,7 @@ def test_a_level_that_one_thread_lost_is_not_shown_for_the_others(monkeypatch: p
 
 @given(threads())
 @settings(max_examples=rounds(30))
-def test_the_printed_order_has_children_below_their_parents(found: list[list[tuple[int, int, int]]]) -> None:
+def test_children_follow_their_parents_in_printing_order(found: list[list[tuple[int, int, int]]]) -> None:
     tree = built(found, 1_000)
     order = depth_first(tree).tolist()
     assert sorted(order) == list(range(len(tree.level)))
@@ -180,7 +178,7 @@ def test_the_printed_order_has_children_below_their_parents(found: list[list[tup
 
 @pytest.mark.parametrize("limit", [1, 4, 7])
 @pytest.mark.parametrize("selection", [Selection(), Selection(335_000, 2_400_000)])
-def test_a_cut_graph_in_time_keeps_the_longest_boxes_as_they_were(
+def test_a_limited_graph_in_time_order_keeps_the_longest_boxes(
     training: Capture, monkeypatch: pytest.MonkeyPatch, selection: Selection, limit: int
 ) -> None:
     def boxes(flame: Flame) -> dict[int, tuple[int, ...]]:
@@ -203,7 +201,7 @@ def test_a_cut_graph_in_time_keeps_the_longest_boxes_as_they_were(
         assert (int(cut.row[parent]) if parent >= 0 else -1) == (container if container in kept else -1)
 
 
-def test_the_span_of_the_profiler_does_not_count_beside_what_it_saw(tmp_path: pathlib.Path) -> None:
+def test_the_profilers_own_track_does_not_count_twice(tmp_path: pathlib.Path) -> None:
     program = Program(tmp_path / "x.h5")
     factory = TrackFactory(TRACE)
     own = program.builder.add_track(factory.profiler())
@@ -227,7 +225,7 @@ def test_the_span_of_the_profiler_does_not_count_beside_what_it_saw(tmp_path: pa
 
 @given(threads())
 @settings(max_examples=rounds(60))
-def test_turned_trees_have_who_spends_time_below_whom_it_was_spent_for(
+def test_bottom_up_trees_have_callers_above_functions(
     found: list[list[tuple[int, int, int]]],
 ) -> None:
     tree = Tree()

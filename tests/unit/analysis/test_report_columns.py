@@ -88,7 +88,7 @@ def check_keys(report: str, table: Table) -> None:
 
 
 @pytest.mark.parametrize("pattern", CAPTURES)
-def test_columns_say_what_they_hold_and_keys_tell_rows_apart(opened: Open, pattern: str) -> None:
+def test_columns_have_units_and_keys_identify_rows(opened: Open, pattern: str) -> None:
     seen = 0
     for report, table in tables_of(opened(pattern)):
         check_columns(report, table)
@@ -97,7 +97,7 @@ def test_columns_say_what_they_hold_and_keys_tell_rows_apart(opened: Open, patte
     assert seen > 20
 
 
-def test_keys_tell_rows_of_several_ranks_apart(data_dir: Path, tmp_path: Path) -> None:
+def test_keys_distinguish_rows_of_several_ranks(data_dir: Path, tmp_path: Path) -> None:
     folder = next(data_dir.glob("torch/*/tests/data/trace_compare"), None)
     if folder is None:
         pytest.skip("no trace_compare data")
@@ -111,7 +111,7 @@ def test_keys_tell_rows_of_several_ranks_apart(data_dir: Path, tmp_path: Path) -
         assert {title.split(" · ")[0] for title in titles} == {"Rank 0", "Rank 1"}
 
 
-def test_keys_tell_processes_apart_that_share_a_gpu_and_number_their_steps_alike(tmp_path: Path) -> None:
+def test_keys_distinguish_processes_that_share_a_gpu_and_step_numbers(tmp_path: Path) -> None:
     program = Program(tmp_path / "two.h5")
     b = program.builder
     for pid in (81, 82):
@@ -156,7 +156,7 @@ def test_directions_without_a_name_are_one_row(tmp_path: Path) -> None:
     assert rows == {"[CUDA memcpy]": 3, "[CUDA memcpy Host-to-Device]": 1}
 
 
-def test_a_row_of_a_tree_is_known_by_its_path_and_repeated_rows_by_a_number() -> None:
+def test_row_keys_of_a_tree_are_paths_and_repeated_keys_get_numbers() -> None:
     table = Table(
         (Column("name", "Name", Role.NAME, key=True), Column("count", "Calls", Role.COUNT)),
         {"name": ["a", "b", "b", "c", "b"], "count": np.arange(5)},

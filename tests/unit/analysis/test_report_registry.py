@@ -42,7 +42,7 @@ def test_every_module_with_a_report_is_listed_under_its_name() -> None:
         assert find_report(name) is spec
 
 
-def test_reports_are_listed_as_people_read_them() -> None:
+def test_reports_are_listed_by_place() -> None:
     names = [spec.name for spec in reports()]
     assert names[:2] == ["cuda_api_sum", "cuda_api_trace"]
     assert names.index("device") < names.index("operator") < names.index("steps") < names.index("osrt_sum")
@@ -50,7 +50,7 @@ def test_reports_are_listed_as_people_read_them() -> None:
     assert len(set(places)) == len(places), "two built-in reports claim one place"
 
 
-def test_one_report_is_loaded_without_the_others() -> None:
+def test_finding_one_report_imports_no_other() -> None:
     code = (
         "import sys\n"
         "from warpline.analysis.framework.registry import find_report\n"
@@ -69,7 +69,7 @@ def test_unknown_reports_are_refused(training: Capture) -> None:
             compute_report(training, name)
 
 
-def test_without_the_kinds_it_needs_a_report_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_report_without_its_kinds_says_what_is_missing(tmp_path: Path) -> None:
     program = Program(tmp_path / "one.h5")
     program.host("memory", "sample", 0, 0, "only a sample")
     with program.finish() as capture:
@@ -130,7 +130,7 @@ def test_an_installed_report_is_found_by_its_entry_point(
     ],
 )
 @pytest.mark.usefixtures("fresh_registry")
-def test_a_broken_entry_point_says_so_and_spoils_nothing_else(
+def test_a_broken_entry_point_gives_its_reason_and_affects_no_other_report(
     training: Capture,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

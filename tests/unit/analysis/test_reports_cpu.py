@@ -11,7 +11,7 @@ from warpline.analysis.framework.selection import Selection
 from warpline.model import Flag
 
 
-def test_the_longest_wait_for_a_core_is_unknown_where_none_was_recorded(tmp_path: Path) -> None:
+def test_the_longest_runnable_time_is_unknown_if_not_recorded(tmp_path: Path) -> None:
     program = Program(tmp_path / "states.h5")
     b = program.builder
     flags = np.array([0, Flag.IDLE], np.uint8)
@@ -22,7 +22,7 @@ def test_the_longest_wait_for_a_core_is_unknown_where_none_was_recorded(tmp_path
     assert (row["runnable_ns"], row["longest_runnable_ns"], row["running_ns"]) == (None, None, 10)
 
 
-def test_the_wait_for_a_core_within_blocked_is_told_apart(tmp_path: Path) -> None:
+def test_the_wait_for_a_core_inside_blocked_has_a_column(tmp_path: Path) -> None:
     program = Program(tmp_path / "states.h5")
     b = program.builder
     flags = np.array([0, Flag.IDLE, 0, Flag.IDLE], np.uint8)

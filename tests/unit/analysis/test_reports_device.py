@@ -10,7 +10,7 @@ from tests.unit.analysis.analysis_tools import by_name, rows_of
 from warpline.storage import CaptureBuilder, open_capture
 
 
-def test_the_load_of_the_machine_is_the_mean_of_its_cores(tmp_path: Path) -> None:
+def test_machine_load_is_the_mean_of_its_cores(tmp_path: Path) -> None:
     path = tmp_path / "cores.h5"
     with CaptureBuilder(path) as builder:
         cores = builder.track("cpu", role="cores")

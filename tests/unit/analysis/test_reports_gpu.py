@@ -10,7 +10,7 @@ from tests.unit.analysis.analysis_tools import Program, by_name, rows_of
 from warpline.storage import Capture
 
 
-def test_idle_time_has_one_cause_each_and_adds_up(training: Capture) -> None:
+def test_idle_causes_add_up_to_the_idle_time(training: Capture) -> None:
     rows = rows_of(training, "gpu_idle")
     whole, parts = rows[0], {row["cause"]: row["total_ns"] for row in rows[1:]}
     assert whole["total_ns"] == 4_000_000 - 3 * 350_000
@@ -22,7 +22,7 @@ def test_idle_time_has_one_cause_each_and_adds_up(training: Capture) -> None:
     assert parts["end"] == 240_000
 
 
-def test_the_longest_gap_is_the_longest_of_its_cause(tmp_path: Path) -> None:
+def test_the_longest_gap_is_the_longest_part_of_its_cause(tmp_path: Path) -> None:
     program = Program(tmp_path / "gaps.h5")
     # Idle for 50, 400 and 100 µs, each ended by a kernel whose launch began 10 µs before it.
     for start in (50_000, 550_000, 750_000):
@@ -38,7 +38,7 @@ def test_the_longest_gap_is_the_longest_of_its_cause(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("gap_ns", "cause"), [(10_000, "launch_latency"), (10_001, "other")])
-def test_a_gap_behind_its_launch_is_latency_up_to_ten_microseconds(
+def test_a_gap_after_the_launch_is_latency_up_to_ten_microseconds(
     tmp_path: Path, gap_ns: int, cause: str
 ) -> None:
     program = Program(tmp_path / "gap.h5")

@@ -20,7 +20,7 @@ from warpline.model.track_factory import TrackSpec
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 
-def test_modules_stand_below_what_calls_them(tmp_path: Path) -> None:
+def test_modules_are_listed_below_their_callers(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         track = builder.add_track(
             TrackSpec(uri="process/1.1/thread/1.1/modules", title="Modules", role="modules")
@@ -50,13 +50,13 @@ def test_modules_stand_below_what_calls_them(tmp_path: Path) -> None:
     assert [row["ratio"] for row in rows] == pytest.approx([1.0, 0.45, 5 / 90, 0.15])
 
 
-def test_without_modules_it_says_how_to_record_them(training: Capture) -> None:
+def test_the_report_without_modules_says_how_to_record_them(training: Capture) -> None:
     report = compute_report(training, "modules")
     assert isinstance(report.result, NotRecorded)
     assert "--trace steps" in report.result.remedy
 
 
-def test_modules_of_a_trace_have_the_time_that_stands_in_it(data_dir: Path, tmp_path: Path) -> None:
+def test_modules_of_a_trace_have_the_recorded_times(data_dir: Path, tmp_path: Path) -> None:
     trace = (
         data_dir / "torch/AMD-AGI+TraceLens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"
     )
@@ -81,7 +81,7 @@ def test_modules_of_a_trace_have_the_time_that_stands_in_it(data_dir: Path, tmp_
     assert table.gpu_self_ns.sum() == table.gpu_total_ns[table.name == "BertLMHeadModel_0"].sum()
 
 
-def test_backward_of_a_module_is_that_of_what_it_called(tmp_path: Path) -> None:
+def test_backward_time_of_a_module_is_that_of_its_operators(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         thread = builder.add_thread(builder.add_process(1), 1)
         modules, operators = (
@@ -127,13 +127,13 @@ def test_flops_by_operator_and_shapes(tmp_path: Path) -> None:
     assert [row["ratio"] for row in rows] == [0.6, 0.4]
 
 
-def test_without_flops_it_says_how_to_record_them(training: Capture) -> None:
+def test_the_report_without_flops_says_how_to_record_them(training: Capture) -> None:
     report = compute_report(training, "operator_flops")
     assert isinstance(report.result, NotRecorded)
     assert "--torch-shapes" in report.result.remedy
 
 
-def test_what_follows_what_inside_the_same_call(tmp_path: Path) -> None:
+def test_module_flow_counts_consecutive_calls(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         track = builder.add_track(
             TrackSpec(uri="process/1.1/thread/1.1/modules", title="Modules", role="modules")

@@ -57,7 +57,7 @@ def test_calls_beyond_the_limit_share_the_last_number(
     assert "#1 holds all later calls too" in report.table.notes[-1]
 
 
-def test_copies_as_the_program_asked_for_them(training: Capture) -> None:
+def test_memory_manipulation_lists_launching_calls(training: Capture) -> None:
     (row,) = rows_of(training, "memory_manipulation")
     assert row["name"] == "MemcpyAsync:GPU->CPU (cudaMemcpyAsync)"
     assert (row["count"], row["cpu_total_ns"], row["gpu_total_ns"]) == (3, 15_000, 150_000)
@@ -121,7 +121,7 @@ def _with_category(kind: str) -> Any:
     return replace(BUILTIN_KINDS_BY_NAME[kind], attributes=(AttributeSpec("category", "string", "Category"),))
 
 
-def test_the_head_of_the_older_report(training: Capture) -> None:
+def test_the_header_of_paddles_older_report(training: Capture) -> None:
     rows = {row["name"]: row for row in rows_of(training, "framework_overhead")}
     us = 1_000
     # Steps fill 4 ms; each has an operator of 150 us and a copying call of 5 us outside it.
@@ -136,7 +136,7 @@ def test_the_head_of_the_older_report(training: Capture) -> None:
     assert "Framework overhead: 3.535 ms (88.4%)" in table.notes[-1]
 
 
-def test_an_occupancy_that_cannot_be_is_not_recorded(tmp_path: Path) -> None:
+def test_an_impossible_occupancy_is_not_recorded(tmp_path: Path) -> None:
     program = Program(tmp_path / "kernels.h5")
     shape = {"block_x": 256, "block_y": 1, "block_z": 1}
     for place, (name, occupancy, blocks) in enumerate(

@@ -25,7 +25,7 @@ def test_ranges_projected_on_the_gpu(training: Capture) -> None:
     }
 
 
-def test_nested_ranges_as_nsight_lists_them(data_dir: Path, tmp_path: Path) -> None:
+def test_nested_ranges_match_nsights_list(data_dir: Path, tmp_path: Path) -> None:
     """31,550 ranges of four processes: nesting and the time of children, computed there by nsys."""
     source = next(data_dir.glob("nsys_recipe/**/report_nvtx_pushpop_trace.csv.xz"), None)
     if source is None:
@@ -73,7 +73,7 @@ def test_nested_ranges_as_nsight_lists_them(data_dir: Path, tmp_path: Path) -> N
         assert our["name"] == row["Name"]
 
 
-def test_time_in_overlapping_children_is_taken_off_once(tmp_path: Path) -> None:
+def test_overlapping_children_are_subtracted_once(tmp_path: Path) -> None:
     program = Program(tmp_path / "crossing.h5")
     program.host("ranges", "range", 0, 100, "outer")
     for domain, start, stop in (("a", 10, 80), ("b", 40, 95), ("c", 50, 60)):
@@ -90,7 +90,7 @@ def test_time_in_overlapping_children_is_taken_off_once(tmp_path: Path) -> None:
     assert rows["b"]["own_ns"] == 45
 
 
-def test_nested_ranges_are_shares_of_the_time_that_went_by(tmp_path: Path) -> None:
+def test_ratios_of_nested_ranges_refer_to_the_selected_range(tmp_path: Path) -> None:
     program = Program(tmp_path / "nested.h5")
     program.host("ranges", "range", 0, 600, "step")
     program.host("ranges", "range", 100, 500, "forward")

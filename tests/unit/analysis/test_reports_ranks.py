@@ -110,14 +110,14 @@ def test_every_report_over_ranks_adds_up_to_the_ranks_own(
 TWO = [(0, [(0, 10, 30), (0, 10, 30)]), (130, [(0, 0, 40), (0, 20, 40), (1, 0, 10)])]
 
 
-def test_a_step_counts_what_its_own_rank_launched(tmp_path: Path) -> None:
+def test_a_step_counts_work_launched_by_its_rank(tmp_path: Path) -> None:
     with joined(tmp_path / "joined.h5", TWO) as capture:
         step = rows_of(capture, "model")[0]
     assert (step["count"], step["gpu_total_ns"]) == (6, STEPS * 60 + STEPS * 90)
     assert step["gpu_max_ns"] == 90
 
 
-def test_places_of_operators_follow_the_steps_of_their_rank(tmp_path: Path) -> None:
+def test_operator_positions_follow_the_steps_of_their_rank(tmp_path: Path) -> None:
     def places(selection: Selection) -> Counter[tuple[str, int]]:
         rows: list[dict[str, Any]] = rows_of(capture, "operator_places", selection)
         return Counter({(row["name"], row["depth"]): row["count"] for row in rows})

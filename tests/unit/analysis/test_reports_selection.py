@@ -20,7 +20,7 @@ from warpline.model.track_patterns import match_tracks
 from warpline.storage import Capture
 
 
-def test_every_report_computes_on_everything_and_on_a_part(training: Capture) -> None:
+def test_every_report_computes_on_the_whole_and_on_a_range(training: Capture) -> None:
     for spec in reports():
         for selection in (None, Selection(400_000, 1_700_000), Selection(10, 10)):
             report = compute_report(training, spec.name, selection)
@@ -135,7 +135,7 @@ def test_sums_of_a_range_equal_brute_force(
     st.frozensets(st.integers(0, 3)) | st.none(),
 )
 @settings(max_examples=rounds(7))
-def test_events_that_are_read_by_name_are_those_of_all_that_are_so_called(
+def test_reading_events_by_name_equals_filtering_all_events(
     tmp_path_factory: pytest.TempPathFactory,
     found: list[tuple[int, int, int]],
     part: tuple[int, int] | None,
@@ -164,7 +164,7 @@ def test_events_that_are_read_by_name_are_those_of_all_that_are_so_called(
 
 
 @given(st.lists(st.integers(0, 9)), st.sampled_from([0, 1 << 40]))
-def test_where_each_row_occurs_last(rows: list[int], far: int) -> None:
+def test_last_of_each_finds_last_occurrences(rows: list[int], far: int) -> None:
     spread = np.array(rows, np.int64) * (1 + far)
     last = {row: place for place, row in enumerate(rows)}
     assert last_of_each(spread).tolist() == sorted(last.values())

@@ -33,7 +33,7 @@ def test_any_range_can_be_declared_the_step(training: Capture) -> None:
         compute_report(training, "steps", options=Options(step="/(/"))
 
 
-def test_what_is_left_of_a_step_counts_a_moment_of_two_phases_once(tmp_path: Path) -> None:
+def test_others_counts_moments_of_overlapping_phases_once(tmp_path: Path) -> None:
     program = Program(tmp_path / "x.h5")
     program.host("phases", "phase", 0, 1_000, "ProfileStep#0")
     program.host("phases", "phase", 100, 800, "forward: Net")
@@ -46,7 +46,7 @@ def test_what_is_left_of_a_step_counts_a_moment_of_two_phases_once(tmp_path: Pat
     assert any("Phases overlap" in note for note in table.notes)
 
 
-def test_copies_to_the_gpu_are_a_phase_where_they_lie_in_no_other(tmp_path: Path) -> None:
+def test_copies_to_the_gpu_outside_phases_have_a_column(tmp_path: Path) -> None:
     program = Program(tmp_path / "x.h5")
     program.host("phases", "phase", 0, 1_000, "ProfileStep#0")
     program.host("phases", "phase", 300, 600, "forward: Net")
@@ -60,7 +60,7 @@ def test_copies_to_the_gpu_are_a_phase_where_they_lie_in_no_other(tmp_path: Path
     assert row["others_ns"] == 1_000 - 300 - 73
 
 
-def test_what_no_gpu_told_of_a_step_is_not_zero(training: Capture, tmp_path: Path) -> None:
+def test_gpu_times_of_a_step_without_a_gpu_are_not_zero(training: Capture, tmp_path: Path) -> None:
     program = Program(tmp_path / "x.h5")
     program.host("phases", "phase", 0, 1_000, "ProfileStep#0")
     program.host("operators", "operator", 100, 800, "aten::add")

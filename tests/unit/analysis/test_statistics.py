@@ -109,7 +109,7 @@ def test_the_compiled_sort_orders_all_words(words: list[int]) -> None:
     assert _sorted(np.array(words, np.uint64), compiled=True).tolist() == sorted(words)
 
 
-def test_values_and_keys_beyond_64_bits_are_sorted_another_way() -> None:
+def test_keys_and_values_beyond_64_bits_have_the_same_statistics() -> None:
     keys = np.array([2**40, 3, 2**40, 3, 3], np.int64)
     column = np.array([2**60, 2**61, 5, 1, 9], np.int64)
     check(group_statistics(keys, column), {2**40: [2**60, 5], 3: [2**61, 1, 9]})

@@ -18,7 +18,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero
 from warpline.analysis.framework.thread_columns import pid_tid_data
 from warpline.analysis.structure.launches import has_launches
-from warpline.analysis.structure.nested.nested_sums import felt_events
+from warpline.analysis.structure.nested.nested_sums import launching_events
 from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_thread, project
 
 Int64Array = npt.NDArray[np.int64]
@@ -94,14 +94,14 @@ def all_ranges(view: View) -> NestedRanges:
     return NestedRanges(index=index, **joined)
 
 
-def felt_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDArray[Any]]:
-    """The ranges of each thread that launched GPU work, as columns of `FELT`, in the order of `all_ranges`."""
+def launching_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDArray[Any]]:
+    """The ranges of each thread that launched GPU work, as columns of `LAUNCHERS`, in the order of `all_ranges`."""
     done = 0
-    for felt in felt_events(view, "range"):
-        if felt is None:
+    for launchers in launching_events(view, "range"):
+        if launchers is None:
             break
         done += 1
-        yield felt
+        yield launchers
     else:
         return
     for thread_lanes in islice(lanes_by_thread(view, ("range",)), done, None):

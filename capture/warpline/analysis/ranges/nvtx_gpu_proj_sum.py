@@ -12,7 +12,7 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import Groups, scope_text, stat_columns, stat_data
-from warpline.analysis.ranges.nested_ranges import felt_ranges, why_not_projected
+from warpline.analysis.ranges.nested_ranges import launching_ranges, why_not_projected
 from warpline.analysis.ranges.range_names import RangeNames, range_targets, style_texts, styles
 from warpline.i18n import english
 
@@ -27,16 +27,18 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
     numbers: list[npt.NDArray[np.uint32]] = []
     spans: list[Int64Array] = []
     sums = np.zeros((3, 0), np.int64)
-    for felt in felt_ranges(view):
-        name = view.names(felt["row"])
-        number = groups.codes(names.domains(felt["index"]), name, styles(view, felt["index"], felt["row"]))
+    for launchers in launching_ranges(view):
+        name = view.names(launchers["row"])
+        number = groups.codes(
+            names.domains(launchers["index"]), name, styles(view, launchers["index"], launchers["row"])
+        )
         added = np.zeros((3, max(sums.shape[1], int(number.max(initial=-1)) + 1)), np.int64)
         added[:, : sums.shape[1]] = sums
         for total, column in zip(added, ("works", "level", "children"), strict=True):
-            total += np.bincount(number, weights=felt[column], minlength=len(total)).astype(np.int64)
+            total += np.bincount(number, weights=launchers[column], minlength=len(total)).astype(np.int64)
         sums = added
         numbers.append(number.astype(np.uint32))
-        spans.append(felt["work_stop"] - felt["work_start"])
+        spans.append(launchers["work_stop"] - launchers["work_start"])
     domain, name, style = (np.ma.getdata(c) for c in groups.columns(np.arange(sums.shape[1]), 3))
     code = (domain << 32) | name
     # Among equal totals, the lower code comes first.

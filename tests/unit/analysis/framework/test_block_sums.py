@@ -56,18 +56,14 @@ def test_blocks_agree_with_sums_over_events(tmp_path: Path, seed: int, block: in
                 assert as_lists(in_place) == as_lists(expected)
 
 
-def test_names_that_do_not_repeat_are_added_up_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unique_names_build_no_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_sums, "BLOCK", 2)
     with write_work(tmp_path / "x.h5", 7) as capture:
         assert len(capture.kinds["kernel"]) > 2
         assert sums_by_name(View(capture), "kernel") is None
 
 
-def test_full_names_are_added_up_of_the_names_that_a_filter_chose(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_names_respect_the_name_filter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_sums, "BLOCK", 4)
     monkeypatch.setattr(block_sums, "_EVENTS_PER_ENTRY", 0)
     with CaptureBuilder(tmp_path / "x.h5") as builder:

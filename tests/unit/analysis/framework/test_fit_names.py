@@ -14,7 +14,7 @@ SOFTMAX = (
 )
 
 
-def test_a_kernel_keeps_what_it_does() -> None:
+def test_a_shortened_kernel_keeps_its_operation() -> None:
     assert fit_names([SOFTMAX], 40) == ["cunn_SoftMaxForward<8, BFloat16, …>"]
     assert fit_names(["    " + SOFTMAX], 44) == ["    cunn_SoftMaxForward<8, BFloat16, …>"], "in a tree"
     assert fit_names([SOFTMAX], 400) == [SOFTMAX], "where there is room for all of it"
@@ -24,7 +24,7 @@ def test_a_kernel_keeps_what_it_does() -> None:
     st.lists(st.text("ab<>:(), {}lambda·§中", min_size=0, max_size=60), max_size=8, unique=True),
     st.integers(24, 40),
 )
-def test_names_fit_and_short_ones_stay(names: list[str], width: int) -> None:
+def test_names_fit_and_short_names_are_unchanged(names: list[str], width: int) -> None:
     found = fit_names(names, width)
     assert len(found) == len(names)
     for name, shown in zip(names, found, strict=True):

@@ -75,21 +75,21 @@ _NAMES = {
 
 
 @pytest.mark.parametrize(("name", "short"), _NAMES.items(), ids=range(len(_NAMES)))
-def test_a_kernel_is_told_by_what_it_does(name: str, short: str) -> None:
+def test_short_kernel_names_show_the_operation(name: str, short: str) -> None:
     assert short_kernel_name(name) == short
 
 
 @given(st.sampled_from(sorted(_NAMES)), st.integers(1, 400))
-def test_names_that_a_tool_cut_off_still_have_a_short_one(name: str, length: int) -> None:
+def test_truncated_names_have_a_short_form(name: str, length: int) -> None:
     assert short_kernel_name(name[:length]) or name[:length].strip() in {"void", ""}
 
 
 @given(st.text("ab<>(){}:, ->", max_size=40))
-def test_any_text_has_a_short_name_no_longer_than_itself_but_for_a_mark(text: str) -> None:
+def test_short_names_are_at_most_one_mark_longer(text: str) -> None:
     assert len(short_kernel_name(text)) <= len(text) + 2
 
 
-def test_names_that_share_a_short_form_say_in_what_they_differ() -> None:
+def test_equal_short_names_show_the_differing_arguments() -> None:
     sgemm = "void implicit_convolve_sgemm<float, float, {}, 1, false, true, true>(int, float const*)"
     one, other = (sgemm.format(tile) for tile in ("1024, 6, 7, 3, 3, 5", "128, 5, 5, 3, 3, 3"))
     found = short_kernel_names([one, other, one, "void softmax<float>(int)"])
@@ -102,7 +102,7 @@ def test_names_that_share_a_short_form_say_in_what_they_differ() -> None:
     assert set(short_kernel_names(["void f<int>(int)", "void f<int>(float)"]).values()) == {"f<int>"}
 
 
-def test_thousands_of_template_arguments_are_not_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_template_arguments_are_parsed_only_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     splitting = kernel_names._split
 

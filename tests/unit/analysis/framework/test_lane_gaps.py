@@ -44,13 +44,13 @@ def test_gaps_before_launched_work_agree(tmp_path: Path, seed: int) -> None:
             assert_merged_as_sorted(capture, selection)
 
 
-def test_damaged_lanes_are_sorted(tmp_path: Path) -> None:
+def test_gaps_of_damaged_lanes_come_from_sorting(tmp_path: Path) -> None:
     for seed, capture in stretched(tmp_path / "x.h5", write_work):
         for selection in selections(capture, seed):
             assert_merged_as_sorted(capture, selection)
 
 
-def test_a_lane_that_is_not_sorted_is_left_to_sorting(tmp_path: Path) -> None:
+def test_the_merge_gives_up_on_an_unsorted_lane(tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     with write_work(path, 3) as capture:
         lanes = View(capture).lane_spans(gpus(View(capture))[0].tracks)

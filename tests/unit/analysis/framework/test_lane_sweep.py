@@ -44,7 +44,7 @@ def test_a_sweep_agrees_with_sorted_borders(tmp_path: Path, seed: int) -> None:
 @pytest.mark.fuzz
 @given(st.integers(0, 2**32), st.integers(1, 40))
 @settings(max_examples=rounds(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_bins_and_what_lies_beside_them_are_a_whole_sweep(tmp_path: Path, seed: int, bins: int) -> None:
+def test_cached_bins_and_remainders_equal_a_whole_sweep(tmp_path: Path, seed: int, bins: int) -> None:
     with write_work(tmp_path / "x.h5", seed) as capture:
         if not any(kind in capture.kinds for kind in KINDS[:3]):
             return
@@ -72,7 +72,7 @@ def test_a_sweep_of_threads_agrees_with_sorted_borders(tmp_path: Path, seed: int
             assert_swept_as_sorted(capture, selection)
 
 
-def test_damaged_lanes_whose_events_overlap_are_sorted(tmp_path: Path) -> None:
+def test_times_of_overlapping_lanes_come_from_sorting(tmp_path: Path) -> None:
     for seed, capture in stretched(tmp_path / "x.h5", write_work):
         for selection in selections(capture, seed):
             assert_swept_as_sorted(capture, selection)

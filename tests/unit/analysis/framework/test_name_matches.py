@@ -15,7 +15,7 @@ from warpline.storage import CaptureBuilder, open_capture
 
 
 @pytest.mark.parametrize("others", [0, 10_000])
-def test_names_of_events_are_found_whatever_else_is_told(tmp_path: Path, others: int) -> None:
+def test_matching_names_ignores_other_texts(tmp_path: Path, others: int) -> None:
     names = ["loader.next", "DATALOADER", "load", "", "forward", "näxt loader"]
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         track = builder.add_track(TrackFactory(TRACE, "").instants())

@@ -29,7 +29,7 @@ NESTED = "warpline.analysis.structure.nested.nested_sums.library"
 @pytest.mark.fuzz
 @given(st.integers(0, 2**32))
 @settings(max_examples=rounds(12, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_one_pass_gives_what_parents_give(tmp_path: Path, seed: int) -> None:
+def test_one_pass_equals_sums_by_parents(tmp_path: Path, seed: int) -> None:
     with write_launches(tmp_path / "x.h5", seed) as capture:
         assert all(sums is not None for _, sums in typed_sums(View(capture), "Operator"))
         for selection in selections(capture, seed):
@@ -39,7 +39,9 @@ def test_one_pass_gives_what_parents_give(tmp_path: Path, seed: int) -> None:
 @pytest.mark.fuzz
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 12))
 @settings(max_examples=rounds(12, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_levels_are_cut_where_parents_cut_them(tmp_path: Path, seed: int, enough: int, most: int) -> None:
+def test_one_pass_limits_levels_like_sums_by_parents(
+    tmp_path: Path, seed: int, enough: int, most: int
+) -> None:
     with write_launches(tmp_path / "x.h5", seed) as capture, pytest.MonkeyPatch.context() as patch:
         patch.setattr("warpline.analysis.paddle.events.MAX_PATHS", enough)
         patch.setattr("warpline.analysis.structure.flame.MAX_BOXES", enough)
@@ -48,13 +50,13 @@ def test_levels_are_cut_where_parents_cut_them(tmp_path: Path, seed: int, enough
             assert_passed_as_parted(capture, selection)
 
 
-def test_damaged_lanes_whose_events_overlap_are_left_to_parents(tmp_path: Path) -> None:
+def test_one_pass_gives_up_on_overlapping_lanes(tmp_path: Path) -> None:
     for seed, capture in stretched(tmp_path / "x.h5", write_launches):
         for selection in selections(capture, seed):
             assert_passed_as_parted(capture, selection)
 
 
-def test_events_that_are_in_no_table_of_their_kind_have_no_attributes(tmp_path: Path) -> None:
+def test_events_missing_in_their_kinds_table_have_no_attributes(tmp_path: Path) -> None:
     path = tmp_path / "x.h5"
     with CaptureBuilder(path) as builder:
         process = builder.add_process(7)

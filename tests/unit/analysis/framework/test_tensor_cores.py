@@ -36,7 +36,7 @@ YES, NO, UNKNOWN = (
         ("my_kernel", None),
     ],
 )
-def test_a_name_tells_of_tensor_cores_or_it_does_not(name: str, expected: bool | None) -> None:
+def test_kernel_names_decide_tensor_core_use(name: str, expected: bool | None) -> None:
     assert tensor_cores_of(name) is expected
 
 
@@ -54,7 +54,7 @@ def write_kernels(path: Path, names: list[str], *, has_grid: bool) -> Path:
 
 
 @pytest.mark.parametrize(("has_grid", "expected"), [(True, [True, False, None]), (False, [None] * 3)])
-def test_the_table_of_kernels_leaves_open_what_nothing_tells(
+def test_unknown_tensor_core_use_is_masked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], has_grid: bool, expected: list[bool | None]
 ) -> None:
     path = write_kernels(tmp_path / "kernels.h5", [YES, NO, UNKNOWN], has_grid=has_grid)

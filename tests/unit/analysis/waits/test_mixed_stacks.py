@@ -22,7 +22,7 @@ def mixed(tmp_path: Path) -> Iterator[Capture]:
         yield capture
 
 
-def test_no_thread_is_counted_by_two_samplers(mixed: Capture) -> None:
+def test_each_thread_counts_samples_of_one_sampler(mixed: Capture) -> None:
     running = graph(mixed, "on_cpu")
     assert (running.unit, running.total) == ("samples", 9)
     assert paths(mixed, running) == {
@@ -33,11 +33,11 @@ def test_no_thread_is_counted_by_two_samplers(mixed: Capture) -> None:
     }
 
 
-def test_all_samples_are_those_of_python(mixed: Capture) -> None:
+def test_the_samples_source_uses_pythons_samples(mixed: Capture) -> None:
     assert paths(mixed, graph(mixed, "samples")) == {"crunch (pack.py:2)": 5}
 
 
-def test_a_line_costs_what_it_called(mixed: Capture) -> None:
+def test_the_cost_of_a_line_includes_its_callees(mixed: Capture) -> None:
     file = str(mixed.path.parent / "pack.py")
     times = source_times(View(mixed), file)
     assert {number: line.running for number, line in times.lines.items()} == {2: 7}

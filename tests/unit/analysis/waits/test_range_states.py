@@ -23,7 +23,7 @@ from warpline.storage import Capture, open_capture
 COLUMN_OF = {int(kind): family.color for family in WAIT_FAMILIES for kind in family.kinds}
 
 
-def test_a_range_is_told_by_what_its_thread_did(tmp_path: Path) -> None:
+def test_a_range_has_the_states_of_its_thread(tmp_path: Path) -> None:
     source = tmp_path / "fight.py"
     source.write_text(SOURCE)
     with open_capture(write_wait_sample(tmp_path / "fight.h5", source)) as capture:
@@ -39,7 +39,7 @@ def test_a_range_is_told_by_what_its_thread_did(tmp_path: Path) -> None:
         assert states_of_event(capture, event) == (("Running", 22 * MS),)
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_notes_say_what_was_not_recorded(tmp_path: Path) -> None:
     with training_capture(tmp_path / "training.h5") as capture:
         result = compute_report(capture, "range_states").result
         assert isinstance(result, NotRecorded)

@@ -65,7 +65,7 @@ def test_reasons_come_first(fight: Capture) -> None:
     }
 
 
-def test_samples_on_a_core_are_told_from_those_of_waiting_threads(fight: Capture) -> None:
+def test_samples_on_a_core_exclude_waiting_threads(fight: Capture) -> None:
     running, everything = graph(fight, "on_cpu"), graph(fight, "samples")
     assert (running.unit, running.total, everything.total) == ("samples", 5, 6)
     assert paths(fight, running) == {"fight (fight.py:3) > spin (fight.py:8)": 5}
@@ -84,7 +84,7 @@ def test_running_and_waiting_share_one_scale(fight: Capture) -> None:
     assert flame.total == ran + 44 * MS + 20 * MS + GIL_NS
 
 
-def test_in_time_boxes_are_where_things_happened(fight: Capture) -> None:
+def test_boxes_in_time_order_lie_at_their_times(fight: Capture) -> None:
     flame = graph(fight, "off_cpu", Selection(0, 75 * MS), by_time=True)
     found = sorted(
         (int(left), int(value), flame.text(fight, box).partition(" (")[0], int(flame.depth[box]))
@@ -109,7 +109,7 @@ def test_in_time_boxes_are_where_things_happened(fight: Capture) -> None:
     assert fight.event_span(int(flame.row[one])) == (50 * MS, 70 * MS)
 
 
-def test_in_time_no_box_reaches_into_its_neighbour(fight: Capture) -> None:
+def test_boxes_in_time_order_do_not_overlap(fight: Capture) -> None:
     for source in STACK_SOURCES:
         flame = graph(fight, source, by_time=True)
         by_depth: dict[int, list[tuple[int, int]]] = {}
@@ -122,13 +122,13 @@ def test_in_time_no_box_reaches_into_its_neighbour(fight: Capture) -> None:
         assert all(0 <= left <= stop <= flame.total for spans in by_depth.values() for left, stop in spans)
 
 
-def test_bottom_up_begins_with_what_waited(fight: Capture) -> None:
+def test_bottom_up_begins_with_the_waiting_function(fight: Capture) -> None:
     flame = graph(fight, "off_cpu", bottom_up=True)
     tops = {flame.text(fight, box).partition(" (")[0] for box in range(len(flame)) if flame.depth[box] == 0}
     assert tops == {"Lock.acquire", "fight"}
 
 
-def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
+def test_missing_sources_give_a_reason(tmp_path: Path) -> None:
     with training_capture(tmp_path / "training.h5") as capture:
         for source in STACK_SOURCES:
             assert isinstance(stack_flame(View(capture), source), NotRecorded)

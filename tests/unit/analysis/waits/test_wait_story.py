@@ -62,7 +62,7 @@ def test_a_wait_for_a_lock_says_who_held_it_and_who_ended_it(fight: Capture) -> 
     assert story.in_capture == Occurrences(3, 44 * MS)
 
 
-def test_the_call_around_a_wait_tells_the_same(fight: Capture) -> None:
+def test_the_call_around_a_wait_has_the_same_story(fight: Capture) -> None:
     state, call = (wait_story(fight, row_at(fight, 73, role, 40)) for role in ("state", "osrt"))
     assert state is not None
     assert call is not None
@@ -74,7 +74,7 @@ def test_the_call_around_a_wait_tells_the_same(fight: Capture) -> None:
     assert state.holder.place.place == "fight.py:8"
 
 
-def test_what_is_not_known_says_which_source_would_tell(fight: Capture, tmp_path: Path) -> None:
+def test_an_unknown_reason_says_how_to_record_it(fight: Capture, tmp_path: Path) -> None:
     row = row_at(fight, 72, "state", 72)
     assert is_blocked(fight, row)
     assert wait_story(fight, row) is None
@@ -93,14 +93,14 @@ def test_what_is_not_known_says_which_source_would_tell(fight: Capture, tmp_path
         assert why_unknown(refused).remedy == "link it dynamically"
 
 
-def test_every_row_of_any_capture_can_be_asked(fight: Capture, tmp_path: Path) -> None:
+def test_wait_story_accepts_every_row(fight: Capture, tmp_path: Path) -> None:
     told = [row for row in range(len(fight.events)) if wait_story(fight, row) is not None]
     assert len(told) == SHORT + 4 + 4
     with training_capture(tmp_path / "training.h5") as other:
         assert all(wait_story(other, row) is None for row in range(len(other.events)))
 
 
-def test_lines_cost_what_happens_while_they_are_on_a_stack(fight: Capture, source: Path) -> None:
+def test_lines_cost_the_time_they_are_on_a_stack(fight: Capture, source: Path) -> None:
     times = source_times(View(fight), str(source))
     assert sorted(times.lines) == [3, 5, 8]
     lock, nap, busy = times.lines[3], times.lines[5], times.lines[8]
@@ -135,7 +135,7 @@ def test_waits_add_up_to_the_blocked_time_with_a_stack(fight: Capture) -> None:
     }
 
 
-def test_the_thread_that_the_sampler_took_a_core_from_was_running(tmp_path: Path) -> None:
+def test_a_thread_preempted_by_the_sampler_counts_as_running(tmp_path: Path) -> None:
     """Sampled at 50: the thread ran until 48, then the sampler had its core. Sampled at 90 it had waited long."""
     path = tmp_path / "sampler.h5"
     with CaptureBuilder(path) as builder:

@@ -18,7 +18,7 @@ from warpline.compiled import INTEGER, POINTER, address
 Int64Array = npt.NDArray[np.int64]
 _FARTHEST_NS = 1 << 61
 _SOME, _NO_KIND = 254, 255
-FELT = np.dtype(
+LAUNCHERS = np.dtype(
     [
         (name, np.int64)
         for name in (
@@ -27,7 +27,7 @@ FELT = np.dtype(
         )
     ]
 )
-"""``Felt`` of nested.h: an event inside which GPU work was launched. ``place`` is its position in lane order,
+"""``Launcher`` of nested.h: an event inside which GPU work was launched. ``place`` is its position in lane order,
 ``index`` that in the table of its kind; ``works`` is the number of operations, from the first start to the last end.
 """
 _BY_PATH, _BY_ITSELF = -1, -2
@@ -57,12 +57,12 @@ class _Nest(ctypes.Structure):
     ]
 
 
-class _Found(ctypes.Structure):
-    """``Found`` of nested.h."""
+class _Result(ctypes.Structure):
+    """``Result`` of nested.h."""
 
     _fields_ = [
         *(("entries", POINTER), ("count", INTEGER), ("levels", INTEGER), ("complete", INTEGER)),
-        *(("felt", POINTER), ("felt_count", INTEGER)),
+        *(("launchers", POINTER), ("launcher_count", INTEGER)),
     ]
 
 
@@ -106,12 +106,12 @@ class Typed:
 
 @dataclass(frozen=True, eq=False)
 class NestedSums:
-    """``entries`` (`ENTRY`) and ``felt`` (`FELT`) in no order; ``complete`` of the ``levels`` levels are whole."""
+    """``entries`` (`ENTRY`), ``launchers`` (`LAUNCHERS`) in no order; ``complete`` of ``levels`` levels are whole."""
 
     entries: npt.NDArray[Any]
     levels: int
     complete: int
-    felt: npt.NDArray[Any]
+    launchers: npt.NDArray[Any]
 
 
 def nested_sums(
@@ -187,7 +187,7 @@ def nested_sums(
         *(limits[:2]),
         address(limits[2]),
     )
-    result = _Found()
+    result = _Result()
     if not loops.warpline_nested(ctypes.byref(nest), ctypes.byref(result)):
         return None
     try:
@@ -197,7 +197,7 @@ def nested_sums(
             joined, order = into
             joined.add(result.entries, result.count, order, is_tree=paths is not None)
             entries = np.empty(0, ENTRY)
-        felt = copied(result.felt, result.felt_count, FELT)
+        launchers = copied(result.launchers, result.launcher_count, LAUNCHERS)
     finally:
         loops.warpline_nested_free(ctypes.byref(result))
-    return NestedSums(entries, result.levels, result.complete, felt)
+    return NestedSums(entries, result.levels, result.complete, launchers)

@@ -1,7 +1,6 @@
-/* Sums by name over blocks of rows of one kind, and over any range of them.
+/* Sums by name over blocks of rows of one kind, and over ranges of them.
  *
- * The caller, and the same in numpy, is warpline/analysis/framework/block_sums.py. Names are below `ids`; durations are
- * taken as at least 0 and at most `farthest`.
+ * Called by warpline/analysis/framework/block_sums.py. Names are limited to `ids`, durations to 0 … `farthest`.
  */
 #include <stdint.h>
 
@@ -25,7 +24,7 @@ static void add_one(Sum *sum, int64_t value)
     sum->total += value;
 }
 
-/* Adds `n` events to `sums` of all names. */
+/* Adds `n` events to the `sums` of all names. */
 EXPORT void warpline_add_rows(int64_t n, const uint32_t *name, const int64_t *duration, int64_t ids, int64_t farthest,
                               Sum *sums)
 {
@@ -33,7 +32,7 @@ EXPORT void warpline_add_rows(int64_t n, const uint32_t *name, const int64_t *du
         add_one(&sums[below(name[i], ids)], bounded(duration[i], farthest));
 }
 
-/* Adds `n` sums, of the names in `name`, to those of all names. */
+/* Adds `n` sums, one for each entry of `name`, to the `sums` of all names. */
 EXPORT void warpline_add_sums(int64_t n, const uint32_t *name, const Sum *from, int64_t ids, Sum *sums)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -49,8 +48,8 @@ EXPORT void warpline_add_sums(int64_t n, const uint32_t *name, const Sum *from, 
     }
 }
 
-/* The sums of one block: what `n` events have of each name, in the order in which names come. `sums` of all names is zero
- * before and after; the number of distinct names, of which there is room for `n`. */
+/* The sums of a block of `n` events by name, in order of occurrence; returns the number of distinct names. `names` and
+ * `found` have room for `n`; `sums` of all names is scratch memory, zero before and after. */
 EXPORT int64_t warpline_block(int64_t n, const uint32_t *name, const int64_t *duration, int64_t ids, int64_t farthest,
                               Sum *sums, uint32_t *names, Sum *found)
 {

@@ -1,9 +1,9 @@
-/* Sums by key of several threads put together; the caller is warpline/analysis/framework/loops/entries.py. */
+/* Joins sums by key of several threads; called by warpline/analysis/framework/loops/entries.py. */
 #include "entries.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Adds what another entry of the same thing holds. */
+/* Adds another entry of the same key. */
 static void join(Entry *to, const Entry *from, int64_t order)
 {
     if (!to->count || from->cpu_min < to->cpu_min)
@@ -25,8 +25,8 @@ static void join(Entry *to, const Entry *from, int64_t order)
     change(&to->self_gpu, from->self_gpu);
 }
 
-/* Adds entries to those of other threads; 0 without memory. With `place`, room for a number of each, they are a tree, whose
- * outer ones come first, and are told where they went. The kind is that of the first in `order`. */
+/* Adds the entries of a thread to a table; returns 0 without memory. With `place`, they are a tree with outer entries
+ * first, and `place` receives the new index of each. The kind comes from the thread of lowest `order`. */
 EXPORT int64_t warpline_entries_add(Table *to, int64_t count, const Entry *entries, int64_t *place, int64_t order)
 {
     if (!to->room && !grow(to))

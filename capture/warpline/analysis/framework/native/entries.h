@@ -1,4 +1,4 @@
-/* Sums by key: a table that grows. */
+/* A growing table of sums by key. */
 #ifndef WARPLINE_ENTRIES_H
 #define WARPLINE_ENTRIES_H
 
@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What has the same key: an operator, its part, a kernel (-1 above that level); or the entry above, a name, the level. */
+/* Sums of one key: operator, part, kernel (-1 above that level); or entry above, name, level. */
 typedef struct {
     int64_t key[3];
     int64_t count, cpu, cpu_min, cpu_max, gpu, gpu_min, gpu_max, self_cpu, self_gpu;
-    int64_t place, kind; /* the first in the order of lanes tells the kind */
+    int64_t place, kind; /* the kind of the first event in lane order */
 } Entry;
 
 typedef struct {
     Entry *entries;
-    uint64_t *slots; /* 0, or an entry's number from 1 on below half of the hash of its key */
+    uint64_t *slots; /* 0, or half of the hash of a key and the number of its entry, from 1 */
     uint64_t slot_mask;
     int64_t count, room;
 } Table;
@@ -54,7 +54,7 @@ static int grow(Table *t)
     return 1;
 }
 
-/* The number of the entry of a key, made where there is none; -2 without memory. */
+/* The index of the entry of a key, created if needed; -2 without memory. */
 static int64_t entry_of(Table *t, int64_t a, int64_t b, int64_t c)
 {
     const uint64_t hash = hash_of(a, b, c);
@@ -73,7 +73,7 @@ static int64_t entry_of(Table *t, int64_t a, int64_t b, int64_t c)
     return t->count - 1;
 }
 
-/* Sums of a damaged file may pass what integers hold. */
+/* Sums of a damaged file may overflow. */
 static void change(int64_t *sum, int64_t by) { *sum = (int64_t)((uint64_t)*sum + (uint64_t)by); }
 
 #endif

@@ -1,14 +1,14 @@
-/* When nothing runs on some lanes: one merge of what is sorted already.
+/* Gaps in which nothing runs on some lanes, by one merge of sorted lanes.
  *
- * The caller is warpline/analysis/framework/loops/lane_gaps.py; warpline/analysis/structure/gpu_gaps.py does the same by
- * sorting all events, and so do damaged lanes, which are not sorted: the merge gives up at the first of them.
+ * Called by warpline/analysis/framework/loops/lane_gaps.py. The merge gives up at an unsorted lane (in a damaged file);
+ * warpline/analysis/structure/gpu_gaps.py then sorts all events instead.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Columns of all events, and the rows and the clock of each lane. */
+/* Columns of all events; rows and clock offset of each lane. */
 typedef struct {
     const int64_t *start, *duration;
     const uint32_t *name;
@@ -20,7 +20,7 @@ typedef struct {
     int64_t lanes, low, high, farthest;
 } Merge;
 
-/* Where to put gaps, each with the row of the event that ends it, -1 where the range does. */
+/* Results: gaps, each with the row of the event that ends it, or -1 at the end of the range. */
 typedef struct {
     int64_t *start, *stop, *row;
     int64_t room;
@@ -38,7 +38,7 @@ static int64_t bounded(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Moves to the next event that begins after all that ran before it, which every other one only prolongs. */
+/* Moves to the next event of a lane that begins after `reach`; other events only extend it. */
 static int next_event(const Merge *m, Head *head, int64_t *reach)
 {
     const int64_t stop = m->stop[head->lane], offset = m->offset[head->lane];
@@ -89,8 +89,8 @@ static void sink(Head *heap, int64_t size, int64_t at)
     heap[at] = moved;
 }
 
-/* The gaps of the range between `low` and `high`, in the order of time; how many, or -1 where a lane is not sorted, where
- * there are more than there is room for, and without memory. */
+/* The gaps between `low` and `high` by time. Returns their number, or -1 if a lane is unsorted, if there is no room for
+ * them, or without memory. */
 EXPORT int64_t warpline_gaps(const Merge *m, const Gaps *gaps)
 {
     Head *heap = malloc((size_t)(m->lanes + 1) * sizeof *heap);

@@ -1,8 +1,8 @@
-/* Sums over events that nest on a thread, in one pass in the order of time that keeps the open event of each lane.
+/* Sums over events that nest on a thread, in one pass by time that keeps the open event of each lane.
  *
- * The caller is warpline/analysis/framework/loops/nested.py; the same in numpy, from the parent of every event, is
- * warpline/analysis/structure/host_events.py with operator_groups.py and path_tree.py. Lanes whose events overlap or are
- * not sorted, in a damaged file, are left to it: the pass gives up at the first of them.
+ * Called by warpline/analysis/framework/loops/nested.py. The pass gives up at lanes whose events overlap or are
+ * unsorted (in a damaged file). warpline/analysis/structure/host_events.py, operator_groups.py and path_tree.py then
+ * compute the same in numpy, from the parent of each event.
  */
 #include "nested.h"
 
@@ -34,7 +34,7 @@ static void add(Entry *to, int64_t cpu, int64_t gpu, int64_t self_cpu, int64_t s
     }
 }
 
-/* Levels behind the one with which there are enough paths are left out, and that one too where it has too many. */
+/* Drops the levels after the one that makes the paths enough, and that level too if it has too many. */
 static void cut_levels(Pass *p)
 {
     int64_t kept = 0;
@@ -61,28 +61,28 @@ static int count_level(Pass *p, int64_t level)
     return 1;
 }
 
-/* Adds what is known of an event that nothing lies in any more; 0 without memory. */
+/* Adds the sums of an event that has ended; returns 0 without memory. */
 static int close_event(Pass *p, const Lane *of)
 {
     if (of->entry >= 0)
-        add(&p->table.entries[of->entry], of->cpu, of->gpu, of->self_cpu, of->self_gpu, of->felt.place, of->kind);
+        add(&p->table.entries[of->entry], of->cpu, of->gpu, of->self_cpu, of->self_gpu, of->launcher.place, of->kind);
     if (of->part >= 0)
-        add(&p->table.entries[of->part], of->cpu, of->gpu, of->self_cpu, of->self_gpu, of->felt.place, of->kind);
-    if (p->nest->type != BY_ITSELF || !of->felt.works)
+        add(&p->table.entries[of->part], of->cpu, of->gpu, of->self_cpu, of->self_gpu, of->launcher.place, of->kind);
+    if (p->nest->type != BY_ITSELF || !of->launcher.works)
         return 1;
-    if (p->felt_count == p->felt_room) {
-        const int64_t room = 2 * p->felt_room + 1024;
-        Felt *felt = realloc(p->felt, (size_t)room * sizeof *felt);
-        if (felt == NULL)
+    if (p->launcher_count == p->launcher_room) {
+        const int64_t room = 2 * p->launcher_room + 1024;
+        Launcher *launchers = realloc(p->launchers, (size_t)room * sizeof *launchers);
+        if (launchers == NULL)
             return 0;
-        p->felt = felt;
-        p->felt_room = room;
+        p->launchers = launchers;
+        p->launcher_room = room;
     }
-    p->felt[p->felt_count++] = of->felt;
+    p->launchers[p->launcher_count++] = of->launcher;
     return 1;
 }
 
-/* Moves to the next event that counts, from a row on. */
+/* Moves to the next event of a wanted kind at or after a row. */
 static void look_for(const Nest *n, Lane *of, int64_t row)
 {
     const int64_t stop = n->stop[of->lane];
@@ -98,7 +98,7 @@ static int64_t inside(const Nest *n, int64_t start, int64_t stop)
     return to > from ? to - from : 0;
 }
 
-/* Opens the next event of a lane; 0 where it begins before the one before it ends. */
+/* Opens the next event of a lane; returns 0 if it overlaps the last one. */
 static int open_next(const Nest *n, Lane *of)
 {
     const int64_t row = of->row, time = of->time;
@@ -111,14 +111,15 @@ static int open_next(const Nest *n, Lane *of)
     of->cpu = of->self_cpu = inside(n, of->start, of->stop);
     of->gpu = of->self_gpu = 0;
     of->entry = of->part = -1;
-    of->felt = (Felt){.row = row, .index = -1, .place = (of->lane << 48) + (row - n->first[of->lane]), .start = time};
+    of->launcher = (Launcher){
+        .row = row, .index = -1, .place = (of->lane << 48) + (row - n->first[of->lane]), .start = time};
     of->kind = kind;
     of->name = name < n->ids ? name : (uint32_t)(n->ids - 1);
     of->type = NONE;
     if (table < n->count_of_tables) {
         int64_t *next = &n->place[of->lane * n->count_of_tables + table];
-        of->felt.index = *next < 0 ? -1 : (*next)++;
-        const int64_t at = of->felt.index < 0 ? (int64_t)of->name : of->felt.index;
+        of->launcher.index = *next < 0 ? -1 : (*next)++;
+        const int64_t at = of->launcher.index < 0 ? (int64_t)of->name : of->launcher.index;
         if (at < n->sizes[table])
             of->type = n->tables[table][at];
     }
@@ -126,7 +127,7 @@ static int open_next(const Nest *n, Lane *of)
     return 1;
 }
 
-/* The innermost open event of another lane that contains this one wholly, by the rules of nesting.c; NULL for none. */
+/* The innermost open event of another lane that contains this one, by the rules of nesting.c; NULL for none. */
 static Lane *parent_of(const Pass *p, const Lane *of)
 {
     Lane *best = NULL;
@@ -142,7 +143,7 @@ static Lane *parent_of(const Pass *p, const Lane *of)
     return best;
 }
 
-/* Whether a level is not left out, here or by another thread; the first that is has the others know. */
+/* Whether no thread has dropped a level; tells the other threads if this one has. */
 static int is_kept(Pass *p, int64_t level)
 {
     int64_t most = __atomic_load_n(p->nest->most_levels, __ATOMIC_RELAXED);
@@ -154,7 +155,7 @@ static int is_kept(Pass *p, int64_t level)
     return 0;
 }
 
-/* Which call of its name an event is in its step, or outside of all; events come in the order of time. */
+/* The number of an event among the calls of its name in its step, or outside all steps; events come by time. */
 static int64_t number_of(Pass *p, const Lane *of)
 {
     const Steps *steps = &p->nest->steps;
@@ -171,7 +172,7 @@ static int64_t number_of(Pass *p, const Lane *of)
     return *count < steps->last ? (*count)++ : steps->last;
 }
 
-/* Gives an opened event its place in the tree and its entries; 0 without memory. */
+/* Finds the parent and the entries of an opened event; returns 0 without memory. */
 static int place_event(Pass *p, Lane *of)
 {
     const int64_t type = p->nest->type;
@@ -179,15 +180,15 @@ static int place_event(Pass *p, Lane *of)
     Lane *parent = parent_of(p, of);
     const int is_repeated = type >= 0 && way != BY_NAME && parent && parent->name == of->name &&
                             parent->type == of->type;
-    of->felt.level = parent ? parent->felt.level + 1 : 0;
+    of->launcher.level = parent ? parent->launcher.level + 1 : 0;
     of->top = is_repeated ? parent->top : of->lane;
-    if (of->felt.level >= p->deepest)
-        p->deepest = of->felt.level + 1;
+    if (of->launcher.level >= p->deepest)
+        p->deepest = of->launcher.level + 1;
     if (is_repeated)
         return 1;
     if (parent) {
         change(&p->lanes[parent->top].self_cpu, -of->cpu);
-        parent->felt.children++;
+        parent->launcher.children++;
     }
     if (type >= 0) {
         if (of->type == type)
@@ -196,10 +197,10 @@ static int place_event(Pass *p, Lane *of)
             of->part = entry_of(&p->table, of->name, number_of(p, of), -1);
         else if (way == WITH_PARTS && parent && parent->type == type)
             of->part = entry_of(&p->table, parent->name, of->name, -1);
-    } else if (type == BY_PATH && is_kept(p, of->felt.level) && (!parent || parent->entry >= 0)) {
+    } else if (type == BY_PATH && is_kept(p, of->launcher.level) && (!parent || parent->entry >= 0)) {
         const int64_t before = p->table.count;
-        of->entry = entry_of(&p->table, parent ? parent->entry : -1, of->name, of->felt.level);
-        if (p->table.count > before && !count_level(p, of->felt.level))
+        of->entry = entry_of(&p->table, parent ? parent->entry : -1, of->name, of->launcher.level);
+        if (p->table.count > before && !count_level(p, of->launcher.level))
             return 0;
     }
     return of->entry > -2 && of->part > -2;
@@ -219,8 +220,8 @@ static int keep_empty(Pass *p, const Lane *of, int64_t count)
     return 1;
 }
 
-/* Opens what begins at a moment. What contains others comes first: longer events, and last those that another of their lane
- * follows at the same moment, which are empty. 0 where events overlap, and without memory. */
+/* Opens the events that begin at `time`, enclosing events first: longer ones, and last the empty ones that another event
+ * of their lane follows at the same time. Returns 0 if events overlap, and without memory. */
 static int open_at(Pass *p, int64_t time)
 {
     int64_t due = 0, empty = 0;
@@ -247,7 +248,7 @@ static int open_at(Pass *p, int64_t time)
     return 1;
 }
 
-/* The innermost open event around a moment: the one that began last, of those that began together that of the last lane. */
+/* The innermost open event at `time`: the last to begin, and of equal starts that of the last lane. */
 static Lane *around(const Pass *p, int64_t time)
 {
     Lane *best = NULL;
@@ -259,15 +260,15 @@ static Lane *around(const Pass *p, int64_t time)
     return best;
 }
 
-static void feel(Felt *felt, int64_t start, int64_t work)
+static void add_work(Launcher *launcher, int64_t start, int64_t work)
 {
     const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)work);
-    felt->work_start = felt->works && felt->work_start < start ? felt->work_start : start;
-    felt->work_stop = felt->works && felt->work_stop > stop ? felt->work_stop : stop;
-    felt->works++;
+    launcher->work_start = launcher->works && launcher->work_start < start ? launcher->work_start : start;
+    launcher->work_stop = launcher->works && launcher->work_stop > stop ? launcher->work_stop : stop;
+    launcher->works++;
 }
 
-/* Counts GPU work for all events around its launch, as that of the innermost one, and as a kernel of operators. */
+/* Adds GPU work to all events around its launch, to the innermost one's own work, and as a kernel of operators. */
 static int launch(Pass *p, int64_t number)
 {
     const Nest *n = p->nest;
@@ -281,14 +282,14 @@ static int launch(Pass *p, int64_t number)
             continue;
         change(&of->gpu, work);
         if (n->type == BY_ITSELF)
-            feel(&of->felt, n->work_start[number], work);
+            add_work(&of->launcher, n->work_start[number], work);
         if (of->part < 0 || n->way != WITH_PARTS)
             continue;
         const int64_t *part = p->table.entries[of->part].key;
         const int64_t found = entry_of(&p->table, part[0], part[1], n->name[row]);
         if (found < 0)
             return 0;
-        add(&p->table.entries[found], 0, work, 0, 0, of->felt.place, n->kind[row]);
+        add(&p->table.entries[found], 0, work, 0, 0, of->launcher.place, n->kind[row]);
     }
     change(&p->lanes[owner->top].self_gpu, work);
     if (n->type < 0 || n->way != WITH_PARTS || owner->type != n->type)
@@ -299,7 +300,7 @@ static int launch(Pass *p, int64_t number)
     return found >= 0;
 }
 
-/* Takes the calls that begin before a moment off the events around them. */
+/* Subtracts the calls that begin before `before` from the innermost events around them. */
 static int64_t take_calls(Pass *p, int64_t row, int64_t before)
 {
     const Nest *n = p->nest;
@@ -339,10 +340,10 @@ static int pass_over(Pass *p)
     return 1;
 }
 
-EXPORT void warpline_nested_free(Found *found) { free(found->entries), free(found->felt); }
+EXPORT void warpline_nested_free(Result *result) { free(result->entries), free(result->launchers); }
 
-/* The entries of a thread, which the caller gives back; 0 where events of a lane overlap, and without memory. */
-EXPORT int64_t warpline_nested(const Nest *nest, Found *found)
+/* Computes the entries of a thread, freed by the caller; returns 0 if events of a lane overlap, and without memory. */
+EXPORT int64_t warpline_nested(const Nest *nest, Result *result)
 {
     Pass p = {.nest = nest, .cut = INT64_MAX};
     p.lanes = calloc((size_t)nest->lanes + 1, sizeof *p.lanes);
@@ -358,8 +359,8 @@ EXPORT int64_t warpline_nested(const Nest *nest, Found *found)
     if (p.deepest)
         is_kept(&p, p.deepest - 1);
     const int64_t complete = p.cut < p.deepest ? p.cut + 1 : p.deepest;
-    *found = (Found){p.table.entries, p.table.count, p.deepest, complete, p.felt, p.felt_count};
+    *result = (Result){p.table.entries, p.table.count, p.deepest, complete, p.launchers, p.launcher_count};
     if (!is_done)
-        warpline_nested_free(found);
+        warpline_nested_free(result);
     return is_done;
 }

@@ -1,8 +1,7 @@
-/* One sweep over the lanes of a device: how long which classes of events ran together.
+/* Times of classes of events that run together, by one sweep over sorted lanes.
  *
- * The caller is warpline/analysis/framework/lane_sweep.py; what is not compiled does the same by sorting borders
- * (warpline/analysis/structure/overlap.py), and so do damaged lanes, whose events overlap or are not sorted: the sweep gives
- * up at the first of them.
+ * Called by warpline/analysis/framework/lane_sweep.py. The sweep gives up at a lane whose events overlap or are
+ * unsorted (in a damaged file); callers then sort interval borders instead (warpline/analysis/structure/overlap.py).
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 
 enum { NONE = 255 };
 
-/* Columns of all events, and which class each has: that of its lane where `lane_class` is given, else what the table of its
- * kind says of its name. NONE leaves an event out in any case. */
+/* Columns of all events. The class of an event is that of its lane if `lane_class` is given, else that of its name in
+ * the table of its kind; events whose class is NONE are ignored. */
 typedef struct {
     const int64_t *start, *duration;
     const uint32_t *name;
@@ -42,7 +41,7 @@ static int64_t bounded(int64_t value, int64_t low, int64_t high)
 
 enum { END, FOUND, OVERLAP };
 
-/* Moves to the next event that fills time in the range in which its class does not run anyway, `until` a time for each. */
+/* Moves to the next event of a lane that extends beyond the time `until` which its class runs anyway. */
 static int next_event(const Sweep *s, Lane *lane, const int64_t *until)
 {
     const int64_t stop = s->stop[lane->lane], offset = s->offset[lane->lane];
@@ -89,7 +88,7 @@ static void sink(Lane **heap, int64_t size, int64_t at)
     heap[at] = moved;
 }
 
-/* Adds the time from `now` to `time` to that of a set, going on in the next table of `size` sets behind each cut. */
+/* Adds the time from `now` to `time` to a set; behind each cut, continues in the next table of `size` sets. */
 static int64_t *add_time(int64_t *sets, int64_t size, int64_t set, int64_t now, int64_t time, const Cuts *cuts,
                          int64_t *cut)
 {
@@ -102,9 +101,9 @@ static int64_t *add_time(int64_t *sets, int64_t size, int64_t set, int64_t now, 
     return sets;
 }
 
-/* Time of the range by the set of classes that run (`sets`: of 2^classes, for each part between `cuts`, which ascend inside
- * the range) and by how many do (`numbers`: of classes + 1), and that of each class (`busy`). `sets` may be null. 0 where
- * events of a lane overlap, and without memory. */
+/* Splits the range by the set of running classes (`sets`: 2^classes entries for each part between `cuts`, which ascend
+ * inside the range; may be null) and by their number (`numbers`: classes + 1 entries); `busy` is the time of each
+ * class. Returns 0 if events of a lane overlap, and without memory. */
 EXPORT int64_t warpline_sweep(const Sweep *s, int64_t classes, const Cuts *cuts, int64_t *sets, int64_t *numbers,
                               int64_t *busy)
 {

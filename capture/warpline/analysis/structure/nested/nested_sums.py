@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.loops.entries import EntryTable
 from warpline.analysis.framework.loops.nested import (
     BY_NAME,
-    FELT,
+    LAUNCHERS,
     WITH_PARTS,
     NestedSums,
     Typed,
@@ -36,7 +36,7 @@ Columns = Callable[[npt.NDArray[Any]], tuple[tuple[Int64Array, ...], ...]]
 OfThread = Callable[[int, Sequence[Span], int], NestedSums | None]
 """Called with a thread, its lanes, and its index among the threads."""
 _MOST_THREADS = 2
-_NONE, _NO_FELT = np.empty(0, np.int64), np.empty(0, FELT)
+_NONE, _NO_LAUNCHERS = np.empty(0, np.int64), np.empty(0, LAUNCHERS)
 _NO_TYPE = 255
 
 
@@ -113,7 +113,7 @@ def path_trees(
         entries = joined.entries()
     if len(entries):
         deepest = max(levels)
-        whole = NestedSums(entries, deepest, min(complete_levels, default=deepest), _NO_FELT)
+        whole = NestedSums(entries, deepest, min(complete_levels, default=deepest), _NO_LAUNCHERS)
         del entries
         trees.append(_tree(whole, int(limits[2][0]), 0, columns))
     return trees
@@ -142,8 +142,8 @@ def _work(launches: Launches) -> Work:
     return Work(launches.call_start, launches.work_ns, launches.work_start, launches.work)
 
 
-def felt_events(view: View, kind: str) -> Iterator[npt.NDArray[Any] | None]:
-    """Events of a kind in which work was launched (`FELT`), thread by thread, by time, outer events first.
+def launching_events(view: View, kind: str) -> Iterator[npt.NDArray[Any] | None]:
+    """Events of a kind in which work was launched (`LAUNCHERS`), thread by thread, by time, outer events first.
 
     Ends with None where a lane is damaged or nothing is compiled.
     """
@@ -159,10 +159,12 @@ def felt_events(view: View, kind: str) -> Iterator[npt.NDArray[Any] | None]:
         if sums is None:
             yield None
             return
-        felt = sums.felt[np.lexsort((sums.felt["place"], sums.felt["level"], sums.felt["start"]))]
+        launchers = sums.launchers[
+            np.lexsort((sums.launchers["place"], sums.launchers["level"], sums.launchers["start"]))
+        ]
         # A damaged file may have more events of a kind than the kind's table.
-        felt["index"][felt["index"] >= len(view.capture.kinds[kind])] = -1
-        yield felt
+        launchers["index"][launchers["index"] >= len(view.capture.kinds[kind])] = -1
+        yield launchers
 
 
 def _each_thread(

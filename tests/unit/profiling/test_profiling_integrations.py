@@ -122,7 +122,7 @@ def test_a_framework_that_is_not_installed_says_what_to_do(monkeypatch: pytest.M
         importlib.import_module("warpline.integrations.huggingface")
 
 
-def test_phases_that_hooks_tell_are_not_told_twice(
+def test_phases_recorded_by_hooks_are_not_recorded_twice(
     imported: Callable[[str, str, str], Any], agent: FakeAgent, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setenv("WARPLINE_HOOKED", "steps")

@@ -92,14 +92,14 @@ def test_phases_are_ranges_of_paddles_types(agent: RangesOfAgent) -> None:
     assert agent.open == []
 
 
-def test_nothing_is_told_where_nothing_records(agent: RangesOfAgent) -> None:
+def test_no_ranges_are_written_outside_a_recording(agent: RangesOfAgent) -> None:
     paddle_phases.hook()
     annotation.connect(None)
     assert Doubled()(1) == 2
     assert agent.ranges == []
 
 
-def test_methods_are_as_they_were_afterwards(agent: RangesOfAgent) -> None:
+def test_methods_are_restored_afterwards(agent: RangesOfAgent) -> None:
     methods = [vars(Layer)["__call__"], vars(Tensor)["backward"], vars(Optimizer)["step"], vars(Adam)["step"]]
     paddle_phases.hook()
     later = vars(Adam)["step"]

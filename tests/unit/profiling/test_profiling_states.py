@@ -25,20 +25,20 @@ def test_the_cycle_of_paddles_documentation() -> None:
     assert states(schedule, 8) == [CLOSED, READY, RECORD, RECORD, RECORD, LAST, CLOSED, CLOSED]
 
 
-def test_it_repeats_for_ever_or_so_often() -> None:
+def test_a_schedule_repeats_forever_or_a_number_of_times() -> None:
     for_ever = warpline.make_scheduler(closed=1, ready=0, record=1)
     assert states(for_ever, 6) == [CLOSED, LAST] * 3
     twice = warpline.make_scheduler(closed=1, ready=0, record=1, repeat=2, skip_first=3)
     assert states(twice, 9) == [CLOSED] * 3 + [CLOSED, LAST] * 2 + [CLOSED] * 2
 
 
-def test_two_numbers_are_the_steps_from_the_first_up_to_the_second() -> None:
+def test_two_numbers_select_the_steps_from_first_to_stop() -> None:
     assert states(schedule_of((2, 5)), 7) == [CLOSED, READY, RECORD, RECORD, LAST, CLOSED, CLOSED]
     assert states(schedule_of([0, 2]), 4) == [RECORD, LAST, CLOSED, CLOSED]
     assert states(schedule_of((1, 2)), 3) == [READY, LAST, CLOSED]
 
 
-def test_none_records_everything() -> None:
+def test_no_schedule_records_every_step() -> None:
     assert states(schedule_of(None), 3) == [RECORD] * 3
 
 
@@ -51,26 +51,26 @@ class TorchAction(Enum):
     RECORD_AND_SAVE = 3
 
 
-def test_a_schedule_of_torch_is_one() -> None:
+def test_a_torch_schedule_is_accepted() -> None:
     actions = [TorchAction.NONE, TorchAction.WARMUP, TorchAction.RECORD, TorchAction.RECORD_AND_SAVE]
     assert states(schedule_of(actions.__getitem__), 4) == [CLOSED, READY, RECORD, LAST]
     assert states(schedule_of(lambda step: step), 4) == [CLOSED, READY, RECORD, LAST]
 
 
 @pytest.mark.parametrize("scheduler", [(5, 2), (-1, 2), (1, 2, 3), "all", 7, (1.0, 2.0)])
-def test_what_is_no_schedule_says_so(scheduler: Any) -> None:
+def test_an_invalid_schedule_is_reported(scheduler: Any) -> None:
     with pytest.raises(warpline.UsageError, match="scheduler must be a function of the step"):
         warpline.Profiler(scheduler=scheduler)
 
 
-def test_numbers_that_make_no_schedule_say_so() -> None:
+def test_invalid_numbers_of_a_schedule_are_reported() -> None:
     with pytest.raises(warpline.UsageError, match="record >= 1"):
         warpline.make_scheduler(closed=1, ready=1, record=0)
     with pytest.raises(warpline.UsageError, match="closed=-1"):
         warpline.make_scheduler(closed=-1, ready=1, record=1)
 
 
-def test_a_schedule_that_fails_records_nothing_and_is_told_once() -> None:
+def test_a_failing_schedule_records_nothing_and_warns_once() -> None:
     def broken(step: int) -> Any:
         if step == 1:
             raise RuntimeError("out of steps")

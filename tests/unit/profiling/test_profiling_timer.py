@@ -35,7 +35,7 @@ def run(profiler: warpline.Profiler, clock: Callable[[float], None], steps: int,
         profiler.step(samples)
 
 
-def test_step_info_speaks_of_the_steps_since_it_was_last_asked(clock: Callable[[float], None]) -> None:
+def test_step_info_covers_the_steps_since_its_last_call(clock: Callable[[float], None]) -> None:
     profiler = warpline.Profiler(timer_only=True)
     profiler.start()
     run(profiler, clock, 4, 8)
@@ -70,13 +70,15 @@ def test_the_summary_leaves_the_first_ten_steps_out(
     ]
 
 
-def test_too_few_steps_say_so(clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_steps_give_a_message_instead_of_a_table(
+    clock: Callable[[float], None], capsys: pytest.CaptureFixture[str]
+) -> None:
     with warpline.Profiler(timer_only=True) as profiler:
         run(profiler, clock, 10, None)
     assert capsys.readouterr().out == "No benchmark: 10 steps were timed; the first 10 are warm-up.\n"
 
 
-def test_reading_ahead_in_another_thread_is_no_waiting(clock: Callable[[float], None]) -> None:
+def test_reading_ahead_in_another_thread_is_not_a_wait(clock: Callable[[float], None]) -> None:
     profiler = warpline.Profiler(timer_only=True)
     profiler.start()
 
@@ -123,7 +125,7 @@ def test_loaders_are_timed_from_start_to_stop(loader: type, clock: Callable[[flo
     assert vars(loader)["__next__"] is original
 
 
-def test_a_wrapper_that_came_after_ours_stays(loader: type) -> None:
+def test_a_wrapper_on_top_of_ours_stays(loader: type) -> None:
     profiler = warpline.Profiler(timer_only=True)
     profiler.start()
     ours = vars(loader)["__next__"]

@@ -26,7 +26,7 @@ def again(file: Path, folder: Path, *options: str) -> subprocess.CompletedProces
     )
 
 
-def test_what_is_recorded_again_is_recorded_alike(tmp_path: Path) -> None:
+def test_recording_again_uses_the_same_settings(tmp_path: Path) -> None:
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     home.mkdir()
     elsewhere.mkdir()
@@ -70,7 +70,7 @@ def test_a_program_that_fails_is_recorded_again_with_its_status(tmp_path: Path) 
         assert capture.meta["exit_status"] == 3
 
 
-def test_what_cannot_be_recorded_again_says_why(tmp_path: Path) -> None:
+def test_captures_that_cannot_be_recorded_again_say_why(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "imported.h5") as builder:
         builder.set_span(0, 1)
         builder.finish()
@@ -88,7 +88,7 @@ def test_what_cannot_be_recorded_again_says_why(tmp_path: Path) -> None:
         read_recipe(tmp_path / "nothing.h5")
 
 
-def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     assert record(home, "true", options=("--quiet",)).returncode == 0
@@ -99,7 +99,7 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     assert str(home) in done.stderr
 
 
-def test_outputs_are_numbered_where_they_are(tmp_path: Path) -> None:
+def test_outputs_are_numbered_beside_the_first(tmp_path: Path) -> None:
     first = tmp_path / "resnet-50.h5"
     assert next_output(first) == tmp_path / "resnet-50-2.h5"
     for name in ("resnet-50.h5", "resnet-50-2.h5", "resnet-50-3.h5", "resnet-50-x.h5", "resnet-50-3.json"):

@@ -80,7 +80,7 @@ def switches(pid: int) -> int:
 
 
 @needs_perf
-def test_threads_and_children_that_were_there_are_recorded(running: Running, tmp_path: Path) -> None:
+def test_existing_threads_and_children_are_recorded(running: Running, tmp_path: Path) -> None:
     def count() -> int:
         return switches(running.pid) + switches(running.child)
 
@@ -202,7 +202,7 @@ def test_ctrl_c_ends_the_recording_and_not_the_program(running: Running, tmp_pat
 
 
 @pytest.mark.parametrize("options", [[], ["--no-check"]])
-def test_what_stands_out_is_told_at_the_end(tmp_path: Path, options: list[str]) -> None:
+def test_the_main_finding_is_printed_at_the_end(tmp_path: Path, options: list[str]) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)"], stdout=subprocess.PIPE
     ) as program:
@@ -223,7 +223,7 @@ def test_the_end_of_the_program_ends_the_recording(running: Running, tmp_path: P
         assert capture.duration_ns > 0
 
 
-def test_a_process_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_process_is_reported(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     command = [*WARPLINE, "attach", str(gone.pid), "-o", str(tmp_path / "run.h5")]
@@ -233,7 +233,7 @@ def test_a_process_that_is_not_there_says_so(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_zombie_does_not_run() -> None:
+def test_a_zombie_is_not_running() -> None:
     child = os.fork()
     if child == 0:
         os._exit(0)
@@ -246,7 +246,7 @@ def test_a_zombie_does_not_run() -> None:
 
 
 @pytest.mark.parametrize("pid", ["0", "-5", "python"])
-def test_what_is_no_process_id_says_so(pid: str) -> None:
+def test_an_invalid_process_id_is_reported(pid: str) -> None:
     done = subprocess.run([*WARPLINE, "attach", "--", pid], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "is not a process id" in done.stderr

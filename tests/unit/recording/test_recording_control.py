@@ -160,7 +160,7 @@ def test_stop_writes_the_capture_and_the_program_runs_on(tmp_path: Path) -> None
 
 
 @needs_perf
-def test_stop_can_end_the_program_and_throw_everything_away(tmp_path: Path) -> None:
+def test_stop_can_end_the_program_and_discard_the_recording(tmp_path: Path) -> None:
     with running(tmp_path) as run:
         send_command(tmp_path / "run.h5.spool", "stop", terminate=True, discard=True)
         assert [json.loads(line)["state"] for line in run.statuses][-1] == "discarded"
@@ -195,7 +195,7 @@ def test_duration_with_terminate_ends_the_program(tmp_path: Path) -> None:
     on_time_once(tmp_path, check)
 
 
-def test_one_line_says_what_was_written_unless_it_is_to_be_quiet(tmp_path: Path) -> None:
+def test_one_line_names_the_capture_unless_quiet(tmp_path: Path) -> None:
     assert record(tmp_path, "true", options=["--quiet"]).stderr == b""
     assert record(tmp_path, "true", options=["--no-check"]).stderr.count(b"\n") == 1
     # What stands out is the only thing that may be said below it.
@@ -204,7 +204,9 @@ def test_one_line_says_what_was_written_unless_it_is_to_be_quiet(tmp_path: Path)
     assert all(line.startswith(b"warpline: [") for line in rest)
 
 
-def test_control_of_nothing_is_one_line_and_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_without_a_recording_is_one_line_and_status_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     for words in (["status"], ["pause", "999999"], ["stop", str(tmp_path)], ["resume", "missing.h5"]):
         done = subprocess.run([*WARPLINE, "control", *words], capture_output=True, text=True, check=False)
@@ -213,7 +215,7 @@ def test_control_of_nothing_is_one_line_and_one(tmp_path: Path, monkeypatch: pyt
         assert done.stderr.count("\n") == 1
 
 
-def test_a_recording_is_found_by_either_process_and_only_when_it_is_clear_which(
+def test_a_recording_is_found_by_either_process_id_and_only_if_unambiguous(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
@@ -248,7 +250,7 @@ def test_a_folder_of_notes_that_others_can_write_is_not_trusted(
         find_recording("1")
 
 
-def test_nonsense_on_the_socket_gets_an_error_and_harms_nobody(tmp_path: Path) -> None:
+def test_nonsense_on_the_socket_gets_an_error_and_does_no_harm(tmp_path: Path) -> None:
     # Deeper than the address of a Unix socket can be.
     folder = tmp_path / ("d" * 100) / ("e" * 100)
     folder.mkdir(parents=True)

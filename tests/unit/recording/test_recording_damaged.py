@@ -52,7 +52,7 @@ def test_a_library_that_cannot_be_read_has_functions_without_names(
     assert Module(str(path)).rules is None
 
 
-def test_a_lost_text_costs_its_own_record_alone(tmp_path: Path) -> None:
+def test_a_lost_text_affects_only_its_own_record(tmp_path: Path) -> None:
     now, pid = time.monotonic_ns(), os.getpid()
     begun = Session(
         directory=tmp_path,

@@ -39,7 +39,7 @@ def info(folder: Path) -> str:
     return done.stdout
 
 
-def test_a_program_that_raised_leaves_its_last_words(tmp_path: Path) -> None:
+def test_the_traceback_of_a_failed_program_is_kept(tmp_path: Path) -> None:
     end = end_of(tmp_path, *python("print('fine'); raise RuntimeError('läuft nicht')"))
     assert (end.exit_status, end.exit_signal) == (1, None)
     assert end.stderr_tail is not None
@@ -51,18 +51,18 @@ def test_a_program_that_raised_leaves_its_last_words(tmp_path: Path) -> None:
     assert "  | RuntimeError: läuft nicht\n" in told
 
 
-def test_a_program_that_was_killed_leaves_its_signal_and_half_a_line(tmp_path: Path) -> None:
+def test_the_signal_and_the_last_partial_line_of_a_killed_program_are_kept(tmp_path: Path) -> None:
     end = end_of(tmp_path, *python("import os; os.write(2, b'half a line'); os.kill(os.getpid(), 9)"))
     assert end == ProgramEnd(137, 9, ("half a line",))
     assert "  the program was ended by signal 9 (SIGKILL)\n" in info(tmp_path)
 
 
-def test_a_program_that_went_well_is_not_said_to_have_failed(tmp_path: Path) -> None:
+def test_a_successful_program_is_not_reported_as_failed(tmp_path: Path) -> None:
     assert end_of(tmp_path, *python("pass")) == ProgramEnd(0, None, None)
     assert "the program" not in info(tmp_path)
 
 
-def test_children_are_kept_too_unless_somebody_reads_them(tmp_path: Path) -> None:
+def test_output_of_children_is_kept_unless_it_is_redirected(tmp_path: Path) -> None:
     program = """
         import subprocess, sys
         say = [sys.executable, "-c", "import sys; print(sys.argv[1], file=sys.stderr)"]
@@ -74,7 +74,7 @@ def test_children_are_kept_too_unless_somebody_reads_them(tmp_path: Path) -> Non
     assert end_of(tmp_path, *python(program)) == ProgramEnd(3, None, ("of a child",))
 
 
-def test_the_end_is_kept_of_a_program_that_writes_without_end(tmp_path: Path) -> None:
+def test_the_end_of_endless_output_is_kept(tmp_path: Path) -> None:
     program = (
         "import os\nfor i in range(9000): os.write(2, b'line %06d \\x1b[31mred\\x1b[0m\\n' % i)\nos._exit(1)"
     )
@@ -82,7 +82,7 @@ def test_the_end_is_kept_of_a_program_that_writes_without_end(tmp_path: Path) ->
     assert tail == tuple(f"line {i:06d} red" for i in range(9000 - MAX_KEPT_LINES, 9000))
 
 
-def test_nothing_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_nothing_is_kept_with_no_stderr(tmp_path: Path) -> None:
     record(tmp_path, *python("raise RuntimeError('secret')"), options=[*OPTIONS, "--no-stderr"])
     with open_capture(tmp_path / "run.h5") as capture:
         assert capture.program_end == ProgramEnd(1, None, None)
@@ -112,7 +112,7 @@ def test_progress_bars_leave_their_last_state(tmp_path: Path) -> None:
         ('fprintf(stdout, "nothing to keep\\n")', []),
     ],
 )
-def test_what_c_writes_through_streams_is_kept(tmp_path: Path, line: str, words: list[str]) -> None:
+def test_output_of_c_streams_is_kept(tmp_path: Path, line: str, words: list[str]) -> None:
     (tmp_path / "say.c").write_text(
         f"#include <assert.h>\n#include <stdio.h>\nint main(void) {{ {line}; assert(0); }}\n"
     )
@@ -130,7 +130,7 @@ def test_a_capture_without_the_agent_does_not_claim_to_know(tmp_path: Path) -> N
         assert capture.program_end == ProgramEnd(1, None, None)
 
 
-def test_a_damaged_ring_is_nothing(tmp_path: Path) -> None:
+def test_a_damaged_ring_is_ignored(tmp_path: Path) -> None:
     assert read_error_tail(tmp_path) is None
     make_error_ring(tmp_path)
     assert read_error_tail(tmp_path) is None
@@ -147,7 +147,7 @@ def test_a_damaged_ring_is_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-def test_where_no_file_can_be_made_the_systems_reason_is_told(tmp_path: Path) -> None:
+def test_if_no_file_can_be_created_the_systems_reason_is_reported(tmp_path: Path) -> None:
     done = subprocess.run(
         [*WARPLINE, "record", "-o", "/proc/run.h5", "--", "true"],
         cwd=tmp_path,

@@ -48,7 +48,7 @@ def test_a_process_that_was_watched_is_not_the_next_one_with_its_id() -> None:
     ]
 
 
-def test_who_is_gone_without_an_exit_has_ended() -> None:
+def test_a_process_gone_without_an_exit_record_has_ended() -> None:
     table = ThreadTable()
     table.add_fork(1, 100, 100, 60, 60)
     table.add_fork(2, 100, 101, 100, 100)
@@ -59,7 +59,7 @@ def test_who_is_gone_without_an_exit_has_ended() -> None:
 
 @needs_perf
 @pytest.mark.parametrize("is_child", [False, True])
-def test_what_taking_memory_apart_costs_is_counted(tmp_path: Path, is_child: bool) -> None:
+def test_the_cost_of_freeing_memory_is_counted(tmp_path: Path, is_child: bool) -> None:
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PROGRAM!r}])"
     record(tmp_path, *python(parent if is_child else PROGRAM), options=["--trace", "cpu"])
     with warpline.open(tmp_path / "run.h5") as capture:

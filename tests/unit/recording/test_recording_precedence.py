@@ -13,7 +13,7 @@ MS = 1_000_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
-def test_a_thread_is_as_nice_afterwards_as_before() -> None:
+def test_the_niceness_of_a_thread_is_restored() -> None:
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with before_others():
         assert os.getpriority(os.PRIO_PROCESS, 0) <= before
@@ -21,7 +21,7 @@ def test_a_thread_is_as_nice_afterwards_as_before() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
-def test_a_policy_that_somebody_chose_stays() -> None:
+def test_a_chosen_scheduling_policy_stays() -> None:
     child = os.fork()
     if not child:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -30,7 +30,7 @@ def test_a_policy_that_somebody_chose_stays() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_rings_are_emptied_sooner_for_a_while_when_there_was_no_core_in_time() -> None:
+def test_rings_are_emptied_sooner_after_the_recorder_was_late() -> None:
     pace, now = Pace(), 1000 * MS
     for _turn in range(3):
         patience_s = pace.patience_s(now)

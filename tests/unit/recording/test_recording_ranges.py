@@ -38,7 +38,7 @@ def pauses(folder: Path, **changes: list[tuple[int, RecordingState, str]]) -> li
     return [[int(start), int(stop)] for start, stop in read_schedule(session_in(folder), spools, {}).pauses]
 
 
-def test_a_change_that_its_process_could_not_write_down_is_as_the_recorder_saw_it(tmp_path: Path) -> None:
+def test_a_change_missing_in_the_spool_is_taken_from_the_recorder(tmp_path: Path) -> None:
     """The second process lost what it wrote: its range from 30 to 40, and the end of that from 50 on."""
     found = pauses(
         tmp_path,
@@ -52,7 +52,7 @@ def test_a_change_that_its_process_could_not_write_down_is_as_the_recorder_saw_i
     assert found == [[1, 10 * MS], *kept]
 
 
-def test_what_the_recorder_saw_late_is_no_change_of_its_own(tmp_path: Path) -> None:
+def test_a_change_seen_late_by_the_recorder_is_not_a_second_change(tmp_path: Path) -> None:
     """Between its look and its clock a range ended and another began."""
     found = pauses(
         tmp_path,

@@ -93,7 +93,7 @@ def test_a_recorder_killed_at_a_random_moment_leaves_a_capture(tmp_path: Path, t
 
 
 @needs_perf
-def test_a_recording_that_runs_cannot_be_recovered(tmp_path: Path) -> None:
+def test_a_running_recording_cannot_be_recovered(tmp_path: Path) -> None:
     words = [*WARPLINE, "record", "-o", "run.h5", "--terminate", "--", *python(SWITCHES)]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE) as recorder:
         assert recorder.stdout is not None
@@ -163,7 +163,7 @@ def test_any_damage_to_a_spool_gives_a_capture_or_one_line(tmp_path: Path) -> No
     assert "recovered" in outcomes
 
 
-def test_what_is_no_spool_directory_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_a_spool_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"not a spool directory"):
         recover(tmp_path)
     (tmp_path / "run.h5").touch()
@@ -218,7 +218,7 @@ def test_a_full_disk_loses_records_by_count_and_keeps_the_rest(tmp_path: Path, s
 
 
 @needs_perf
-def test_a_capture_that_does_not_fit_leaves_the_spool_and_says_how_to_go_on(
+def test_a_capture_that_does_not_fit_keeps_the_spool_and_says_how_to_recover(
     tmp_path: Path, small_disk: Path
 ) -> None:
     output = small_disk / "run.h5"

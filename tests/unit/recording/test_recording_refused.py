@@ -109,9 +109,7 @@ def refused(folder: Path, code: int, *words: str) -> subprocess.CompletedProcess
         ),
     ],
 )
-def test_states_are_estimated_and_the_reason_is_told(
-    tmp_path: Path, code: int, reason: str, remedy: str
-) -> None:
+def test_states_are_estimated_with_a_reason(tmp_path: Path, code: int, reason: str, remedy: str) -> None:
     words = ("record", "--no-check", "-o", "run.h5", "--", *python(BUSY_THEN_ASLEEP))
     with refusing(tmp_path, code, *words) as running:
         assert running.stdin is not None
@@ -168,7 +166,7 @@ ASLEEP = """
 
 
 @linux_only
-def test_estimated_states_say_what_was_waited_for(tmp_path: Path) -> None:
+def test_estimated_states_have_reasons_of_waits(tmp_path: Path) -> None:
     done = refused(
         tmp_path,
         errno.EPERM,
@@ -272,7 +270,7 @@ def test_ratios_sum_to_one_and_events_take_the_largest(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=40),
     st.integers(1, 30),
 )
-def test_a_wait_for_a_core_is_where_it_was_though_it_is_counted_at_its_end(
+def test_a_wait_for_a_core_is_placed_before_its_counted_end(
     turns: list[tuple[int, int, int]], period: int
 ) -> None:
     # Blocked, then waiting, then running: what the kernel says at every moment, and what was so.
@@ -310,7 +308,7 @@ def test_core_times_leave_iowait_out_of_busy() -> None:
     assert parse_core_times(raw) == [(0, 25, 175), (12, 1, 10)]
 
 
-def test_other_systems_get_a_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_systems_get_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warpline.recording.platforms.is_linux", lambda: False)
     monkeypatch.setattr("warpline.recording.doctor.is_linux", lambda: False)
     monkeypatch.setattr("platform.system", lambda: "Darwin")
@@ -324,7 +322,7 @@ def test_other_systems_get_a_clear_line(tmp_path: Path, monkeypatch: pytest.Monk
     assert all("Linux only" in check.reason for check in checks)
 
 
-def test_time_of_a_process_is_read_with_its_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_time_of_a_process_is_read_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # The first pair is torn: the core was taken away for 40 ms between the clock and the process's time.
     readings = iter([1_000_000, 41_000_000, 41_010_000, 41_012_000])
     used = iter([40_000_000, 40_011_000])

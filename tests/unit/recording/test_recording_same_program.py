@@ -18,7 +18,7 @@ SHARE = (
 )  # fmt: skip
 
 
-def test_a_share_of_programs_is_the_same_bare_and_recorded(tmp_path: Path) -> None:
+def test_programs_behave_the_same_bare_and_recorded(tmp_path: Path) -> None:
     """Those that are not installed fail in the same way."""
     lines = [f"{shlex.join(PROGRAMS[name])} 2>/dev/null; echo {name}: $?" for name in SHARE]
     script = ["bash", "-c", "\n".join(lines)]

@@ -43,17 +43,17 @@ from warpline.storage import open_capture
         ("python|-c|print('a = b'); key = value", None),
     ],
 )
-def test_what_looks_like_a_secret_is_left_out(words: str, kept: str | None) -> None:
+def test_arguments_that_look_like_secrets_are_masked(words: str, kept: str | None) -> None:
     assert "|".join(masked(words.split("|"))) == (words if kept is None else kept)
 
 
 @pytest.mark.parametrize("piece", ["a-", "a=", "-a", "eyJ-", "x://", "token ", "'a':", "--a ", "a.b"])
-def test_a_long_argument_takes_no_longer_than_it_must(piece: str) -> None:
+def test_long_arguments_are_masked_in_linear_time(piece: str) -> None:
     text = piece * (120_000 // len(piece))
     assert masked(["run", "-c", text]) == ("run", "-c", text)
 
 
-def test_the_program_has_its_secrets_and_the_capture_has_not(tmp_path: Path) -> None:
+def test_the_program_gets_its_secrets_and_the_capture_does_not(tmp_path: Path) -> None:
     tell = "import sys, subprocess; subprocess.run([sys.executable, '-c', '', *sys.argv[1:]]); print(sys.argv[1:])"
     command = [sys.executable, "-c", tell, "--password", "hunter2", "https://me:hunter3@host/"]
     done = record(tmp_path, *command, options=["--trace", "cpu"])

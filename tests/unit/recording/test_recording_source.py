@@ -95,7 +95,7 @@ def record_until_sampled(folder: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 @pytest.mark.usefixtures("example_installed")
-def test_a_source_of_another_distribution_is_one_of_ours(tmp_path: Path) -> None:
+def test_a_source_of_another_distribution_works_like_ours(tmp_path: Path) -> None:
     assert "load" in {point.name for point in metadata.entry_points(group="warpline.sources")}
     assert trace_names()[-1] == "load"
     assert "load" not in default_trace()
@@ -146,7 +146,7 @@ def test_records_of_a_source_that_is_not_installed_are_counted(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("fresh_registry")
-def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
+def test_a_broken_entry_point_is_reported_and_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "broken-1.0.dist-info"
@@ -216,7 +216,7 @@ class FailingSource(RecordingSource):
         ("close", ["tick", "drain", "close", "close"]),
     ],
 )
-def test_a_collector_that_fails_costs_only_itself(
+def test_a_failing_collector_does_not_affect_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, called: list[str]
 ) -> None:
     first, second = Failing(where), Failing("never")
@@ -253,7 +253,7 @@ class RaisingSource(RecordingSource):
         raise RuntimeError("no translation")
 
 
-def test_a_source_that_raises_costs_only_itself_in_every_step(
+def test_a_source_that_raises_in_any_step_does_not_affect_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raising = RaisingSource()
@@ -283,7 +283,7 @@ def test_a_source_that_raises_costs_only_itself_in_every_step(
         assert capture.warnings == ("what raising recorded is damaged: no translation",)
 
 
-def test_what_sources_say_of_themselves_is_consistent() -> None:
+def test_declarations_of_sources_are_consistent() -> None:
     sources = recording_sources()
     positions = {source.name: source.position for source in sources}
     assert positions["perf"] < positions["wakeups"] < positions["procfs"], "one refines, one stands in"
@@ -300,7 +300,7 @@ def test_what_sources_say_of_themselves_is_consistent() -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/recording.md"])
-def test_every_source_is_told_of(repository: Path, page: str) -> None:
+def test_every_source_is_documented(repository: Path, page: str) -> None:
     text = (repository / page).read_text()
     for source in recording_sources():
         assert f"`{source.choice.name}`" in text, source.name

@@ -79,7 +79,7 @@ def test_strings_are_interned(tmp_path: Path) -> None:
     assert spool.text(999) == "?"
 
 
-def test_longer_records_of_a_newer_writer_are_cut_and_shorter_ones_left_out(tmp_path: Path) -> None:
+def test_longer_records_of_a_newer_writer_are_cut_and_shorter_ones_skipped(tmp_path: Path) -> None:
     writer = SpoolWriter(tmp_path / "a.spool", "x")
     for number in range(100):
         writer.append_packed(records.EXIT, struct.pack("<QIIQ", number, 1, 2, 99))
@@ -92,7 +92,7 @@ def test_longer_records_of_a_newer_writer_are_cut_and_shorter_ones_left_out(tmp_
     assert len(spool.records(records.FORK, records.fork).values) == 0
 
 
-def test_a_cap_loses_exactly_what_does_not_fit(tmp_path: Path) -> None:
+def test_a_size_cap_loses_exactly_the_records_that_do_not_fit(tmp_path: Path) -> None:
     writer = SpoolWriter(tmp_path / "a.spool", "x", size_cap_bytes=64 << 10)
     written = sum(writer.append(records.EXIT, exits(1000 * number, 1000)) for number in range(10))
     writer.close()
@@ -103,7 +103,7 @@ def test_a_cap_loses_exactly_what_does_not_fit(tmp_path: Path) -> None:
     assert os.path.getsize(tmp_path / "a.spool") <= 64 << 10
 
 
-def test_a_file_that_may_not_grow_counts_loss_and_keeps_what_it_has(tmp_path: Path) -> None:
+def test_a_file_that_cannot_grow_counts_losses_and_keeps_its_records(tmp_path: Path) -> None:
     path = tmp_path / "a.spool"
     program = f"""
 import resource, numpy as np
@@ -126,7 +126,7 @@ writer.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_full_disk_is_loss_and_no_crash(tmp_path: Path) -> None:
+def test_a_full_disk_causes_losses_but_no_crash(tmp_path: Path) -> None:
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(tmp_path)], capture_output=True, check=False
     )
@@ -164,9 +164,7 @@ def a_spool(path: Path) -> bytes:
     cut=st.integers(0, 40_000),
     flips=st.lists(st.tuples(st.integers(0, 8300), st.integers(0, 255)), max_size=12),
 )
-def test_damage_never_does_more_than_lose_records(
-    tmp_path: Path, cut: int, flips: list[tuple[int, int]]
-) -> None:
+def test_damage_only_loses_records(tmp_path: Path, cut: int, flips: list[tuple[int, int]]) -> None:
     (tmp_path / "whole").unlink(missing_ok=True)
     raw = bytearray(a_spool(tmp_path / "whole"))
     for where, value in flips:
@@ -200,7 +198,7 @@ def test_chunks_of_absurd_size_end_the_scan(tmp_path: Path) -> None:
     assert SpoolFile(tmp_path / "b.spool").chunks == ()
 
 
-def test_files_that_are_no_spools_are_named(tmp_path: Path) -> None:
+def test_files_that_are_not_spools_are_named(tmp_path: Path) -> None:
     a_spool(tmp_path / "good.spool")
     (tmp_path / "text.spool").write_text("hello" * 2000)
     (tmp_path / "short.spool").write_bytes(b"WLSPOOL1")

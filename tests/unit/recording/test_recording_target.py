@@ -51,7 +51,7 @@ def test_the_exit_status_is_the_programs(tmp_path: Path, program: str, status: i
     )
 
 
-def test_what_cannot_be_run_leaves_nothing(tmp_path: Path) -> None:
+def test_a_program_that_cannot_run_leaves_no_files(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     (tmp_path / "script").write_text("exit 7\n")
     (tmp_path / "script").chmod(0o755)
@@ -106,7 +106,7 @@ def test_streams_arguments_and_directory_belong_to_the_program(tmp_path: Path) -
     assert States(tmp_path / "run.h5").meta["working_directory"] == str(tmp_path)
 
 
-def test_arguments_that_are_no_text_reach_the_program_as_they_are(tmp_path: Path) -> None:
+def test_arguments_that_are_not_text_reach_the_program_unchanged(tmp_path: Path) -> None:
     odd = b"caf\xe9\xff"
     done = record(tmp_path, "printf", "%s", os.fsdecode(odd))
     assert done.returncode == 0, done.stderr
@@ -125,7 +125,7 @@ LOOK_AROUND = """
 """
 
 
-def test_the_program_finds_everything_as_without_us(tmp_path: Path) -> None:
+def test_the_program_finds_its_usual_environment(tmp_path: Path) -> None:
     environment = {**os.environ, "SECRET_TOKEN": "a-very-secret-value"}
     bare = subprocess.run(
         python(LOOK_AROUND), capture_output=True, stdin=subprocess.DEVNULL, env=environment, check=True

@@ -72,7 +72,7 @@ def test_exec_ends_the_other_threads_and_forgets_the_command() -> None:
     assert len(table.processes) == 1
 
 
-def test_a_zombie_that_proc_still_shows_is_not_born_again() -> None:
+def test_a_zombie_in_proc_is_not_a_new_process() -> None:
     table = ThreadTable()
     table.add_fork(10, 200, 200, 100, 100)
     table.add_exit(20, 200, 200)
@@ -84,7 +84,7 @@ def test_a_zombie_that_proc_still_shows_is_not_born_again() -> None:
     assert [life.generation for life in table.threads] == [1, 2]
 
 
-def test_names_are_those_of_their_time() -> None:
+def test_names_depend_on_the_time() -> None:
     table = ThreadTable()
     table.add_name(0, 1, 1, "a", True)
     table.add_name(10, 1, 1, "b", False)
@@ -94,7 +94,7 @@ def test_names_are_those_of_their_time() -> None:
     assert [texts[index] for index in number.tolist()] == ["a", "a", "b", "a", "b", "b"]
 
 
-def test_a_thread_nobody_announced_is_added_once() -> None:
+def test_an_unannounced_thread_is_added_once() -> None:
     table = ThreadTable()
     found = table.lookup([7, 7, 7], [8, 9, 8], [1, 2, 3])
     assert found.tolist() == [0, 1, 0]
@@ -109,7 +109,7 @@ def test_a_thread_nobody_announced_is_added_once() -> None:
     st.lists(st.tuples(st.integers(1, 6), st.booleans()), max_size=40),
     st.lists(st.tuples(st.integers(1, 8), st.integers(0, 45)), min_size=1, max_size=40),
 )
-def test_lookup_is_a_search_through_all_lives(
+def test_lookup_agrees_with_a_search_through_all_lives(
     steps: list[tuple[int, bool]], asked: list[tuple[int, int]]
 ) -> None:
     table = ThreadTable()
@@ -192,7 +192,9 @@ def test_re_used_ids_are_tracks_of_their_own_in_the_capture(tmp_path: Path) -> N
         assert "dropped 17 records" in source.reason
 
 
-def test_a_translator_that_fails_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_translator_does_not_affect_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_args: object) -> None:
         raise ValueError("a record that makes no sense")
 

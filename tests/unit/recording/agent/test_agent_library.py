@@ -66,7 +66,7 @@ def test_an_agent_that_is_older_than_its_sources_is_not_used(tmp_path: Path) -> 
     assert library._is_older(made, tmp_path)
 
 
-def test_without_a_compiler_the_reason_and_the_remedy_are_told(
+def test_without_a_compiler_reason_and_remedy_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "/nonexistent/compiler")
@@ -76,7 +76,7 @@ def test_without_a_compiler_the_reason_and_the_remedy_are_told(
     assert "install" in made.remedy
 
 
-def test_a_compiler_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_compiler_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
     made = library._compiled(RECORDING, tmp_path)
     assert made.path is None
@@ -113,7 +113,7 @@ def test_options_reach_the_agent(session: Session, with_agent: Path) -> None:
     assert list(found.sources) == ["cuda"]
 
 
-def test_nothing_asked_for_changes_nothing(session: Session, with_agent: Path) -> None:
+def test_a_recording_without_sources_changes_no_environment(session: Session, with_agent: Path) -> None:
     found = environment_for_target(
         Session(**{**vars(session), "options": RecordingOptions(trace=("cpu",))}), {}
     )
@@ -136,7 +136,7 @@ def test_another_tools_injection_is_never_replaced(
     assert found.warnings == (f"{name}: {source.reason}",)
 
 
-def test_our_own_injection_set_before_is_no_other_tool(session: Session, with_agent: Path) -> None:
+def test_our_own_injection_variable_is_not_another_tools(session: Session, with_agent: Path) -> None:
     assert environment_for_target(session, {"NVTX_INJECTION64_PATH": str(with_agent)}).warnings == ()
 
 

@@ -49,7 +49,7 @@ for number, way in enumerate(ways):
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_who_cannot_read_the_agent_is_not_asked_to_preload_it(tmp_path: Path, is_gone: bool) -> None:
+def test_programs_that_cannot_read_the_agent_do_not_preload_it(tmp_path: Path, is_gone: bool) -> None:
     assert AGENT is not None
     copy, beside = Path(shutil.copy(AGENT, tmp_path)), tmp_path / "libbeside.so"
     shutil.copy(AGENT, beside)

@@ -37,7 +37,7 @@ class WrittenStacks:
         return self.texts[number]
 
 
-def test_frames_of_what_a_recording_puts_into_the_program_are_left_out(tmp_path: Path) -> None:
+def test_frames_of_our_own_hooks_are_left_out(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         stacks = PythonStacks(WrittenStacks(), builder)  # type: ignore[arg-type]
         ids = np.array([1, 2, 3, 4], np.uint32)

@@ -63,7 +63,7 @@ def test_a_source_is_refused_where_it_does_not_work_with_this_python() -> None:
         trial_text(trial, [Tried("3.11.7", frozenset()), Tried("3.12.1", frozenset({trial}))])
 
 
-def test_a_trial_that_raises_ends_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_trial_does_not_affect_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(_spools: object) -> bool:
         raise KeyError("of somebody's source")
 
@@ -79,6 +79,6 @@ def test_a_trial_that_raises_ends_no_other(tmp_path: Path, monkeypatch: pytest.M
         trial_text(wanted, pythons)
 
 
-def test_what_cannot_be_run_has_no_version() -> None:
+def test_an_interpreter_that_cannot_run_has_no_version() -> None:
     assert trials.version_of("/nowhere/python3") == ""
     assert trials.version_of(sys.executable).startswith("3.")

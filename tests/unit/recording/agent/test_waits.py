@@ -68,7 +68,7 @@ threads = st.integers(0, 3)
     st.lists(st.tuples(threads, small, small, st.integers(1, 3)), max_size=12),
     st.lists(st.tuples(threads, st.integers(0, 90), st.integers(1, 3)), max_size=12),
 )
-def test_a_wait_ends_with_the_last_release_of_its_object_that_lies_in_it(
+def test_a_wait_ends_with_the_last_release_of_its_object_during_it(
     waiting: list[tuple[int, int, int, int]], given_back: list[tuple[int, int, int]]
 ) -> None:
     waits, releases = make_waits(waiting), make_releases(given_back)
@@ -87,7 +87,7 @@ def test_a_wait_ends_with_the_last_release_of_its_object_that_lies_in_it(
 
 
 @given(st.lists(st.tuples(threads, st.integers(0, 9), st.integers(1, 9)), max_size=10))
-def test_a_blocked_stretch_lies_in_the_innermost_call_around_it(calls: list[tuple[int, int, int]]) -> None:
+def test_a_blocked_state_belongs_to_the_innermost_enclosing_call(calls: list[tuple[int, int, int]]) -> None:
     unit = 10 * module.SAME_MOMENT_NS
     spans: list[tuple[int, int, int]] = []
     for thread, start, length in calls:  # calls of a thread follow each other, or lie one inside the other

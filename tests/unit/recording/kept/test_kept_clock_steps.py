@@ -28,7 +28,7 @@ FAR_NS = 4_951_161_176_520_588_208
 """The year 2126."""
 
 
-def test_a_clock_that_jumps_changes_no_time(tmp_path: Path) -> None:
+def test_a_jump_of_the_wall_clock_does_not_change_event_times(tmp_path: Path) -> None:
     library = stepping_clock(tmp_path)
     if library is None:
         pytest.skip("no compiler makes a clock that jumps here")
@@ -49,7 +49,7 @@ def test_a_clock_that_jumps_changes_no_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("realtime_ns", [0, FAR_NS])
-def test_a_session_may_begin_in_any_year(tmp_path: Path, realtime_ns: int) -> None:
+def test_a_session_can_start_in_any_year(tmp_path: Path, realtime_ns: int) -> None:
     """Of a machine without a battery for its clock, or one that is set wrong: what was recorded can be read."""
     session = Session(
         directory=tmp_path, output=tmp_path / "run.h5", command=("true",), working_directory=str(tmp_path),

@@ -78,7 +78,7 @@ def look(kept: Path, done: subprocess.CompletedProcess[bytes]) -> None:
 
 @needs_perf
 @pytest.mark.parametrize("size", ["64k", "600k", "1500k", "3m", "5m", "8m"])
-def test_a_disk_that_is_full_at_any_moment(tmp_path: Path, size: str) -> None:
+def test_a_disk_can_become_full_at_any_moment(tmp_path: Path, size: str) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "kept").mkdir()
     prefix = [*a_mount_of_ours(), "sh", "-c", MOUNT, size]
@@ -127,7 +127,7 @@ with new_spool(folder / "spool"):
 """
 
 
-def test_a_full_disk_that_copies_what_is_written_ends_nobody(copying: Path) -> None:
+def test_a_full_copy_on_write_disk_does_not_end_the_program(copying: Path) -> None:
     done = subprocess.run([sys.executable, "-c", WRITER, str(copying)], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"100\n"), done.stderr
 
@@ -154,9 +154,7 @@ def group() -> Iterator[Path]:
 
 @needs_perf
 @pytest.mark.parametrize("megabytes", [28, 45, 90])
-def test_memory_that_is_used_up_costs_the_recording_alone(
-    tmp_path: Path, group: Path, megabytes: int
-) -> None:
+def test_exhausted_memory_fails_only_the_recording(tmp_path: Path, group: Path, megabytes: int) -> None:
     (limit,) = (group / name for name in LIMITS if (group / name).exists())
     limit.write_text(str(megabytes << 20))
     prefix = ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', str(group)]

@@ -55,7 +55,7 @@ def times_ms(path: Path) -> list[int]:
     return found
 
 
-def test_a_ring_lets_go_of_what_has_left_it_and_gives_the_room_back(tmp_path: Path) -> None:
+def test_a_ring_drops_old_records_and_frees_their_space(tmp_path: Path) -> None:
     path = tmp_path / "nvml.spool"
     writer = SpoolWriter(path, "nvml")
     limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (NVML_SAMPLE,), now_ns=0)
@@ -75,7 +75,7 @@ def test_a_ring_lets_go_of_what_has_left_it_and_gives_the_room_back(tmp_path: Pa
     writer.close()
 
 
-def test_what_processes_wrote_that_ended_before_the_ring_goes(tmp_path: Path) -> None:
+def test_files_of_processes_that_ended_before_the_ring_are_removed(tmp_path: Path) -> None:
     ended, running = (SpoolWriter(tmp_path / f"agent.{pid}.1.spool", "agent") for pid in (11, 12))
     recorder = SpoolWriter(tmp_path / "recorder.spool", "recorder")
     limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (), now_ns=0)
@@ -106,7 +106,7 @@ def close_chunks(path: Path, frees: set[int]) -> None:
             position += size
 
 
-def test_what_threads_wrote_that_ended_before_the_ring_gives_its_room_back(tmp_path: Path) -> None:
+def test_records_of_threads_that_ended_before_the_ring_free_their_space(tmp_path: Path) -> None:
     path = tmp_path / "agent.11.1.spool"
     writer = SpoolWriter(path, "agent")
     limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (NVML_SAMPLE,), now_ns=0)
@@ -132,7 +132,7 @@ def ranges_of(path: Path) -> list[tuple[int, int, int]]:
     return sorted((time // S, name, level) for time, name, level in left.tolist())
 
 
-def test_what_goes_on_stays_in_the_ring_until_it_ends(tmp_path: Path) -> None:
+def test_open_ranges_stay_in_the_ring_until_they_end(tmp_path: Path) -> None:
     path = tmp_path / "agent.11.1.spool"
     writer = SpoolWriter(path, "agent")
     limits = Limits(
@@ -164,7 +164,7 @@ def test_what_goes_on_stays_in_the_ring_until_it_ends(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_files_of_processes_that_were_killed_go_as_well(tmp_path: Path) -> None:
+def test_files_of_killed_processes_are_removed_as_well(tmp_path: Path) -> None:
     path = tmp_path / "agent.11.1.spool"
     child = os.fork()
     if not child:
@@ -184,7 +184,7 @@ def test_files_of_processes_that_were_killed_go_as_well(tmp_path: Path) -> None:
     living.close()
 
 
-def test_a_file_system_that_hides_maps_tells_of_no_end(
+def test_on_a_file_system_that_hides_maps_writers_count_as_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "agent.11.1.spool"
@@ -195,7 +195,7 @@ def test_a_file_system_that_hides_maps_tells_of_no_end(
 
 @pytest.mark.parametrize("value", [0, 1 << 20, 1 << 62, (1 << 64) - PAGE])
 @pytest.mark.parametrize("offset", [_RECORD_BYTES_OFFSET, _SIZE_OFFSET, COMMITTED_OFFSET])
-def test_a_program_that_writes_over_its_spool_ends_no_recording(
+def test_a_program_that_overwrites_its_spool_does_not_end_the_recording(
     tmp_path: Path, offset: int, value: int
 ) -> None:
     path = tmp_path / "agent.11.1.spool"
@@ -268,7 +268,7 @@ def test_a_capture_is_as_long_as_its_ring(tmp_path: Path, ring_s: int, kept_s: i
         assert capture.meta["start_utc_ns"] == (100 + 60 - kept_s) * S
 
 
-def test_sizes_and_times_end_a_recording_and_say_so(tmp_path: Path) -> None:
+def test_limits_of_size_and_time_end_a_recording_with_a_reason(tmp_path: Path) -> None:
     with (tmp_path / "x.spool").open("wb") as file:
         file.write(os.urandom(1 << 20))  # zeros take no room on file systems that compress
         file.flush()
@@ -283,7 +283,7 @@ def test_sizes_and_times_end_a_recording_and_say_so(tmp_path: Path) -> None:
     assert "--max-duration" in short.look(begun + S)
 
 
-def test_sizes_and_times_are_read_as_people_write_them() -> None:
+def test_sizes_and_times_accept_usual_units() -> None:
     assert [long_time_ns(text) for text in ("10m", "90s", "1.5h", "2min", "20ms")] == [
         600 * S,
         90 * S,
@@ -308,7 +308,7 @@ def test_sizes_and_times_are_read_as_people_write_them() -> None:
 
 
 @needs_perf
-def test_a_recording_with_a_ring_ends_where_its_limit_says(tmp_path: Path) -> None:
+def test_a_recording_with_a_ring_ends_at_its_limit(tmp_path: Path) -> None:
     script = """
         import os, time
         print("begun", flush=True)

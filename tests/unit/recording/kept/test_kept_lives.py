@@ -55,7 +55,7 @@ def end(writer: SpoolWriter, pids: np.ndarray, time_ns: int) -> None:
     writer.append(records.EXIT, exits)
 
 
-def test_what_ended_before_the_ring_gives_its_room_back(
+def test_records_of_lives_before_the_ring_free_their_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "perf.spool"
@@ -93,7 +93,7 @@ def test_what_ended_before_the_ring_gives_its_room_back(
     writer.close()
 
 
-def test_a_capture_of_a_ring_knows_nobody_who_ended_before_it(tmp_path: Path) -> None:
+def test_a_capture_of_a_ring_has_no_threads_that_ended_before_it(tmp_path: Path) -> None:
     options = RecordingOptions(trace=("cpu",), ring_ns=RING)
     Session(
         directory=tmp_path,
@@ -137,7 +137,9 @@ def test_a_capture_of_a_ring_knows_nobody_who_ended_before_it(tmp_path: Path) ->
     st.lists(st.tuples(st.integers(2, 6), st.integers(0, 100), st.integers(0, 30)), max_size=30),
     st.integers(0, 130),
 )
-def test_what_is_left_of_a_table_is_as_it_was(lives: list[tuple[int, int, int]], start: int) -> None:
+def test_forgetting_old_threads_keeps_the_others_unchanged(
+    lives: list[tuple[int, int, int]], start: int
+) -> None:
     """Threads by their ids at moments of the ring are the same with what ended before it and without."""
     whole, cut = ThreadTable(), ThreadTable()
     steps = []
@@ -165,7 +167,7 @@ def test_what_is_left_of_a_table_is_as_it_was(lives: list[tuple[int, int, int]],
                 assert whole.processes[one.process].pid == cut.processes[other.process].pid
 
 
-def test_damaged_chunks_of_lives_end_no_recording(tmp_path: Path) -> None:
+def test_damaged_chunks_of_lives_do_not_end_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "perf.spool"
     writer = SpoolWriter(path, "perf")
     limits = Limits(

@@ -105,7 +105,7 @@ def test_work_of_a_gpu_is_cut_to_the_ring_whatever_its_clock(
         assert counter.values.tolist() == [110, 10]
 
 
-def test_ranges_that_were_started_before_the_ring_begin_with_it(tmp_path: Path) -> None:
+def test_ranges_started_before_the_ring_begin_at_its_start(tmp_path: Path) -> None:
     writer = agent_file(tmp_path)
     starts, ends = np.zeros(4, nvtx.nvtx_start), np.zeros(3, nvtx.nvtx_end)
     starts["range"], ends["range"] = [1, 2, 3, 4], [1, 2, 3]
@@ -140,7 +140,7 @@ def pushed(seconds: float, name: int, level: int) -> tuple[int, int, int, int]:
     return (START + round(seconds * S), name, 0, level)
 
 
-def test_ranges_that_were_pushed_before_the_ring_keep_their_names(tmp_path: Path) -> None:
+def test_ranges_pushed_before_the_ring_keep_their_names(tmp_path: Path) -> None:
     writer = agent_file(tmp_path)
     epoch, step, gone = (writer.string(name) for name in ("epoch", "step", "gone"))
     pop = nvtx.POP
@@ -168,7 +168,7 @@ def test_ranges_that_were_pushed_before_the_ring_keep_their_names(tmp_path: Path
     ]
 
 
-def test_no_record_of_any_type_stands_before_the_ring(tmp_path: Path) -> None:
+def test_no_record_of_any_type_is_before_the_ring(tmp_path: Path) -> None:
     sources = recording_sources()
     places = {number: (first, first) for source in sources for number, first in source.timed_records}
     places |= {number: (first, last) for source in sources for number, first, last in source.passing_records}

@@ -35,7 +35,7 @@ def deaths(case: str, folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_whoever_recovers_may_die_before_any_change(tmp_path: Path) -> None:
+def test_a_recovery_can_be_killed_before_any_change(tmp_path: Path) -> None:
     seen = deaths("recover", tmp_path)
     assert len(seen) > 8, "fewer changes than it takes to write a capture and remove a spool"
     for death in seen:
@@ -47,7 +47,7 @@ def test_whoever_recovers_may_die_before_any_change(tmp_path: Path) -> None:
     assert {death.get("recovered") for death in seen} >= {True, False}
 
 
-def test_a_recorder_may_die_before_any_change_it_makes_of_its_folder(tmp_path: Path) -> None:
+def test_a_recorder_can_be_killed_before_any_change_of_its_folder(tmp_path: Path) -> None:
     for death in deaths("begin", tmp_path):
         # What had been recorded becomes a capture; before that, nothing is left.
         assert death["then"] in ([], ["run.h5"]), death
@@ -55,7 +55,7 @@ def test_a_recorder_may_die_before_any_change_it_makes_of_its_folder(tmp_path: P
         assert death["at_last"] in ("absent", "sound"), death
 
 
-def test_a_spool_is_finished_by_one_at_a_time(tmp_path: Path) -> None:
+def test_only_one_process_at_a_time_finishes_a_spool(tmp_path: Path) -> None:
     spool = tmp_path / "run.h5.spool"
     with new_spool(spool):
         with pytest.raises(RecordingError, match="still being recorded"), held_spool(spool):
@@ -68,7 +68,7 @@ def test_a_spool_is_finished_by_one_at_a_time(tmp_path: Path) -> None:
     assert not spool.exists()
 
 
-def test_a_folder_of_somebody_elses_is_no_spool(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_a_spool(tmp_path: Path) -> None:
     folder = tmp_path / "run.h5.spool"
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
@@ -79,7 +79,7 @@ def test_a_folder_of_somebody_elses_is_no_spool(tmp_path: Path) -> None:
     assert (folder / "notes.txt").read_text() == "mine"
 
 
-def test_temporary_folders_that_nobody_uses_go_before_the_next_is_made(tmp_path: Path) -> None:
+def test_unused_temporary_folders_are_removed_before_a_new_one_is_made(tmp_path: Path) -> None:
     left = Path(tempfile.mkdtemp(prefix=PREFIX, dir=tmp_path))
     (left / "1.column").write_bytes(b"x")
     used = TemporaryFolder(tmp_path)

@@ -20,7 +20,7 @@ SAID = b"line 1\nline 2\nline 3\nline 4\nline 5\n"
 
 @needs_perf
 @pytest.mark.parametrize("limit", ["-n 40", "-f 2048", "-v 400000"])
-def test_limits_of_the_recorder_are_none_of_the_program(tmp_path: Path, limit: str) -> None:
+def test_limits_of_the_recorder_do_not_apply_to_the_program(tmp_path: Path, limit: str) -> None:
     prefix = ["sh", "-c", f'ulimit {limit}; OPENBLAS_NUM_THREADS=1 exec "$@"', "sh"]
     done = record(tmp_path, "sh", "-c", f"{LINES}; exit 7", prefix=prefix, options=["--no-check"])
     assert done.stdout == SAID, done.stderr
@@ -34,7 +34,7 @@ def test_limits_of_the_recorder_are_none_of_the_program(tmp_path: Path, limit: s
         assert b"the recording is kept: warpline recover" in done.stderr
 
 
-def test_a_spool_that_somebody_takes_away_costs_the_recording_alone(tmp_path: Path) -> None:
+def test_a_removed_spool_fails_only_the_recording(tmp_path: Path) -> None:
     done = record(
         tmp_path, "sh", "-c", f"mv run.h5.spool elsewhere; {LINES}", options=["--trace", "cpu,osrt"]
     )

@@ -15,7 +15,7 @@ def columns(events: list[tuple[int, int, int]]) -> Numbered:
     return Numbered(start, sequence, thread)
 
 
-def test_the_last_operator_to_begin_before_a_node_is_made_makes_it() -> None:
+def test_a_node_belongs_to_the_last_operator_that_began_before_it() -> None:
     # linear begins with 5, its t makes node 5, addmm begins with 6 and makes it; the inner one of it sees 7 already.
     forward, backward = forward_of(
         columns([(0, 5, 1), (1, 5, 1), (2, 6, 1), (3, 7, 1), (10, -2 - 6, 1), (12, -2 - 5, 1)])

@@ -47,7 +47,7 @@ def test_no_rate_is_above_the_threads_and_nothing_is_lost(
 
 
 @given(readings, st.lists(st.integers(0, 3), min_size=30, max_size=30))
-def test_threads_that_nobody_saw_set_no_limit(
+def test_unseen_threads_set_no_limit(
     drawn: list[tuple[int, int, int, float, int, int]], seen: list[int]
 ) -> None:
     within = np.array([before for before, *_ in drawn], np.int64)
@@ -72,7 +72,7 @@ def test_a_short_stretch_before_the_end_is_not_more_than_one_core() -> None:
     assert (np.diff(cpu_ns) / np.diff(told)).max() > 1.1, "with the moments as they were told"
 
 
-def test_a_core_is_not_exceeded_where_the_kernel_told_the_time_of_its_last_tick() -> None:
+def test_rates_stay_below_one_core_with_readings_of_the_last_tick() -> None:
     told = np.array([0, 50 * MS, 100 * MS])
     within = np.full(3, 5_000)
     cpu_ns = np.array([0, 48_700_000, 100_000_000])

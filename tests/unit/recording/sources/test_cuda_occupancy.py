@@ -94,7 +94,7 @@ def test_resident_warps_are_those_of_nvidias_calculator(name: str) -> None:
     np.testing.assert_allclose(np.ma.filled(found, 0), expected)
 
 
-def test_a_device_that_is_not_known_has_no_occupancy() -> None:
+def test_an_unknown_device_has_no_occupancy() -> None:
     nothing = Multiprocessor(
         compute_major=0,
         compute_minor=0,

@@ -70,7 +70,7 @@ def test_a_clock_that_drifts_is_followed_to_the_nanosecond() -> None:
     assert clock.monotonic([realtime, realtime + 500_000_000, realtime + 1_000_000_000]).tolist() == wanted
 
 
-def test_times_that_are_monotonic_already_stay() -> None:
+def test_monotonic_times_are_not_converted() -> None:
     realtime = 1_760_000_000_000_000_000
     clock = GpuClock(np.array([realtime]), np.array([5_000_000_000]), True)
     assert clock.monotonic([5_123_456_789, realtime + 7]).tolist() == [5_123_456_789, 5_000_000_007]

@@ -11,7 +11,7 @@ from warpline.recording.states.thread_states import NO_CPU, States
 MS = 1_000_000
 
 
-def test_blocked_stretches_are_cut_where_waits_begin_and_end() -> None:
+def test_blocked_states_are_cut_at_the_borders_of_waits() -> None:
     states = States(
         thread=np.array([1, 1, 1, 4]),
         start_ns=np.array([0, 100, 110, 0]) * MS,

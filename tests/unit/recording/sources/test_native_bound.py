@@ -32,7 +32,7 @@ def sample(time_ns: int) -> Sample:
     )
 
 
-def test_samples_beyond_the_bound_have_their_place_and_no_callers(tmp_path: Path) -> None:
+def test_samples_beyond_the_limit_have_a_place_but_no_callers(tmp_path: Path) -> None:
     writer = SpoolWriter(tmp_path / "native.spool", "native")
     store = ChainStore(writer, most_memory_bytes=2500)
     content = RingContent()

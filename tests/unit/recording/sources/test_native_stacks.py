@@ -23,7 +23,7 @@ while time.process_time() < 1.0:
 
 
 @needs_perf
-def test_frames_of_a_library_stand_below_the_line_that_called_it(tmp_path: Path) -> None:
+def test_frames_of_a_library_are_below_the_calling_line(tmp_path: Path) -> None:
     done = record(tmp_path, *python(_COMPRESS), options=("--trace", "cpu,python,native"))
     assert done.returncode == 0, done.stderr
     with open_capture(tmp_path / "run.h5") as capture:
@@ -58,7 +58,7 @@ def _is_of_zlib(frame: str) -> bool:
 
 
 @needs_perf
-def test_no_samples_are_taken_where_none_are_wanted(tmp_path: Path) -> None:
+def test_no_samples_are_taken_at_a_rate_of_zero(tmp_path: Path) -> None:
     options = ("--trace", "cpu,native", "--native-hz", "0")
     assert record(tmp_path, *python("sum(range(10_000_000))"), options=options).returncode == 0
     with open_capture(tmp_path / "run.h5") as capture:

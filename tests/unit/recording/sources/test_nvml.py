@@ -164,7 +164,7 @@ def test_nothing_is_sampled_while_paused(tmp_path: Path, library: FakeNvml) -> N
         (FakeNvml.NVMLError("Unknown"), "Unknown"),
     ],
 )
-def test_without_a_driver_the_reason_is_told(
+def test_without_a_driver_the_reason_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
     fake = FakeNvml()

@@ -84,7 +84,7 @@ class Program:
 
 
 @given(steps, st.randoms(use_true_random=False))
-def test_ranges_seen_whole_are_exact_and_no_other_is_unflagged(
+def test_complete_ranges_are_exact_and_all_others_are_flagged(
     actions: list[tuple[int, int, str]], random: object
 ) -> None:
     program = Program()
@@ -128,7 +128,7 @@ def columns(*rows: tuple[int, int, int]) -> PushPopRecords:
     )
 
 
-def test_a_range_that_never_ends_runs_to_the_end_and_says_so() -> None:
+def test_an_unfinished_range_lasts_until_the_end_and_is_flagged() -> None:
     ranges = match_push_pop(columns((200, 1, 0), (300, 2, 1), (400, records.POP, 1)), START, STOP)
     assert dict(zip(ranges.name.tolist(), ranges.stop_ns.tolist(), strict=True)) == {1: STOP, 2: 400}
     assert dict(zip(ranges.name.tolist(), ranges.flags.tolist(), strict=True)) == {1: Flag.CUT_END, 2: 0}
@@ -170,12 +170,12 @@ def test_pops_without_a_push_are_counted() -> None:
     assert ranges.name.tolist() == [1]
 
 
-def test_nothing_recorded_is_nothing() -> None:
+def test_no_records_give_no_ranges() -> None:
     empty = join(PushPopRecords, ())
     assert len(match_push_pop(empty, START, STOP).name) == 0
 
 
-def test_started_ranges_find_their_ends_by_id() -> None:
+def test_started_ranges_are_matched_with_their_ends_by_id() -> None:
     starts = np.zeros(3, records.nvtx_start)
     starts["range"], starts["time_ns"] = [7, 5, 9], [100, 200, 300]
     ends = np.array([(400, 5), (500, 7), (600, 77)], records.nvtx_end)

@@ -24,7 +24,7 @@ small = st.integers(0, 40)
     st.lists(st.tuples(st.integers(0, 3), small, small, st.integers(1, 3)), max_size=10),
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 90), st.integers(1, 3)), max_size=10),
 )
-def test_an_only_release_has_no_other_beside_it(
+def test_a_sole_release_has_no_other_during_the_wait(
     waiting: list[tuple[int, int, int, int]], given_back: list[tuple[int, int, int]]
 ) -> None:
     waits, releases = make_waits(waiting), make_releases(given_back)
@@ -63,7 +63,7 @@ def transfers(builder: CaptureBuilder, rows: list[tuple[str, Function, int, int]
         ("socket:[8]", "socket:[7] paired with socket:[8]"),
     ],
 )
-def test_a_read_ends_with_the_last_write_into_the_other_end(tmp_path: Path, reader: str, writer: str) -> None:
+def test_a_read_ends_with_the_last_write_to_the_other_end(tmp_path: Path, reader: str, writer: str) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         waits = transfers(
             builder,
@@ -81,7 +81,7 @@ def test_a_read_ends_with_the_last_write_into_the_other_end(tmp_path: Path, read
     assert list(zip(read.tolist(), write.tolist(), strict=True)) == [(0, 2)]
 
 
-def test_what_a_thread_writes_into_a_socket_is_not_what_it_reads_from_it(tmp_path: Path) -> None:
+def test_a_thread_does_not_read_its_own_writes_to_a_socket(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         own = "socket:[1] 10.0.0.2:80 from 10.0.0.1:9"
         waits = transfers(builder, [(own, Function.READ, 10, 50), (own, Function.SEND, 20, 25)])

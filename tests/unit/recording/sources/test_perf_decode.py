@@ -66,7 +66,7 @@ STORED = bytes.fromhex(
 )
 
 
-def test_a_stored_ring_reads_as_what_the_shell_did() -> None:
+def test_a_stored_ring_decodes_to_the_shells_history() -> None:
     found = decode(stretch(STORED))
     shell, sleep = 3469, 3470
     assert [(tid, name, is_exec) for _time, _pid, tid, name, _cpu, is_exec in found.comms] == [
@@ -146,7 +146,7 @@ PIECES = st.one_of(
 @pytest.mark.fuzz
 @settings(max_examples=rounds(26, 5_000), deadline=None)
 @given(st.lists(PIECES, max_size=12))
-def test_any_mixture_of_records_reads_as_one_by_one(pieces: list[bytes]) -> None:
+def test_any_mixture_of_records_decodes_like_single_records(pieces: list[bytes]) -> None:
     raw = b"".join(pieces)
     found = decode(stretch(raw))
     rows = [
@@ -159,12 +159,12 @@ def test_any_mixture_of_records_reads_as_one_by_one(pieces: list[bytes]) -> None
 @pytest.mark.fuzz
 @settings(max_examples=rounds(26, 5_000), deadline=None)
 @given(st.binary(max_size=400))
-def test_garbage_ends_in_a_count(raw: bytes) -> None:
+def test_garbage_is_counted_as_damage(raw: bytes) -> None:
     found = decode(stretch(raw))
     assert 0 <= found.damaged <= len(raw)
 
 
-def test_a_record_that_claims_no_size_ends_the_stretch() -> None:
+def test_a_record_of_size_zero_ends_decoding() -> None:
     raw = switch(0, 1, 1, 1) + record(14, 0, bytes(24))[:6] + b"\0\0" + bytes(24)
     found = decode(stretch(raw))
     assert found.count == 1

@@ -65,7 +65,7 @@ def test_the_end_of_the_recording_cuts() -> None:
     assert found.flags.tolist() == [Flag.CUT_END, 0, Flag.CUT_END | Flag.IDLE]
 
 
-def test_nothing_is_said_about_a_pause_and_what_follows_says_what_was() -> None:
+def test_pauses_have_no_states_and_later_switches_show_the_state_at_their_end() -> None:
     found = thread_states(
         marks(
             (0, 10, 0, Mark.IN), (0, 50, NO_CPU, Mark.PAUSE), (0, 80, NO_CPU, Mark.RESUME_BLOCKED), (0, 90, 1, Mark.IN),
@@ -117,7 +117,7 @@ def test_a_lost_end_gives_the_core_to_the_next_thread() -> None:
     assert found.flags[0] == Flag.TRUNCATED
 
 
-def test_a_core_that_changes_hands_in_one_moment_lost_nothing() -> None:
+def test_a_switch_at_one_time_is_not_a_loss() -> None:
     found = thread_states(
         marks(
             (0, 10, 0, Mark.IN), (0, 40, 0, Mark.OUT), (0, 99, NO_CPU, Mark.DEATH),
@@ -183,7 +183,7 @@ def histories(draw: st.DrawFn) -> list[tuple[int, int, int, Mark]]:
 @pytest.mark.fuzz
 @settings(max_examples=rounds(50, 5_000), deadline=None)
 @given(histories(), st.randoms(use_true_random=False))
-def test_states_are_what_a_loop_finds(history: list[tuple[int, int, int, Mark]], random: object) -> None:
+def test_states_agree_with_a_simple_loop(history: list[tuple[int, int, int, Mark]], random: object) -> None:
     if not history:
         return
     # Rings are drained one after the other: per core in order, cores mixed.
@@ -204,7 +204,7 @@ def test_states_are_what_a_loop_finds(history: list[tuple[int, int, int, Mark]],
         max_size=60,
     )
 )
-def test_whatever_was_lost_nothing_overlaps(history: list[tuple[int, int, int, Mark]]) -> None:
+def test_states_never_overlap_whatever_was_lost(history: list[tuple[int, int, int, Mark]]) -> None:
     found = thread_states(marks(*history))
     assert (found.stop_ns > found.start_ns).all()
     for column in (found.thread, found.cpu):
@@ -217,5 +217,5 @@ def test_whatever_was_lost_nothing_overlaps(history: list[tuple[int, int, int, M
     assert not ((found.state == State.RUNNING) & ((found.flags & Flag.IDLE) != 0)).any()
 
 
-def test_nothing_in_nothing_out() -> None:
+def test_no_marks_give_no_states() -> None:
     assert len(thread_states(Marks.of([], [], [], [])).thread) == 0

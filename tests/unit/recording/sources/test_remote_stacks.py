@@ -32,7 +32,7 @@ def code_objects(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 @pytest.mark.parametrize("module", [ast, inspect, threading])
-def test_lines_are_those_of_the_interpreter(module: types.ModuleType) -> None:
+def test_lines_agree_with_the_interpreter(module: types.ModuleType) -> None:
     source = inspect.getsource(module)
     checked = 0
     for code in code_objects(compile(source, module.__file__ or "", "exec")):
@@ -51,7 +51,7 @@ def test_a_table_that_is_cut_off_or_nonsense_has_no_line() -> None:
     assert line_at(b"", 1, 0) == 0
 
 
-def test_our_own_stacks_are_what_the_interpreter_says() -> None:
+def test_our_own_stacks_agree_with_the_interpreter() -> None:
     inside, done = threading.Event(), threading.Event()
 
     def waits_für_uns() -> None:  # noqa: PLC2401  # a name that is no ASCII
@@ -81,7 +81,7 @@ def test_our_own_stacks_are_what_the_interpreter_says() -> None:
     assert any(name.endswith("waits_für_uns") for name, _file, _line in expected)
 
 
-def test_what_is_not_there_is_not_read() -> None:
+def test_unmapped_memory_is_not_read() -> None:
     memory = RemoteMemory(os.getpid())
     assert memory.read(0, 8) is None
     assert memory.read(8, 8) is None

@@ -19,7 +19,7 @@ def test_functions_are_found_by_address(tmp_path: Path) -> None:
         assert found.name(address) == ""
 
 
-def test_maps_of_others_tell_nothing(tmp_path: Path) -> None:
+def test_maps_of_other_processes_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "perf-7.map"
     path.write_text("10 10 old\n")
     os.utime(path, ns=(5, 5))

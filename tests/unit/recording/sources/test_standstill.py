@@ -49,7 +49,7 @@ def test_shares_are_equal_as_far_as_they_fit(members: list[tuple[int, int]], amo
         assert not len(below) or below[0] >= own.max() - 1 or below[0] == own.max()
 
 
-def test_what_the_total_grew_by_lies_in_the_blocked_states_that_ended() -> None:
+def test_growth_of_the_total_is_assigned_to_the_blocked_states_that_ended() -> None:
     states = thread_states(
         Marks.of(
             [4] * 8,
@@ -68,7 +68,7 @@ def test_what_the_total_grew_by_lies_in_the_blocked_states_that_ended() -> None:
 
 
 @linux
-def test_what_a_system_call_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_calls_have_a_kind_of_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     assert describe_wait(202, "futex_do_wait", "") == (WaitKind.FUTEX, "futex, sampled")
     assert describe_wait(0, "anon_pipe_read", "pipe:[12]") == (WaitKind.PIPE, "pipe (read), sampled")
@@ -83,7 +83,7 @@ def test_what_a_system_call_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @linux
-def test_a_thread_that_stands_is_looked_at_once(tmp_path: Path) -> None:
+def test_a_standing_thread_is_looked_up_once(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         schedstat = Path(f"/proc/{child.pid}/task/{child.pid}/schedstat")
         before = None
@@ -103,7 +103,7 @@ def test_a_thread_that_stands_is_looked_at_once(tmp_path: Path) -> None:
 
 
 @linux
-def test_page_faults_and_cores_are_what_the_kernel_counts(tmp_path: Path) -> None:
+def test_page_faults_and_cores_agree_with_the_kernel(tmp_path: Path) -> None:
     writer = SpoolWriter(tmp_path / "procfs.spool", "procfs")
     watch = ProcessWatch(writer)
     before = resource.getrusage(resource.RUSAGE_SELF)
@@ -138,7 +138,7 @@ def reads(pid: int) -> bool:
 
 
 @linux
-def test_looks_that_are_refused_are_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_lookups_are_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
     def refuse(path: str) -> bytes:
@@ -158,7 +158,7 @@ def test_looks_that_are_refused_are_not_tried_again(tmp_path: Path, monkeypatch:
 
 @linux
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_a_static_program_is_told(tmp_path: Path) -> None:
+def test_a_static_program_is_reported(tmp_path: Path) -> None:
     source = tmp_path / "static.c"
     source.write_text("#include <unistd.h>\nint main(void) { char c; return (int)read(0, &c, 1); }\n")
     program = tmp_path / "static"

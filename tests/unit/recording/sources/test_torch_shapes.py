@@ -65,7 +65,7 @@ def torch_with(native: Native) -> Any:
 
 
 @pytest.mark.parametrize("failing", ["prepare", "enable"])
-def test_a_profiler_that_fails_to_begin_is_not_left_on(failing: str, said: list[str]) -> None:
+def test_a_profiler_that_fails_to_start_is_switched_off(failing: str, said: list[str]) -> None:
     native = Native(failing)
     shapes = torch_shapes.Shapes(torch_with(native), 2, lambda: None)
     assert torch_operators.try_begin(shapes) is None
@@ -74,7 +74,7 @@ def test_a_profiler_that_fails_to_begin_is_not_left_on(failing: str, said: list[
     assert said == ["shapes are not recorded: RuntimeError: of another version"]
 
 
-def test_one_that_begins_is_on(said: list[str]) -> None:
+def test_a_started_profiler_stays_on(said: list[str]) -> None:
     native = Native("")
     shapes = torch_shapes.Shapes(torch_with(native), 2, lambda: None)
     assert torch_operators.try_begin(shapes) is shapes
@@ -82,7 +82,7 @@ def test_one_that_begins_is_on(said: list[str]) -> None:
     assert said == []
 
 
-def test_none_begins_in_a_thread_that_may_end_before_the_program(said: list[str]) -> None:
+def test_no_profiler_starts_outside_the_main_thread(said: list[str]) -> None:
     native = Native("")
     shapes = torch_shapes.Shapes(torch_with(native), 2, lambda: None)
     begun: list[Any] = []

@@ -49,14 +49,14 @@ def test_a_step_ends_with_the_optimiser_before_the_next_batch() -> None:
     assert steps("L1 F B O1 F B O2 L1 F B O1 F B O2") == [(0, 6), (6, 13)]
 
 
-def test_without_a_loader_it_ends_before_one_of_its_optimisers_steps_again() -> None:
+def test_without_a_loader_a_step_ends_before_one_of_its_optimisers_steps_again() -> None:
     assert steps("F B O1 F B O1 F B O1") == [(0, 2), (2, 5), (5, 8)]
     assert steps("F B O1 B O2 F B O1 B O2") == [(0, 4), (4, 9)]
     # One batch, over and over.
     assert steps("L1 F B O1 F B O1 F B O1") == [(0, 3), (3, 6), (6, 9)]
 
 
-def test_a_batch_that_is_fetched_ahead_is_no_step_of_its_own() -> None:
+def test_a_batch_fetched_ahead_is_not_a_separate_step() -> None:
     assert steps("L1 L1 F B O1 L1 F B O1 L1! F B O1") == [(0, 4), (4, 8), (8, 12)]
 
 
@@ -67,7 +67,7 @@ def test_evaluation_and_checkpoints_between_steps_belong_to_none() -> None:
     assert found.in_step.tolist() == [True] * 4 + [False] * 7 + [True] * 4
 
 
-def test_a_teacher_inside_a_step_is_no_evaluation() -> None:
+def test_a_teacher_inside_a_step_is_not_an_evaluation() -> None:
     found = line("L1 E F B O1 L1 E F B O1")
     assert found.steps.tolist() == [[0, 48], [48, 98]]
     assert not len(found.evaluations)
@@ -81,18 +81,18 @@ def test_an_optimiser_begins_where_its_closure_ended() -> None:
     assert found.in_step.all()
 
 
-def test_what_is_computed_again_in_backward_is_part_of_it() -> None:
+def test_recomputation_in_backward_is_part_of_backward() -> None:
     found = find_steps(phases(("F", 0, 10), ("B", 12, 50), ("F", 20, 30), ("O1", 52, 60)))
     assert found.in_step.tolist() == [True, True, False, True]
 
 
-def test_an_optimiser_that_steps_inside_backward_ends_the_step_with_it() -> None:
+def test_an_optimiser_inside_backward_ends_the_step_with_backward() -> None:
     inside = [("F", 0, 10), ("B", 12, 50), ("O1", 20, 22), ("O2", 30, 32)]
     again = [(kind, start + 100, stop + 100) for kind, start, stop in inside]
     assert find_steps(phases(*inside, *again)).steps.tolist() == [[0, 50], [50, 150]]
 
 
-def test_a_pause_is_in_no_step() -> None:
+def test_steps_do_not_include_pauses() -> None:
     found = find_steps(phases(("F", 0, 10), ("O1", 12, 20), ("F", 920, 930), ("O1", 932, 940)), [900])
     assert found.steps.tolist() == [[0, 20], [900, 940]]
 

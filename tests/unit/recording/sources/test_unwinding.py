@@ -22,7 +22,7 @@ def memory(*words: int) -> bytes:
     return struct.pack(f"<{len(words)}Q", *words)
 
 
-def test_a_chain_leads_to_where_the_thread_began() -> None:
+def test_a_chain_reaches_the_first_function_of_the_thread() -> None:
     # A frame of two words by the stack pointer, then one by the frame pointer, then the thread's first function.
     rules = {0x10: BY_STACK, 0x20 - 1: BY_FRAME, 0x30 - 1: OUTERMOST}
     words = memory(0xAAAA, 0x20, 0xBBBB, 0, 0x30, 0xCCCC)
@@ -43,19 +43,19 @@ def test_a_chain_ends_where_nothing_is_known_or_copied() -> None:
     assert nowhere.addresses == (0x10,)
 
 
-def test_a_chain_goes_no_further_than_wanted() -> None:
+def test_a_chain_ends_at_an_address_that_is_enough() -> None:
     endless = unwind((0, STACK, 0x10), memory(0, 0x20, 0, 0x20), lambda _a: BY_STACK, lambda a: a == 0x20 - 1)
     assert endless.addresses == (0x10, 0x20)
 
 
-def test_frame_pointers_are_followed_as_long_as_functions_keep_them() -> None:
+def test_frame_pointers_are_trusted_while_functions_keep_them() -> None:
     rules = {0x10: BY_FRAME, 0x20 - 1: BY_STACK, 0x30 - 1: BY_FRAME}
     assert trusted_part((0x10, 0x20, 0x30), rules.get).addresses == (0x10, 0x20)
     assert not trusted_part((0x10, 0x20, 0x30), rules.get).is_whole
     assert trusted_part((0x10,), {0x10: OUTERMOST}.get).is_whole
 
 
-def test_memory_of_a_process_is_that_of_its_time() -> None:
+def test_the_address_space_of_a_process_depends_on_the_time() -> None:
     spaces = AddressSpaces()
     spaces.begin(10, 1, 0)
     spaces.add(11, 1, Mapping(0x1000, 0x1000, 0, "/first"))
@@ -80,7 +80,7 @@ def test_memory_of_a_process_is_that_of_its_time() -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [(16, 1 << 63), (16, (1 << 62) - 1), (24, (1 << 64) - 9), (32, 1 << 60)]
 )
-def test_frames_that_are_said_to_lie_elsewhere_have_no_rules(tmp_path: Path, field: int, value: int) -> None:
+def test_frame_sections_outside_the_file_have_no_rules(tmp_path: Path, field: int, value: int) -> None:
     library = next(Path(warpline.__file__).parent.glob("**/*.so"))
     sound = FrameRules(read_elf(library))
     starts = sound._starts.tolist()

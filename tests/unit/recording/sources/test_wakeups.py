@@ -63,7 +63,7 @@ def lost(count: int) -> bytes:
     return struct.pack("<IHH", 2, 0, 8 + len(body)) + body
 
 
-def test_samples_are_taken_apart_by_the_kernels_own_description() -> None:
+def test_samples_are_decoded_by_the_kernels_own_description() -> None:
     tracepoint = parse_format(FORMAT)
     assert tracepoint.identifier == 375
     raw = sample(5, 100, 6) + sample(7, 101, 8, 0x08) + lost(9) + sample(5, 102, 6) + lost(2)
@@ -78,14 +78,14 @@ def test_samples_are_taken_apart_by_the_kernels_own_description() -> None:
         parse_format(FORMAT.replace("pid_t pid;", "pid_t who;"))
 
 
-def test_without_tracefs_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_tracefs_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("warpline.recording.sources.wakeups.collect._TRACEFS", (tmp_path,))
     with pytest.raises(Unavailable) as caught:
         find_tracepoint()
     assert "mount -t tracefs" in caught.value.remedy
 
 
-def test_a_wakeup_ends_what_is_blocked_and_links_to_the_waker(tmp_path: Path) -> None:
+def test_a_wakeup_ends_a_blocked_state_and_links_to_the_waker(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     folder.mkdir()
     writer = SpoolWriter(folder / "perf.spool", "perf")
@@ -153,7 +153,7 @@ def test_a_wakeup_ends_what_is_blocked_and_links_to_the_waker(tmp_path: Path) ->
 
 @needs_perf
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="tracepoints need root")
-def test_runnable_time_is_what_the_scheduler_counted(tmp_path: Path) -> None:
+def test_runnable_time_agrees_with_the_scheduler(tmp_path: Path) -> None:
     # tracefs in a mount namespace of its own: the machine stays as it is.
     prefix = [
         "unshare",
@@ -220,7 +220,7 @@ def test_runnable_time_is_what_the_scheduler_counted(tmp_path: Path) -> None:
     assert compared >= 3
 
 
-def test_a_core_beyond_any_machines_is_damage(tmp_path: Path) -> None:
+def test_an_impossible_core_number_is_damage(tmp_path: Path) -> None:
     columns = {
         "pid": np.array([7, 7, 7], np.uint32),
         "tid": np.array([7, 7, 0], np.uint32),

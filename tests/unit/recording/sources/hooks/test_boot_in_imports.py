@@ -61,7 +61,7 @@ class Begins:
 
 
 @pytest.mark.parametrize("when", ["before", "found", "executed", "after"])
-def test_a_framework_is_met_whenever_the_hooks_come(
+def test_a_framework_is_hooked_at_any_time_of_its_import(
     when: str, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begins: Any = Begins(when, said)

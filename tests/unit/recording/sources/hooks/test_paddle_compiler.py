@@ -40,6 +40,6 @@ def test_until_a_static_function_is_made(layer: Any) -> None:
     assert callable(vars(layer)["__call__"])
 
 
-def test_not_at_all_where_nobody_knows_when_paddle_compiles(layer: Any) -> None:
+def test_calls_are_recorded_in_python_if_paddles_compiler_is_unknown(layer: Any) -> None:
     paddle_hooks.hook_compiler(SimpleNamespace(jit=None))
     assert callable(vars(layer)["__call__"])

@@ -154,7 +154,8 @@ def chain_segments(parts: list[Segments]) -> Segments:
     some = [part for part in parts if len(part)]
     parts.clear()
     if not some:
-        return make_segments(*[np.empty(0, np.int64)] * 3, Cause.NOT_RECORDED)
+        none = np.empty(0, np.int64)
+        return make_segments(none, none, none, Cause.NOT_RECORDED)
     if len(some) == 1:
         return some[0]
     columns = {item.name: [getattr(part, item.name) for part in some] for item in fields(Segments)}

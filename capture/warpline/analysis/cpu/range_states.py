@@ -59,11 +59,11 @@ def range_states(view: View, _options: Options) -> Table | NotRecorded:
 
 
 def _tracks_by_thread(view: View) -> dict[int, frozenset[int]]:
-    found: dict[int, set[int]] = {}
+    tracks_of: dict[int, set[int]] = {}
     for track in view.capture.tracks:
         if track.thread is not None and track.index in view.tracks and track.device is None:
-            found.setdefault(track.thread, set()).add(track.index)
-    return {thread: frozenset(tracks) for thread, tracks in found.items()}
+            tracks_of.setdefault(track.thread, set()).add(track.index)
+    return {thread: frozenset(tracks) for thread, tracks in tracks_of.items()}
 
 
 def _table(

@@ -38,11 +38,11 @@ def reports() -> tuple[ReportSpec, ...]:
     Imports all their modules. An entry point never replaces a built-in report; one that cannot be loaded becomes a
     report that gives the reason.
     """
-    found = {spec.name: spec for name, module in _modules().items() if (spec := _of_module(name, module))}
+    specs = {spec.name: spec for name, module in _modules().items() if (spec := _of_module(name, module))}
     for point in plugins.entry_points(ENTRY_POINT_GROUP):
-        if point.name not in found:
-            found[point.name] = _of_entry_point(point)
-    return tuple(sorted(found.values(), key=lambda spec: (spec.place, spec.name)))
+        if point.name not in specs:
+            specs[point.name] = _of_entry_point(point)
+    return tuple(sorted(specs.values(), key=lambda spec: (spec.place, spec.name)))
 
 
 def find_report(name: str) -> ReportSpec:

@@ -46,8 +46,8 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
     )
     if parts is None:
         parts = []
-        for found in threads_with_events(view):
-            events = operators_of(found)
+        for thread_events in threads_with_events(view):
+            events = operators_of(thread_events)
             if len(events):
                 around = steps_of(int(view.track_of(events.row[:1])[0]))
                 place = np.minimum(occurrence(events.name, events.start, events.stop, *around), last)

@@ -25,8 +25,8 @@ def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
             english("record with --torch-shapes 3, or turn on record_shapes in the framework's profiler"),
         )
     parts: list[OperatorGroups] = []
-    for found in threads_with_events(view):
-        events = operators_of(found)
+    for thread_events in threads_with_events(view):
+        events = operators_of(thread_events)
         shapes = np.ma.filled(view.column("operator", "input_shapes", events.index), 0).astype(np.int64)
         parts += summed([operator_lines(view, events, below, options) for below in ((shapes,), ())])
     strings = view.capture.strings

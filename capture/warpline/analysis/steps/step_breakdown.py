@@ -54,27 +54,27 @@ def device_windows(view: View, steps: Steps, places: npt.NDArray[np.int64]) -> t
 
 def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
     """Time of each step by category; each moment counts for the first active one: GPU work, then runtime, loading …"""
-    found = find_steps(view, options)
-    if not len(found):
+    steps = find_steps(view, options)
+    if not len(steps):
         return missing_steps(options)
-    wide = around_steps(view, found)
-    values = np.zeros((len(found), len(CATEGORIES)), np.int64)
+    wide = around_steps(view, steps)
+    values = np.zeros((len(steps), len(CATEGORIES)), np.int64)
     unknown = np.zeros(values.shape, bool)
-    starts, stops = found.start.copy(), found.stop.copy()
-    for process, rank, places in step_groups(found):
-        starts[places], stops[places] = device_windows(view, found, places)
+    starts, stops = steps.start.copy(), steps.stop.copy()
+    for process, rank, places in step_groups(steps):
+        starts[places], stops[places] = device_windows(view, steps, places)
         values[places] = exclusive_times(
             _category_intervals(wide, process, rank), starts[places], stops[places]
         )
         unrecorded = _unrecorded(wide, rank)
         unknown[places] = [name in unrecorded for name in CATEGORIES]
     length = stops - starts
-    columns, data = owner_columns(view, found)
+    columns, data = owner_columns(view, steps)
     columns += [
         Column("step", "Step", Role.ORDINAL, key=True),
         Column("total_ns", "Total", Role.DURATION),
     ]
-    data |= {"step": found.number, "total_ns": length}
+    data |= {"step": steps.number, "total_ns": length}
     for place, (key, title) in enumerate(zip(CATEGORIES, CATEGORY_TITLES, strict=True)):
         columns += [
             Column(f"{key}_ns", title, Role.DURATION),
@@ -86,7 +86,7 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
     return Table(
         tuple(columns),
         data,
-        targets=Targets(rows=found.row, starts=starts, stops=stops),
+        targets=Targets(rows=steps.row, starts=starts, stops=stops),
         scope=scope_text(view, english("Steps, until their GPU work has finished")),
         notes=(
             english("Each moment counts for the first active column, from left to right."),

@@ -53,18 +53,18 @@ def _copies(view: View, steps: Steps) -> Int64Array:
 
 def steps(view: View, options: Options) -> Table | NotRecorded:
     """Each step: duration, phases, GPU busy time, and whether it is an outlier."""
-    found = find_steps(view, options)
-    if not len(found):
+    all_steps = find_steps(view, options)
+    if not len(all_steps):
         return missing_steps(options)
-    duration = found.stop - found.start
-    outlier = np.zeros(len(found), bool)
-    deviation = np.zeros(len(found))
-    for _, _, places in step_groups(found):
+    duration = all_steps.stop - all_steps.start
+    outlier = np.zeros(len(all_steps), bool)
+    deviation = np.zeros(len(all_steps))
+    for _, _, places in step_groups(all_steps):
         median, far = mean_outliers(duration[places])
         outlier[places] = far
         deviation[places] = duration[places] / median - 1 if median else 0.0
-    phases, in_phases = _phase_columns(view, found)
-    columns, data = owner_columns(view, found)
+    phases, in_phases = _phase_columns(view, all_steps)
+    columns, data = owner_columns(view, all_steps)
     columns += [
         Column("step", "Step", Role.ORDINAL, key=True),
         Column("name", "Name", Role.NAME),
@@ -72,16 +72,16 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         Column("duration_ns", "Duration", Role.DURATION),
     ]
     data |= {
-        "step": found.number,
-        "name": name_texts(view, found.name),
-        "start_ns": found.start - view.capture.span[0],
+        "step": all_steps.number,
+        "name": name_texts(view, all_steps.name),
+        "start_ns": all_steps.start - view.capture.span[0],
         "duration_ns": duration,
     }
     for phase, values in phases.items():
         key = phase.lower()
         columns.append(Column(f"{key}_ns", phase, Role.DURATION))
         data[f"{key}_ns"] = values
-    copies = _copies(view, found)
+    copies = _copies(view, all_steps)
     if copies.any():
         columns.append(Column("host_to_device_ns", "Copies to GPU", Role.DURATION))
         data["host_to_device_ns"] = copies
@@ -89,10 +89,10 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         columns.append(Column("others_ns", "Others", Role.DURATION))
         data["others_ns"] = duration - in_phases - copies
     if view.has(*GPU_KINDS):
-        busy = np.zeros(len(found), np.int64)
-        wide = around_steps(view, found)
-        for _, rank, places in step_groups(found):
-            busy[places] = covered_ns(gpu_union(wide, rank), found.start[places], found.stop[places])
+        busy = np.zeros(len(all_steps), np.int64)
+        wide = around_steps(view, all_steps)
+        for _, rank, places in step_groups(all_steps):
+            busy[places] = covered_ns(gpu_union(wide, rank), all_steps.start[places], all_steps.stop[places])
         columns += [
             Column("gpu_busy_ns", "GPU busy", Role.DURATION),
             Column("gpu_busy_ratio", "GPU busy", Role.RATIO, of=english("the step's duration")),
@@ -110,7 +110,7 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
     return Table(
         tuple(columns),
         data,
-        targets=Targets(rows=found.row, starts=found.start, stops=found.stop),
+        targets=Targets(rows=all_steps.row, starts=all_steps.start, stops=all_steps.stop),
         scope=scope_text(view, english("Steps")),
         notes=(
             english("Steps that overlap the range are listed with their full duration."),

@@ -60,7 +60,6 @@ class TrackChoice(QTreeWidget):
         self._items: dict[int, QTreeWidgetItem] = {}
         self._add(capture, -1, self.invisibleRootItem(), checked)
         self._open_to_checked(checked)
-        # Checking a box also checks all boxes below it; one timer reports the change once.
         self.itemChanged.connect(self._item_changed)
 
     def _add(self, capture: Capture, parent: int, above: QTreeWidgetItem, checked: frozenset[int]) -> None:

@@ -1,4 +1,4 @@
-"""What is painted: lanes, states, density, pauses, names, and all of it once more at twice the scale."""
+"""Painted pixels: lanes, states, density, pauses, names; also at twice the scale."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_lanes_are_painted_where_their_events_are(make_view: MakeView, theme: Th
     assert color(f"{MAIN}/nvtx/default", 63 * MS, 5) == 0xFF24C444
 
 
-def test_states_are_told_apart_by_colour_and_by_shape(view: TimelineView) -> None:
+def test_states_differ_in_colour_and_shape(view: TimelineView) -> None:
     seen = pixels(view.canvas)
     theme = view.theme
     capture = view.document.capture
@@ -145,7 +145,9 @@ def test_a_theme_can_be_changed_while_it_is_shown(view: TimelineView, qtbot: QtB
 @pytest.mark.skipif(os.environ.get("QT_SCALE_FACTOR") == "2", reason="this is the second run")
 def test_pixels_are_the_same_at_twice_the_scale() -> None:
     """The tests of pixels once more in a process whose screen has two device pixels per logical one."""
-    chosen = "painted or told_apart or density or ring or arrows_join or tab_that_goes or labels or pause"
+    chosen = (
+        "painted or differ_in_colour or density or ring or arrows_join or tab_that_goes or labels or pause"
+    )
     here = str(Path(__file__).parent)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", here, "-q", "-x", "-k", chosen, "-p", "no:cacheprovider"],

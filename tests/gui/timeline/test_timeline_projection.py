@@ -1,4 +1,4 @@
-"""Ranges of the host where a GPU felt them, in rows of its own."""
+"""Host ranges projected onto a GPU, in rows of their own."""
 
 from __future__ import annotations
 

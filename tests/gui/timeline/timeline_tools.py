@@ -1,4 +1,4 @@
-"""What tests of the timeline do all the time: find a point, move, drag and turn the wheel there, look at pixels."""
+"""Helpers for timeline tests: find a point, move, drag, scroll, read pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever asks for a command, it runs on one path, and when it cannot run the reason is in the status line."""
+"""Commands run the same way whatever invokes them; a refused command shows the reason in the status line."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def by_palette(qtbot: QtBot, window: MainWindow, _page: CapturePage) -> None:
 
 
 @pytest.mark.parametrize("ask", [by_key, by_menu, by_context_menu, by_palette])
-def test_a_command_that_is_refused_says_why(
+def test_a_refused_command_shows_the_reason(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, ask: Ask
 ) -> None:
     page = open_page(sample)
@@ -90,7 +90,7 @@ def test_a_command_that_is_refused_says_why(
 
 
 @pytest.mark.parametrize("ask", [by_key, by_menu, by_context_menu, by_palette])
-def test_a_command_that_can_run_runs_and_takes_the_reason_away(
+def test_a_command_that_runs_clears_the_reason(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, ask: Ask
 ) -> None:
     page = open_page(sample)
@@ -103,14 +103,14 @@ def test_a_command_that_can_run_runs_and_takes_the_reason_away(
     assert page.document.state.view == (10 * MS, 20 * MS)
 
 
-def test_a_held_key_is_refused_while_there_is_nothing_to_move(qtbot: QtBot, window: MainWindow) -> None:
+def test_a_held_key_is_refused_without_a_timeline(qtbot: QtBot, window: MainWindow) -> None:
     with qtbot.waitSignal(window.commands.refused, timeout=2_000) as refused:
         qtbot.keyClick(window, Qt.Key.Key_W)
     assert refused.args == ["view.zoom_in"]
     assert window.status_line.said == "Zoom in: Open a capture first"
 
 
-def test_a_held_key_runs_on_the_same_path_and_moves_until_it_is_let_go(
+def test_a_held_key_moves_until_released(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
@@ -125,7 +125,7 @@ def test_a_held_key_runs_on_the_same_path_and_moves_until_it_is_let_go(
     assert ran == ["view.zoom_in"]
 
 
-def test_a_button_that_cannot_act_says_why_and_a_press_that_comes_too_late_too(
+def test_a_disabled_button_shows_the_reason_also_for_a_late_press(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
@@ -142,7 +142,7 @@ def test_a_button_that_cannot_act_says_why_and_a_press_that_comes_too_late_too(
     assert window.status_line.said == "Undo zoom, filter or hide: Nothing to undo"
 
 
-def test_what_is_said_goes_when_another_tab_comes(
+def test_switching_tabs_clears_the_status_message(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     window.commands.run(COMMAND)
@@ -151,9 +151,7 @@ def test_what_is_said_goes_when_another_tab_comes(
     assert window.status_line.said == ""
 
 
-def test_an_entry_that_is_greyed_out_shows_the_reason(
-    window: MainWindow, open_page: OpenPage, sample: Path
-) -> None:
+def test_a_disabled_entry_shows_the_reason(window: MainWindow, open_page: OpenPage, sample: Path) -> None:
     open_page(sample)
     window.menus["View"].aboutToShow.emit()
     entry = entry_of(window.menus["View"], COMMAND)

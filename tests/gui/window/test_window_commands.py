@@ -46,7 +46,7 @@ def test_ids_and_keys_are_unique() -> None:
     assert "" not in keys
 
 
-def test_two_commands_of_one_name_are_refused(window: MainWindow) -> None:
+def test_duplicate_command_ids_raise(window: MainWindow) -> None:
     command = WindowCommand("x", "X", "File", lambda _context: None)
     with pytest.raises(ValueError, match="'x'"):
         CommandRunner(window, window.context, (command, command))
@@ -60,7 +60,7 @@ def test_every_command_is_in_its_menu_once(window: MainWindow) -> None:
     assert max(shown.values()) == 1
 
 
-def test_menus_grey_out_what_cannot_be_used(window: MainWindow, open_page: OpenPage, sample: Path) -> None:
+def test_menus_disable_unavailable_commands(window: MainWindow, open_page: OpenPage, sample: Path) -> None:
     def fit_enabled() -> bool:
         window.menus["View"].aboutToShow.emit()
         return next(a for a in window.menus["View"].actions() if a.objectName() == "view.fit").isEnabled()
@@ -70,7 +70,7 @@ def test_menus_grey_out_what_cannot_be_used(window: MainWindow, open_page: OpenP
     assert fit_enabled()
 
 
-def test_keys_of_tables_and_buttons_stay_theirs() -> None:
+def test_tables_and_buttons_keep_their_keys() -> None:
     assert not any(
         is_window_wide(key) for key in ("Ctrl+C", "Ctrl+A", "Return", "Space", "Up", "Shift+Left", "PgUp")
     )
@@ -80,13 +80,13 @@ def test_keys_of_tables_and_buttons_stay_theirs() -> None:
     )
 
 
-def test_a_key_that_cannot_act_is_refused_and_not_lost(qtbot: QtBot, window: MainWindow) -> None:
+def test_a_key_of_an_unavailable_command_is_refused(qtbot: QtBot, window: MainWindow) -> None:
     with qtbot.waitSignal(window.commands.refused, timeout=2_000) as refused:
         qtbot.keyClick(window, Qt.Key.Key_F)
     assert refused.args == ["view.frame"]
 
 
-def test_letters_typed_into_the_search_box_are_no_commands(
+def test_typing_into_the_search_box_runs_no_commands(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
@@ -104,7 +104,7 @@ def test_letters_typed_into_the_search_box_are_no_commands(
     assert page.view.hasFocus()
 
 
-def test_searching_steps_through_what_was_found(
+def test_search_steps_through_results(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
@@ -124,7 +124,7 @@ def test_searching_steps_through_what_was_found(
     assert window.tool_row.matches.text() == "8 of 8"
     box.clear()
     qtbot.keyClicks(box, "/(/")
-    qtbot.waitUntil(lambda: "not a regular expression" in window.tool_row.matches.text(), timeout=3_000)
+    qtbot.waitUntil(lambda: "invalid regular expression" in window.tool_row.matches.text(), timeout=3_000)
 
 
 def test_the_palette_finds_and_runs(
@@ -146,7 +146,7 @@ def test_the_palette_finds_and_runs(
     assert page.view.hasFocus()
 
 
-def test_the_palette_moves_with_arrows_and_leaves_with_escape(qtbot: QtBot, window: MainWindow) -> None:
+def test_arrows_move_in_the_palette_and_escape_closes_it(qtbot: QtBot, window: MainWindow) -> None:
     window.commands.run("help.palette")
     palette = window.findChild(CommandPalette)
     assert palette is not None

@@ -1,4 +1,4 @@
-"""What Qt draws of its own reads as well as ours: lists of choices, and the buttons of file dialogs."""
+"""Contrast of widgets that Qt draws: combo boxes and file dialog buttons."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def colors(widget: QWidget) -> Counter[int]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_chosen_line_of_a_list_of_choices_can_be_read(qtbot: QtBot, theme: str) -> None:
+def test_the_selected_line_of_a_combo_box_is_legible(qtbot: QtBot, theme: str) -> None:
     appearance().choose(theme)
     box = QComboBox()
     qtbot.addWidget(box)
@@ -44,9 +44,7 @@ def test_the_chosen_line_of_a_list_of_choices_can_be_read(qtbot: QtBot, theme: s
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_buttons_of_a_file_dialog_have_pictures_that_are_seen(
-    qtbot: QtBot, window: MainWindow, theme: str
-) -> None:
+def test_icons_of_file_dialog_buttons_are_visible(qtbot: QtBot, window: MainWindow, theme: str) -> None:
     appearance().choose(theme)
     assert window.commands.run("file.open")
     dialog = window.findChild(QFileDialog)

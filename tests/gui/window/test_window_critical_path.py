@@ -33,7 +33,7 @@ def shown(qtbot: QtBot, page: CapturePage) -> PathSegments:
     return lane.segments
 
 
-def test_the_lane_shows_what_the_report_tells_and_leads_to_its_events(
+def test_the_lane_shows_the_report_and_leads_to_its_events(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
@@ -63,7 +63,7 @@ def test_the_lane_shows_what_the_report_tells_and_leads_to_its_events(
     assert not lane.isVisible()
 
 
-def test_a_lane_that_is_put_away_while_it_is_computed_comes_back_when_it_is_wanted(
+def test_a_lane_hidden_during_computation_can_be_shown_again(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
@@ -79,7 +79,7 @@ def test_a_lane_that_is_put_away_while_it_is_computed_comes_back_when_it_is_want
     assert lane.isVisible()
 
 
-def test_it_is_there_again_after_a_restart(
+def test_the_lane_is_shown_again_after_a_restart(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, settings: Settings
 ) -> None:
     page = open_page(sample)
@@ -109,7 +109,7 @@ def test_the_lane_follows_the_selected_row(
     assert lane.segments.title == first.title
 
 
-def test_where_nothing_can_tell_it_says_so(
+def test_a_capture_without_a_critical_path_shows_the_reason(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:
     with CaptureBuilder(tmp_path / "ranges.h5") as builder:
@@ -125,7 +125,7 @@ def test_where_nothing_can_tell_it_says_so(
 
 
 @pytest.mark.parametrize("width", [7, 100, 1000])
-def test_what_is_drawn_is_what_lies_in_the_middle_of_each_pixel(width: int) -> None:
+def test_each_pixel_shows_the_segment_at_its_middle(width: int) -> None:
     generator = np.random.default_rng(width)
     edges = np.unique(generator.integers(0, 10_000, 300))
     start, stop = edges[:-1], edges[1:]

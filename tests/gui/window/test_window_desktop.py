@@ -1,4 +1,4 @@
-"""What a desktop is told about the application: entry, file type, icons."""
+"""Desktop integration: desktop entry, file type, icons."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_icons_are_drawn_at_every_size(qtbot: QtBot, name: str) -> None:
         assert any(image.pixelColor(x, size // 2).alpha() > 0 for x in range(size))
 
 
-def test_the_installer_puts_everything_in_place_and_takes_it_away(repository: Path, tmp_path: Path) -> None:
+def test_the_installer_installs_and_removes_everything(repository: Path, tmp_path: Path) -> None:
     script = repository / "packaging" / "install-desktop.sh"
     subprocess.run(["sh", str(script), str(tmp_path)], check=True, capture_output=True, timeout=60)
     share = tmp_path / "share"

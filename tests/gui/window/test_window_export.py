@@ -1,4 +1,4 @@
-"""The export dialog: what it offers, what it says will be written, what is written."""
+"""The export dialog: its options, its preview, and the exported files."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ def test_the_command_opens_it(page: CapturePage, window: MainWindow, qtbot: QtBo
     qtbot.waitUntil(lambda: bool(window.findChildren(ExportDialog)))
 
 
-def test_a_key_puts_the_timeline_into_the_clipboard(
-    page: CapturePage, window: MainWindow, qtbot: QtBot
-) -> None:
+def test_a_key_copies_the_timeline_as_a_picture(page: CapturePage, window: MainWindow, qtbot: QtBot) -> None:
     page.view.setFocus()
     modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
     qtbot.keyClick(window, Qt.Key.Key_C, modifiers)
@@ -69,7 +67,7 @@ def test_a_key_puts_the_timeline_into_the_clipboard(
     assert image.convertToFormat(shown.format()) == shown
 
 
-def test_the_selected_range_is_the_first_choice_and_is_what_is_written(
+def test_the_selected_range_is_the_default_and_is_exported(
     dialog: ExportDialog, page: CapturePage, qtbot: QtBot
 ) -> None:
     assert dialog.ranges.selected.isChecked()
@@ -83,7 +81,7 @@ def test_the_selected_range_is_the_first_choice_and_is_what_is_written(
         assert part.span == (20 * MS, 40 * MS)
 
 
-def test_success_is_told_in_the_window(dialog: ExportDialog, window: MainWindow, qtbot: QtBot) -> None:
+def test_success_is_shown_in_the_window(dialog: ExportDialog, window: MainWindow, qtbot: QtBot) -> None:
     path = written(qtbot, dialog)
     assert [str(path) in bar.text for bar in window.message_bars.bars] == [True]
 
@@ -97,7 +95,7 @@ def test_the_workspace_lists_an_export_while_it_runs(
     assert not list(window.workspace.activities)
 
 
-def test_only_shown_tracks_leaves_hidden_ones_out(
+def test_exporting_shown_tracks_omits_hidden_ones(
     page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     page.document.state.set_hidden({"process/71.1"})
@@ -112,7 +110,7 @@ def test_only_shown_tracks_leaves_hidden_ones_out(
         assert "kernel" in part.kinds
 
 
-def test_chosen_tracks_begin_with_the_pinned_ones(
+def test_pinned_tracks_are_checked_first(
     page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     uri = "gpu/0/process/71.1/context/1/stream/7"
@@ -129,7 +127,7 @@ def test_chosen_tracks_begin_with_the_pinned_ones(
     assert {event["tid"] for event in document["traceEvents"] if event["ph"] == "X"} == {7}
 
 
-def test_a_format_changes_the_ending_and_a_name_without_one_cannot_be_exported(
+def test_a_format_changes_the_suffix_and_a_name_without_suffix_is_refused(
     dialog: ExportDialog, qtbot: QtBot
 ) -> None:
     dialog.format.setCurrentIndex(dialog.format.findData(".json.gz"))
@@ -191,7 +189,7 @@ def test_a_picture_of_a_range_that_is_typed_has_four_times_the_pixels_at_twice_t
     assert image != small.scaled(image.size()), "not blown up"
 
 
-def test_leaving_while_a_picture_is_drawn_keeps_the_dialog_and_leaves_no_file(
+def test_cancelling_a_picture_keeps_the_dialog_and_leaves_no_file(
     dialog: ExportDialog, tmp_path: Path, qtbot: QtBot
 ) -> None:
     dialog.file.setText(str(tmp_path / "part.png"))
@@ -310,7 +308,7 @@ def test_enter_in_the_file_field_exports_once(
     assert len(window.message_bars.bars) == 1
 
 
-def test_a_suffix_that_is_typed_is_the_format(dialog: ExportDialog, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_typed_suffix_chooses_the_format(dialog: ExportDialog, qtbot: QtBot, tmp_path: Path) -> None:
     dialog.compress.setChecked(True)
     for suffix, has_archive, is_picture in (
         (".json.gz", False, False),

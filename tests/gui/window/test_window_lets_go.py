@@ -1,4 +1,4 @@
-"""A tab that is closed lets go of everything: a window that is used for a week grows by no file."""
+"""Closing a tab releases its file and memory."""
 
 from __future__ import annotations
 

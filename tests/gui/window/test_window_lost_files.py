@@ -1,4 +1,4 @@
-"""A window whose capture is cut off, written over, replaced, removed or unmounted lives, and says so."""
+"""The window survives a truncated, changed, replaced, removed or unmounted capture, and shows what happened."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def told(window: MainWindow) -> list[str]:
 
 
 @pytest.mark.skipif(not page_guard.LIBRARY.exists(), reason="no compiler made the guard here")
-def test_a_file_that_is_cut_off_costs_what_was_in_it(
+def test_a_truncated_file_loses_its_contents_and_not_the_window(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, copy: Path
 ) -> None:
     page, size = open_page(copy), copy.stat().st_size
@@ -81,7 +81,7 @@ def test_a_file_that_is_cut_off_costs_what_was_in_it(
     assert not told(window)
 
 
-def test_a_file_that_is_gone_can_be_looked_at(
+def test_a_removed_file_stays_visible(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, copy: Path
 ) -> None:
     page = open_page(copy)
@@ -92,7 +92,7 @@ def test_a_file_that_is_gone_can_be_looked_at(
     assert text.startswith("copy.h5: the file was removed")
 
 
-def test_a_file_in_the_place_of_another_can_be_opened(
+def test_a_replaced_file_can_be_opened_again(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, copy: Path, large: Path
 ) -> None:
     page = open_page(copy)
@@ -108,7 +108,7 @@ def test_a_file_in_the_place_of_another_can_be_opened(
     assert len(window.workspace.documents) == 1
 
 
-def test_a_file_that_is_written_over_is_told(
+def test_an_overwritten_file_is_reported(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, copy: Path
 ) -> None:
     page = open_page(copy)
@@ -135,7 +135,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
 
 
-def test_a_disk_that_is_unmounted_is_told(
+def test_an_unmounted_disk_is_reported(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, large: Path, disk: Path
 ) -> None:
     page = open_page(Path(shutil.copy(large, disk / "run.h5")))

@@ -1,4 +1,4 @@
-"""Menus by the keyboard: every menu and every entry has a letter, in every language, and Alt opens them."""
+"""Menus by keyboard: every entry has a mnemonic in every language, and Alt opens the menu bar."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def menus_of(menu: QMenu | QMenuBar) -> Iterator[QMenu | QMenuBar]:
             yield from menus_of(below)
 
 
-def test_every_menu_and_every_entry_has_a_letter_of_its_own(spoken: MainWindow) -> None:
+def test_every_menu_entry_has_a_unique_mnemonic(spoken: MainWindow) -> None:
     menus = list(menus_of(spoken.menuBar()))
     assert len(menus) > 8
     for menu in menus:
@@ -49,7 +49,7 @@ def test_every_menu_and_every_entry_has_a_letter_of_its_own(spoken: MainWindow) 
         assert len(set(letters)) == len(letters), [action.text() for action in menu.actions()]
 
 
-def test_letters_are_first_letters_where_they_can_be() -> None:
+def test_mnemonics_are_first_letters_where_possible() -> None:
     assert letters_of(["Open…", "Open recent", "Export…"]) == ["O", "R", "E"]
     assert letters_of(["A", "AA", "AAA"]) == ["A", "B", "C"]
     assert with_mnemonic("Open…\tCtrl+O", "O") == "&Open…\tCtrl+O"

@@ -1,4 +1,4 @@
-"""Messages above the timeline: one line, whatever there is to say; they go when they are read, and lead on."""
+"""The message line above the timeline: its height, its order, its buttons, and when messages disappear."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def button(bar: MessageBar, title: str) -> QPushButton:
     return next(found for found in bar.findChildren(QPushButton) if found.text() == title)
 
 
-def test_however_many_messages_there_are_the_timeline_moves_by_one_line(
+def test_messages_move_the_timeline_by_one_line_at_most(
     window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
@@ -66,7 +66,7 @@ def test_however_many_messages_there_are_the_timeline_moves_by_one_line(
     assert not window.message_bars.isVisible()
 
 
-def test_what_went_well_goes_by_itself_once_it_was_seen_and_a_problem_stays(
+def test_success_messages_disappear_and_problems_stay(
     qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages = window.workspace.messages
@@ -92,7 +92,7 @@ def test_what_went_well_goes_by_itself_once_it_was_seen_and_a_problem_stays(
     assert [message.text for message in messages.all] == ["a problem that stays"]
 
 
-def test_no_cross_comes_to_where_another_one_was_clicked(qtbot: QtBot, window: MainWindow) -> None:
+def test_a_second_click_cannot_dismiss_the_next_message(qtbot: QtBot, window: MainWindow) -> None:
     messages = window.workspace.messages
     for text in ("first", "second", "third"):
         messages.show(text, "warning")
@@ -115,7 +115,7 @@ def test_no_cross_comes_to_where_another_one_was_clicked(qtbot: QtBot, window: M
     assert seen(window)[0].close_button.isEnabled()
 
 
-def test_what_was_written_can_be_opened_or_found(
+def test_a_written_file_can_be_opened_or_shown_in_its_folder(
     qtbot: QtBot,
     window: MainWindow,
     open_page: OpenPage,

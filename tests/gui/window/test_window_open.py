@@ -179,7 +179,7 @@ def test_a_broken_file_gives_a_bar_that_says_what_is_wrong(
     assert not window.message_bars.isVisible()
 
 
-def test_the_same_problem_is_told_once(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+def test_the_same_problem_is_shown_once(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     for _ in range(2):
         with qtbot.waitSignal(window.workspace.open_failed, timeout=20_000):
             window.workspace.open_file(tmp_path / "missing.h5")
@@ -311,7 +311,7 @@ def test_damage_that_opening_does_not_see_is_still_one_bar(
     assert "flipped.h5" in window.message_bars.bars[0].text
 
 
-def test_a_defect_is_told_in_the_window(
+def test_an_uncaught_exception_is_shown_in_the_window(
     window: MainWindow, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", lambda *_error: None)

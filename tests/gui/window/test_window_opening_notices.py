@@ -41,7 +41,7 @@ def button(bar: MessageBar, title: str) -> QPushButton | None:
     return next((found for found in bar.findChildren(QPushButton) if found.text() == title), None)
 
 
-def test_a_program_that_raised_is_told_with_its_last_words_and_output(
+def test_a_failed_program_is_shown_with_its_error_and_output(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:
     page = open_page(failed(tmp_path / "run.h5", 1, None, ["Traceback (most recent call last):", LAST]))
@@ -64,7 +64,7 @@ def test_a_program_that_raised_is_told_with_its_last_words_and_output(
     ("status", "signal", "words"),
     [(137, 9, "was ended by signal 9 (SIGKILL)"), (139, None, "was ended by signal 11 (SIGSEGV)")],
 )
-def test_a_program_that_was_killed_is_told_with_its_signal(
+def test_a_killed_program_is_shown_with_its_signal(
     window: MainWindow, open_page: OpenPage, tmp_path: Path, status: int, signal: int | None, words: str
 ) -> None:
     open_page(failed(tmp_path / "run.h5", status, signal, None))
@@ -72,7 +72,7 @@ def test_a_program_that_was_killed_is_told_with_its_signal(
     assert button(only_bar(window), "Show output") is None
 
 
-def test_a_program_that_went_well_needs_no_words(
+def test_a_successful_program_shows_no_notice(
     window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:
     open_page(failed(tmp_path / "fine.h5", 0, None, ["a warning"]))
@@ -80,7 +80,7 @@ def test_a_program_that_went_well_needs_no_words(
     assert not window.message_bars.bars
 
 
-def test_a_trace_that_was_cut_off_says_what_is_missing(
+def test_a_truncated_trace_shows_what_is_missing(
     window: MainWindow, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -1,4 +1,4 @@
-"""Ranks of one job in the window: moved by keys, taken back, remembered."""
+"""Aligning ranks: shifts by keyboard, undo, and saved shifts."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_arrow_keys_move_by_one_unit_and_by_ten(
     assert field.text() == "9 ns"
 
 
-def test_every_change_can_be_taken_back_and_done_again(
+def test_every_shift_can_be_undone_and_redone(
     dialog: AlignRanksDialog, window: MainWindow, qtbot: QtBot
 ) -> None:
     first = kernel_times(shown(window).document.capture)[0]
@@ -121,7 +121,9 @@ def test_every_change_can_be_taken_back_and_done_again(
     assert moved_by() == 0
 
 
-def test_what_is_seen_and_selected_stays(dialog: AlignRanksDialog, window: MainWindow, qtbot: QtBot) -> None:
+def test_view_and_selection_survive_a_shift(
+    dialog: AlignRanksDialog, window: MainWindow, qtbot: QtBot
+) -> None:
     state = shown(window).document.state
     state.set_view(100_000, 900_000)
     state.select(4)
@@ -156,7 +158,7 @@ def test_damaged_settings_move_nothing(
     assert kernel_times(open_page(job).document.capture)[0] == first
 
 
-def test_nonsense_moves_nothing_and_says_so(
+def test_invalid_input_shifts_nothing_and_shows_why(
     dialog: AlignRanksDialog, window: MainWindow, qtbot: QtBot
 ) -> None:
     first = kernel_times(shown(window).document.capture)
@@ -166,7 +168,7 @@ def test_nonsense_moves_nothing_and_says_so(
     assert kernel_times(shown(window).document.capture) == first
 
 
-def test_a_capture_with_one_clock_greys_it_out_and_says_why(
+def test_a_capture_with_one_clock_disables_the_command(
     window: MainWindow, open_page: OpenPage, sample: Path, qtbot: QtBot
 ) -> None:
     open_page(sample)

@@ -1,4 +1,4 @@
-"""The one way in which a command runs: what it needs is asked first, and the reason is told when it is not there."""
+"""Running a command: its needs are checked first, and an unmet one is shown."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def command(done: list[str], *needs: Need, motion: bool = False) -> WindowComman
     )
 
 
-def test_the_first_need_that_is_not_met_is_told_and_nothing_is_done(
-    context: CommandContext, told: list[str]
-) -> None:
+def test_the_first_unmet_need_is_shown_and_nothing_runs(context: CommandContext, told: list[str]) -> None:
     done: list[str] = []
     met, unmet = Need(lambda _: True, "Never said"), Need(lambda _: False, "The moon is down")
     refused = command(done, met, unmet, A_CAPTURE)
@@ -64,7 +62,7 @@ def test_the_first_need_that_is_not_met_is_told_and_nothing_is_done(
     assert (done, told) == ([], ["Do It: The moon is down"])
 
 
-def test_what_was_told_is_taken_away_before_a_command_runs(context: CommandContext, told: list[str]) -> None:
+def test_running_a_command_clears_the_message(context: CommandContext, told: list[str]) -> None:
     done: list[str] = []
     able = command(done)
     assert able.refusal(context) is None
@@ -72,7 +70,9 @@ def test_what_was_told_is_taken_away_before_a_command_runs(context: CommandConte
     assert (done, told) == (["step"], [""])
 
 
-def test_a_held_key_moves_and_a_menu_takes_a_step(context: CommandContext, motions: Motions) -> None:
+def test_a_held_key_moves_continuously_and_a_menu_entry_one_step(
+    context: CommandContext, motions: Motions
+) -> None:
     done: list[str] = []
     moving = command(done, motion=True)
     assert run(moving, context)
@@ -98,7 +98,7 @@ def test_every_command_that_needs_a_capture_says_so(context: CommandContext) -> 
             assert known.refusal(context) == expected, known.id
 
 
-def test_commands_of_another_distribution_are_among_ours(
+def test_commands_of_other_distributions_are_listed(
     context: CommandContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []

@@ -1,4 +1,4 @@
-"""A workspace of a new user, and captures to open in it."""
+"""A new user's workspace, and captures to open in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is open and in front, what goes on, what is told: without any widget."""
+"""The workspace without widgets: open items, activities, messages."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_panels_in_front_make_their_classes_on_the_windows_thread_and_read_nothi
     assert done.stdout == "2 [] []\n", done.stderr
 
 
-def test_what_is_opened_takes_the_place_of_its_opening_and_stays_in_front(
+def test_a_capture_replaces_its_opening_in_front(
     qtbot: QtBot, workspace: Workspace, copies: list[Path]
 ) -> None:
     fronts: list[Item | None] = []
@@ -125,7 +125,7 @@ def test_a_file_that_is_open_comes_to_the_front(
     assert workspace.settings.recent_files == [copies[1], copies[0]]
 
 
-def test_stepping_goes_round_the_corner_and_in_the_order_tabs_were_moved_to(
+def test_stepping_wraps_around_in_tab_order(
     workspace: Workspace, open_document: OpenDocument, copies: list[Path]
 ) -> None:
     for path in copies:
@@ -158,7 +158,7 @@ def test_closing_brings_the_neighbour_to_the_front(
     assert workspace.current is workspace.front
 
 
-def test_who_shows_a_document_lets_go_before_its_file_is_closed(
+def test_views_release_a_document_before_its_file_closes(
     workspace: Workspace, open_document: OpenDocument, sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = open_document(sample)
@@ -179,7 +179,7 @@ def test_who_shows_a_document_lets_go_before_its_file_is_closed(
         workspace.bring_to_front(document)
 
 
-def test_a_broken_file_is_told_once_and_leaves_nothing_open(
+def test_a_broken_file_is_reported_once_and_leaves_nothing_open(
     qtbot: QtBot, workspace: Workspace, tmp_path: Path
 ) -> None:
     for _ in range(2):
@@ -276,7 +276,7 @@ def test_a_recording_keeps_its_tab_until_it_has_ended(workspace: Workspace) -> N
     assert not list(workspace.activities)
 
 
-def test_a_document_shown_with_other_clocks_is_another_one_in_the_same_place(
+def test_realigning_replaces_the_document_in_its_tab(
     qtbot: QtBot, workspace: Workspace, tmp_path: Path, open_document: OpenDocument, sample: Path
 ) -> None:
     from tests.unit.interchange.import_tools import rank_file
@@ -299,7 +299,7 @@ def test_a_document_shown_with_other_clocks_is_another_one_in_the_same_place(
     assert open_document(job).alignment.shifts == {clock: 1_000}
 
 
-def test_messages_are_listed_newest_first_and_an_equal_one_once(workspace: Workspace) -> None:
+def test_messages_are_newest_first_without_duplicates(workspace: Workspace) -> None:
     messages = workspace.messages
     first = messages.show("first", "info")
     messages.show("second")

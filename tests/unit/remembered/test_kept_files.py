@@ -1,4 +1,4 @@
-"""Files that are kept for the next time, on a full disk and without a folder: at most a word, nothing by halves."""
+"""Cache and settings files on a full disk or without a folder: at most a message, never a partial file."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("size", [0, 3])
 @pytest.mark.parametrize("has_old", [False, True])
 @pytest.mark.parametrize("keep", KEPT, ids=lambda keep: keep.__name__)
-def test_a_full_disk_leaves_what_was_there_and_nothing_by_halves(
+def test_a_full_disk_keeps_old_files_and_leaves_no_partial_ones(
     folder: Path,
     capfd: pytest.CaptureFixture[str],
     keep: Callable[[Path, int], None],
@@ -137,7 +137,7 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_by_halves(
 
 
 @pytest.mark.parametrize("keep", KEPT, ids=lambda keep: keep.__name__)
-def test_a_folder_that_cannot_be_made_is_done_without(
+def test_a_missing_cache_folder_is_tolerated(
     folder: Path, capfd: pytest.CaptureFixture[str], keep: Callable[[Path, int], None]
 ) -> None:
     for name in ("cache", "settings"):

@@ -1,4 +1,4 @@
-"""Settings that somebody wrote into: what Qt would make objects of, or read as a pickle, is never read."""
+"""Edited settings files: values that Qt would turn into objects or unpickle are never read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WAYS = (
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_objects_in_settings_are_forgotten(tmp_path: Path, line: bytes) -> None:
+def test_objects_in_settings_are_removed(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "settings.ini"
     path.write_bytes(line + b"[session]\nrestore=true\n")
     settings = Settings(path)
@@ -52,7 +52,7 @@ def test_objects_in_settings_are_forgotten(tmp_path: Path, line: bytes) -> None:
     st.sampled_from((b"", b'"a", ', b"a,", b'"', b" ", b"\\0", b"x=1\n[files]\n")),
     st.sampled_from((b"1 2)", b'1 2)"', b"1 2), b", b'\\x31 2)\nx="')),
 )
-def test_no_way_of_writing_hides_an_object(
+def test_no_escape_sequence_hides_an_object(
     tmp_path_factory: pytest.TempPathFactory, ways: list[Callable[[str], bytes]], before: bytes, behind: bytes
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "written.ini"
@@ -68,7 +68,7 @@ def test_no_way_of_writing_hides_an_object(
 
 
 @given(st.text(), st.binary(), st.lists(st.text()))
-def test_what_was_saved_is_there_again(
+def test_saved_settings_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, text: str, blob: bytes, names: list[str]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "saved.ini"
@@ -86,7 +86,7 @@ def test_what_was_saved_is_there_again(
     assert found.record_of("a") == {"names": names}
 
 
-def test_settings_that_are_kept_nowhere_take_nothing_s_place() -> None:
+def test_unsaved_settings_touch_no_file() -> None:
     settings = Settings.kept_nowhere()
     settings.theme = "dark"
     settings.save()

@@ -1,4 +1,4 @@
-"""What is in view, selected, filtered and pinned, what is undone, and a layout that comes back."""
+"""The timeline's state: view, selection, filter, pins, undo, and saved layouts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warpline_app.state.layout_state import TimeMark
 from warpline_app.state.timeline_state import Filter, TimelineState
 
 
-def test_a_field_that_does_not_change_says_nothing(state: TimelineState) -> None:
+def test_a_setter_without_a_change_emits_nothing(state: TimelineState) -> None:
     heard: list[object] = []
     for signal in (state.view_changed, state.selection_changed, state.filter_changed, state.pins_changed):
         signal.connect(heard.append)
@@ -41,7 +41,7 @@ def test_zoom_and_filter_are_undone_in_the_order_they_were_done(state: TimelineS
     assert (state.view, state.filter.names) == ((20, 500), "gemm")
 
 
-def test_what_was_undone_is_gone_once_something_else_is_done(state: TimelineState) -> None:
+def test_a_new_change_discards_redo(state: TimelineState) -> None:
     state.set_view(10, 1000)
     state.undo()
     could_redo = state.can_redo
@@ -85,7 +85,7 @@ def test_a_view_stays_in_the_capture(start: int, stop: int) -> None:
     assert 1000 <= low < high <= 50_000
 
 
-def test_escape_lets_go_of_one_thing_after_the_other(state: TimelineState) -> None:
+def test_escape_clears_one_thing_at_a_time(state: TimelineState) -> None:
     state.select(1)
     state.select_range(5, 9)
     state.set_highlight([3])
@@ -111,7 +111,7 @@ def test_marks_keep_their_order_and_one_text_per_moment(state: TimelineState) ->
     assert list(state.marks) == [TimeMark(500, "c")]
 
 
-def test_a_layout_comes_back_as_it_was_and_damaged_ones_are_survived(state: TimelineState) -> None:
+def test_a_layout_round_trips_and_damaged_values_are_ignored(state: TimelineState) -> None:
     state.set_pins([STREAM])
     state.set_order("cpu", ["cpu/1", "cpu/0"])
     state.set_hidden(["system/load"])

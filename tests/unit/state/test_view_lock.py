@@ -1,4 +1,4 @@
-"""Two states that move as one."""
+"""Two timelines kept aligned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def states() -> tuple[TimelineState, TimelineState]:
     return TimelineState(1_000, 11_000), TimelineState(500_000, 506_000)
 
 
-def test_both_show_as_much_time_from_their_starts() -> None:
+def test_both_views_have_the_same_scale_and_offset_from_the_start() -> None:
     a, b = states()
     lock = ViewLock(a, b)
     assert lock.mode is LockMode.START
@@ -27,7 +27,7 @@ def test_both_show_as_much_time_from_their_starts() -> None:
     assert b.view == (508_000, 510_000)
 
 
-def test_the_step_in_the_middle_begins_at_the_same_place() -> None:
+def test_the_middle_step_starts_at_the_same_position() -> None:
     a, b = states()
     ViewLock(a, b, [2_000, 4_000, 6_000], [501_000, 502_000, 503_000])
     a.set_view(2_000, 3_000)
@@ -38,7 +38,7 @@ def test_the_step_in_the_middle_begins_at_the_same_place() -> None:
     assert a.view == (4_000, 4_500)
 
 
-def test_marks_stand_under_each_other() -> None:
+def test_marks_are_aligned() -> None:
     a, b = states()
     lock = ViewLock(a, b)
     assert not lock.can(LockMode.MARK)
@@ -51,7 +51,7 @@ def test_marks_stand_under_each_other() -> None:
     assert b.view == (501_000, 502_000)
 
 
-def test_freely_nothing_follows() -> None:
+def test_free_mode_moves_one_view_only() -> None:
     a, b = states()
     lock = ViewLock(a, b)
     lock.set_mode(LockMode.FREE)
@@ -63,7 +63,7 @@ def test_freely_nothing_follows() -> None:
     assert b.view == (500_000, 506_000)
 
 
-def test_a_range_is_selected_in_both_and_let_go_in_both() -> None:
+def test_selecting_and_clearing_a_range_affects_both() -> None:
     a, b = states()
     ViewLock(a, b)
     a.select_range(3_000, 4_000)
@@ -72,7 +72,7 @@ def test_a_range_is_selected_in_both_and_let_go_in_both() -> None:
     assert a.range_selection is None
 
 
-def test_a_pair_of_stretches_begins_at_the_same_place_until_it_is_left() -> None:
+def test_a_pair_of_ranges_is_aligned_until_the_view_leaves_it() -> None:
     a, b = states()
     lock = ViewLock(a, b, [2_000, 4_000], [501_000, 502_000])
     lock.show_pair((4_100, 4_600), (501_200, 501_300), margin=0.1)
@@ -87,9 +87,7 @@ def test_a_pair_of_stretches_begins_at_the_same_place_until_it_is_left() -> None
     st.lists(st.tuples(st.booleans(), st.integers(-20_000, 30_000), st.integers(1, 30_000)), max_size=12),
     st.booleans(),
 )
-def test_one_nanosecond_is_as_wide_in_both_whatever_is_done(
-    moves: list[tuple[bool, int, int]], has_steps: bool
-) -> None:
+def test_both_views_always_have_the_same_scale(moves: list[tuple[bool, int, int]], has_steps: bool) -> None:
     a, b = states()
     steps = ([2_000, 4_000, 9_000], [501_000, 505_000, 505_500]) if has_steps else ((), ())
     ViewLock(a, b, *steps)
@@ -100,7 +98,7 @@ def test_one_nanosecond_is_as_wide_in_both_whatever_is_done(
 
 
 @pytest.mark.parametrize("mode", list(LockMode))
-def test_every_mode_can_be_left_again(mode: LockMode) -> None:
+def test_every_mode_can_be_changed(mode: LockMode) -> None:
     a, b = states()
     lock = ViewLock(a, b, [2_000], [501_000])
     lock.set_mode(mode)

@@ -23,7 +23,7 @@ def cores(tmp_path: Path) -> Iterator[Capture]:
         yield capture
 
 
-def test_a_core_tells_the_programs_share_and_the_systems_beside_it(cores: Capture) -> None:
+def test_a_core_shows_the_programs_and_the_systems_share(cores: Capture) -> None:
     tree = RowTree(cores)
     both, first, second = (tree.get(key) for key in ("cpu", "cpu/0", "cpu/1"))
     assert both is not None
@@ -43,14 +43,14 @@ def test_a_core_tells_the_programs_share_and_the_systems_beside_it(cores: Captur
     ]
 
 
-def test_the_systems_counter_below_a_core_says_whose_it_is(cores: Capture) -> None:
+def test_the_systems_counter_of_a_core_has_its_own_title(cores: Capture) -> None:
     assert [counter_title(cores, counter) for counter in cores.counters] == ["System load"] * 2
     first = RowTree(cores).get("cpu/0")
     assert first is not None
     assert [child.title for child in first.children] == ["System load"]
 
 
-def test_without_slices_the_programs_share_is_unknown_and_not_nought(tmp_path: Path) -> None:
+def test_without_slices_the_programs_share_is_unknown_not_zero(tmp_path: Path) -> None:
     with open_capture(write_cores(tmp_path / "load.h5", with_slices=False)) as capture:
         core = RowTree(capture).get("cpu/0")
         assert core is not None

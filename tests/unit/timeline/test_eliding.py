@@ -1,4 +1,4 @@
-"""Names that stand under each other look different where they are."""
+"""Elided names under each other stay distinguishable."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def fit(_place: int, text: str, mode: Qt.TextElideMode) -> str:
     return text[: _ROOM // 2] + "…" + text[-(_ROOM // 2 - 1) :]
 
 
-def test_the_end_is_cut_where_that_tells_names_apart() -> None:
+def test_the_end_is_cut_if_names_stay_distinct() -> None:
     assert elide_apart(["aten::convolution", "ampere_sgemm_128", "short"], fit) == [
         "aten::convo…", "ampere_sgem…", "short"
     ]  # fmt: skip
     assert elide_apart(["aten::convolution", "aten::convolution"], fit) == ["aten::convo…"] * 2
 
 
-def test_the_middle_is_cut_of_names_that_begin_alike() -> None:
+def test_the_middle_is_cut_if_names_share_a_prefix() -> None:
     shown = elide_apart(["split_embedding_forward", "split_embedding_backward", "gemm"], fit)
     assert shown == ["split_…rward", "split_…kward", "gemm"]
 
 
-def test_what_they_share_is_cut_of_names_that_begin_and_end_alike() -> None:
+def test_the_common_part_is_cut_if_names_share_prefix_and_suffix() -> None:
     shown = elide_apart(["Cijk_Alik_Bljk_MT64x64_common", "Cijk_Alik_Bljk_MT32x64_common"], fit)
     assert shown == ["…64x64_comm…", "…32x64_comm…"]
 
 
-def test_modules_of_one_name_say_as_much_of_their_path_as_tells_them_apart() -> None:
+def test_modules_with_equal_names_show_enough_of_their_path() -> None:
     paths = [
         "model.layers.0.attn",
         "model.layers.1.attn",

@@ -1,4 +1,4 @@
-"""Launch delay: tooltip, facts and reports tell the same, from the end of the call to the start of the work."""
+"""The launch delay, from the end of the call to the start of the work, is the same in tooltip, facts and reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EARLY = "started before cudaLaunchKernel returned"
         (CALL_NS[0] + 1, None, EARLY),
     ],
 )
-def test_everything_that_tells_the_delay_tells_the_same(
+def test_tooltip_facts_and_reports_show_the_same_delay(
     tmp_path: Path, work_start: int, delay: int | None, sentence: str
 ) -> None:
     program = Program(tmp_path / "launch.h5")

@@ -1,4 +1,4 @@
-"""What is left of a name where there is no room for all of it."""
+"""Names shortened to fit their room."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ from warpline.analysis.framework.kernel_names import without_prefix
         ("", ""),
     ],
 )
-def test_what_neighbours_share_is_left_out(name: str, rest: str) -> None:
+def test_a_shared_prefix_is_omitted(name: str, rest: str) -> None:
     assert without_prefix(name) == rest

@@ -66,7 +66,7 @@ def test_numbers_count_from_what_the_cells_count_from_and_only_for_the_items_ask
     assert passing(column, "< 3us", np.array([2, 1, 0])).tolist() == [False, True, True]
 
 
-def test_what_is_no_number_is_told() -> None:
+def test_a_filter_that_is_not_a_number_is_reported() -> None:
     with pytest.raises(ValueError, match="is not a number"):
         passing(number_column([1.0]), "> much", None)
 
@@ -195,7 +195,7 @@ def test_only_parts_of_one_whole_make_a_chart_of_shares() -> None:
     assert share_column(report(name=["a"], total_ns=np.array([3]))) is None
 
 
-def test_a_row_stands_for_what_its_targets_say() -> None:
+def test_a_row_selects_its_targets() -> None:
     table = report(name=["a", "b"])
     targets = Targets(
         names=np.array([3, NO_NAME], np.uint32),

@@ -58,7 +58,7 @@ def test_own_colours_of_ranges_are_honoured(capture: Capture) -> None:
     assert codes.FIRST_HUE <= outer < codes.FIRST_CUSTOM
 
 
-def test_density_tells_the_busy_fraction(capture: Capture) -> None:
+def test_density_shows_the_busy_fraction(capture: Capture) -> None:
     colors = colors_of(capture)
     # 25 of every 50 us; a pixel is 1 ms.
     lines = compose_lanes(

@@ -7,7 +7,7 @@ A verb module exports a tuple of `WindowCommand`; `warpline_app.verbs.catalogue`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from warpline.i18n import tr
@@ -48,6 +48,7 @@ class WindowCommand:
     category: str
     callback: Callable[[CommandContext], None]
     keys: tuple[str, ...] = ()
+    _: KW_ONLY
     needs: tuple[Need, ...] = ()
     checked: Callable[[CommandContext], bool] | None = None
     motion: Motion | None = None

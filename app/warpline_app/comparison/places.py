@@ -37,12 +37,12 @@ def lit_states(side: Side, cause: str, title: str, name: str | None = None) -> L
     row_of_range = states.row[np.maximum(np.searchsorted(states.start, start, "right") - 1, 0)]
     track = int(capture.lanes.track[capture.lane_of_row(int(states.row[0]))])
     return Lit(
-        f"compared {cause} {name}",
-        title,
-        np.column_stack([start, stop]),
-        row_of_range,
-        np.sort(states.row),
-        (track,),
+        key=f"compared {cause} {name}",
+        title=title,
+        ranges=np.column_stack([start, stop]),
+        row_of_range=row_of_range,
+        rows=np.sort(states.row),
+        tracks=(track,),
     )
 
 

@@ -15,7 +15,7 @@ from warpline.own_python import own_python
 _TIMEOUT_S = 60
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceReport:
     """A source: whether it is available, and if not, why and how to enable it. Texts are translated."""
 
@@ -79,12 +79,12 @@ def parse_doctor(answer: object) -> tuple[SourceReport, ...]:
             name = str(entry["name"])
             reports.append(
                 SourceReport(
-                    name,
-                    translated(str(entry.get("title") or name)),
-                    bool(entry.get("available", entry.get("enabled"))),
-                    translated(str(entry.get("reason") or "")),
-                    translated(str(entry.get("remedy") or "")),
-                    str(entry.get("trace") or ""),
+                    name=name,
+                    title=translated(str(entry.get("title") or name)),
+                    available=bool(entry.get("available", entry.get("enabled"))),
+                    reason=translated(str(entry.get("reason") or "")),
+                    remedy=translated(str(entry.get("remedy") or "")),
+                    trace=str(entry.get("trace") or ""),
                 )
             )
     return tuple(reports)

@@ -10,7 +10,7 @@ from warpline_app.state.layout_state import LayoutState
 from warpline_app.state.lit import Lit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gap:
     """An idle gap of a row, in capture ns: the row's key, the track that waited, the events before and after (−1:
     none).

@@ -21,7 +21,7 @@ class LitHop:
     text: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Lit:
     """Evidence that keeps its colour while everything else is dimmed.
 

@@ -20,7 +20,7 @@ MIN_VIEW_NS = 1
 Range = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Filter:
     """Which events keep full colour and which rows are shown. The default keeps everything.
 

@@ -135,7 +135,14 @@ def test_the_gap_before_each_batch_is_the_loader_s(data_dir: Path, tmp_path: Pat
         start = capture.event_times(np.asarray(capture.kinds["memcpy"].rows))[0]
         begin = capture.span[0] + 188_104_000
         after = int(np.asarray(capture.kinds["memcpy"].rows)[np.flatnonzero(start > begin)[0]])
-        gap = Gap(begin, capture.event_span(after)[0], stream.uri, stream.index, -1, after)
+        gap = Gap(
+            start_ns=begin,
+            stop_ns=capture.event_span(after)[0],
+            key=stream.uri,
+            track=stream.index,
+            before=-1,
+            after=after,
+        )
         facts = gap_reasons(capture, gap, lambda: False)
     assert gap.stop_ns - gap.start_ns == pytest.approx(57.35e6, rel=0.01)
     assert facts[0].title == "data loading"

@@ -133,7 +133,14 @@ def test_each_pixel_shows_the_segment_at_its_middle(width: int) -> None:
     start, stop = start[~gap], stop[~gap]
     texts = [""] * len(start)
     segments = PathSegments(
-        "", start, stop, np.full(len(start), -1), lambda _s: "running", texts, texts, texts
+        title="",
+        start=start,
+        stop=stop,
+        row=np.full(len(start), -1),
+        key=lambda _s: "running",
+        cause=texts,
+        place=texts,
+        track=texts,
     )
     scale = TimeScale(500, 9_500, width)
     drawn = np.full(width, -1)
@@ -147,4 +154,6 @@ def test_each_pixel_shows_the_segment_at_its_middle(width: int) -> None:
 
 def test_a_path_without_segments_draws_nothing() -> None:
     none = np.empty(0, np.int64)
-    assert PathSegments("", none, none, none, str, (), (), ()).runs(TimeScale(0, 100, 50)).shape == (0, 3)
+    assert PathSegments(
+        title="", start=none, stop=none, row=none, key=str, cause=(), place=(), track=()
+    ).runs(TimeScale(0, 100, 50)).shape == (0, 3)

@@ -281,9 +281,30 @@ def test_sources_are_greyed_out_with_the_reason(qtbot: QtBot) -> None:
     choice.set_chosen(("cpu", "nvml", "cuda"))
     choice.show_reports(
         (
-            SourceReport("perf", "Perf", False, "perf_event_paranoid is 4", "sysctl …", "cpu"),
-            SourceReport("procfs", "Estimated from /proc", True, "sampled", "", "cpu"),
-            SourceReport("nvml", "GPU counters", False, "no NVIDIA driver", "install it", "nvml"),
+            SourceReport(
+                name="perf",
+                title="Perf",
+                available=False,
+                reason="perf_event_paranoid is 4",
+                remedy="sysctl …",
+                trace="cpu",
+            ),
+            SourceReport(
+                name="procfs",
+                title="Estimated from /proc",
+                available=True,
+                reason="sampled",
+                remedy="",
+                trace="cpu",
+            ),
+            SourceReport(
+                name="nvml",
+                title="GPU counters",
+                available=False,
+                reason="no NVIDIA driver",
+                remedy="install it",
+                trace="nvml",
+            ),
         )
     )
     assert choice.boxes["cpu"].isEnabled()
@@ -294,13 +315,17 @@ def test_sources_are_greyed_out_with_the_reason(qtbot: QtBot) -> None:
     assert "install it" in choice.boxes["nvml"].toolTip()
     assert list(choice.chosen) == ["cpu", "cuda"]
     # What was wanted is wanted again on a machine that can.
-    choice.show_reports((SourceReport("nvml", "GPU counters", True, "", "", "nvml"),))
+    choice.show_reports(
+        (SourceReport(name="nvml", title="GPU counters", available=True, reason="", remedy="", trace="nvml"),)
+    )
     assert list(choice.chosen) == ["cpu", "nvml", "cuda"]
 
 
 def test_an_answer_of_doctor_is_read_or_refused() -> None:
     answer = {"sources": [{"name": "perf", "available": True, "trace": "cpu"}, 3, {"title": "no name"}]}
-    assert parse_doctor(answer) == (SourceReport("perf", "perf", True, "", "", "cpu"),)
+    assert parse_doctor(answer) == (
+        SourceReport(name="perf", title="perf", available=True, reason="", remedy="", trace="cpu"),
+    )
     with pytest.raises(ValueError, match="no sources"):
         parse_doctor([])
 
@@ -332,7 +357,16 @@ def test_the_doctor_asks_this_python_first_and_every_one_when_told_to(
     def answer(name: str) -> Callable[[object, object], tuple[SourceReport, ...]]:
         def read(_progress: object, _is_cancelled: object) -> tuple[SourceReport, ...]:
             asked.append(name)
-            return (SourceReport("python", name, True, "works with Python 3.11.7", "", "python"),)
+            return (
+                SourceReport(
+                    name="python",
+                    title=name,
+                    available=True,
+                    reason="works with Python 3.11.7",
+                    remedy="",
+                    trace="python",
+                ),
+            )
 
         return read
 

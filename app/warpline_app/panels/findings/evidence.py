@@ -62,7 +62,15 @@ def lit_of(capture: Capture, finding: Finding) -> Lit:
     hops = tuple(LitHop(min(hop.row, last), hop_text(hop)) for hop in finding.chain)
     row_sets.append(np.array([hop.row for hop in hops if hop.row >= 0], np.int64))
     every = np.unique(np.concatenate(row_sets))
-    return Lit(finding_key(finding), translated(finding.title), ranges, of_range, every, tracks, hops)
+    return Lit(
+        key=finding_key(finding),
+        title=translated(finding.title),
+        ranges=ranges,
+        row_of_range=of_range,
+        rows=every,
+        tracks=tracks,
+        hops=hops,
+    )
 
 
 def _within(capture: Capture, lane: int, ranges: Int64Array) -> tuple[Int64Array, Int64Array]:

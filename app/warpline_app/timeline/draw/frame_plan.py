@@ -31,7 +31,7 @@ class Spot:
     background: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Bar:
     """A visible line of codes in device pixels."""
 
@@ -43,7 +43,7 @@ class Bar:
     background: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FramePlan:
     """``bars`` are those of ``lanes``, then those of ``groups``; ``tops`` and ``heights`` are their columns.
 
@@ -90,23 +90,28 @@ def make_plan(
             continue
         for line in place.row.lines:
             bar = Bar(
-                place.row, line, place.top + px(line.top), px(line.height), place.clip, place.background
+                row=place.row,
+                line=line,
+                top=place.top + px(line.top),
+                height=px(line.height),
+                clip=place.clip,
+                background=place.background,
             )
             if bar.top < height and bar.top + bar.height > bar.clip:
                 (of_lanes if line.group is None else of_groups).append(bar)
     bars = (*of_lanes, *of_groups)
     tops = np.array([bar.top for bar in bars] or [0], np.int64)
     return FramePlan(
-        layout,
-        tuple(spots),
-        tuple(place for place in spots if place.row.row.content in {Content.CURVE, Content.COUNTER}),
-        bars,
-        tuple(bar.line.lane for bar in of_lanes),
-        tuple(bar.line.group for bar in of_groups if bar.line.group is not None),
-        _bands(spots, bars, height, colors, max(1, int(ratio))),
-        tops,
-        np.array([bar.height for bar in bars] or [1], np.int64),
-        tops >= np.array([bar.clip for bar in bars] or [0], np.int64),
+        layout=layout,
+        spots=tuple(spots),
+        curves=tuple(place for place in spots if place.row.row.content in {Content.CURVE, Content.COUNTER}),
+        bars=bars,
+        lanes=tuple(bar.line.lane for bar in of_lanes),
+        groups=tuple(bar.line.group for bar in of_groups if bar.line.group is not None),
+        bands=_bands(spots, bars, height, colors, max(1, int(ratio))),
+        tops=tops,
+        heights=np.array([bar.height for bar in bars] or [1], np.int64),
+        whole=tops >= np.array([bar.clip for bar in bars] or [0], np.int64),
     )
 
 

@@ -85,7 +85,14 @@ def _draw_lanes(
     narrow = np.flatnonzero(length < _named_ns(scale, label_min_px))
     color[narrow] = colors.plain_colors(color[narrow], strip.rect_kind[narrow])
     dim = emphasis.dimmed(colors, strip.rect_row, strip.rect_kind, lanes[strip.rect_lane], strip.rect_start)
-    boxes = Boxes(strip.rect_lane, strip.rect_row, strip.rect_start, strip.rect_stop, color, dim)
+    boxes = Boxes(
+        line=strip.rect_lane,
+        row=strip.rect_row,
+        start=strip.rect_start,
+        stop=strip.rect_stop,
+        color=color,
+        dim=dim,
+    )
     draw_boxes(out, boxes, strip.rect_flags, scale, phase)
     return boxes.chosen(length >= label_min_px * scale.ns_per_px), strip.touched
 
@@ -114,7 +121,9 @@ def _draw_groups(
         (of_box == codes.INDEX["range"]) & (stop - start >= _named_ns(scale, label_min_px))
     )
     of_box[named] = colors.of(row[named], capture.events.kind[row[named]], capture.events.flags[row[named]])
-    boxes = Boxes(line, row, start, stop, of_box, _dimmed_rows(colors, emphasis, row))
+    boxes = Boxes(
+        line=line, row=row, start=start, stop=stop, color=of_box, dim=_dimmed_rows(colors, emphasis, row)
+    )
     draw_boxes(out, boxes, capture.events.flags[row], scale, phase)
     return boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
 

@@ -34,7 +34,7 @@ _HATCHED = np.zeros(codes.MAX_COLORS, bool)
 _HATCHED[list(codes.HATCHED_COLORS)] = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Boxes:
     """Boxes: line, event row, start and stop (int64 ns), colour number, whether dimmed."""
 
@@ -50,12 +50,12 @@ class Boxes:
         if keep.dtype == np.bool_:
             keep = np.flatnonzero(keep)
         return Boxes(
-            self.line[keep],
-            self.row[keep],
-            self.start[keep],
-            self.stop[keep],
-            self.color[keep],
-            self.dim[keep],
+            line=self.line[keep],
+            row=self.row[keep],
+            start=self.start[keep],
+            stop=self.stop[keep],
+            color=self.color[keep],
+            dim=self.dim[keep],
         )
 
 
@@ -65,10 +65,10 @@ def joined_boxes(parts: list[Boxes]) -> Boxes:
     if len(some) <= 1:
         return some[0] if some else parts[0]
     return Boxes(
-        *(
-            np.concatenate([getattr(part, name) for part in some])
+        **{
+            name: np.concatenate([getattr(part, name) for part in some])
             for name in ("line", "row", "start", "stop", "color", "dim")
-        )
+        }
     )
 
 

@@ -34,7 +34,7 @@ LABEL_BUDGET = 12
 """Number of new texts rendered per frame: about two milliseconds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Viewport:
     """The view of a frame: time scale in device pixels; scroll position and size in logical ones."""
 

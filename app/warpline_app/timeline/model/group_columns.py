@@ -13,7 +13,7 @@ BLOCK = 256
 """Events per entry of ``longest_of``. Same value as in lines.c."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupColumns:
     """Some events of a track, by start; int64, times in capture ns.
 
@@ -32,7 +32,12 @@ class GroupColumns:
     def of(cls, row: Int64Array, start: Int64Array, duration: Int64Array) -> GroupColumns:
         """Columns made from rows, starts and durations, which may be empty."""
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
-        if not len(duration):
-            return cls(row, start, duration, before, duration, 0)
-        longest_of = np.maximum.reduceat(duration, np.arange(0, len(duration), BLOCK))
-        return cls(row, start, duration, before, longest_of, int(duration.max()))
+        blocks = np.arange(0, len(duration), BLOCK)
+        return cls(
+            row=row,
+            start=start,
+            duration=duration,
+            before=before,
+            longest_of=np.maximum.reduceat(duration, blocks) if len(duration) else duration,
+            longest=int(duration.max(initial=0)),
+        )

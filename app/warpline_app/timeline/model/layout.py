@@ -47,7 +47,7 @@ def shows_levels(row: TimelineRow, is_open: bool) -> bool:
     return row.content is Content.LANES and len(row.lanes) > 1 and (is_open or row.has_children)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlacedRow:
     """A visible row: indentation, top and height in content pixels, and its lines of event codes.
 
@@ -73,7 +73,7 @@ class PlacedRow:
         return self.top + self.height
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """All visible rows, scrolled and pinned, and the heights of both areas."""
 
@@ -163,7 +163,9 @@ def place(
         height = pitch
     else:
         height = pitch
-    return PlacedRow(row, depth, top, height, pinned, is_open, tuple(lines))
+    return PlacedRow(
+        row=row, depth=depth, top=top, height=height, pinned=pinned, is_open=is_open, lines=tuple(lines)
+    )
 
 
 def make_layout(tree: RowTree, state: TimelineState, levels_of: LevelsOf = all_levels) -> Layout:
@@ -203,13 +205,13 @@ def make_layout(tree: RowTree, state: TimelineState, levels_of: LevelsOf = all_l
     pinned = _pinned_rows([pin for pin in map(tree.get, state.pins) if pin is not None], state, levels_of)
     pinned_top = pinned[-1].bottom if pinned else 0
     return Layout(
-        tuple(pinned),
-        tuple(rows),
-        pinned_top,
-        top,
-        _lane_places(rows),
-        _lane_places(pinned),
-        {placed.row.key: placed for placed in rows},
+        pinned=tuple(pinned),
+        rows=tuple(rows),
+        pinned_height=pinned_top,
+        height=top,
+        lane_place=_lane_places(rows),
+        pinned_place=_lane_places(pinned),
+        by_key={placed.row.key: placed for placed in rows},
     )
 
 
@@ -218,7 +220,12 @@ def _pinned_rows(pins: list[TimelineRow], state: TimelineState, levels_of: Level
     if not pins:
         return []
     title = TimelineRow(
-        PINNED_KEY, tr("Pinned", "timeline"), Content.MORE, "pinned", is_group=True, children=pins
+        key=PINNED_KEY,
+        title=tr("Pinned", "timeline"),
+        content=Content.MORE,
+        role="pinned",
+        is_group=True,
+        children=pins,
     )
     is_open = row_is_open(title, state)
     placed = [place(title, 0, 0, state, pinned=True, is_open=is_open)]

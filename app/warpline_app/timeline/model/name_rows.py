@@ -36,7 +36,7 @@ def copy_family(copy_kind: int) -> str:
     return "copy_to_host" if copy_kind in _TO_HOST else "copy_on_device"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class NameGroup:
     """Some events of a track. Columns are read on first use, so that invisible rows cost nothing.
 
@@ -129,7 +129,15 @@ def _projected_group(stream: int, depth: int, lane: LaneEvents) -> NameGroup:
     length = lane.stop - lane.start
     columns = GroupColumns.of(lane.row, lane.start, length)
     key = f"nvtx={stream}.{depth}"
-    return NameGroup(key, "", "range", len(lane.row), int(length.sum()), lambda: lane.row, _columns=columns)
+    return NameGroup(
+        key=key,
+        title="",
+        family="range",
+        count=len(lane.row),
+        total_ns=int(length.sum()),
+        load=lambda: lane.row,
+        _columns=columns,
+    )
 
 
 class _TrackNames:
@@ -173,7 +181,14 @@ class _TrackNames:
 
     def _fixed(self, rows: Int64Array, key: str, title: str, family: str) -> NameGroup:
         total = int(np.asarray(self._capture.events.duration[rows]).sum())
-        return NameGroup(key, title, family, len(rows), total, lambda: self._in_time_order(rows))
+        return NameGroup(
+            key=key,
+            title=title,
+            family=family,
+            count=len(rows),
+            total_ns=total,
+            load=lambda: self._in_time_order(rows),
+        )
 
     def _by_name(self, kinds: Mapping[str, KindTable]) -> list[NameGroup]:
         """A group for each name of these kinds.
@@ -215,13 +230,13 @@ class _TrackNames:
                 is_only = count[at] == totals.count[at]
                 groups.append(
                     NameGroup(
-                        f"{kind}={name}",
-                        text or tr("(no name)", "timeline"),
-                        "communication" if is_talk else table.spec.color,
-                        int(count[at]),
-                        int(busy[at]),
-                        self._loader(index, name, None if is_only else table.code),
-                        name,
+                        key=f"{kind}={name}",
+                        title=text or tr("(no name)", "timeline"),
+                        family="communication" if is_talk else table.spec.color,
+                        count=int(count[at]),
+                        total_ns=int(busy[at]),
+                        load=self._loader(index, name, None if is_only else table.code),
+                        name=name,
                     )
                 )
         return groups

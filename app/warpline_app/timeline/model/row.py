@@ -24,7 +24,7 @@ class Content(StrEnum):
     """nothing: a click expands the rows left out"""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class TimelineRow:
     """A row of the tree. ``key`` is its track's URI, or the URI, ``#`` and the part shown.
 

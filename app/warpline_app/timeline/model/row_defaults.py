@@ -114,12 +114,12 @@ def fold_counters(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[
 
 def _more(parent: TimelineRow, what: str, title: str, rows: list[TimelineRow]) -> TimelineRow:
     more = TimelineRow(
-        f"{parent.key}#more={what}",
-        title,
-        Content.MORE,
-        "more",
-        rows[0].family,
-        parent.track,
+        key=f"{parent.key}#more={what}",
+        title=title,
+        content=Content.MORE,
+        role="more",
+        family=rows[0].family,
+        track=parent.track,
         is_open=False,
         count=sum(row.count for row in rows),
     )

@@ -40,7 +40,7 @@ class RowTree:
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
         self.index = NameGroups(capture)
-        self.root = TimelineRow("", "", Content.CURVE)
+        self.root = TimelineRow(key="", title="", content=Content.CURVE)
         self.index_late: Callable[[TimelineRow], None] | None = None
         """Who indexes the names of a large stream beside the window, then calls `indexed`."""
         self._by_key: dict[str, TimelineRow] = {}
@@ -68,7 +68,10 @@ class RowTree:
         if self.index_late is not None and self._is_late(row):
             if not row.children:
                 waiting = TimelineRow(
-                    f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more"
+                    key=f"{row.key}#waiting",
+                    title=tr("indexing names…", "timeline"),
+                    content=Content.MORE,
+                    role="more",
                 )
                 self._adopt(row, [waiting])
                 self.index_late(row)
@@ -123,13 +126,13 @@ class RowTree:
         role = role_of(track.role)
         lanes = tuple(capture.track_lanes(index))
         row = TimelineRow(
-            track.uri,
-            translated(track.title) or track.uri,
-            Content.LANES if lanes else Content.CURVE,
-            track.role,
-            role.family,
-            index,
-            lanes,
+            key=track.uri,
+            title=translated(track.title) or track.uri,
+            content=Content.LANES if lanes else Content.CURVE,
+            role=track.role,
+            family=role.family,
+            track=index,
+            lanes=lanes,
             is_group=role.is_group or (not lanes and track.parent < 0 and track.role != "counter"),
             count=int(capture.lanes.count[list(lanes)].sum()) if lanes else 0,
         )
@@ -143,12 +146,12 @@ class RowTree:
         else:
             children += [
                 TimelineRow(
-                    f"{track.uri}#counter={counter.index}",
-                    counter_title(capture, counter),
-                    Content.COUNTER,
-                    "counter",
-                    "kernel",
-                    index,
+                    key=f"{track.uri}#counter={counter.index}",
+                    title=counter_title(capture, counter),
+                    content=Content.COUNTER,
+                    role="counter",
+                    family="kernel",
+                    track=index,
                     counter=counter.index,
                     is_utilization=tells_utilization(counter.name or track.title),
                 )
@@ -188,13 +191,13 @@ class RowTree:
         if len(streams) > 1 and not any(child.role == "streams" for child in children):
             lanes = tuple(lane for stream in streams for lane in stream.lanes)
             everything = TimelineRow(
-                f"{track.uri}#streams",
-                tr("All streams", "timeline"),
-                Content.CURVE,
-                "streams",
-                "kernel",
-                track.index,
-                lanes,
+                key=f"{track.uri}#streams",
+                title=tr("All streams", "timeline"),
+                content=Content.CURVE,
+                role="streams",
+                family="kernel",
+                track=track.index,
+                lanes=lanes,
             )
             children.insert(children.index(streams[0]), everything)
         felt = tuple(stream.track for stream in streams if stream.count)
@@ -205,12 +208,12 @@ class RowTree:
     def _projection(self, track: Track, streams: tuple[int, ...]) -> TimelineRow:
         """The ranges of the host as streams feel them; found when the row is opened."""
         row = TimelineRow(
-            f"{track.uri}#nvtx",
-            tr("NVTX ranges on the GPU", "timeline"),
-            Content.MORE,
-            PROJECTION,
-            "range",
-            track.index,
+            key=f"{track.uri}#nvtx",
+            title=tr("NVTX ranges on the GPU", "timeline"),
+            content=Content.MORE,
+            role=PROJECTION,
+            family="range",
+            track=track.index,
             is_open=False,
             streams=streams,
         )
@@ -226,7 +229,16 @@ class RowTree:
                 rows.append(self._group_row(row, group))
                 rows[-1].title = f"{title} · {level}" if depth else title
         nothing = tr("no range launched work here", "timeline")
-        return rows or [TimelineRow(f"{row.key}=none", nothing, Content.MORE, "none", "range", row.track)]
+        return rows or [
+            TimelineRow(
+                key=f"{row.key}=none",
+                title=nothing,
+                content=Content.MORE,
+                role="none",
+                family="range",
+                track=row.track,
+            )
+        ]
 
     def _has_stream(self, track: int) -> bool:
         tracks = self.capture.tracks
@@ -239,12 +251,12 @@ class RowTree:
         rest = kernels[len(shown) :]
         if rest:
             more = TimelineRow(
-                f"{stream.key}#more=names",
-                tr_n("{count} more kernel…", "{count} more kernels…", len(rest), "timeline"),
-                Content.MORE,
-                "more",
-                "kernel",
-                stream.track,
+                key=f"{stream.key}#more=names",
+                title=tr_n("{count} more kernel…", "{count} more kernels…", len(rest), "timeline"),
+                content=Content.MORE,
+                role="more",
+                family="kernel",
+                track=stream.track,
                 is_open=False,
             )
             more.make_children = lambda: [self._group_row(stream, group) for group in rest]
@@ -254,12 +266,12 @@ class RowTree:
     @staticmethod
     def _group_row(stream: TimelineRow, group: NameGroup) -> TimelineRow:
         return TimelineRow(
-            f"{stream.key}#{group.key}",
-            group.title,
-            Content.SUBSET,
-            "names",
-            group.family,
-            stream.track,
+            key=f"{stream.key}#{group.key}",
+            title=group.title,
+            content=Content.SUBSET,
+            role="names",
+            family=group.family,
+            track=stream.track,
             group=group,
             count=group.count,
         )

@@ -220,11 +220,11 @@ class Canvas(QWidget):
         zooming = length != self._last_length and not self._exact
         self._last_length = length
         self._view = Viewport(
-            scene.device_scale(ratio),
-            scene.scroll_px,
-            scene.height_px,
-            ratio,
-            scene.ticks().times,
+            scale=scene.device_scale(ratio),
+            scroll_px=scene.scroll_px,
+            height_px=scene.height_px,
+            ratio=ratio,
+            ticks_ns=scene.ticks().times,
             bin_px=2 if zooming and self._slow_full > self.slow_frame_s else 1,
             exact=self._exact,
         )

@@ -22,7 +22,7 @@ _PIECE = 1 << 20
 _EXPLAINED = frozenset(("thread_state", "cuda_api", "kernel", "memcpy", "memset"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LegendEntry:
     """A colour family, its variant (`codes`) and its meaning; ``column`` and ``text`` select its events (``text``
     empty: none).
@@ -37,61 +37,71 @@ class LegendEntry:
 
 
 _STATES = (
-    LegendEntry("running", english("running"), "name", "=running"),
-    LegendEntry("runnable", english("waiting for a core"), "name", "=runnable"),
+    LegendEntry(color="running", title=english("running"), column="name", text="=running"),
+    LegendEntry(color="runnable", title=english("waiting for a core"), column="name", text="=runnable"),
 )
 _UNKNOWN = LegendEntry(
-    "blocked",
-    english("blocked, reason unknown"),
+    color="blocked",
+    title=english("blocked, reason unknown"),
     hint=english("Blocked outside the recorded calls, or for less than the threshold"),
 )
 _BLOCKED = LegendEntry(
-    "blocked",
-    english("blocked"),
-    "name",
-    "=blocked",
-    english("Waiting; the reason was not recorded"),
+    color="blocked",
+    title=english("blocked"),
+    column="name",
+    text="=blocked",
+    hint=english("Waiting; the reason was not recorded"),
 )
 _GPU = (
-    LegendEntry("kernel", english("kernel"), hint=english("Computation on a GPU")),
+    LegendEntry(color="kernel", title=english("kernel"), hint=english("Computation on a GPU")),
     LegendEntry(
-        "communication",
-        english("communication"),
+        color="communication",
+        title=english("communication"),
         hint=english("A kernel that exchanges data with other GPUs"),
     ),
-    LegendEntry("copy_to_device", english("copy to GPU"), hint=english("From host memory to the GPU")),
-    LegendEntry("copy_to_host", english("copy to host"), hint=english("From GPU memory to the host")),
-    LegendEntry("copy_on_device", english("copy on GPU"), hint=english("Within a GPU or between two")),
-    LegendEntry("set", english("memory set"), hint=english("Fills GPU memory with a value")),
-    LegendEntry("api", english("call"), hint=english("A GPU API call by a thread")),
-    LegendEntry("sync", english("waiting for GPU"), hint=english("A call or a stream waiting for GPU work")),
+    LegendEntry(
+        color="copy_to_device", title=english("copy to GPU"), hint=english("From host memory to the GPU")
+    ),
+    LegendEntry(
+        color="copy_to_host", title=english("copy to host"), hint=english("From GPU memory to the host")
+    ),
+    LegendEntry(
+        color="copy_on_device", title=english("copy on GPU"), hint=english("Within a GPU or between two")
+    ),
+    LegendEntry(color="set", title=english("memory set"), hint=english("Fills GPU memory with a value")),
+    LegendEntry(color="api", title=english("call"), hint=english("A GPU API call by a thread")),
+    LegendEntry(
+        color="sync",
+        title=english("waiting for GPU"),
+        hint=english("A call or a stream waiting for GPU work"),
+    ),
 )
 _FEATURES = (
     LegendEntry(
-        "neutral",
-        english("estimated"),
+        color="neutral",
+        title=english("estimated"),
         hint=english("Striped: estimated from samples, not measured"),
         variant=codes.ESTIMATED,
     ),
     LegendEntry(
-        "neutral",
-        english("cut off"),
+        color="neutral",
+        title=english("cut off"),
         hint=english("Torn edge: starts before the recording or ends after it"),
         variant=codes.CUT,
     ),
 )
 _PAUSED = LegendEntry(
-    "empty", english("paused"), hint=english("Recording was paused here"), variant=codes.PAUSE
+    color="empty", title=english("paused"), hint=english("Recording was paused here"), variant=codes.PAUSE
 )
 _PARTLY = LegendEntry(
-    "neutral",
-    english("partly busy"),
+    color="neutral",
+    title=english("partly busy"),
     hint=english("Events too short to draw one by one; the height is their share of the time"),
     variant=codes.DENSITY + codes.LEVELS // 2,
 )
 _DIMMED = LegendEntry(
-    "kernel",
-    english("not selected"),
+    color="kernel",
+    title=english("not selected"),
     hint=english("Dimmed: not related to the selection, filter or search results"),
     variant=codes.DIM,
 )
@@ -138,10 +148,10 @@ def _states(capture: Capture) -> tuple[LegendEntry, ...]:
     kinds = wait_kinds(capture)
     waits = tuple(
         LegendEntry(
-            family.color,
-            family.title,
-            "thread_state.wait",
-            " | ".join(f"={translated(WAIT_KINDS[kind])}" for kind in family.kinds if kind in kinds),
+            color=family.color,
+            title=family.title,
+            column="thread_state.wait",
+            text=" | ".join(f"={translated(WAIT_KINDS[kind])}" for kind in family.kinds if kind in kinds),
         )
         for family in WAIT_FAMILIES
         if kinds.intersection(family.kinds)

@@ -39,11 +39,23 @@ def overview_row(rows: list[TimelineRow]) -> TimelineRow | None:
         if matches:
             lanes = tuple(lane for row in matches for lane in row.lanes)
             return TimelineRow(
-                "#overview", "", matches[0].content, matches[0].role, matches[0].family, lanes=lanes
+                key="#overview",
+                title="",
+                content=matches[0].content,
+                role=matches[0].role,
+                family=matches[0].family,
+                lanes=lanes,
             )
     everything = tuple(lane for row in rows for lane in row.lanes[:1])
     return (
-        TimelineRow("#overview", "", rows[0].content, "gpu", rows[0].family, lanes=everything)
+        TimelineRow(
+            key="#overview",
+            title="",
+            content=rows[0].content,
+            role="gpu",
+            family=rows[0].family,
+            lanes=everything,
+        )
         if everything
         else None
     )

@@ -17,7 +17,7 @@ MIDDLE_FROM_PX = 96
 """Minimum room for showing the tail of a name beside its head."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """Requested labels: atlas entries, line, left and top of each, available room, opacity."""
 

@@ -38,4 +38,8 @@ def gap_at(capture: Capture, row: TimelineRow, time_ns: int) -> Gap | None:
             begins = capture.event_span(part.start)[0]
             if begins <= stop:
                 stop, after = begins, part.start
-    return Gap(start, stop, row.key, row.track, before, after) if stop > start else None
+    return (
+        Gap(start_ns=start, stop_ns=stop, key=row.key, track=row.track, before=before, after=after)
+        if stop > start
+        else None
+    )

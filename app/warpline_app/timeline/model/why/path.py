@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PathSegments:
     """Adjacent segments [n] of a critical path, by start.
 
@@ -108,12 +108,12 @@ def segments_of(table: Table, title: str, key_of_code: Callable[[int], str]) -> 
         raise WarplineError("the critical path leads nowhere on the timeline")
     codes = name.codes
     return PathSegments(
-        title,
-        np.asarray(targets.starts),
-        np.asarray(targets.stops),
-        np.asarray(targets.rows),
-        lambda segment: key_of_code(int(codes[segment])),
-        name,
-        cast("Sequence[str | None]", place),
-        cast("Sequence[str | None]", track),
+        title=title,
+        start=np.asarray(targets.starts),
+        stop=np.asarray(targets.stops),
+        row=np.asarray(targets.rows),
+        key=lambda segment: key_of_code(int(codes[segment])),
+        cause=name,
+        place=cast("Sequence[str | None]", place),
+        track=cast("Sequence[str | None]", track),
     )

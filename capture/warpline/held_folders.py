@@ -57,8 +57,8 @@ def sweep(parent: Path) -> None:
     if sys.platform == "win32":
         return
     with contextlib.suppress(OSError):
-        found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]
-        for path in found:
+        leftovers = [entry.path for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]
+        for path in leftovers:
             _remove_unused(Path(path))
 
 

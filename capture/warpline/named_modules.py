@@ -29,15 +29,15 @@ def modules_named(package: str, ending: str) -> list[str]:
 
     Imports nothing but the package.
     """
-    found: list[str] = []
+    names: list[str] = []
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
         if module.name.endswith(ending):
-            found.append(module.name)
+            names.append(module.name)
         elif module.ispkg:
             folder = str(Path(getattr(module.module_finder, "path", "")) / module.name.rpartition(".")[2])
             inside = pkgutil.iter_modules([folder], f"{module.name}.")
-            found += [inner.name for inner in inside if inner.name.endswith(ending)]
-    return sorted(found)
+            names += [inner.name for inner in inside if inner.name.endswith(ending)]
+    return sorted(names)
 
 
 def in_order(plugins: Iterable[_Plugin]) -> list[_Plugin]:

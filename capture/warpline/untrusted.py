@@ -59,7 +59,7 @@ def visible(text: str) -> str:
     r"""The text with terminal controls as escapes: ``\u001b`` for ESC."""
     if text.isprintable():
         return text
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _INVISIBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def one_line(text: str) -> str:

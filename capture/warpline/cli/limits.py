@@ -57,8 +57,8 @@ def long_time_ns(text: str) -> int:
 
 def size_bytes(text: str) -> int:
     """``type=`` for a size on the disk: ``500M``, ``2G``; bytes, in powers of 1024."""
-    found = _SIZE.fullmatch(text.strip())
-    value = round(float(found[1]) * (1 << _UNITS[found[2].lower()])) if found else 0
+    match = _SIZE.fullmatch(text.strip())
+    value = round(float(match[1]) * (1 << _UNITS[match[2].lower()])) if match else 0
     if not 0 < value < 1 << 62:
         raise argparse.ArgumentTypeError(tr("not a size: {text!r} (write for example 500M or 2G)", text=text))
     return value

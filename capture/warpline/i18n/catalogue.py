@@ -32,15 +32,15 @@ class Catalogue:
 
     def text(self, context: str, text: str) -> str | None:
         """The translation of a text."""
-        found = self._texts.get((context, text))
-        return found.translations[0] if found is not None else None
+        entry = self._texts.get((context, text))
+        return entry.translations[0] if entry is not None else None
 
     def counted(self, context: str, singular: str, count: int) -> str | None:
         """The translation of a text for a number."""
-        found = self._texts.get((context, singular))
-        if found is None:
+        entry = self._texts.get((context, singular))
+        if entry is None:
             return None
-        return found.translations[min(self._form(count), len(found.translations) - 1)]
+        return entry.translations[min(self._form(count), len(entry.translations) - 1)]
 
     def data(self, text: str) -> str:
         """A text of a capture or of a report, translated as far as it is made of messages."""

@@ -19,13 +19,13 @@ def languages() -> dict[str, str]:
     """Every language and its own name, English first. Unreadable catalogues are left out."""
     from warpline.i18n.po import read_header
 
-    found = {}
+    names = {}
     for path in _files():
         try:
-            found[path.stem] = read_header(path).get(NAME_FIELD) or path.stem
+            names[path.stem] = read_header(path).get(NAME_FIELD) or path.stem
         except (OSError, ValueError):
             continue
-    return {ENGLISH: "English", **dict(sorted(found.items(), key=lambda item: item[1].casefold()))}
+    return {ENGLISH: "English", **dict(sorted(names.items(), key=lambda item: item[1].casefold()))}
 
 
 def system_language() -> str:
@@ -41,9 +41,9 @@ def system_language() -> str:
         return ENGLISH
     names = [path.stem for path in _files()]
     for wanted in (*os.environ.get("LANGUAGE", "").split(":"), locale):
-        found = _nearest(wanted, names)
-        if found:
-            return found
+        nearest = _nearest(wanted, names)
+        if nearest:
+            return nearest
     return ENGLISH
 
 

@@ -63,12 +63,12 @@ class Messages:
 
     def translated(self, text: str) -> str:
         """The text in this language, as far as it is made of messages."""
-        found = self._known.get(text)
-        if found is None:
+        translation = self._known.get(text)
+        if translation is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            found = self._known[text] = self._find(text)
-        return found
+            translation = self._known[text] = self._find(text)
+        return translation
 
     def _find(self, text: str) -> str:
         """The longest messages that stand between seams, from the left."""
@@ -77,9 +77,9 @@ class Messages:
         at = 0
         while at < len(pieces):
             for stop in range(len(pieces), at, -2):
-                found = self._message("".join(pieces[at:stop]))
-                if found is not None:
-                    parts.append(found)
+                translation = self._message("".join(pieces[at:stop]))
+                if translation is not None:
+                    parts.append(translation)
                     break
             else:
                 stop = at + 1

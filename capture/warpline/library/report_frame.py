@@ -47,11 +47,11 @@ class ReportFrame(ColumnFrame):
             return CodedColumn(plain, ~gone if gone.any() or np.ma.isMaskedArray(values) else None)
         if isinstance(values, Texts):
             distinct, codes = np.unique(values.codes, return_inverse=True)
-            found = [None if code < 0 else values.lookup(code) for code in distinct.tolist()]
+            texts = [None if code < 0 else values.lookup(code) for code in distinct.tolist()]
         else:
-            found = list(dict.fromkeys(values))
-            place = {text: code for code, text in enumerate(found)}
+            texts = list(dict.fromkeys(values))
+            place = {text: code for code, text in enumerate(texts)}
             codes = np.array([place[text] for text in values], np.int32)
-        is_there = np.array([text is not None for text in found], bool)
+        is_there = np.array([text is not None for text in texts], bool)
         valid = None if is_there.all() else is_there[codes]
-        return text_column(codes, lambda wanted: [found[code] or "" for code in wanted], valid)
+        return text_column(codes, lambda wanted: [texts[code] or "" for code in wanted], valid)

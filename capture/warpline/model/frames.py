@@ -65,13 +65,13 @@ class StackFrame:
 @lru_cache(maxsize=8192)
 def parse_frame(text: str) -> StackFrame:
     """What a frame of a stack says; a text that names no file is a function."""
-    found = _FUNCTION_FIRST.match(text) or _FILE_FIRST.match(text)
-    if found is None:
+    match = _FUNCTION_FIRST.match(text) or _FILE_FIRST.match(text)
+    if match is None:
         inside = _IN_MODULE.match(text)
         if inside is not None:
             return StackFrame(inside["function"] or "", module=inside["module"])
         return StackFrame(text)
-    return StackFrame(found["function"], found["file"], int(found["line"]))
+    return StackFrame(match["function"], match["file"], int(match["line"]))
 
 
 def telling_frame(frames: Sequence[str]) -> StackFrame | None:

@@ -24,16 +24,16 @@ def match_tracks(tracks: Sequence[Track], patterns: Iterable[str]) -> frozenset[
     wanted = list(patterns)
     if not wanted:
         return None
-    found: set[int] = set()
+    matches: set[int] = set()
     for pattern in wanted:
         hits = {track.index for track in tracks if fnmatchcase(track.uri, pattern)}
         if not hits:
             raise UsageError(_no_match(tracks, pattern))
-        found |= hits
+        matches |= hits
     for track in tracks:
-        if track.parent in found:
-            found.add(track.index)
-    return frozenset(found)
+        if track.parent in matches:
+            matches.add(track.index)
+    return frozenset(matches)
 
 
 def _no_match(tracks: Sequence[Track], pattern: str) -> str:

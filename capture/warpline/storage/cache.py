@@ -48,10 +48,10 @@ def whole_or_absent(place: Path) -> Iterator[Path]:
     making = place.with_name(f"{place.stem}.{uuid.uuid4().hex[:8]}.making")
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for left in place.parent.glob(f"{glob.escape(place.stem)}.*.making"):
+        for leftover in place.parent.glob(f"{glob.escape(place.stem)}.*.making"):
             with contextlib.suppress(OSError):
-                if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-                    left.unlink()
+                if leftover.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                    leftover.unlink()
         yield making
         os.replace(making, place)
     finally:
@@ -182,13 +182,13 @@ class ConversionCache:
 
     def _entries(self) -> list[tuple[Path, int, float]]:
         """Path, size and time of last use of each entry, those being made included."""
-        found = []
+        entries = []
         for pattern in ("*.h5", "*.making"):
             for path in self.folder.glob(pattern):
                 with contextlib.suppress(OSError):
                     status = path.stat()
-                    found.append((path, status.st_size, max(status.st_atime, status.st_mtime)))
-        return found
+                    entries.append((path, status.st_size, max(status.st_atime, status.st_mtime)))
+        return entries
 
     def _evict(self, keep: Path | None = None) -> None:
         entries = sorted(self._entries(), key=lambda entry: entry[2])

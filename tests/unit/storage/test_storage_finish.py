@@ -106,12 +106,12 @@ def test_an_existing_file_is_kept_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [CaptureBuilder, check_output])
-def test_what_is_no_file_keeps_its_name(write: Callable[[Path], object], tmp_path: Path) -> None:
+def test_what_is_not_a_regular_file_is_never_replaced(write: Callable[[Path], object], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with (tmp_path / "open").open("wb") as file:
         for path in (pipe, Path(os.devnull), Path(f"/dev/fd/{file.fileno()}")):
-            with pytest.raises(WarplineError, match=re.escape(f"{path}") + ".* is no file that a capture"):
+            with pytest.raises(WarplineError, match=re.escape(f"{path}") + ".* is not a regular file"):
                 write(path)
     assert pipe.is_fifo()
 

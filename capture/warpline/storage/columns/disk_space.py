@@ -26,8 +26,8 @@ def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:
 def disk_error(path: Path, error: OSError) -> StorageError:
     """An error of the operating system turned into one that says what to do."""
     code = error.errno
-    if code is None and (told := _TOLD.search(str(error))):
-        code = int(told[1])
+    if code is None and (match := _TOLD.search(str(error))):
+        code = int(match[1])
         error = OSError(code, os.strerror(code))
     if code in (errno.ENOSPC, errno.EDQUOT):
         return StorageError(f"{path}: the disk is full; free some space or write the capture to another disk")

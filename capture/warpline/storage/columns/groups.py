@@ -57,11 +57,11 @@ def find_groups(tracks: Sequence[Track], lanes_of: Callable[[int], Sequence[int]
     for index, by_role in members.items():
         roles, together = _MEMBERS[tracks[index].role]
         for role in roles:
-            found = by_role.get(role, [])
-            lanes = tuple(lane for track in found for lane in lanes_of(track))
+            member_tracks = by_role.get(role, [])
+            lanes = tuple(lane for track in member_tracks for lane in lanes_of(track))
             if lanes:
-                if all(tracks[track].clock == tracks[index].clock for track in found):
-                    capacity = len(found) if tracks[index].role == "cores" else 1
+                if all(tracks[track].clock == tracks[index].clock for track in member_tracks):
+                    capacity = len(member_tracks) if tracks[index].role == "cores" else 1
                     groups[index] = LaneGroup(index, lanes, together, capacity)
                 break
     return groups

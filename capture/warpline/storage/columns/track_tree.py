@@ -27,4 +27,4 @@ class TrackTree:
         for track in self._tracks:
             children.setdefault(track.parent, []).append(track.index)
         key = {track.index: (track.sort_key, natural_key(track.title), track.index) for track in self._tracks}
-        return {parent: tuple(sorted(found, key=key.__getitem__)) for parent, found in children.items()}
+        return {parent: tuple(sorted(indexes, key=key.__getitem__)) for parent, indexes in children.items()}

@@ -68,23 +68,33 @@ def level_from_events(
 
     It has no more, and fewer where somebody has rewritten the file below the columns since they were counted.
     """
-    made = _empty(level, entries)
+    level_columns = _empty(level, entries)
     filled = lib.warpline_levels_first(
         address(start), address(duration), address(flags), address(kind), len(start), level, _NOT_BUSY, entries,
-        ctypes.byref(_pointers(made)),
+        ctypes.byref(_pointers(level_columns)),
     )  # fmt: skip
     if filled == entries:
-        return made
-    return LodLevel(level, made.start[:filled], made.longest[:filled], made.rest[:filled], made.row[:filled])
+        return level_columns
+    return LodLevel(
+        level,
+        level_columns.start[:filled],
+        level_columns.longest[:filled],
+        level_columns.rest[:filled],
+        level_columns.row[:filled],
+    )
 
 
 def coarser(lib: ctypes.CDLL, finer: LodLevel, level: int, entries: int) -> LodLevel:
     """A level from a finer one; ``entries`` is the `bin_count` of its starts."""
-    made = _empty(level, entries)
+    level_columns = _empty(level, entries)
     lib.warpline_levels_next(
-        ctypes.byref(_pointers(finer)), len(finer.start), level, _NOT_BUSY, ctypes.byref(_pointers(made))
+        ctypes.byref(_pointers(finer)),
+        len(finer.start),
+        level,
+        _NOT_BUSY,
+        ctypes.byref(_pointers(level_columns)),
     )
-    return made
+    return level_columns
 
 
 def _empty(level: int, entries: int) -> LodLevel:

@@ -68,7 +68,7 @@ class NameIndex:
     ) -> Int64Array:
         """Rows of the events with one of these names (string ids) on these lanes (all) that overlap [start, stop)."""
         wanted = np.unique(np.asarray(names, np.uint32))
-        found = [np.empty(0, np.int64)]
+        parts = [np.empty(0, np.int64)]
         for lane in self._lanes(lanes):
             part = self._rows_between(lane, start_ns, stop_ns)
             here = [np.empty(0, np.int64)]
@@ -83,8 +83,8 @@ class NameIndex:
                     rows = self._row[first:stop]
                     begin, end = np.searchsorted(rows, [low, high]).tolist()
                     here.append(rows[begin:end].astype(np.int64) + self._base[piece])
-            found.append(np.sort(np.concatenate(here)) if len(here) > 2 else here[-1])
-        return np.clip(np.concatenate(found), 0, max(0, len(self._columns.events) - 1))
+            parts.append(np.sort(np.concatenate(here)) if len(here) > 2 else here[-1])
+        return np.clip(np.concatenate(parts), 0, max(0, len(self._columns.events) - 1))
 
     def totals(
         self, lanes: npt.ArrayLike | None = None, start_ns: int | None = None, stop_ns: int | None = None

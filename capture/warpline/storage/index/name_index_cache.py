@@ -121,12 +121,12 @@ def _load(place: Path, columns: LaneColumns) -> dict[str, Array] | None:
 
 def stored_indexes() -> dict[Path, int]:
     """The indexes in the user's cache, with the bytes each takes on disk."""
-    found: dict[Path, int] = {}
+    sizes: dict[Path, int] = {}
     with contextlib.suppress(OSError):
         for place in (cache_folder() / "names").iterdir():
             with contextlib.suppress(OSError):
-                found[place] = sum(file.stat().st_size for file in place.iterdir())
-    return found
+                sizes[place] = sum(file.stat().st_size for file in place.iterdir())
+    return sizes
 
 
 def forget_indexes() -> int:

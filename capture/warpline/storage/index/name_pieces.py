@@ -137,15 +137,15 @@ def sort_names(
     Fills ``row`` with their rows less the first, by name, and ``busy`` with the busy time of each of these and those
     before it (int64 ns, which wraps around when damaged durations add up to more).
     """
-    found = library() if compiled else None
-    if found is not None:
+    loop = library() if compiled else None
+    if loop is not None:
         columns = tuple(
             np.ascontiguousarray(column[part]) for column in (events.name, events.duration, events.flags)
         )
         ids = int(columns[0].max()) + 1
         is_native = all(column.dtype.isnative and column.flags.aligned for column in (*columns, row, busy))
         if is_native and ids <= _IDS_PER_EVENT * len(row) + 1024:
-            made = _compiled_sort(found, columns, ids, row, busy)
+            made = _compiled_sort(loop, columns, ids, row, busy)
             if made is not None:
                 return made
     # Packed with its position a name sorts stably, and faster than any indirect sort.
@@ -159,13 +159,13 @@ def sort_names(
 
 
 def _compiled_sort(
-    found: ctypes.CDLL, columns: tuple[Array, ...], ids: int, row: UInt32Array, busy: Int64Array
+    loop: ctypes.CDLL, columns: tuple[Array, ...], ids: int, row: UInt32Array, busy: Int64Array
 ) -> tuple[UInt32Array, Int64Array] | None:
     """See `sort_names`; None where somebody rewrites the file below the columns meanwhile: numpy reads them once."""
     most = min(len(row), ids)
     at, names, counts = np.zeros(ids, np.uint32), np.empty(most, np.uint32), np.empty(most, np.int64)
     filled: tuple[Array, ...] = (at, row, busy, names, counts)
-    distinct = found.warpline_sort_names(
+    distinct = loop.warpline_sort_names(
         len(row), *map(address, columns), int(NOT_BUSY), ids, *map(address, filled)
     )
     return (names[:distinct].copy(), counts[:distinct].copy()) if distinct >= 0 else None

@@ -114,9 +114,9 @@ class Pyramid:
             ),
             *zip([self.start] * len(self.first), self.first, self.count, strict=True),
         ]
-        found = [column[first : first + count : SKIP] for column, first, count in runs]
+        samples = [column[first : first + count : SKIP] for column, first, count in runs]
         stored = np.concatenate([self._skip_events, self._skip_entries])
-        return np.array_equal(stored, np.concatenate([np.empty(0, np.int64), *found]))
+        return np.array_equal(stored, np.concatenate([np.empty(0, np.int64), *samples]))
 
     def levels_of(self, lane: int) -> range:
         """Indexes into the directory of a lane's levels, fine to coarse."""

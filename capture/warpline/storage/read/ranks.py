@@ -15,6 +15,6 @@ def capture_ranks(path: Path) -> frozenset[int]:
     """
     file = MappedFile(path)
     try:
-        return frozenset(one.rank for one in read_meta(file).processes if one.rank is not None)
+        return frozenset(process.rank for process in read_meta(file).processes if process.rank is not None)
     finally:
         file.close()

@@ -45,13 +45,13 @@ def _read_kind(file: MappedFile, name: str, n_events: int) -> KindTable:
     names = file.names(f"{path}/attributes")
     if len(names) > MAX_ATTRIBUTES:
         raise file.error(f"kind {name} has {len(names)} attributes")
-    found = (_read_attribute(file, f"{path}/attributes/{attribute}", attribute) for attribute in names)
+    specs = (_read_attribute(file, f"{path}/attributes/{attribute}", attribute) for attribute in names)
     spec = KindSpec(
         name,
         file.text(path, "title", name),
         file.text(path, "category", "other"),
         file.text(path, "color", "neutral"),
-        tuple(attribute for attribute in found if attribute is not None),
+        tuple(attribute for attribute in specs if attribute is not None),
     )
     return KindTable(file, spec, code, n_events)
 
@@ -75,7 +75,7 @@ def read_track_attributes(
     file: MappedFile, strings: Strings, tracks: int
 ) -> dict[int, dict[str, AttributeValue]]:
     """Attributes of those tracks that have any, by the index of the track. Types that are not known are left out."""
-    found: dict[int, dict[str, AttributeValue]] = {}
+    by_track: dict[int, dict[str, AttributeValue]] = {}
     names = file.names(TRACK_ATTRIBUTES)
     if len(names) > MAX_ATTRIBUTES:
         raise file.error(f"its tracks have {len(names)} attributes")
@@ -97,8 +97,8 @@ def read_track_attributes(
         for track, value in zip(
             owners.tolist(), _python_values(values, attribute_type, strings), strict=True
         ):
-            found.setdefault(track, {})[name] = value
-    return found
+            by_track.setdefault(track, {})[name] = value
+    return by_track
 
 
 def _python_values(values: Array, attribute_type: str, strings: Strings) -> list[AttributeValue]:

@@ -77,10 +77,12 @@ def read_name_index(file: MappedFile, lanes: Lanes, n_events: int) -> dict[str, 
 
 def _directory(file: MappedFile, group: str, columns: Mapping[str, str]) -> dict[str, Array]:
     """A small table, whose columns are equally long."""
-    found = {name: file.column(f"{group}/{name}", dtype, limit=MAX_TRACKS) for name, dtype in columns.items()}
-    if len({len(column) for column in found.values()}) != 1:
+    directory = {
+        name: file.column(f"{group}/{name}", dtype, limit=MAX_TRACKS) for name, dtype in columns.items()
+    }
+    if len({len(column) for column in directory.values()}) != 1:
         raise file.error(f"its table of {group} is damaged")
-    return found
+    return directory
 
 
 def read_counters(

@@ -87,8 +87,8 @@ def find_unknown(file: MappedFile, meta_keys: Sequence[str]) -> Iterator[str]:
     yield from _walk(file, "", "")
     yield from (f"meta.{key}" for key in meta_keys)
     if file.has("counters"):
-        found = np.unique(file.column("counters/interpolation", COUNTER_COLUMNS["interpolation"])).tolist()
-        yield from (f"counters/interpolation={code}" for code in found if code >= len(INTERPOLATIONS))
+        codes = np.unique(file.column("counters/interpolation", COUNTER_COLUMNS["interpolation"])).tolist()
+        yield from (f"counters/interpolation={code}" for code in codes if code >= len(INTERPOLATIONS))
 
 
 def newer_notice(major: int, minor: int, writer: str, unknown: Sequence[str]) -> str:

@@ -161,9 +161,9 @@ def _span(contents: BuilderContents, out: Datasets, lanes: Lanes) -> tuple[int, 
     starts, durations = (out.view(f"events/{name}", EVENT_COLUMNS[name]) for name in ("start", "duration"))
     last = lanes.first + lanes.count - 1
     offset = [offsets[track] for track in lanes.track.tolist()]
-    low = [start - one for start, one in zip(starts[lanes.first].tolist(), offset, strict=True)]
+    low = [start - offset_ns for start, offset_ns in zip(starts[lanes.first].tolist(), offset, strict=True)]
     ends = zip(starts[last].tolist(), durations[last].tolist(), offset, strict=True)
-    high = [start + duration - one for start, duration, one in ends]
+    high = [start + duration - offset_ns for start, duration, offset_ns in ends]
     for counter in contents.counters:
         times = counter.times.read()
         if len(times):

@@ -44,7 +44,7 @@ class CaptureBuilder(EventBuilder):
         if self.path.is_dir():
             raise StorageError(f"{self.path} is a directory; name a file")
         if is_no_file(self.path):
-            raise StorageError(f"{self.path} is no file that a capture could replace; name another")
+            raise StorageError(f"{self.path}: is not a regular file; name another")
         if self.path.exists() and not overwrite:
             raise StorageError(f"{self.path} exists already; choose another name or remove it")
         self.compress = compress

@@ -147,11 +147,11 @@ class EventWriter:
             stop = min(first + _PIECE, end - 1)
             starts = self._columns[0][first : stop + 1]
             reach = starts[:-1] + self._columns[1][first:stop]
-            found = np.flatnonzero(reach > starts[1:]) + first
-            if len(found):
-                owner = np.searchsorted(firsts, found, "right") - 1
+            late = np.flatnonzero(reach > starts[1:]) + first
+            if len(late):
+                owner = np.searchsorted(firsts, late, "right") - 1
                 # The last event of a track may reach beyond the first of the next.
-                overlaps[owner[np.searchsorted(firsts, found + 1, "right") - 1 == owner]] = True
+                overlaps[owner[np.searchsorted(firsts, late + 1, "right") - 1 == owner]] = True
         return (~overlaps).tolist()
 
     def _write_flat(self, tracks: Sequence[int]) -> None:
@@ -176,12 +176,12 @@ class EventWriter:
 
     def _put_runs(self, runs: Sequence[Run]) -> None:
         """Writes runs that lie beside each other as they are; several only when all count up from their first event."""
-        one = runs[0]
-        start, duration, name, flags = (column[one.first : runs[-1].stop] for column in self._columns)
+        first_run = runs[0]
+        start, duration, name, flags = (column[first_run.first : runs[-1].stop] for column in self._columns)
         n = len(start)
         rows = np.arange(self._row, self._row + n)
-        if one.origin >= 0:
-            kinds, ids, places = (column[one.origin : one.origin + n] for column in self._origins)
+        if first_run.origin >= 0:
+            kinds, ids, places = (column[first_run.origin : first_run.origin + n] for column in self._origins)
             self._note(rows, kinds, ids, places)
         else:
             counts = [len(run) for run in runs]
@@ -189,7 +189,7 @@ class EventWriter:
             for run in runs:
                 self.kind_orders[run.code].add_range(run.first_of_kind, len(run))
             if self.row_of_id is not None and len(runs) == 1:
-                self.row_of_id[one.first_id : one.first_id + n] = rows
+                self.row_of_id[first_run.first_id : first_run.first_id + n] = rows
             elif self.row_of_id is not None:
                 heads = np.cumsum(counts) - counts
                 ids = np.repeat(np.array([run.first_id for run in runs]) - heads, counts) + np.arange(n)

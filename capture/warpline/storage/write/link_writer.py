@@ -162,8 +162,8 @@ def _parts_by_value(values: Int64Array) -> Iterator[Int64Array]:
 
 def _where(test: Callable[..., Any], values: Int64Array) -> Int64Array:
     """Indexes of the values that pass, looked at in pieces."""
-    found = (
+    matches = (
         np.flatnonzero(test(values[first : first + _PIECE])) + first
         for first in range(0, len(values), _PIECE)
     )
-    return np.concatenate([np.empty(0, np.int64), *found])
+    return np.concatenate([np.empty(0, np.int64), *matches])

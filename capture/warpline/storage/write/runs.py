@@ -110,16 +110,16 @@ class RunWriter:
                 order = sorting(columns[0][part], columns[0][part] + columns[1][part])
                 for column in columns:
                     column[part] = column[part][order]
-            one = batches[head]
+            first_batch = batches[head]
             origin = -1
             if order is not None or not _follow_each_other(batches[head:last]):
                 origin = self._put_origins(batches[head:last], counts[head:last], order)
             run = Run(
                 first=base + first,
                 stop=base + stop,
-                code=one.code,
-                first_id=one.first_id,
-                first_of_kind=one.first_of_kind,
+                code=first_batch.code,
+                first_id=first_batch.first_id,
+                first_of_kind=first_batch.first_of_kind,
                 origin=origin,
             )
             self.runs.setdefault(self._tracks[head], []).append(run)

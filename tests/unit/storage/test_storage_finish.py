@@ -106,7 +106,9 @@ def test_an_existing_file_is_kept_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [CaptureBuilder, check_output])
-def test_what_is_not_a_regular_file_is_never_replaced(write: Callable[[Path], object], tmp_path: Path) -> None:
+def test_what_is_not_a_regular_file_is_never_replaced(
+    write: Callable[[Path], object], tmp_path: Path
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with (tmp_path / "open").open("wb") as file:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from warpline.cli.arguments import time_ns
-from warpline.cli.record import shortest, status_writer, summary_line, trace_sources
+from warpline.cli.record import shortest, status_writer, summary_line
+from warpline.cli.recording_options import add_recording_options
 from warpline.i18n import english, tr, translated
 from warpline.recording.session import RecordingOptions
-from warpline.recording.sources.registry import default_trace, trace_names
 
 
 @dataclass(frozen=True)
@@ -42,41 +42,7 @@ class AttachCommand:
             metavar="T",
             help=tr("stop recording after this time (10s; default: when the program ends, or Ctrl-C)"),
         )
-        parser.add_argument(
-            "--trace",
-            type=trace_sources,
-            default=default_trace(),
-            metavar="LIST",
-            help=tr(
-                "what to record, of {all}; warpline doctor tells what each is (default: {default})",
-                all=", ".join(trace_names()),
-                default=",".join(default_trace()),
-            ),
-        )
-        parser.add_argument(
-            "--keep-arguments",
-            action="store_true",
-            help=tr("store arguments that look like secrets (passwords, tokens) as they are"),
-        )
-        parser.add_argument(
-            "--spool",
-            type=Path,
-            metavar="DIR",
-            help=tr("where to keep what is recorded until the end (default: FILE.spool)"),
-        )
-        parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
-        parser.add_argument(
-            "--no-check", action="store_true", help=tr("no line at the end about what stands out")
-        )
-        parser.add_argument(
-            "--status-fd",
-            type=int,
-            metavar="N",
-            help=tr(
-                "for programs that start this one: write the state of the recording to "
-                "the open file descriptor N, one JSON object a line"
-            ),
-        )
+        add_recording_options(parser)
 
     def run(self, args: argparse.Namespace) -> int:
         from warpline.recording.attach import attach

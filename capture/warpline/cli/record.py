@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import time_ns
 from warpline.cli.limits import add_limit_options
+from warpline.cli.recording_options import add_recording_options
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.library.losses import lost_text
 from warpline.model.times import format_duration
 from warpline.recording.session import RecordingOptions
 from warpline.recording.sources.registry import (
     capture_ranges,
-    default_trace,
     recording_sources,
     source_of_range,
-    trace_names,
 )
 
 if TYPE_CHECKING:
@@ -57,17 +56,6 @@ class RecordCommand:
             type=Path,
             metavar="FILE",
             help=tr("the capture (default: named after the command)"),
-        )
-        parser.add_argument(
-            "--trace",
-            type=trace_sources,
-            default=default_trace(),
-            metavar="LIST",
-            help=tr(
-                "what to record, of {all}; warpline doctor tells what each is (default: {default})",
-                all=", ".join(trace_names()),
-                default=",".join(default_trace()),
-            ),
         )
         parser.add_argument(
             "--duration",
@@ -142,17 +130,6 @@ class RecordCommand:
             help=tr("do not keep the last lines of the command's standard error in the capture"),
         )
         parser.add_argument(
-            "--keep-arguments",
-            action="store_true",
-            help=tr("store arguments that look like secrets (passwords, tokens) as they are"),
-        )
-        parser.add_argument(
-            "--spool",
-            type=Path,
-            metavar="DIR",
-            help=tr("where to keep what is recorded until the end (default: FILE.spool)"),
-        )
-        parser.add_argument(
             "--terminate",
             action="store_true",
             help=tr("end the command too when the recording ends before it"),
@@ -163,19 +140,7 @@ class RecordCommand:
             metavar="CAPTURE",
             help=tr("record the command of this capture anew with its settings, into CAPTURE-2.h5 and so on"),
         )
-        parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
-        parser.add_argument(
-            "--no-check", action="store_true", help=tr("no line at the end about what stands out")
-        )
-        parser.add_argument(
-            "--status-fd",
-            type=int,
-            metavar="N",
-            help=tr(
-                "for programs that start this one: write the state of the recording to "
-                "the open file descriptor N, one JSON object a line"
-            ),
-        )
+        add_recording_options(parser)
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=argparse.SUPPRESS)
 
     def run(self, args: argparse.Namespace) -> int:
@@ -287,18 +252,6 @@ def count_of_steps(text: str) -> int:
 def with_operators(trace: tuple[str, ...], shapes: int) -> tuple[str, ...]:
     """The sources; what is asked of operators asks for operators."""
     return (*trace, "torch") if shapes and "torch" not in trace else trace
-
-
-def trace_sources(text: str) -> tuple[str, ...]:
-    """``type=`` for ``--trace``: a comma-separated list of sources."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in trace_names()]
-    if unknown or not names:
-        known = ",".join(trace_names())
-        raise argparse.ArgumentTypeError(
-            tr("not a list of sources: {text!r} (choose from {known})", text=text, known=known)
-        )
-    return names
 
 
 def capture_range(text: str) -> str:

@@ -14,7 +14,7 @@ from tests.fuzz.campaign.mutate_json import VALUES
 from tests.fuzz.guided.target import Differs, Target, scratch
 
 from warpline.analysis.compare.gate import parse_condition
-from warpline.cli import arguments, limits, record
+from warpline.cli import arguments, limits, record, recording_options
 from warpline.interchange.framework.detection import detect_head
 from warpline.interchange.framework.registry import importers
 from warpline.model import UsageError
@@ -30,7 +30,7 @@ from warpline.untrusted import natural_key, one_line, spreadsheet_text, visible
 
 _PARSERS: tuple[Callable[[str], Any], ...] = (
     arguments.time_ns, arguments.time_range, arguments.size_px, limits.long_time_ns, limits.size_bytes,
-    record.samples_per_second, record.count_of_steps, record.trace_sources, record.capture_range,
+    record.samples_per_second, record.count_of_steps, recording_options.trace_sources, record.capture_range,
     parse_condition, parse_time, parse_range,
 )  # fmt: skip
 

@@ -1,0 +1,60 @@
+"""Options that ``warpline record`` and ``warpline attach`` share."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from warpline.i18n import tr
+from warpline.recording.sources.registry import default_trace, trace_names
+
+
+def add_recording_options(parser: argparse.ArgumentParser) -> None:
+    """What to record, where to keep it meanwhile, and what to print."""
+    parser.add_argument(
+        "--trace",
+        type=trace_sources,
+        default=default_trace(),
+        metavar="LIST",
+        help=tr(
+            "what to record, of {all}; warpline doctor tells what each is (default: {default})",
+            all=", ".join(trace_names()),
+            default=",".join(default_trace()),
+        ),
+    )
+    parser.add_argument(
+        "--keep-arguments",
+        action="store_true",
+        help=tr("store arguments that look like secrets (passwords, tokens) as they are"),
+    )
+    parser.add_argument(
+        "--spool",
+        type=Path,
+        metavar="DIR",
+        help=tr("where to keep what is recorded until the end (default: FILE.spool)"),
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
+    parser.add_argument(
+        "--no-check", action="store_true", help=tr("no line at the end about what stands out")
+    )
+    parser.add_argument(
+        "--status-fd",
+        type=int,
+        metavar="N",
+        help=tr(
+            "for programs that start this one: write the state of the recording to "
+            "the open file descriptor N, one JSON object a line"
+        ),
+    )
+
+
+def trace_sources(text: str) -> tuple[str, ...]:
+    """``type=`` for ``--trace``: a comma-separated list of sources."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in names if name not in trace_names()]
+    if unknown or not names:
+        known = ",".join(trace_names())
+        raise argparse.ArgumentTypeError(
+            tr("not a list of sources: {text!r} (choose from {known})", text=text, known=known)
+        )
+    return names

@@ -27,7 +27,7 @@ from warpline.recording.agent.library import native_folders
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 NATIVE = native_folders(ROOT / "capture" / "warpline" / "recording")
-FAKE = ROOT / "tests" / "native" / "fake"
+DRIVER = ROOT / "tests" / "native" / "simulated_driver"
 BAR_NS = 60.0
 
 PYTHON_RANGES = """
@@ -156,10 +156,9 @@ def build(bench: Bench) -> None:
     shared = ("-shared", "-fPIC", "-fvisibility=hidden")
     bench.compile("libwarpline_agent.so", sources, *shared, *headers, "-Wl,-z,nodelete")
     bench.compile("agent_costs", [HERE / "programs" / "agent_costs.c", *sources], *headers)
-    bench.compile("libcuda.so.1", [FAKE / "fake_cuda.c"], *shared, "-Wl,-soname,libcuda.so.1")
-    bench.compile(
-        "libcupti.so.12", [FAKE / "fake_cupti.c", FAKE / "fake_work.c"], *shared, "-Wl,-soname,libcupti.so.12"
-    )
+    cupti = ("cupti.c", "cupti_v2.c", "buffers.c", "work.c")
+    for name, files in (("libcuda.so.1", ("cuda.c", "driver_api.c")), ("libcupti.so.12", cupti)):
+        bench.compile(name, [DRIVER / file for file in files], *shared, f"-Wl,-soname,{name}")
 
 
 def row(what: str, value: float, unit: str, note: str = "") -> None:

@@ -36,6 +36,12 @@ REAL_NVTX = next(
     None,
 )
 RECORDING, PAUSED, STOPPING = 0, 1, 2
+SHARED = ("-shared", "-fPIC", "-fvisibility=hidden")
+SIMULATED_LIBRARIES = {
+    "libcuda.so.1": ("cuda.c", "driver_api.c"),
+    "libcupti.so.12": ("cupti.c", "cupti_v2.c", "buffers.c", "work.c"),
+}
+"""The simulated driver's libraries and their sources."""
 
 
 def compile_c(output: Path, sources: Sequence[Path], *options: str) -> Path:
@@ -70,8 +76,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def agent(built: Path) -> Path:
     """The agent, from the sources."""
-    shared = ("-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,nodelete")
-    return compile_c(built / "libwarpline_agent.so", AGENT_SOURCES, *shared, *AGENT_HEADERS)
+    options = (*SHARED, "-Wl,-z,nodelete", *AGENT_HEADERS)
+    return compile_c(built / "libwarpline_agent.so", AGENT_SOURCES, *options)
 
 
 @pytest.fixture(scope="session")
@@ -81,14 +87,13 @@ def fake_gpu(built: Path) -> Path:
 
 
 def build_fake_gpu(folder: Path) -> Path:
-    """A folder with a fake libcuda.so.1 and libcupti.so.12."""
+    """A folder with the simulated driver and the other profilers: libcuda.so.1, libcupti.so.12, libclients.so."""
     folder.mkdir()
-    for name, sources in (
-        ("libcuda.so.1", ("fake_cuda.c", "fake_driver_api.c")),
-        ("libcupti.so.12", ("fake_cupti.c", "fake_work.c")),
-    ):
-        files = [HERE / "fake" / source for source in sources]
-        compile_c(folder / name, files, "-shared", "-fPIC", f"-Wl,-soname,{name}")
+    for name, sources in SIMULATED_LIBRARIES.items():
+        files = [HERE / "simulated_driver" / source for source in sources]
+        compile_c(folder / name, files, *SHARED, f"-Wl,-soname,{name}")
+    clients = HERE / "simulated_driver" / "clients.c"
+    compile_c(folder / "libclients.so", [clients, folder / "libcupti.so.12"], *SHARED)
     return folder
 
 

@@ -14,7 +14,7 @@ from tests.native.cupti_tools import KERNEL, PRELUDE, RUNTIME, run
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.gpu_clock import gpu_clock
 
-VERSIONS = ("12.1", "12.9", "13.0", "13.1", "13.3", "13.5")
+VERSIONS = ("11.8", "12.1", "12.4", "12.9", "13.0", "13.1", "13.3", "13.5")
 EVERYTHING = (
     PRELUDE
     + """
@@ -87,7 +87,9 @@ def check_everything(session: Session) -> None:
     ]
     assert int(device["memory_bytes"]) == 80 << 30
     assert device["uuid"].tolist() == list(range(0x10, 0x20))
-    assert len(spool.records(records.CUPTI_STREAM, records.cupti_stream).values) == 9
+    streams = spool.records(records.CUPTI_STREAM, records.cupti_stream).values
+    assert sorted(streams["stream"].tolist()) == [7, 8, 9, 10]
+    assert {int(row["stream"]): int(row["priority"]) for row in streams}[8] == -5
     runtime = np.sort(spool.records(*RUNTIME).values, order="start_ns")
     functions = {
         int(row["function"]): spool.text(row["name"])

@@ -84,6 +84,39 @@ static void disable_kinds(void)
     is_enabled = false;
 }
 
+/* The calls that take a context down. CUPTI allows a flush only inside callbacks of calls, never inside those that tell
+ * of the context itself. */
+static const struct {
+    uint32_t domain, id;
+} endings[] = {
+    {CALLBACK_RUNTIME, RUNTIME_DEVICE_RESET},
+    {CALLBACK_DRIVER, DRIVER_CONTEXT_DESTROY},
+    {CALLBACK_DRIVER, DRIVER_CONTEXT_DESTROY_V2},
+    {CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RELEASE},
+    {CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RELEASE_V2},
+    {CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RESET},
+    {CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RESET_V2},
+    {CALLBACK_DRIVER, DRIVER_GREEN_CONTEXT_DESTROY},
+};
+
+static bool is_ending(uint32_t domain, uint32_t id)
+{
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (endings[i].domain == domain && endings[i].id == id)
+            return true;
+    return false;
+}
+
+/* Inside a callback, where nothing may be waited for: when the lock is taken, another thread flushes at this moment. */
+static void flush_in_callback(void)
+{
+    if (pthread_mutex_trylock(&cupti_lock) != 0)
+        return;
+    if (!is_over && subscriber != NULL)
+        cupti.flush_all(FLUSH_COMPLETED);
+    pthread_mutex_unlock(&cupti_lock);
+}
+
 static void flush(uint32_t flag, bool is_last)
 {
     pthread_mutex_lock(&cupti_lock);
@@ -117,17 +150,13 @@ static void on_callback(void *user, uint32_t domain, uint32_t id, const void *da
     (void)user;
     if (getpid() != owner)
         return;
-    if (domain == CALLBACK_RESOURCE) {
-        if (id == RESOURCE_CONTEXT_DESTROY_STARTING)
-            flush(FLUSH_FORCED, false);
-        return;
-    }
     bool is_driver = domain == CALLBACK_DRIVER;
     uint32_t site = ((const struct callback_data *)data)->site;
-    if (site == CALLBACK_ENTER &&
-        (is_driver ? id == DRIVER_PRIMARY_CONTEXT_RESET || id == DRIVER_PRIMARY_CONTEXT_RESET_V2
-                   : id == RUNTIME_DEVICE_RESET))
-        flush(FLUSH_FORCED, false);
+    /* At the return the context's work has ended, and its records are complete. */
+    if (is_ending(domain, id)) {
+        flush_in_callback();
+        return;
+    }
     if (!is_cuda_capture_range)
         return;
     /* The range is what lies between the two calls, so it opens when one returns and closes when the other begins.
@@ -142,10 +171,8 @@ static void on_callback(void *user, uint32_t domain, uint32_t id, const void *da
 
 static void enable_callbacks(void)
 {
-    cupti.enable_callback(1, subscriber, CALLBACK_RUNTIME, RUNTIME_DEVICE_RESET);
-    cupti.enable_callback(1, subscriber, CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RESET);
-    cupti.enable_callback(1, subscriber, CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RESET_V2);
-    cupti.enable_callback(1, subscriber, CALLBACK_RESOURCE, RESOURCE_CONTEXT_DESTROY_STARTING);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        cupti.enable_callback(1, subscriber, endings[i].domain, endings[i].id);
     if (!is_cuda_capture_range)
         return;
     cupti.enable_callback(1, subscriber, CALLBACK_RUNTIME, RUNTIME_PROFILER_START);
@@ -261,8 +288,9 @@ static bool subscribe(void)
         return false;
     }
     subscriber = wanted;
+    /* Also those that exist already: CUPTI describes each only once, when it is created. */
     for (size_t i = 0; i < sizeof quiet_kinds / sizeof quiet_kinds[0]; i++)
-        cupti.enable(quiet_kinds[i]);
+        (cupti.enable_and_dump ? cupti.enable_and_dump : cupti.enable)(quiet_kinds[i]);
     enable_callbacks();
     enable_kinds(true);
     if (!wl_is_recording(SOURCE_CUDA))

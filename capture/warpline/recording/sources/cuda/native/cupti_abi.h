@@ -37,17 +37,21 @@ enum {
     ACTIVITY_GRAPH_TRACE = 51,
 };
 
-enum { CALLBACK_DRIVER = 1, CALLBACK_RUNTIME = 2, CALLBACK_RESOURCE = 3 };
+enum { CALLBACK_DRIVER = 1, CALLBACK_RUNTIME = 2 };
 enum { CALLBACK_ENTER = 0, CALLBACK_EXIT = 1 };
 enum {
+    DRIVER_CONTEXT_DESTROY = 11,
     DRIVER_PROFILER_START = 308,
     DRIVER_PROFILER_STOP = 309,
+    DRIVER_CONTEXT_DESTROY_V2 = 322,
+    DRIVER_PRIMARY_CONTEXT_RELEASE = 387,
     DRIVER_PRIMARY_CONTEXT_RESET = 389,
+    DRIVER_PRIMARY_CONTEXT_RELEASE_V2 = 544,
     DRIVER_PRIMARY_CONTEXT_RESET_V2 = 545,
+    DRIVER_GREEN_CONTEXT_DESTROY = 744,
     RUNTIME_DEVICE_RESET = 164,
     RUNTIME_PROFILER_START = 171,
     RUNTIME_PROFILER_STOP = 172,
-    RESOURCE_CONTEXT_DESTROY_STARTING = 2,
 };
 
 enum { FLUSH_COMPLETED = 0, FLUSH_FORCED = 1 };
@@ -244,6 +248,7 @@ struct cupti {
     int (*result_string)(int result, const char **text);
     int (*get_version)(uint32_t *version);
     int (*get_timestamp)(uint64_t *time);
+    int (*enable_and_dump)(uint32_t kind);
     int (*register_timestamp)(cupti_timestamp callback);
     int (*set_thread_id_type)(uint32_t type);
     int (*flush_period)(uint32_t milliseconds);

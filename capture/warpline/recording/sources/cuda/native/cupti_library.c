@@ -141,6 +141,7 @@ bool cupti_load(char *reason, size_t size)
         {"cuptiGetResultString", &cupti.result_string, true},
         {"cuptiGetVersion", &cupti.get_version, true},
         {"cuptiGetTimestamp", &cupti.get_timestamp, true},
+        {"cuptiActivityEnableAndDump", &cupti.enable_and_dump, false},
         {"cuptiActivityRegisterTimestampCallback", &cupti.register_timestamp, false},
         {"cuptiSetThreadIdType", &cupti.set_thread_id_type, false},
         {"cuptiActivityFlushPeriod", &cupti.flush_period, false},

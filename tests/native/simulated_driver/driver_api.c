@@ -1,12 +1,13 @@
-/* The part of the CUDA driver's API that tests/gpu/programs/driver.py uses, on top of fake_cuda.c: the checks for a GPU
- * machine can be tried without one. Handles are small numbers. */
-#include <stddef.h>
-#include <stdint.h>
+/* The part of the CUDA driver's API that tests/gpu/programs/driver.py uses, on top of cuda.c: the checks for a GPU machine
+ * can be tried without one. Handles are ids. */
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "cuda.h"
+
 #define KERNEL_NS 2000u
+
+int cuCtxGetCurrent(uintptr_t *context);
 
 void fakeDriverLaunch(const char *name, uint32_t stream, uint64_t duration_ns);
 void fakeCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
@@ -15,15 +16,51 @@ void fakeGraph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duratio
 void fakeSynchronize(uint32_t stream);
 void fakeProfiler(int is_start);
 
-static uint32_t streams = 12, captured;
+static uint32_t captured;
 static uintptr_t capturing;
 
-static uint32_t number_of(uintptr_t stream) { return stream ? (uint32_t)stream : 7; }
+static uint32_t current_context(void)
+{
+    uintptr_t context = 0;
+    cuCtxGetCurrent(&context);
+    return context ? (uint32_t)context : create_context(0, 1);
+}
 
-EXPORT int cuDeviceGetCount(int *count) { return *count = 1, 0; }
+static uint32_t number_of(uintptr_t stream)
+{
+    return stream ? (uint32_t)stream : simulated_machine.contexts[current_context()].null_stream;
+}
+
+EXPORT int cuDeviceGetCount(int *count) { return *count = (int)simulated_machine.device_count, 0; }
+EXPORT int cuDeviceGetUuid_v2(uint8_t *uuid, int device)
+{
+    memcpy(uuid, simulated_machine.devices[device].uuid, 16);
+    return 0;
+}
 EXPORT int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, 0; }
-EXPORT int cuDevicePrimaryCtxRetain(uintptr_t *context, int device) { return *context = 1 + (uintptr_t)device, 0; }
-EXPORT int cuCtxSetCurrent(uintptr_t context) { return context ? 0 : 201; }
+EXPORT int cuDevicePrimaryCtxRetain(uintptr_t *context, int device)
+{
+    return *context = create_context((uint32_t)device, (uint32_t)device + 1), 0;
+}
+EXPORT int cuCtxCreate_v2(uintptr_t *context, unsigned flags, int device)
+{
+    (void)flags;
+    return *context = create_context((uint32_t)device, 0), 0;
+}
+static int destroy(uint32_t context, uint32_t call)
+{
+    uint64_t start = 0;
+    uint32_t correlation = api_begin(true, call, &start);
+    destroy_context(context);
+    api_end(true, call, correlation, start, 0);
+    return 0;
+}
+EXPORT int cuCtxDestroy_v2(uintptr_t context) { return destroy((uint32_t)context, DRIVER_CONTEXT_DESTROY); }
+EXPORT int cuGreenCtxDestroy(uintptr_t context) { return destroy((uint32_t)context, DRIVER_GREEN_CONTEXT_DESTROY); }
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    return destroy((uint32_t)device + 1, DRIVER_PRIMARY_CONTEXT_RELEASE);
+}
 EXPORT int cuModuleLoadData(uintptr_t *module, const void *image) { return *module = 1, image ? 0 : 200; }
 EXPORT int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char *name)
 {
@@ -35,18 +72,22 @@ EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
 {
     return *memory = malloc(size), (int)(flags * 0);
 }
-EXPORT int cuStreamCreate(uintptr_t *stream, unsigned flags) { return *stream = ++streams, (int)(flags * 0); }
+EXPORT int cuStreamCreate(uintptr_t *stream, unsigned flags)
+{
+    (void)flags;
+    return *stream = create_stream(current_context(), 0, STREAM_NON_BLOCKING, 0), 0;
+}
 EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *context)
 {
-    (void)stream;
-    return *context = 1, 0;
+    return *context = stream < MOST_STREAMS ? simulated_machine.streams[stream].context : 1, 0;
 }
 EXPORT int cuStreamSynchronize(uintptr_t stream) { return fakeSynchronize(number_of(stream)), 0; }
 EXPORT int cuCtxSynchronize(void)
 {
-    fakeSynchronize(7);
-    for (uint32_t i = 13; i <= streams; i++)
-        fakeSynchronize(i);
+    uint32_t context = current_context();
+    for (uint32_t i = 0; i < MOST_STREAMS; i++)
+        if (simulated_machine.streams[i].is_alive && simulated_machine.streams[i].context == context)
+            fakeSynchronize(i);
     return 0;
 }
 EXPORT int cuMemcpyHtoDAsync_v2(uintptr_t to, const void *from, size_t size, uintptr_t stream)

@@ -1,18 +1,15 @@
-/* What a program does on the fake GPU, through fake_cuda.c, as records of CUPTI: fields are written by number, apart
- * from the agent's header, so that a wrong offset there is seen. */
+/* What a program does on the simulated GPUs, as records of CUPTI. Fields are written by number, apart from the agent's
+ * header, so that a wrong offset there is noticed. */
 #define _GNU_SOURCE
-#include <pthread.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "fake_cupti.h"
+#include "simulation.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t next_correlation = 1;
-static uint64_t stream_free[64];
+#define LAUNCH_NS 2000 /* from a launch to the start of its kernel, on an idle stream */
 
-void describe_device(void)
+static _Atomic uint32_t next_correlation = 1;
+
+static void describe_device(struct collector *collector, uint32_t device)
 {
     uint8_t r[256] = {0};
     PUT(r, 0, uint32_t, 8);
@@ -32,86 +29,122 @@ void describe_device(void)
     PUT(r, 76, uint32_t, 1024);
     PUT(r, 104, uint32_t, 9);
     PUT(r, 108, uint32_t, 0);
-    PUT(r, 112, uint32_t, 0);
-    for (int i = 0; i < 16; i++)
-        r[120 + i] = (uint8_t)(0x10 + i);
+    PUT(r, 112, uint32_t, device);
+    memcpy(r + 120, machine()->devices[device].uuid, 16);
     PUT(r, 136, const char *, "Fake H100");
-    submit(r, 0);
-    memset(r, 0, sizeof r);
+    submit_to(collector, (struct work){.record = r});
+}
+
+static void describe_context(struct collector *collector, uint32_t context)
+{
+    uint8_t r[256] = {0};
     PUT(r, 0, uint32_t, 9);
-    PUT(r, 4, uint32_t, 1);
-    PUT(r, 8, uint32_t, 0);
-    PUT(r, 14, uint16_t, 7);
-    submit(r, 0);
-    for (uint32_t stream = 7; stream < 16; stream++) {
-        memset(r, 0, sizeof r);
-        PUT(r, 0, uint32_t, 37);
-        PUT(r, 4, uint32_t, 1);
-        PUT(r, 8, uint32_t, stream);
-        PUT(r, 12, int32_t, stream == 8 ? -5 : 0);
-        PUT(r, 16, uint32_t, stream == 7 ? 3 : 2);
-        submit(r, 0);
+    PUT(r, 4, uint32_t, context);
+    PUT(r, 8, uint32_t, machine()->contexts[context].device);
+    PUT(r, 14, uint16_t, machine()->contexts[context].null_stream);
+    submit_to(collector, (struct work){.record = r});
+}
+
+static void describe_stream(struct collector *collector, uint32_t stream)
+{
+    uint8_t r[256] = {0};
+    PUT(r, 0, uint32_t, 37);
+    PUT(r, 4, uint32_t, machine()->streams[stream].context);
+    PUT(r, 8, uint32_t, stream);
+    PUT(r, 12, int32_t, machine()->streams[stream].priority);
+    PUT(r, 16, uint32_t, machine()->streams[stream].flag);
+    submit_to(collector, (struct work){.record = r});
+}
+
+void dump_existing(struct collector *collector, uint32_t kind)
+{
+    const struct machine *all = machine();
+    for (uint32_t i = 0; kind == 8 && all->is_initialised && i < all->device_count; i++)
+        describe_device(collector, i);
+    for (uint32_t i = 1; kind == 9 && i < MOST_CONTEXTS; i++)
+        if (all->contexts[i].is_alive)
+            describe_context(collector, i);
+    for (uint32_t i = 0; kind == 37 && i < MOST_STREAMS; i++)
+        if (all->streams[i].is_alive)
+            describe_stream(collector, i);
+}
+
+/* Something came into being: whoever has its kind enabled now gets a record, nobody later. */
+EXPORT void fake_created(uint32_t kind, uint32_t id)
+{
+    for (size_t i = 0; i < COLLECTORS; i++) {
+        if (!collectors[i].is_enabled[kind])
+            continue;
+        if (kind == 8)
+            describe_device(&collectors[i], id);
+        else if (kind == 9)
+            describe_context(&collectors[i], id);
+        else
+            describe_stream(&collectors[i], id);
     }
 }
 
+/* When work that is given to a stream now will run: after what the stream has already. */
 static uint64_t place(uint32_t stream, uint64_t duration, uint64_t *end)
 {
-    pthread_mutex_lock(&lock);
-    uint64_t start = device_now() + 2000;
-    if (stream < 64 && stream_free[stream] > start)
-        start = stream_free[stream];
+    struct machine *all = machine();
+    pthread_mutex_lock(&all->lock);
+    uint64_t start = clock_ns(CLOCK_MONOTONIC) + LAUNCH_NS;
+    if (all->streams[stream % MOST_STREAMS].free_ns > start)
+        start = all->streams[stream % MOST_STREAMS].free_ns;
     *end = start + duration;
-    if (stream < 64)
-        stream_free[stream] = *end;
-    pthread_mutex_unlock(&lock);
+    all->streams[stream % MOST_STREAMS].free_ns = *end;
+    pthread_mutex_unlock(&all->lock);
     return start;
 }
 
-EXPORT void fake_callback(uint32_t domain, uint32_t id, uint32_t site)
+static uint32_t context_of(uint32_t stream) { return machine()->streams[stream % MOST_STREAMS].context; }
+static uint32_t device_of(uint32_t stream) { return machine()->contexts[context_of(stream)].device; }
+
+static void run(uint8_t *record, uint32_t start_at, uint32_t stream, uint64_t duration)
 {
-    uint8_t data[72] = {0};
-    PUT(data, 0, uint32_t, site);
-    if (on_callback && domain < 4 && id < 1024 && is_callback[domain][id])
-        on_callback(callback_user, domain, id, data);
+    uint64_t end, start = place(stream, duration, &end);
+    submit((struct work){record, .start_at = start_at, .start_ns = start, .end_ns = end});
 }
+
+EXPORT void fake_callback(uint32_t domain, uint32_t id, uint32_t site) { call_back(domain, id, site); }
 
 EXPORT uint32_t fake_api_begin(uint32_t is_driver, uint32_t id, uint64_t *start)
 {
-    pthread_mutex_lock(&lock);
     uint32_t correlation = next_correlation++;
-    pthread_mutex_unlock(&lock);
-    *start = host_now();
-    fake_callback(is_driver ? 1 : 2, id, 0);
+    *start = clock_ns(CLOCK_MONOTONIC);
+    call_back(is_driver ? 1 : 2, id, 0);
     return correlation;
 }
 
 EXPORT void fake_api_end(uint32_t is_driver, uint32_t id, uint32_t correlation, uint64_t start, int32_t result)
 {
     uint8_t r[256] = {0};
-    fake_callback(is_driver ? 1 : 2, id, 1);
+    call_back(is_driver ? 1 : 2, id, 1);
     PUT(r, 0, uint32_t, is_driver ? 4 : 5);
     PUT(r, 4, uint32_t, id);
-    PUT(r, 8, uint64_t, start);
-    PUT(r, 16, uint64_t, host_now());
     PUT(r, 24, uint32_t, getpid());
-    PUT(r, 28, uint32_t, thread_id());
     PUT(r, 32, uint32_t, correlation);
     PUT(r, 36, int32_t, result);
-    submit(r, 0);
+    submit((struct work){
+        r,
+        .start_at = 8,
+        .start_ns = start,
+        .end_ns = clock_ns(CLOCK_MONOTONIC),
+        .is_of_host = true,
+        .thread_at = 28,
+    });
 }
 
 EXPORT void fake_kernel(const char *name, uint32_t stream, uint64_t duration, uint32_t correlation, uint32_t graph,
                         uint64_t node)
 {
     uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
     memset(r, 0xee, sizeof r); /* fields the agent does not know must not matter */
     PUT(r, 0, uint32_t, 10);
     PUT(r, 6, uint16_t, 40);
-    PUT(r, 16, uint64_t, start);
-    PUT(r, 24, uint64_t, end);
-    PUT(r, 40, uint32_t, 0);
-    PUT(r, 44, uint32_t, 1);
+    PUT(r, 40, uint32_t, device_of(stream));
+    PUT(r, 44, uint32_t, context_of(stream));
     PUT(r, 48, uint32_t, stream);
     PUT(r, 52, int32_t, 264);
     PUT(r, 56, int32_t, 2);
@@ -129,13 +162,12 @@ EXPORT void fake_kernel(const char *name, uint32_t stream, uint64_t duration, ui
     r[136] = 0;
     PUT(r, 144, uint64_t, node);
     PUT(r, 156, uint32_t, graph);
-    submit(r, end);
+    run(r, 16, stream, duration);
 }
 
 EXPORT void fake_copy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
 {
     uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
     int is_peer = kind == 10;
     memset(r, 0xee, sizeof r);
     PUT(r, 0, uint32_t, is_peer ? 22 : 1);
@@ -144,10 +176,8 @@ EXPORT void fake_copy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t d
     r[6] = kind == 2 ? 1 : 3;
     r[7] = 1;
     PUT(r, 8, uint64_t, bytes);
-    PUT(r, 16, uint64_t, start);
-    PUT(r, 24, uint64_t, end);
-    PUT(r, 32, uint32_t, 0);
-    PUT(r, 36, uint32_t, 1);
+    PUT(r, 32, uint32_t, device_of(stream));
+    PUT(r, 36, uint32_t, context_of(stream));
     PUT(r, 40, uint32_t, stream);
     if (is_peer) {
         PUT(r, 44, uint32_t, 0);
@@ -163,50 +193,39 @@ EXPORT void fake_copy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t d
         PUT(r, 64, uint64_t, 0);
         PUT(r, 72, uint32_t, 0);
     }
-    submit(r, end);
+    run(r, 16, stream, duration);
 }
 
 EXPORT void fake_set(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
 {
     uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
     memset(r, 0xee, sizeof r);
     PUT(r, 0, uint32_t, 2);
     PUT(r, 4, uint32_t, value);
     PUT(r, 8, uint64_t, bytes);
-    PUT(r, 16, uint64_t, start);
-    PUT(r, 24, uint64_t, end);
-    PUT(r, 32, uint32_t, 0);
-    PUT(r, 36, uint32_t, 1);
+    PUT(r, 32, uint32_t, device_of(stream));
+    PUT(r, 36, uint32_t, context_of(stream));
     PUT(r, 40, uint32_t, stream);
     PUT(r, 44, uint32_t, correlation);
     PUT(r, 48, uint16_t, 0);
     PUT(r, 50, uint16_t, 3);
     PUT(r, 64, uint64_t, 0);
     PUT(r, 72, uint32_t, 0);
-    submit(r, end);
+    run(r, 16, stream, duration);
 }
 
 EXPORT void fake_graph(uint32_t graph, uint32_t stream, uint64_t duration, uint32_t correlation)
 {
     uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
     memset(r, 0xee, sizeof r);
     PUT(r, 0, uint32_t, 51);
     PUT(r, 4, uint32_t, correlation);
-    PUT(r, 8, uint64_t, start);
-    PUT(r, 16, uint64_t, end);
-    PUT(r, 24, uint32_t, 0);
+    PUT(r, 24, uint32_t, device_of(stream));
     PUT(r, 28, uint32_t, graph);
-    PUT(r, 32, uint32_t, 1);
+    PUT(r, 32, uint32_t, context_of(stream));
     PUT(r, 36, uint32_t, stream);
-    submit(r, end);
+    run(r, 8, stream, duration);
 }
-
-EXPORT int fake_is_enabled(uint32_t kind) { return kind < KINDS && is_enabled[kind]; }
-
-EXPORT uint64_t fake_stream_end(uint32_t stream) { return stream < 64 ? stream_free[stream] : 0; }
-EXPORT uint64_t fake_device_now(void) { return device_now(); }
 
 EXPORT void fake_synchronised(uint32_t type, uint32_t stream, uint64_t start, uint32_t correlation)
 {
@@ -214,13 +233,17 @@ EXPORT void fake_synchronised(uint32_t type, uint32_t stream, uint64_t start, ui
     memset(r, 0xee, sizeof r);
     PUT(r, 0, uint32_t, 38);
     PUT(r, 4, uint32_t, type);
-    PUT(r, 8, uint64_t, start);
-    PUT(r, 16, uint64_t, host_now());
     PUT(r, 24, uint32_t, correlation);
-    PUT(r, 28, uint32_t, 1);
+    PUT(r, 28, uint32_t, context_of(stream));
     PUT(r, 32, uint32_t, stream);
     PUT(r, 36, uint32_t, UINT32_MAX);
-    submit(r, 0);
+    submit((struct work){
+        r,
+        .start_at = 8,
+        .start_ns = start,
+        .end_ns = clock_ns(CLOCK_MONOTONIC),
+        .is_of_host = true,
+    });
 }
 
 EXPORT void fake_overhead(uint32_t kind, uint64_t start)
@@ -231,10 +254,14 @@ EXPORT void fake_overhead(uint32_t kind, uint64_t start)
     PUT(r, 4, uint32_t, kind);
     PUT(r, 8, uint32_t, 2);
     PUT(r, 12, uint32_t, getpid());
-    PUT(r, 16, uint32_t, thread_id());
-    PUT(r, 24, uint64_t, start);
-    PUT(r, 32, uint64_t, host_now());
-    submit(r, 0);
+    submit((struct work){
+        r,
+        .start_at = 24,
+        .start_ns = start,
+        .end_ns = clock_ns(CLOCK_MONOTONIC),
+        .is_of_host = true,
+        .thread_at = 16,
+    });
 }
 
 EXPORT void fake_external(uint32_t kind, uint64_t id, uint32_t correlation)
@@ -244,7 +271,7 @@ EXPORT void fake_external(uint32_t kind, uint64_t id, uint32_t correlation)
     PUT(r, 4, uint32_t, kind);
     PUT(r, 8, uint64_t, id);
     PUT(r, 16, uint32_t, correlation);
-    submit(r, 0);
+    submit((struct work){.record = r});
 }
 
 EXPORT void fake_allocated(uint32_t operation, uint64_t address, uint64_t bytes, uint32_t correlation)
@@ -257,12 +284,11 @@ EXPORT void fake_allocated(uint32_t operation, uint64_t address, uint64_t bytes,
     PUT(r, 12, uint32_t, correlation);
     PUT(r, 16, uint64_t, address);
     PUT(r, 24, uint64_t, bytes);
-    PUT(r, 32, uint64_t, host_now());
     PUT(r, 40, uint64_t, 0);
     PUT(r, 48, uint32_t, getpid());
     PUT(r, 52, uint32_t, 0);
     PUT(r, 56, uint32_t, 1);
     PUT(r, 60, uint32_t, 7);
     PUT(r, 64, const char *, NULL);
-    submit(r, 0);
+    submit((struct work){r, .start_at = 32, .start_ns = clock_ns(CLOCK_MONOTONIC), .is_of_host = true});
 }

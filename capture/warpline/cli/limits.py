@@ -1,4 +1,4 @@
-"""Options of ``warpline record`` that bound what a recording keeps."""
+"""Options of ``warpline record`` that limit the size of a recording."""
 
 from __future__ import annotations
 
@@ -9,40 +9,38 @@ from warpline.cli.arguments import time_ns
 from warpline.i18n import tr
 
 _NUMBER = r"\d{1,18}(?:\.\d{1,18})?"
-"""As long as any that means something: Python makes an infinity of 400 digits, which is no whole number."""
+"""Limited in length: Python turns 400 digits into infinity, which is not an integer."""
 _SIZE = re.compile(rf"({_NUMBER})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
-    """``--ring``, ``--max-duration`` and ``--max-size``; 0 where they are not given."""
+    """Adds ``--ring``, ``--max-duration`` and ``--max-size``; each is 0 by default."""
     parser.add_argument(
         "--ring",
         type=long_time_ns,
         default=0,
         metavar="T",
-        help=tr(
-            "keep only the last T (10m, 90s): for what happens once in a night; what is kept meanwhile grows no more"
-        ),
+        help=tr("keep only the last T (10m, 90s), with bounded disk space: for rare problems in long runs"),
     )
     parser.add_argument(
         "--max-duration",
         type=long_time_ns,
         default=0,
         metavar="T",
-        help=tr("end the recording after T (8h, 30m), pauses counted; the command runs on"),
+        help=tr("end the recording after T (8h, 30m), including pauses; the command continues"),
     )
     parser.add_argument(
         "--max-size",
         type=size_bytes,
         default=0,
         metavar="SIZE",
-        help=tr("end the recording when it takes SIZE on the disk (500M, 2G); the command runs on"),
+        help=tr("end the recording when it takes SIZE on the disk (500M, 2G); the command continues"),
     )
 
 
 def long_time_ns(text: str) -> int:
-    """``type=`` for a time that may be minutes and hours as well (``10m``, ``1.5h``); int64 ns, more than nothing."""
+    """``type=`` for a time that may be minutes and hours as well (``10m``, ``1.5h``); int64 ns, positive."""
     for unit, seconds in (("min", 60), ("m", 60), ("h", 3600)):
         number = text.removesuffix(unit)
         if number != text and re.fullmatch(_NUMBER, number):
@@ -51,7 +49,7 @@ def long_time_ns(text: str) -> int:
     else:
         value = time_ns(text)
     if not 0 < value < 1 << 62:
-        raise argparse.ArgumentTypeError(tr("a time must be longer than nothing: {text!r}", text=text))
+        raise argparse.ArgumentTypeError(tr("a time must be positive: {text!r}", text=text))
     return value
 
 

@@ -47,8 +47,8 @@ class RecordCommand:
         )
         parser.epilog = tr(
             "The exit status is the command's; 128+n when signal n ended it, 126 or 127 when it could not be run,"
-            " 125 for a failure of the recording. Ctrl-C goes to the command, and the capture is still written;"
-            " a second one stops waiting for it."
+            " 125 when the recording failed. Ctrl-C goes to the command, and the capture is still written;"
+            " a second Ctrl-C stops waiting for the command."
         )
         parser.add_argument(
             "-o",
@@ -61,10 +61,10 @@ class RecordCommand:
             "--duration",
             type=time_ns,
             metavar="T",
-            help=tr("stop recording after this time (10s, 500ms); the command runs on"),
+            help=tr("stop recording after this time (10s, 500ms); the command continues"),
         )
         parser.add_argument(
-            "--delay", type=time_ns, default=0, metavar="T", help=tr("begin recording after this time")
+            "--delay", type=time_ns, default=0, metavar="T", help=tr("start recording after this time")
         )
         add_limit_options(parser)
         parser.add_argument(
@@ -95,13 +95,15 @@ class RecordCommand:
             type=count_of_steps,
             default=RecordingOptions(trace=()).torch_shapes,
             metavar="STEPS",
-            help=tr("operators of PyTorch with shapes, types and FLOPs in the first steps of a training"),
+            help=tr(
+                "record PyTorch operators with shapes, types and FLOPs in the first N steps of a training"
+            ),
         )
         parser.add_argument(
             "--torch-memory",
             action="store_true",
             help=tr(
-                "memory of tensors after every step of a training with PyTorch, and what calls of modules keep"
+                "record the memory of tensors after every PyTorch training step, and what calls of modules keep"
             ),
         )
         parser.add_argument(
@@ -132,13 +134,13 @@ class RecordCommand:
         parser.add_argument(
             "--terminate",
             action="store_true",
-            help=tr("end the command too when the recording ends before it"),
+            help=tr("also end the command when the recording ends first"),
         )
         parser.add_argument(
             "--again",
             type=Path,
             metavar="CAPTURE",
-            help=tr("record the command of this capture anew with its settings, into CAPTURE-2.h5 and so on"),
+            help=tr("repeat the command and settings of this capture, into CAPTURE-2.h5 and so on"),
         )
         add_recording_options(parser)
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=argparse.SUPPRESS)

@@ -17,7 +17,7 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
         default=default_trace(),
         metavar="LIST",
         help=tr(
-            "what to record, of {all}; warpline doctor tells what each is (default: {default})",
+            "what to record, a list of {all}; warpline doctor explains them (default: {default})",
             all=", ".join(trace_names()),
             default=",".join(default_trace()),
         ),
@@ -25,18 +25,16 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-arguments",
         action="store_true",
-        help=tr("store arguments that look like secrets (passwords, tokens) as they are"),
+        help=tr("keep arguments that look like secrets (passwords, tokens)"),
     )
     parser.add_argument(
         "--spool",
         type=Path,
         metavar="DIR",
-        help=tr("where to keep what is recorded until the end (default: FILE.spool)"),
+        help=tr("folder for the data of the running recording (default: FILE.spool)"),
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
-    parser.add_argument(
-        "--no-check", action="store_true", help=tr("no line at the end about what stands out")
-    )
+    parser.add_argument("-q", "--quiet", action="store_true", help=tr("print no summary"))
+    parser.add_argument("--no-check", action="store_true", help=tr("do not look for findings at the end"))
     parser.add_argument(
         "--status-fd",
         type=int,

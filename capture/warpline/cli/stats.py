@@ -45,21 +45,21 @@ class StatsCommand:
             "file", nargs="?", metavar="FILE", help=tr("a capture, or another profiler's trace")
         )
         parser.add_argument(
-            "--list", action="store_true", help=tr("list the reports and what the capture has for each")
+            "--list",
+            action="store_true",
+            help=tr("list the reports and whether the capture has data for each"),
         )
         parser.add_argument(
             "--report",
             action="append",
             default=[],
             metavar="NAME",
-            help=tr(
-                "the report to print, may be given several times; all for every report (default: an overview)"
-            ),
+            help=tr("the report to print; repeat it for several, or write all (default: an overview)"),
         )
         add_range_option(parser)
         add_track_option(parser)
         parser.add_argument(
-            "--sort", metavar="COLUMN", help=tr("sort by this column, a leading - turns the order around")
+            "--sort", metavar="COLUMN", help=tr("sort by this column; a leading - reverses the order")
         )
         parser.add_argument(
             "--unit", choices=("ns", "us", "ms", "s"), help=tr("the unit of times in tables and CSV")
@@ -109,7 +109,7 @@ class StatsCommand:
             options = Options(by_thread=args.thread_sep, step=args.step)
             if args.list:
                 return _list(capture, selection)
-            asked = bool(names)
+            is_named = bool(names)
             computed = []
             for name in names or DEFAULT_REPORTS:
                 report = compute_report(capture, name, selection, options)
@@ -119,7 +119,7 @@ class StatsCommand:
                         report, sort_table(table, *_sort_column(table, args.sort, report.name))
                     )
                 computed.append(report)
-            return _print(computed, args, asked)
+            return _print(computed, args, is_named)
 
 
 def _list(capture: Capture, selection: Selection) -> int:
@@ -161,7 +161,7 @@ def _with_table(report: Report, table: Table) -> Report:
     return replace(report, result=table)
 
 
-def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
+def _print(reports: list[Report], args: argparse.Namespace, is_named: bool) -> int:
     from warpline.analysis.framework import report_json as rendering
     from warpline.analysis.framework.text_tables import write_text
 
@@ -180,11 +180,11 @@ def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
             sys.stdout.write(text)
         return 0
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
-    limit = args.rows if args.rows is not None else None if asked else _DEFAULT_ROWS
+    limit = args.rows if args.rows is not None else None if is_named else _DEFAULT_ROWS
     only = tr("tracks {patterns} only", patterns=", ".join(args.track)) if args.track else ""
     missing: list[str] = []
-    if not asked:
-        # Who asked for nothing in particular wants what there is, not a page of what there is not.
+    if not is_named:
+        # Without a named report, reports without data are left out.
         missing = [report.name for report in reports if report.table is None]
         recorded = [report for report in reports if report.table is not None]
         reports = sorted(recorded, key=lambda report: not len(report.table or ()))

@@ -1,4 +1,4 @@
-"""Turns what a `CaptureBuilder` collected into the file: sorted, packed, linked, with its pyramid."""
+"""Writes the file from the data of a `CaptureBuilder`: sorted, packed, linked, with its pyramid."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
 _MANY = 1 << 17
-"""From so many events on the level of detail is made by a second thread."""
+"""Number of events from which a second thread builds the level of detail."""
 
 
 def assemble(contents: BuilderContents, progress: Progress | None, cancelled: IsCancelled | None) -> Path:

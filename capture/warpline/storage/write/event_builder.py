@@ -23,11 +23,11 @@ MAX_TIME = 1 << 62
 _INT64, _UINT32, _UINT8, _BOOL, _FLOAT32 = map(np.dtype, ("i8", "u4", "u1", "?", "f4"))
 
 _BATCH_BYTES = 800
-"""What a waiting batch takes beside its columns."""
+"""Memory of a waiting batch beside its columns."""
 
 
 class EventBuilder(TableBuilder):
-    """Tables, and events that wait in memory until ``memory_budget_bytes`` say that they go to the disk."""
+    """Tables, and events that stay in memory until they exceed ``memory_budget_bytes`` and are spilled to disk."""
 
     def __init__(self, spill: SpillDirectory, memory_budget_bytes: int) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class EventBuilder(TableBuilder):
     def _add_one(
         self, track: int, buffer: KindBuffer, one: tuple[Any, ...], attributes: Attributes
     ) -> int | None:
-        """Adds one event of plain numbers, at a fraction of what arrays cost; None when it needs the usual way."""
+        """Adds one event of plain numbers, much faster than arrays; None when the general path is needed."""
         start, duration, name, flags = one
         is_usual = (
             0 <= track < len(self._tracks)
@@ -235,7 +235,7 @@ class EventBuilder(TableBuilder):
 
 
 def _single(value: Any) -> int | None:
-    """The whole number that an argument is, or holds alone; None for anything else."""
+    """The integer that an argument is or contains as its only value; None for anything else."""
     kind = type(value)
     if kind is list and len(value) == 1:
         value = value[0]

@@ -26,14 +26,14 @@ BYTES_PER_EVENT = 160
 PART_EVENTS_AT_LEAST = 1 << 16
 
 MAX_LANE_EVENTS = (1 << 32) - 1
-"""Level of detail counts rows of a lane in 32 bits."""
+"""The level of detail numbers rows of a lane with 32 bits."""
 
 _BUFFER_EVENTS = 1 << 17
 _PIECE = 1 << 16
 
 
 class KindOrder:
-    """Which event of a kind (in the order in which they were added) comes next in the file, row by row."""
+    """The order of a kind's events in the file: for each row, the number of the event in the order of addition."""
 
     def __init__(self, spill: SpillDirectory) -> None:
         self._others = spill.column("<u4")
@@ -58,7 +58,7 @@ class KindOrder:
             self._stretches.append((begin, begin + len(places), False))
 
     def gather(self, values: Array) -> Iterator[Array]:
-        """A column of the kind in the order of rows, in pieces."""
+        """Yields a column of the kind in row order, in pieces."""
         others = self._others.read()
         for begin, stop, plain in self._stretches:
             for first in range(begin, stop, 1 << 20):
@@ -87,7 +87,7 @@ class EventWriter:
         self._row = 0
 
     def write(self, step: Callable[[float], None]) -> None:
-        """Writes everything; ``step`` is told the fraction done before each stretch of tracks."""
+        """Writes everything; ``step`` gets the fraction done before each group of tracks."""
         contents = self._contents
         limit = max(PART_EVENTS_AT_LEAST, contents.memory_budget_bytes // BYTES_PER_EVENT)
         tracks = [track for track in range(len(contents.tracks)) if contents.runs.get(track)]
@@ -119,7 +119,7 @@ class EventWriter:
             column.close()
 
     def directory(self) -> Lanes:
-        """Where the lanes lie, once everything is written."""
+        """The directory of lanes, once everything is written."""
         columns = {name: np.array(self._lanes[name], dtype) for name, dtype in LANE_COLUMNS.items()}
         return Lanes(**columns)
 
@@ -155,7 +155,7 @@ class EventWriter:
         return (~overlaps).tolist()
 
     def _write_flat(self, tracks: Sequence[int]) -> None:
-        """Writes tracks whose one run is their one lane; the runs lie beside each other."""
+        """Writes tracks that have one run and one lane each; their runs are contiguous."""
         if not tracks:
             return
         runs = [self._contents.runs[track][0] for track in tracks]
@@ -253,7 +253,7 @@ class EventWriter:
             self._note(rows, kinds, ids, places)
 
     def _note(self, rows: Int64Array, kinds: Array, ids: Array, places: Array) -> None:
-        """Notes the row of each id, and for each kind which of its events come next."""
+        """Records the row of each id, and for each kind the order of its events."""
         if self.row_of_id is not None:
             self.row_of_id[ids] = rows
         codes = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist()

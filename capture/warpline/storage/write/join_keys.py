@@ -1,4 +1,4 @@
-"""Joins the two ends of links that were given as keys, such as correlation ids."""
+"""Joins the two ends of links by keys such as correlation ids."""
 
 from __future__ import annotations
 

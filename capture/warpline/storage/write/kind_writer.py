@@ -1,4 +1,4 @@
-"""Writes `kinds`: what each kind of event is, which rows are of it, and its attributes."""
+"""Writes `kinds`: the description, rows and attributes of each kind of event."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_kinds(
 
 
 def describe_attribute(dataset: h5py.Dataset, spec: AttributeSpec) -> None:
-    """Says beside a column of values what they are."""
+    """Describes a column of values by its HDF5 attributes."""
     set_attribute(dataset, "title", spec.title)
     set_attribute(dataset, "unit", spec.unit)
     set_attribute(dataset, "type", spec.dtype)
@@ -75,7 +75,7 @@ def _gather(
 
 
 def _write_rows(out: Datasets, datasets: Mapping[int, h5py.Dataset]) -> None:
-    """The rows of each kind, ascending: where the column of kinds says so."""
+    """The rows of each kind, ascending, from the column of kinds."""
     out.flush()
     kinds = out.view("events/kind", EVENT_COLUMNS["kind"])
     buffers = {code: (out.buffered(dataset), [0]) for code, dataset in datasets.items()}

@@ -1,4 +1,4 @@
-"""Writes `lod`, the level of detail of every lane, and `utilization`, how busy groups of lanes are."""
+"""Writes `lod`, the level of detail of every lane, and `utilization` of groups of lanes."""
 
 from __future__ import annotations
 

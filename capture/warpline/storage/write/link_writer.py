@@ -1,4 +1,4 @@
-"""Resolves and writes links in pieces, so that tens of millions of them take little memory."""
+"""Resolves and writes links in pieces, so that tens of millions need little memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
 PART_LINKS = 1 << 21
-"""Links that are joined or sorted at once."""
+"""Number of links joined or sorted at a time."""
 
 _PIECE = 1 << 20
 _BEYOND = 1 << 62
@@ -161,7 +161,7 @@ def _parts_by_value(values: Int64Array) -> Iterator[Int64Array]:
 
 
 def _where(test: Callable[..., Any], values: Int64Array) -> Int64Array:
-    """Indexes of the values that pass, looked at in pieces."""
+    """Indexes of the values that pass a test, which is applied in pieces."""
     matches = (
         np.flatnonzero(test(values[first : first + _PIECE])) + first
         for first in range(0, len(values), _PIECE)

@@ -36,7 +36,7 @@ def write_meta(out: Datasets, contents: BuilderContents, span: tuple[int, int]) 
 
 
 def _plain(value: Any) -> Any:
-    """A description as values that JSON has; anything else as text."""
+    """A description in JSON's types; other values become text."""
     if isinstance(value, str):
         return utf8(value).decode()
     if isinstance(value, bool | None):

@@ -1,4 +1,4 @@
-"""Spreads the events of one track over lanes on which nothing overlaps.
+"""Distributes the events of a track to lanes without overlaps.
 
 Events come sorted by (start, −end). A track may be too large for memory, so it comes in parts; the `Packer`
 carries what is still open from one part to the next.
@@ -61,7 +61,7 @@ class Packer:
         return lanes
 
     def _are_flat(self, starts: Int64Array, stops: Int64Array) -> bool:
-        """Whether no event overlaps another, or what is still open on the lowest lane."""
+        """Whether the events overlap neither each other nor an open event on the lowest lane."""
         if len(starts) and len(self._lane_stops) and np.any(self._lane_stops > starts[0]):
             return False
         return not np.any(starts[1:] < stops[:-1])
@@ -149,7 +149,7 @@ def _first_fit(starts: Int64Array, stops: Int64Array, lane_stops: Int64Array) ->
 
 
 def _chain(starts: Int64Array, stops: Int64Array, free_from: int) -> npt.NDArray[np.bool_]:
-    """Which events a single lane takes when it takes each event that starts while it is free."""
+    """The events that a single lane takes if it takes each event that starts while it is free."""
     n = len(starts)
     first = int(np.searchsorted(starts, free_from, "left"))
     chosen = np.zeros(n, bool)

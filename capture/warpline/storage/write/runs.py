@@ -1,4 +1,4 @@
-"""Events on their way to the file: the batches of a track become sorted runs in temporary columns."""
+"""Turns the batches of a track into sorted runs in temporary columns."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RunWriter:
         self._count += size
 
     def flush(self) -> None:
-        """Writes what was added as one run for each track."""
+        """Writes the added events as one run per track."""
         batches = self._batches
         if not batches:
             return
@@ -145,7 +145,7 @@ class RunWriter:
 
 
 def _joined(pieces: Sequence[Array], counts: Int64Array) -> Array:
-    """One column of the batches'; a value without dimension stands for the whole batch."""
+    """One column of the batches; a scalar stands for the whole batch."""
     if len(pieces) == 1:
         # A copy where the values may be needed elsewhere is the builder's work.
         return pieces[0] if pieces[0].ndim else np.full(int(counts[0]), pieces[0])

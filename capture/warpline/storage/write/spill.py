@@ -17,7 +17,7 @@ from warpline.storage.write.behind import WriteBehind
 Array = npt.NDArray[Any]
 
 _BLOCK_BYTES = 1 << 22
-"""Large enough for the system's large pages."""
+"""Large enough for huge pages."""
 _MOST_SPARE = 8
 
 
@@ -47,7 +47,7 @@ class SpillDirectory:
 
     @property
     def is_full(self) -> bool:
-        """Whether columns hold as much as they may."""
+        """Whether the memory limit of the columns is reached."""
         return self.held_bytes > self._hold_bytes
 
     def column(self, dtype: npt.DTypeLike) -> SpillColumn:

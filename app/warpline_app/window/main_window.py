@@ -83,7 +83,7 @@ class MainWindow(QMainWindow):
         self._timeline_keys = TimelineKeys(self, self._view_in_front)
         self.search = TimelineSearch(self.tool_row.search, self.tool_row.matches, self)
         self.status_line = StatusLine()
-        self.workspace.told.connect(self.status_line.say)
+        self.workspace.told.connect(self.status_line.show_message)
         self.status_line.reasons_wanted.connect(partial(self.panels.show_panel, "sources"))
         self._arrange()
         self._recent = RecentMenu(self.workspace.settings, self)

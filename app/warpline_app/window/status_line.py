@@ -75,11 +75,11 @@ class StatusLine(QWidget):
         self._document: Document | None = None
         self._time = QLabel()
         self._hints = QLabel()
-        self._said = ElidedLabel()
+        self._message = ElidedLabel()
         self._silence = QTimer(self)
         self._silence.setSingleShot(True)
         self._silence.setInterval(SAID_FOR_MS)
-        self._silence.timeout.connect(lambda: self.say(""))
+        self._silence.timeout.connect(lambda: self.show_message(""))
         self._missing = ElidedLabel()
         self._missing.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._missing.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -88,7 +88,7 @@ class StatusLine(QWidget):
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(18)
         row.addWidget(self._time)
-        row.addWidget(self._said, 4)
+        row.addWidget(self._message, 4)
         row.addWidget(self._hints)
         row.addWidget(self._missing, 1)
 
@@ -108,14 +108,14 @@ class StatusLine(QWidget):
         return self._hints.text()
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The current message."""
-        return self._said.text()
+        return self._message.text()
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show a message for a while; an empty text clears it."""
-        self._said.setText(text)
-        self._said.setVisible(bool(text))
+        self._message.setText(text)
+        self._message.setVisible(bool(text))
         self._hints.setVisible(self._document is not None and not text)
         self._silence.stop()
         if text:
@@ -140,7 +140,7 @@ class StatusLine(QWidget):
             state.origin_changed.connect(self._refresh)
             state.selection_changed.connect(self._refresh)
             short, long = not_recorded_text(document.capture.sources)
-        self.say("")
+        self.show_message("")
         self._missing.setText(short)
         self._missing.setToolTip(long)
         self._refresh()

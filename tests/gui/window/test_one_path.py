@@ -85,7 +85,7 @@ def test_a_refused_command_shows_the_reason(
     with qtbot.waitSignal(window.commands.refused, timeout=2_000) as refused:
         ask(qtbot, window, page)
     assert refused.args == [COMMAND]
-    assert window.status_line.said == REFUSAL
+    assert window.status_line.message == REFUSAL
     assert page.document.state.view == before
 
 
@@ -95,11 +95,11 @@ def test_a_command_that_runs_clears_the_reason(
 ) -> None:
     page = open_page(sample)
     window.commands.run(COMMAND)
-    assert window.status_line.said == REFUSAL
+    assert window.status_line.message == REFUSAL
     page.document.state.select_range(10 * MS, 20 * MS)
     with qtbot.waitSignal(window.commands.ran, timeout=2_000, check_params_cb=lambda name: name == COMMAND):
         ask(qtbot, window, page)
-    assert window.status_line.said == ""
+    assert window.status_line.message == ""
     assert page.document.state.view == (10 * MS, 20 * MS)
 
 
@@ -107,7 +107,7 @@ def test_a_held_key_is_refused_without_a_timeline(qtbot: QtBot, window: MainWind
     with qtbot.waitSignal(window.commands.refused, timeout=2_000) as refused:
         qtbot.keyClick(window, Qt.Key.Key_W)
     assert refused.args == ["view.zoom_in"]
-    assert window.status_line.said == "Zoom in: Open a capture first"
+    assert window.status_line.message == "Zoom in: Open a capture first"
 
 
 def test_a_held_key_moves_until_released(
@@ -139,16 +139,16 @@ def test_a_disabled_button_shows_the_reason_also_for_a_late_press(
     page.document.state.undo()
     page.document.state.blockSignals(False)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert window.status_line.said == "Undo zoom, filter or hide: Nothing to undo"
+    assert window.status_line.message == "Undo zoom, filter or hide: Nothing to undo"
 
 
 def test_switching_tabs_clears_the_status_message(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     window.commands.run(COMMAND)
-    assert window.status_line.said == "Zoom to selected range: Open a capture first"
+    assert window.status_line.message == "Zoom to selected range: Open a capture first"
     open_page(sample)
-    assert window.status_line.said == ""
+    assert window.status_line.message == ""
 
 
 def test_a_disabled_entry_shows_the_reason(window: MainWindow, open_page: OpenPage, sample: Path) -> None:

@@ -53,9 +53,7 @@ _REST = frozenset(("outside", "start", "end", "gpu_end", "no_launch", "not_recor
 
 @dataclass(frozen=True)
 class CauseLook:
-    """A colour as ``#rrggbb``, and whether it is hatched: time in which nothing was done. ``family`` is that of the
-    timeline's texture, empty where the timeline has none of it.
-    """
+    """A colour as ``#rrggbb``; hatched for time without work. ``family`` is the timeline's texture, or empty."""
 
     color: str
     is_hatched: bool
@@ -107,9 +105,7 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
 
 
 def fill_stacked(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -> None:
-    """Paint a part of a bar in which parts stand on each other: what is low on its row would leave a hole there, and
-    the bar would look shorter than it is.
-    """
+    """Paint a part of a stacked bar. A family that is low on its row is paler instead, to leave no hole in the bar."""
     if look.family != _LOW:
         fill_cause(painter, rect, look, theme)
         return

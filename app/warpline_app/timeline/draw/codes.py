@@ -1,8 +1,8 @@
-"""Pixels as codes: which colour and which pattern a column of a lane has, and the tables that turn codes into colour.
+"""Codes of pixels: the colour and pattern of each column of a lane, and tables that turn codes into colours.
 
-A lane is a line of uint16 codes, one per device pixel. What a code looks like over the height of the lane's bar is a
-column of a lookup table, so bars, thin bars, hatches, textures and density columns all cost the same: one `take`.
-A code is ``color * VARIANTS + variant``; colour 0 is the empty surface.
+A lane is a line of uint16 codes, one per device pixel. A column of a lookup table holds a code's colours over the
+height of the bar, so bars, thin bars, hatches, textures and density columns all cost the same: one `take`. A code is
+``color * VARIANTS + variant``; colour 0 is the empty surface.
 """
 
 from __future__ import annotations
@@ -131,10 +131,9 @@ def _pattern(height: int, top: float, bottom: float) -> npt.NDArray[np.uint8]:
 
 
 class ColorTable:
-    """Colours by number, and lookup tables for bars of each height on each background.
+    """Numbered colours, and lookup tables for bars of each height on each background.
 
-    Own colours of ranges are added as they are met (`custom`), quantised to 5 bits a channel so that they cannot
-    run out in earnest.
+    Ranges' own colours are added on first use (`custom`), quantised to 5 bits per channel to limit their number.
     """
 
     def __init__(self, theme: Theme, ratio: float = 1.0) -> None:
@@ -191,9 +190,9 @@ class ColorTable:
         return colors
 
     def looks(self, height: int, background: int) -> UInt32Array:
-        """The same for compiled code, what a code looks like beside each other in memory: shape (codes, room).
+        """The table for compiled code, with each code's colours adjacent in memory: shape (codes, room).
 
-        ``room`` is the height, or more up to a multiple of `LOOK_ROWS`; below the height is no colour.
+        ``room`` is the height rounded up to a multiple of `LOOK_ROWS`; rows below the height are empty.
         """
         looks = self._looks.get((height, background))
         if looks is None:

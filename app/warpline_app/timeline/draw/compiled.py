@@ -1,7 +1,7 @@
-"""The compiled inner loops of lines and pixels (``native/lines.c``): the same results as numpy's, several times faster.
+"""The compiled inner loops of lines and pixels (``native/lines.c``): same results as numpy, several times faster.
 
-Everything has a twin in `lines` or `compositor` that is used where the library is not compiled. Arrays given here
-are C-contiguous and of exactly the types that are named; places in them were checked by the caller.
+Each loop has a numpy twin in `lines` or `compositor`, used where the library is missing. Arrays must be C-contiguous
+with exactly the named types; the caller checks indices.
 """
 
 from __future__ import annotations

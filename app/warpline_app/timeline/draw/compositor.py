@@ -40,8 +40,8 @@ class Place(NamedTuple):
 class Frame:
     """The pixels of a frame: ``pixels`` uint32 0xffrrggbb of shape (height, width), and a QImage on the same memory.
 
-    Drawing is limited to the columns ``first`` to ``stop`` (see `limit`), so that a pan draws only what came into view.
-    The memory is its own, or else at a ``place`` that is somebody's (see `below`): there it does not pan.
+    Drawing is limited to the columns ``first`` to ``stop`` (see `limit`), so that a pan draws only new columns. The
+    memory is the frame's own, or at a ``place`` owned by a painter (see `below`), where it does not pan.
     """
 
     def __init__(self, width: int, height: int, ratio: float, place: Place | None = None) -> None:
@@ -57,9 +57,10 @@ class Frame:
 
     @classmethod
     def below(cls, painter: QPainter, width: int, height: int, ratio: float) -> Frame | None:
-        """A frame on the very pixels that a painter paints on, from its origin on; None where these are not at hand.
+        """A frame on the pixels that a painter paints on, from its origin; None if they are not accessible.
 
-        What is drawn there needs no copy, which would cost as much as drawing it. Worth nothing without the painter.
+        Drawing there avoids a copy, which would cost as much as drawing. The frame is valid only as long as the
+        painter.
         """
         image, at = painter.paintEngine().paintDevice(), painter.deviceTransform()
         if not isinstance(image, QImage) or image.format() not in _PLAIN:
@@ -93,10 +94,10 @@ class Frame:
         self.first, self.stop = first, stop
 
     def shift(self, pixels: int) -> None:
-        """Moves everything ``pixels`` columns to the left (negative: right) and limits drawing to the gap.
+        """Move everything ``pixels`` columns to the left (negative: right) and limit drawing to the gap.
 
-        Nothing is moved but the place where the picture begins in memory: rows run into each other just in the
-        columns that are drawn anew. Only at the end of the memory the picture goes back to its middle.
+        Only the picture's start in memory moves: rows run into each other exactly in the columns to be redrawn. At the
+        end of the memory the picture is copied back to the middle.
         """
         origin = self._origin + pixels
         if not 0 <= origin <= 2 * SLACK_PX:
@@ -172,9 +173,9 @@ class Frame:
         *,
         step: int = 1,
     ) -> None:
-        """A curve rising from the bottom, filled and with an outline on top, or one of both.
+        """A curve filled from the bottom, outlined on top, or both.
 
-        ``values`` 0–1, one for each column that is drawn and one for the column before; NaN or infinite: none.
+        ``values`` 0–1, one per drawn column and one for the column before; NaN or infinite: none.
         """
         lib = compiled.library()
         if lib is None:
@@ -237,7 +238,7 @@ def make_bars(table: ColorTable, bars: Sequence[Bar]) -> Bars:
 def empty_codes(
     width: int, grid: npt.NDArray[np.int64], paused: npt.NDArray[np.int64], phase: int
 ) -> UInt16Array:
-    """What stands in the columns of a line where it is empty: the texture of pauses, else the grid.
+    """Codes for the empty columns of a line: the texture of pauses, else the grid.
 
     ``phase`` (see `codes.PHASES`) keeps the texture in place when the view pans.
     """

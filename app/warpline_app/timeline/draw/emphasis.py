@@ -28,8 +28,9 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Emphasis:
-    """``names`` and ``kinds`` are masks over name ids and kind codes, ``rows`` the only events that pass, ascending.
-    What belongs to ``chain`` keeps its colour whatever the others say; alone, nothing else does.
+    """Masks over name ids (``names``) and kind codes (``kinds``), and the only ``rows`` that pass, ascending.
+
+    Events of ``chain`` keep their colour in any case; with a chain alone, all others are dimmed.
     """
 
     names: BoolArray | None = None
@@ -67,9 +68,9 @@ class Emphasis:
         return result
 
     def dimmed_marks(self, colors: EventColors, strip: Strip, lanes: Int64Array) -> BoolArray:
-        """The same of each cell of a strip, for events shorter than one: bool of shape (cells,).
+        """Whether each cell of a strip, for events shorter than a cell, is dimmed: bool of shape (cells,).
 
-        A cell that holds an event of the chain is not dimmed, though a longer one may stand for it.
+        A cell that contains an event of the chain is not dimmed, even if a longer event represents it.
         """
         marks = strip.mark_row.ravel()
         result = marks >= 0
@@ -122,9 +123,7 @@ def emphasis_for(
     rows: Int64Array | None = None,
     chain: EventChain | None = None,
 ) -> Emphasis:
-    """Keeps events with these name ids (None: any), of these kinds (empty: any), and these rows (None: any), and all
-    that belong to the chain.
-    """
+    """Emphasis on events with these name ids (None: any), kinds (empty: any) and rows (None: any), and on the chain."""
     if names is None and not kinds and rows is None and chain is None:
         return EVERYTHING
     mask = None

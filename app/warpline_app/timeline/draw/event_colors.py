@@ -98,8 +98,8 @@ class EventColors:
         return _WAIT_COLORS[np.where(valid, values, 0)]
 
     def waiting_on(self, lanes: Int64Array, line: Int64Array, rows: Int64Array) -> Colors:
-        """The same of blocked stretches on ``lanes[line]``, without a search for each: a lane of states holds nothing
-        else, so its events stand side by side in the table of their kind.
+        """Like `waiting`, for blocked states on ``lanes[line]``, without a search each: a lane of states holds nothing
+        else, so its events are adjacent in their kind's table.
         """
         for lane in lanes[self._shift_of_lane[lanes] == _UNSEEN].tolist():
             self._shift_of_lane[lane] = self._table_shift(lane)

@@ -47,8 +47,7 @@ class Bar:
 class FramePlan:
     """``bars`` are those of ``lanes``, then those of ``groups``; ``tops`` and ``heights`` are their columns.
 
-    ``whole`` tells which bars are not cut by the pinned area. ``bands`` (`compiled.BAND`) are what is left of the
-    background between the bars.
+    ``whole`` marks bars not cut by the pinned area. ``bands`` (`compiled.BAND`) are the background between the bars.
     """
 
     layout: Layout

@@ -1,7 +1,6 @@
-"""From events to lines of codes (`codes`), one line per lane, and keeping them while the view pans.
+"""Turns events into lines of codes (`codes`), one per lane, and caches them while the view pans.
 
-`StripCache` shifts the lines it has and asks only for the columns that came into view. All positions here are
-device pixels.
+`StripCache` shifts cached lines and queries only the columns that came into view. Positions are device pixels.
 """
 
 from __future__ import annotations
@@ -154,9 +153,9 @@ class _Cached:
 
 
 class StripCache:
-    """Lines of the last view and a little more. A pan by whole pixels costs only the new columns, now and then.
+    """Lines of the last view and some spare columns. A pan by whole pixels queries new columns only now and then.
 
-    Anything else is composed anew.
+    Any other change composes all lines anew.
     """
 
     def __init__(self, colors: EventColors) -> None:

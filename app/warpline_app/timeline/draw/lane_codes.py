@@ -1,7 +1,7 @@
-"""Events as codes (`codes`) in lines: columns of those shorter than a pixel, runs for rectangles. Device pixels.
+"""Draws events as codes (`codes`): columns for events shorter than a pixel, runs for boxes. Device pixels.
 
-Each function writes to ``out``, uint16 of shape (lines, width), with compiled code (`compiled`) where there is some and
-with numpy otherwise; the results are the same.
+Each function writes to ``out``, uint16 of shape (lines, width), with compiled code (`compiled`) if available and else
+with numpy; the results are equal.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def joined_boxes(parts: list[Boxes]) -> Boxes:
 def draw_density(
     out: UInt16Array, strip: Strip, code_of: UInt16Array, dim: BoolArray | None, bin_px: int
 ) -> None:
-    """Draws what is shorter than a pixel: a column in the lane's hue, as high as the pixel is busy.
+    """Draw events shorter than a pixel: a column in the lane's hue, as high as the pixel is busy.
 
-    ``strip`` has a column for every ``bin_px`` pixels; ``code_of`` of shape (256, 256) is the code below the lowest
-    column for each kind and flags; ``dim`` tells for each cell of the strip whether its mark is dimmed.
+    ``strip`` has a column per ``bin_px`` pixels; ``code_of`` of shape (256, 256) is the code below the lowest column
+    for each kind and flags; ``dim`` says for each cell of the strip whether its mark is dimmed.
     """
     lib = compiled.library()
     if lib is None:
@@ -116,9 +116,9 @@ def _density_with_numpy(
 
 
 def color_waits(out: UInt16Array, strip: Strip, lanes: Int64Array, colors: EventColors, bin_px: int) -> None:
-    """Gives columns of ``lanes`` that `draw_density` drew as blocked the colour of what their mark waited for.
+    """Give columns that `draw_density` drew as blocked the colour of their wait kind.
 
-    One look for each such pixel of a thread's row, however many events lie under it.
+    One lookup per pixel of a thread's row, however many events it covers.
     """
     if colors.state_code < 0:
         return
@@ -206,9 +206,9 @@ def _boxes_with_numpy(
 def draw_groups(
     out: UInt16Array, groups: Sequence[GroupColumns], below: Sequence[int], scale: TimeScale
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Draws groups, a line each: events shorter than a pixel as columns on the code ``below``.
+    """Draw groups, a line each: events shorter than a pixel as columns on the code ``below``.
 
-    The others are returned to be drawn as boxes: line, row, start, stop.
+    Longer events are returned, to be drawn as boxes: line, row, start, stop.
     """
     lib = compiled.library()
     columns_of = [(g.start, g.duration, g.row, g.before, g.longest_of) for g in groups]

@@ -1,7 +1,7 @@
-"""What a tree looks like before a person touches it: order, what is folded, what is open, which lanes tell of a group.
+"""The initial row tree: order, collapsed and expanded rows, and the lanes that represent a group.
 
-What answers "what was the hardware waiting for" comes first: the main thread, then the GPU's streams. What repeats it
-(a core per row, counters, threads that only say when they ran) is a click away.
+The rows that answer "what was the hardware waiting for" come first: the main thread, then the GPU's streams. Rows that
+repeat it (one per core, counters, threads that only show when they ran) are a click away.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 FOLD_FROM = 10
-"""A row with at least this many children of a role folds the idle ones into "n more…"."""
+"""A row with at least this many children of a role collapses the idle ones into "n more…"."""
 FOLD_COUNTERS = 3
-"""A row with at least this many counters beside other rows shows them below one row."""
+"""A row with at least this many counters beside other rows collapses them into one row."""
 OPEN_UP_TO = 1_000_000
-"""The busiest stream of an only GPU is open from the beginning if it has at most this many events."""
+"""The busiest stream of a single GPU is expanded if it has at most this many events."""
 
 
 # order
 
 
 def sort_top(capture: Capture) -> list[int]:
-    """Tracks that have no parent, in the order of their rows."""
+    """Tracks without a parent, in row order."""
 
     def place(index: int) -> int:
         top_place = role_of(capture.tracks[index].role).top_place
@@ -41,7 +41,9 @@ def sort_top(capture: Capture) -> list[int]:
 
 
 def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow]) -> list[TimelineRow]:
-    """Rows below a track. Of a process: steps, the main thread; of a GPU: utilization, streams. Counters come last."""
+    """Child rows of a track: in a process steps and the main thread first, in a GPU utilization and streams; counters
+    last.
+    """
     if track.role == "process":
         return sorted(
             children,
@@ -66,7 +68,7 @@ def _is_main_thread(capture: Capture, row: TimelineRow) -> bool:
 
 
 def tells_utilization(title: str) -> bool:
-    """Whether a counter of this English title tells how busy something is."""
+    """Whether a counter of this English title is a utilization."""
     return "utili" in title.casefold() and "mem" not in title.casefold()
 
 
@@ -74,7 +76,7 @@ def tells_utilization(title: str) -> bool:
 
 
 def fold_idle(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[TimelineRow]:
-    """Puts idle ones of many like children below one row "n more…"."""
+    """Collapse the idle ones of many similar children into one row "n more…"."""
     result = list(children)
     for role in dict.fromkeys(child.role for child in children):
         share = role_of(role).idle_share
@@ -96,7 +98,7 @@ def fold_idle(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[Time
 
 
 def fold_counters(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[TimelineRow]:
-    """Puts counters that stand beside something else below one row, but for how busy a GPU is."""
+    """Collapse counters beside other rows into one row, except GPU utilization."""
     counters = [child for child in children if child.role == "counter" and not child.is_utilization]
     if len(counters) < FOLD_COUNTERS or len(counters) == len(children):
         return list(children)
@@ -131,7 +133,7 @@ def _more(parent: TimelineRow, what: str, title: str, rows: list[TimelineRow]) -
 
 
 def open_by_default(root: TimelineRow, capture: Capture) -> None:
-    """Opens what has something to tell and does not flood the window; with a GPU, less, so that its rows are seen."""
+    """Expand informative rows without flooding the window; fewer with a GPU, so that its rows are visible."""
     rows = list(root.walk())
     has_streams = any(row.role == "stream" and row.count for row in rows)
     gpus = sum(1 for row in rows if row.role == "gpu")
@@ -156,7 +158,7 @@ def open_by_default(root: TimelineRow, capture: Capture) -> None:
 
 
 def _rank(row: TimelineRow, siblings: Iterable[TimelineRow]) -> int:
-    """How many like siblings have more to tell, or as much and stand before it."""
+    """The number of similar siblings with more content, or as much and an earlier place."""
     mine, before, rank = _weight(row), True, 0
     for other in siblings:
         if other is row:
@@ -167,7 +169,7 @@ def _rank(row: TimelineRow, siblings: Iterable[TimelineRow]) -> int:
 
 
 def _weight(row: TimelineRow) -> tuple[int, int]:
-    """Number of rows below that say what was done, not only when; then the number of events."""
+    """The number of descendants that show activity, not only running times; then the number of events."""
     return sum(1 for child in row.children if role_of(child.role).shows_work), row.count
 
 
@@ -175,7 +177,7 @@ def _weight(row: TimelineRow) -> tuple[int, int]:
 
 
 def curve_lanes(role: str, children: Sequence[TimelineRow]) -> Iterator[int]:
-    """The lanes that tell how busy a group is: cores, thread states or streams; of nested ranges the outermost."""
+    """The lanes that represent a group: cores, thread states or streams; the outermost of nested ranges."""
     if role == "thread":
         tracks = [child for child in children if child.lanes and child.content is Content.LANES]
         tracks.sort(key=lambda child: 6 if (place := role_of(child.role).work_place) is None else place)

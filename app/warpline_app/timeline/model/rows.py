@@ -1,4 +1,4 @@
-"""The tree of rows: what a person sees of a capture's tracks, and in which order. No window, no pixels."""
+"""The tree of rows made from a capture's tracks, in display order. No window, no pixels."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 NAME_ROWS = 8
-"""Rows per kernel name that a stream shows before "n more…"."""
+"""Kernel name rows of a stream before "n more…"."""
 INDEX_AT_ONCE = 60_000
-"""Names of streams of at most this many events are indexed on the spot, others beside the window."""
+"""Streams up to this size have their names indexed at once, others in the background."""
 PROJECTION = "projection"
-"""Role of the row of a GPU that shows ranges of the host as its streams feel them."""
+"""Role of a GPU's row for host ranges projected onto its streams."""
 
 
 class RowTree:
@@ -42,14 +42,14 @@ class RowTree:
         self.index = NameGroups(capture)
         self.root = TimelineRow(key="", title="", content=Content.CURVE)
         self.index_late: Callable[[TimelineRow], None] | None = None
-        """Who indexes the names of a large stream beside the window, then calls `indexed`."""
+        """Callback that indexes a large stream's names in the background, then calls `indexed`."""
         self._by_key: dict[str, TimelineRow] = {}
         top = [self._row(index) for index in sort_top(capture)]
         self._adopt(self.root, fold_idle(self.root, top))
         open_by_default(self.root, capture)
 
     def get(self, key: str) -> TimelineRow | None:
-        """The row of a key; children of streams are made when somebody asks for them."""
+        """The row of a key; children of streams are made on demand."""
         row = self._by_key.get(key)
         if row is None and "#" in key:
             owner = self._by_key.get(key.partition("#")[0])
@@ -62,7 +62,7 @@ class RowTree:
         return row
 
     def open(self, row: TimelineRow) -> None:
-        """Makes the children of a row, if they are made late."""
+        """Make a row's children, if they are made on demand."""
         if row.make_children is None:
             return
         if self.index_late is not None and self._is_late(row):
@@ -85,7 +85,7 @@ class RowTree:
         return row.count > INDEX_AT_ONCE and not self.index.has(row.track)
 
     def index_names(self, row: TimelineRow, is_cancelled: Callable[[], bool] | None) -> None:
-        """What the children of a row are made of; for a thread. Raises Cancelled."""
+        """Compute what a row's children are made of; call it in a thread. Raises Cancelled."""
         if row.role == PROJECTION:
             for stream in row.streams:
                 self.index.projected(stream, is_cancelled)
@@ -93,12 +93,12 @@ class RowTree:
             self.index.groups(row.track, is_cancelled, NAME_ROWS)
 
     def row_of_event(self, event_row: int) -> TimelineRow | None:
-        """The row of the tree in which an event is drawn."""
+        """The row that draws an event."""
         track = int(self.capture.track_of_row(event_row))
         return self.row_of_track(track)
 
     def row_of_track(self, track: int) -> TimelineRow | None:
-        """The row of the tree that shows a track: its own, or the one it was merged into."""
+        """The row of a track: its own, or the one it was merged into."""
         while track >= 0:
             found = self._by_key.get(self.capture.tracks[track].uri)
             if found is not None:
@@ -168,9 +168,9 @@ class RowTree:
         return row
 
     def _children_of(self, track: Track, row: TimelineRow) -> list[TimelineRow]:
-        """Rows below a track: the state of a thread is drawn on the thread's own row, a single context is left out.
+        """Child rows of a track. A thread's state is drawn on the thread's row; a single context is skipped.
 
-        A context without streams (a profiler's annotations) makes no second one.
+        A context without streams (a profiler's annotations) does not count as another one.
         """
         capture = self.capture
         children: list[TimelineRow] = []
@@ -206,7 +206,7 @@ class RowTree:
         return children
 
     def _projection(self, track: Track, streams: tuple[int, ...]) -> TimelineRow:
-        """The ranges of the host as streams feel them; found when the row is opened."""
+        """Host ranges projected onto streams; computed when the row is expanded."""
         row = TimelineRow(
             key=f"{track.uri}#nvtx",
             title=tr("NVTX ranges on the GPU", "timeline"),
@@ -287,7 +287,7 @@ class RowTree:
     ) -> list[tuple[TimelineRow, int]]:
         """Rows from top to bottom with their indentation.
 
-        With ``keep``, only rows it accepts with all that is above and below them, whatever is closed.
+        With ``keep``, only the rows it accepts, their ancestors and descendants, even if collapsed.
         """
         result: list[tuple[TimelineRow, int]] = []
 
@@ -314,7 +314,7 @@ class RowTree:
 
 
 def title_matcher(pattern: str, *, regex: bool, case: bool) -> Callable[[str], bool]:
-    """A test of titles. A broken regular expression is taken literally while it is being typed."""
+    """A test of titles. An invalid regular expression is taken literally while it is being typed."""
     if regex:
         try:
             search = re.compile(pattern, 0 if case else re.IGNORECASE).search

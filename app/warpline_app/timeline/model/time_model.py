@@ -55,9 +55,9 @@ class TimeScale:
         return TimeScale(self.start_ns + step, self.stop_ns + step, self.width_px)
 
     def shift_px(self, other: TimeScale) -> int | None:
-        """How many whole pixels ``other`` lies to the right of this view, None when it is no such neighbour.
+        """How many whole pixels ``other`` lies to the right of this view; None if it is not a shifted copy.
 
-        A deviation below a fiftieth of a pixel, or of the nanosecond that rounding costs, does not count.
+        Ignores deviations below a fiftieth of a pixel, or the nanosecond lost by rounding.
         """
         if other.width_px != self.width_px or other.length_ns != self.length_ns:
             return None
@@ -68,11 +68,10 @@ class TimeScale:
 
 
 class AnchoredZoom:
-    """Zooming around a point, kept as *where it began and how far it went*.
+    """Zooms around a point, storing *where it began and how far it went*.
 
-    In by some steps and out by the same steps ends in the very view it began with, down to 1 ns and back, because
-    every view is computed from the first one and not from the last. Another anchor, or a view that came from
-    elsewhere, begins anew.
+    Zooming in and out by the same steps returns exactly to the initial view, even from 1 ns, because every view is
+    computed from the first one. Another anchor, or a view set elsewhere, starts anew.
     """
 
     def __init__(self) -> None:
@@ -84,9 +83,9 @@ class AnchoredZoom:
     def zoom(
         self, view: tuple[int, int], span: tuple[int, int], fraction: float, factor: float
     ) -> tuple[int, int]:
-        """The view ``factor`` times as long, with the moment at ``fraction`` (0–1) of its width kept in place.
+        """The view scaled by ``factor``, with the time at ``fraction`` (0–1) of its width kept in place.
 
-        ``view`` is what is shown now, ``span`` the whole capture; the result lies in it and is at least 1 ns long.
+        ``view`` is the current view, ``span`` the whole capture; the result lies in it and is at least 1 ns long.
         """
         if self._origin is None or self._last != view or abs(fraction - self._fraction) > 1e-9:
             self._origin = view
@@ -108,10 +107,10 @@ class AnchoredZoom:
 
 @dataclass
 class HeldMotion:
-    """Speed of a key that is held: a step at once, then a motion that gets faster.
+    """Speed of a held key: a step at once, then accelerating motion.
 
-    `advance` gives the way to go since the last call, in units per second at first and ``top_speed`` times that
-    after ``ramp_s`` seconds.
+    `advance` returns the distance since the last call, in units per second, rising to ``top_speed`` times that after
+    ``ramp_s`` seconds.
     """
 
     ramp_s: float = 1.2

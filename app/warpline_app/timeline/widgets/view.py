@@ -49,9 +49,9 @@ MARK_AT_ONCE = 2_000_000
 
 
 class TimelineView(QWidget):
-    """Everything between the tool row and the panels.
+    """The widget between the tool row and the panels.
 
-    ``idle`` tells that all drawing is done: the frame is exact, figures and curves are there. Tests and picture
+    ``idle`` is emitted when all drawing is done: the frame is exact, figures and curves are complete. Tests and picture
     exports wait for it.
     """
 
@@ -192,10 +192,7 @@ class TimelineView(QWidget):
         self.path.title_px = width_px
 
     def share_time(self, leader: Scene | None) -> None:
-        """Have another timeline's ruler and overview, which moves as one with this, stand for this too; None: have own.
-
-        What is drawn once costs once, and two rulers that read the same are one too many.
-        """
+        """Use another timeline's ruler and overview, which move in step with this one; None restores this one's own."""
         self.scene.leader = leader
         for part in (self.overview, self.ruler, self.corner):
             part.setVisible(leader is None)

@@ -51,13 +51,13 @@ class _Growing:
 
 
 class Atlas:
-    """Texts in some inks, rendered at the device's resolution; an entry is a number. A full page starts over.
+    """Texts in several inks, rendered at the device's resolution; an entry is a number. A full page starts over.
 
-    All inks are on one page and alike in size, so that labels are laid out and drawn at once, whatever their ink.
+    All inks share a page and have equal sizes, so that labels of any ink are laid out and drawn together.
 
-    `table` has columns over entries (device pixels). `end_keys` ascend: where each glyph of each
-    entry begins, as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame. Glyphs and
-    letters are taken to be one to one.
+    `table` has columns over entries (device pixels). `end_keys` (ascending) hold the start of each glyph of each entry
+    as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame. Each letter is assumed to be
+    one glyph.
     """
 
     def __init__(self, font: QFont, ratio: float, inks: Sequence[str]) -> None:

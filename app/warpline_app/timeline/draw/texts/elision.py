@@ -31,9 +31,9 @@ class Cut(NamedTuple):
 def shown_parts(atlas: Atlas, cut: Cut, with_tail: npt.NDArray[np.bool_], texts: LineTexts) -> Int64Array:
     """Pieces of texts, as pixels from their left, of shape (texts, PARTS, 2); a piece without width is empty.
 
-    The head of a text, and its tail where ``with_tail`` asks for that, as long as the head tells it from every other in
-    its line. Otherwise the piece in which it differs from those that are most like it, behind as much of its head as
-    there is room for.
+    They are the head of a text, and its tail if ``with_tail``, as long as the head distinguishes it from all others in
+    its line. Otherwise they are the piece where it differs from the most similar ones, after as much of its head as
+    fits.
     """
     entries, room, place = cut
     free, width = np.maximum(room - _dots(atlas), 0.0), atlas.table[entries, 2]
@@ -95,7 +95,9 @@ def _distinct_parts(atlas: Atlas, cut: Cut, texts: LineTexts) -> tuple[Int64Arra
 def _head(
     atlas: Atlas, entries: Int64Array, room: Float64Array, below: Int64Array, dots: int
 ) -> tuple[Int64Array, Int64Array]:
-    """What stands before a tail: the beginning, or where the text differs from more of its line if that is later."""
+    """The start of the piece before a tail: the text's start, or where it differs from more of its line if that is
+    later.
+    """
     stop = atlas.glyph_before(entries, room)
     at = atlas.letter(entries, np.maximum(below, 0))
     later = atlas.glyph_before(entries, at + np.maximum(room - dots, 0.0))

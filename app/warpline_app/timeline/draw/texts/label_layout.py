@@ -59,9 +59,9 @@ class LabelPieces:
         texts: LineTexts,
         place: Int64Array,
     ) -> None:
-        """Show what tells texts that are wider than their room, with dots for what is left out.
+        """Show the distinguishing parts of texts wider than their room, with dots for the rest.
 
-        ``place``: where each of ``which`` is among ``texts``.
+        ``place`` is the position of each of ``which`` among ``texts``.
         """
         atlas, wanted = self._atlas, self._wanted
         room = wanted.room[which]

@@ -83,9 +83,9 @@ class Labels:
         dark: npt.NDArray[np.bool_],
         budget: int,
     ) -> bool:
-        """Lays out the texts of boxes; ``tops`` and ``heights`` (device pixels) are of their lines.
+        """Lay out the labels of boxes; ``tops`` and ``heights`` (device pixels) are of their lines.
 
-        At most ``budget`` texts are new to the atlas in one frame; returns whether some were left for the next.
+        At most ``budget`` texts are added to the atlas per frame; returns whether some are left for the next.
         """
         self._fragments = np.empty((0, 10))
         self._grounds = _NO_GROUNDS
@@ -147,10 +147,7 @@ class Labels:
             painter.drawPixmapFragments(pointer, len(self._fragments), self._atlas.pixmap)
 
     def spans_between(self, top: float, bottom: float) -> Float64Array:
-        """From where to where texts of the last layout reach whose middle is between two heights; shape (texts, 2).
-
-        All in device pixels.
-        """
+        """Horizontal extents of labels whose middle is between two heights; shape (texts, 2), device pixels."""
         middle = self._fragments[:, 1]
         near = self._fragments[(middle > top) & (middle < bottom)]
         half = near[:, 4] / 2
@@ -190,9 +187,7 @@ class Labels:
 
     @cached_property
     def kernel_names(self) -> dict[str, str]:
-        """The short names of all kernels, told apart as titles and tables do; none where these are too many to be
-        looked through for a frame.
-        """
+        """Short names of all kernels, distinct as in titles and tables; empty if there are too many for a frame."""
         table = self._capture.kinds["kernel"]
         if len(table) > _MOST_KERNELS:
             return {}

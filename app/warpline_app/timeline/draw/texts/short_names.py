@@ -15,9 +15,9 @@ _TEXT_BITS = 24
 
 
 class ShortNames:
-    """What is known of the texts of an atlas, by entry: their shorter forms, and their order. Gone when it starts over.
+    """Short forms and order of an atlas's texts, by entry; dropped when the atlas starts over.
 
-    ``add`` gives the entry of a text in an ink, −1 where it must wait for a later frame.
+    ``add`` returns the entry of a text in an ink, −1 if it must wait for a later frame.
     """
 
     def __init__(self, atlas: Atlas, add: Callable[[str, int], int]) -> None:
@@ -29,8 +29,9 @@ class ShortNames:
         self.forget()
 
     def forget(self) -> None:
-        """The view is another than by its place in time: which lines are short, and what in them is not, is decided
-        anew. Until then it stays, so that names keep their form while bars come and go.
+        """Decide anew which lines are short; call it when the view changes other than by panning.
+
+        Until then names keep their form while bars come and go.
         """
         self._short_lines: Int64Array = np.empty(0, np.int64)
         self._long_texts: Int64Array = np.empty(0, np.int64)
@@ -43,9 +44,9 @@ class ShortNames:
         room: npt.NDArray[np.float64],
         may: npt.NDArray[np.bool_],
     ) -> Int64Array:
-        """Shorter entries of those that ``may``, in lines where one gets its whole short name by that.
+        """Shorter entries where ``may`` allows them, in lines where at least one gains its whole short name.
 
-        All of such a line are shortened, so that they are read alike, but for those that would be told apart no more.
+        All texts of such a line are shortened alike, except those that would become equal.
         """
         width = self._atlas.table[:, 2]
         tight = np.flatnonzero(may & (width[entries] > room))

@@ -56,10 +56,9 @@ class TextOrder:
 
 
 class LineTexts:
-    """The texts of each line in the order of the alphabet.
+    """The texts of each line in alphabetical order.
 
-    ``lines`` and ``texts`` (numbers of `TextOrder`) of equal length say what stands where; ``place`` is where each of
-    them is in that order.
+    ``lines`` and ``texts`` (numbers of `TextOrder`) have equal length; ``place`` is the position of each in that order.
     """
 
     def __init__(self, order: TextOrder, lines: Int64Array, texts: Int64Array) -> None:
@@ -87,9 +86,10 @@ class LineTexts:
         return np.maximum(self._shared[place], self._shared[place + 1])
 
     def branches(self, place: Int64Array, least: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """The fewest letters, ``least`` or more, that a text shares with another of its line; and the most below that.
+        """The shortest prefix of at least ``least`` letters that a text shares with another in its line; and the
+        longest below.
 
-        ``least`` is at most what `closest` says. The second is −1 where there is no such text.
+        ``least`` is at most the result of `closest`. The second is −1 if there is none.
         """
         fewest, below = self.closest(place), np.full(len(place), -1, np.int64)
         for step in (-1, 1):

@@ -40,6 +40,9 @@ class FakeNvml(types.ModuleType):
     class NVMLError_NotSupported(NVMLError):  # noqa: N801
         pass
 
+    class NVMLError_GpuIsLost(NVMLError):  # noqa: N801
+        pass
+
     def __init__(self) -> None:
         super().__init__("pynvml")
         self.sampled = threading.Event()
@@ -90,6 +93,57 @@ class FakeNvml(types.ModuleType):
         return 1000 + direction
 
 
+def with_gpm(fake: FakeNvml, *, lacking: frozenset[str] = frozenset()) -> list[object]:
+    """Give GPU 0 GPM, without the metrics ``lacking``; returns the samples that are allocated now.
+
+    The value of a metric is its number in NVML.
+    """
+    names = {
+        "SM_UTIL": 2, "SM_OCCUPANCY": 3, "ANY_TENSOR_UTIL": 5, "DFMA_TENSOR_UTIL": 6, "HMMA_TENSOR_UTIL": 7,
+        "DMMA_TENSOR_UTIL": 8, "IMMA_TENSOR_UTIL": 9, "DRAM_BW_UTIL": 10, "FP64_UTIL": 11, "FP32_UTIL": 12,
+        "FP16_UTIL": 13, "INTEGER_UTIL": 4, "PCIE_TX_PER_SEC": 20, "PCIE_RX_PER_SEC": 21,
+        "NVLINK_TOTAL_RX_PER_SEC": 60, "NVLINK_TOTAL_TX_PER_SEC": 61,
+    }  # fmt: skip
+    for name, number in names.items():
+        setattr(fake, f"NVML_GPM_METRIC_{name}", number)
+    without = {names[name] for name in lacking}
+    samples: list[object] = []
+    taken: dict[int, int] = {}
+
+    def allocate() -> object:
+        samples.append(object())
+        return samples[-1]
+
+    def sample(device: int, into: object) -> None:
+        assert device == 0
+        taken[id(into)] = len(taken) and max(taken.values()) + 1
+
+    def calculate(request: Any) -> None:
+        assert (request.version, taken[id(request.sample1)]) == (1, taken[id(request.sample2)] - 1)
+        for metric in request.metrics[: request.numMetrics]:
+            metric.nvmlReturn = 3 if metric.metricId in without else 0
+            metric.value = float(metric.metricId)
+
+    def request() -> Any:
+        return types.SimpleNamespace(metrics=[types.SimpleNamespace() for _ in range(333)])
+
+    def support(device: int) -> Any:
+        return types.SimpleNamespace(isSupportedDevice=int(device == 0))
+
+    vars(fake).update(
+        NVML_GPM_METRICS_GET_VERSION=1,
+        NVML_SUCCESS=0,
+        NVML_ERROR_NOT_SUPPORTED=3,
+        nvmlGpmQueryDeviceSupport=support,
+        nvmlGpmSampleAlloc=allocate,
+        nvmlGpmSampleFree=samples.remove,
+        nvmlGpmSampleGet=sample,
+        nvmlGpmMetricsGet=calculate,
+        c_nvmlGpmMetricsGet_t=request,
+    )
+    return samples
+
+
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNvml]:
     fake = FakeNvml()
@@ -105,7 +159,10 @@ def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) 
     assert library.sampled.wait(30)
     collector.close()
     assert collector.report().enabled
-    assert collector.report().reason == "not offered by the GPU: Power"
+    assert collector.report().reason == (
+        "not offered by the GPU: Power; SM, tensor-core and bandwidth metrics of GPU 0, 1 not recorded: "
+        "this nvidia-ml-py is too old"
+    )
     samples = SpoolFile(tmp_path / "nvml.spool").records(records.NVML_SAMPLE, records.nvml_sample).values
     first, last = int(samples["time_ns"].min()), int(samples["time_ns"].max())
     session = Session(
@@ -145,6 +202,82 @@ def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) 
     temperatures = [len(values[f"gpu/{gpu}/counters/temperature"][1]) for gpu in (0, 1)]
     clocks = [len(values[f"gpu/{gpu}/counters/sm_clock"][1]) for gpu in (0, 1)]
     assert sum(clocks) - sum(temperatures) == 1
+
+
+def sampled(folder: Path, library: FakeNvml) -> tuple[nvml.NvmlCollector, dict[tuple[int, int], set[float]]]:
+    """The closed collector, and the values of each metric by GPU and number."""
+    collector = nvml.NvmlCollector(Watched(directory=folder, root_pid=os.getpid()))
+    collector.begin(paused=False)
+    assert library.sampled.wait(30)
+    collector.close()
+    rows = SpoolFile(folder / "nvml.spool").records(records.NVML_SAMPLE, records.nvml_sample).values
+    values: dict[tuple[int, int], set[float]] = {}
+    for _time, gpu, number, value in rows.tolist():
+        values.setdefault((gpu, number), set()).add(value)
+    return collector, values
+
+
+def test_hopper_and_later_have_counters_of_their_units(tmp_path: Path, library: FakeNvml) -> None:
+    samples = with_gpm(library)
+    collector, values = sampled(tmp_path, library)
+    assert samples == [], "every sample was freed"
+    expected = {
+        20: 0.02, 21: 0.03, 22: 0.05, 23: 0.07, 24: 0.09, 25: 0.08, 26: 0.06, 27: 0.11, 28: 0.12, 29: 0.13,
+        30: 0.04, 31: 0.1, 32: 20 << 20, 33: 21 << 20, 34: 61 << 20, 35: 60 << 20,
+    }  # fmt: skip
+    for number, value in expected.items():
+        assert list(values[0, number]) == [pytest.approx(value)], number
+        assert (1, number) not in values
+    assert collector.report().reason.endswith("of GPU 1 not recorded: a Hopper or newer GPU is needed")
+
+
+def test_a_metric_that_a_card_lacks_leaves_the_others(tmp_path: Path, library: FakeNvml) -> None:
+    with_gpm(library, lacking=frozenset({"NVLINK_TOTAL_TX_PER_SEC", "NVLINK_TOTAL_RX_PER_SEC"}))
+    collector, values = sampled(tmp_path, library)
+    assert {number for gpu, number in values if gpu == 0 and number >= 20} == {*range(20, 34)}
+    assert "not offered by the GPU: NVLink received, NVLink sent, Power" in collector.report().reason
+
+
+def test_a_gpu_that_refuses_samples_leaves_the_others(
+    tmp_path: Path, library: FakeNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = with_gpm(library)
+
+    def refuses(device: int, sample: object) -> None:
+        raise library.NVMLError_NotSupported("Not Supported")
+
+    monkeypatch.setattr(library, "nvmlGpmSampleGet", refuses, raising=False)
+    collector, values = sampled(tmp_path, library)
+    assert (0, 1) in values
+    assert not any(number >= 20 for _gpu, number in values)
+    assert "GPU 0 not recorded: NVML refuses: Not Supported" in collector.report().reason
+    assert samples == []
+
+
+@pytest.mark.parametrize("question", ["nvmlDeviceGetMemoryInfo", "nvmlDeviceGetName", "nvmlDeviceGetUUID"])
+def test_an_unanswered_question_about_a_gpu_leaves_its_counters(
+    tmp_path: Path, library: FakeNvml, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    def refuses(device: int) -> None:
+        raise library.NVMLError_NotSupported("Not Supported")
+
+    monkeypatch.setattr(library, question, refuses)
+    _collector, values = sampled(tmp_path, library)
+    assert {gpu for gpu, _number in values} == {0, 1}
+
+
+def test_a_lost_gpu_leaves_the_others(
+    tmp_path: Path, library: FakeNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def handle(index: int) -> int:
+        if index == 0:
+            raise library.NVMLError_GpuIsLost("GPU is lost")
+        return index
+
+    monkeypatch.setattr(library, "nvmlDeviceGetHandleByIndex", handle)
+    collector, values = sampled(tmp_path, library)
+    assert {gpu for gpu, _number in values} == {1}
+    assert "GPU 0 not recorded: GPU is lost" in collector.report().reason
 
 
 def test_nothing_is_sampled_while_paused(tmp_path: Path, library: FakeNvml) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 
@@ -19,7 +21,7 @@ _NULL_STREAM_FLAG = 3
 
 @dataclass(frozen=True)
 class CudaGpu:
-    """A GPU as a process described it; ``number`` is NVML's if known, else the process's own."""
+    """A GPU as a process described it; ``number`` is the capture's (`number_devices`)."""
 
     number: int
     name: str
@@ -32,6 +34,26 @@ def uuid_text(raw: bytes) -> str:
     """``GPU-xxxxxxxx-xxxx-…``, as in NVML and nvidia-smi."""
     digits = raw.hex()
     return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def number_devices(spools: Sequence[SpoolFile], known: Mapping[str, int]) -> dict[str, int]:
+    """A number for each GPU, by UUID: NVML's if ``known``, else the process's own unless another GPU has it.
+
+    Processes that see one GPU each all call it 0 (``CUDA_VISIBLE_DEVICES``), so their numbers do not identify a GPU.
+    """
+    numbers = dict(known)
+    taken = set(numbers.values())
+    described = [
+        (int(row["device"]), uuid_text(row["uuid"].tobytes()))
+        for spool in spools
+        for row in spool.records(records.CUPTI_DEVICE, records.cupti_device).values
+        if row["uuid"].any()
+    ]
+    for own, uuid in described:
+        if uuid not in numbers:
+            numbers[uuid] = own if own not in taken else next(n for n in count() if n not in taken)
+            taken.add(numbers[uuid])
+    return numbers
 
 
 @dataclass(kw_only=True)

@@ -17,7 +17,7 @@ from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.gpu_clock import GpuClock, are_valid, gpu_clock
-from warpline.recording.sources.cuda.gpu_tracks import GpuTracks
+from warpline.recording.sources.cuda.gpu_tracks import GpuTracks, number_devices
 from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
 from warpline.recording.sources.cuda.occupancy import occupancy
 from warpline.recording.sources.host_ranges import HostRangeReader
@@ -40,12 +40,10 @@ _ALLOCATION = 1
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add what CUPTI recorded in every process."""
-    # NVML has the machine's numbers; a process numbers differently under CUDA_VISIBLE_DEVICES.
-    numbers = translation.device_numbers()
+    agents = [spool for spool in spools if spool.header.producer == "agent"]
+    numbers = number_devices(agents, translation.device_numbers())
     dropped = 0
-    for spool in spools:
-        if spool.header.producer != "agent":
-            continue
+    for spool in agents:
         losses = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
         dropped += int(losses["count"].sum())
         _Process(translation, spool, builder, numbers).translate()

@@ -1,6 +1,7 @@
-"""Samples GPUs through NVIDIA's management library: load, memory, power, clocks, temperature, PCIe traffic.
+"""Samples GPUs through NVIDIA's management library: load, memory, power, clocks, temperature, PCIe traffic, GPM.
 
-It runs in its own thread: some queries take 20 ms and must not delay the draining of perf's rings.
+An error concerns one quantity of one GPU; everything else is still sampled. Sampling has its own thread: some queries
+take 20 ms and must not delay the draining of perf's rings.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from warpline.memory_room import require_memory
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.nvml import records
+from warpline.recording.sources.nvml.gpm import GPM_METRICS, GpmSampler, GpmUnavailable
 from warpline.recording.unavailable import Unavailable
 
 PERIOD_S = 0.1
@@ -114,7 +116,7 @@ METRICS: tuple[Metric, ...] = (
 
 @dataclass(frozen=True)
 class NvmlGpu:
-    """A device: its number, name and constant properties."""
+    """A device: its number, name and constant properties. What NVML does not tell is "" or 0."""
 
     index: int
     name: str
@@ -123,8 +125,16 @@ class NvmlGpu:
     handle: Any
 
 
-def open_library() -> tuple[Any, list[NvmlGpu]]:
-    """The initialised library and the devices.
+@dataclass(frozen=True)
+class LostGpu:
+    """A device that NVML counts but gives no handle for, and NVML's reason."""
+
+    index: int
+    reason: str
+
+
+def open_library() -> tuple[Any, list[NvmlGpu], list[LostGpu]]:
+    """The initialised library, the devices, and those that cannot be read.
 
     Raises Unavailable.
     """
@@ -142,15 +152,23 @@ def open_library() -> tuple[Any, list[NvmlGpu]]:
         raise Unavailable(
             english("NVML does not start: {why}", why=error), english("check nvidia-smi")
         ) from error
+    gpus: list[NvmlGpu] = []
+    lost: list[LostGpu] = []
     try:
-        gpus = [_describe(library, index) for index in range(library.nvmlDeviceGetCount())]
+        for index in range(library.nvmlDeviceGetCount()):
+            try:
+                gpus.append(_describe(library, index))
+            except library.NVMLError as error:
+                lost.append(LostGpu(index, str(error)))
     except library.NVMLError as error:
         library.nvmlShutdown()
         raise Unavailable(english("NVML refuses: {why}", why=error), english("check nvidia-smi")) from error
     if not gpus:
         library.nvmlShutdown()
+        if lost:
+            raise Unavailable(english("NVML refuses: {why}", why=lost[0].reason), english("check nvidia-smi"))
         raise Unavailable(english("no NVIDIA GPU"), "")
-    return library, gpus
+    return library, gpus, lost
 
 
 class NvmlCollector(Collector):
@@ -162,7 +180,9 @@ class NvmlCollector(Collector):
         self._running = threading.Event()
         self._thread: threading.Thread | None = None
         self._unsupported: set[tuple[int, int]] = set()
-        self._library, self._gpus = open_library()
+        self._library, self._gpus, self._lost = open_library()
+        self._gpm: dict[int, GpmSampler] = {}
+        self._without_gpm: dict[str, list[int]] = {}
         try:
             self._writer = watched.writer("nvml")
         except OSError:
@@ -172,6 +192,7 @@ class NvmlCollector(Collector):
             row = (time.monotonic_ns(), gpu.index, self._writer.string(gpu.name), gpu.memory_bytes)
             packed = np.array([(*row, self._writer.string(gpu.uuid), 0)], records.nvml_device)
             self._writer.append(records.NVML_DEVICE, packed)
+            self._open_gpm(gpu)
 
     def begin(self, *, paused: bool) -> None:
         """Sample from now on."""
@@ -194,6 +215,8 @@ class NvmlCollector(Collector):
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
+        for sampler in self._gpm.values():
+            sampler.close()
         self._writer.close()
         self._library.nvmlShutdown()
 
@@ -201,15 +224,44 @@ class NvmlCollector(Collector):
         """The state of the source; after the end it names the metrics that no GPU here offers."""
         if not self._ended.is_set():
             return Source("nvml", True)
-        titles = {metric.number: metric.title for metric in METRICS}
-        missing = sorted({titles[number] for _index, number in self._unsupported})
-        reason = english("not offered by the GPU: {names}", names=", ".join(missing)) if missing else ""
-        return Source("nvml", True, reason, self._writer.lost)
+        return Source("nvml", True, "; ".join(self._reasons()), self._writer.lost)
+
+    def _reasons(self) -> list[str]:
+        """Why quantities are missing."""
+        reasons = [
+            english("GPU {number} not recorded: {why}", number=gpu.index, why=gpu.reason)
+            for gpu in self._lost
+        ]
+        titles = {metric.number: metric.title for metric in (*METRICS, *GPM_METRICS)}
+        lacking = {number for _index, number in self._unsupported}
+        for sampler in self._gpm.values():
+            lacking |= sampler.missing
+        if lacking:
+            names = ", ".join(sorted(titles[number] for number in lacking))
+            reasons.append(english("not offered by the GPU: {names}", names=names))
+        for why, indices in self._without_gpm.items():
+            numbers = ", ".join(map(str, indices))
+            reasons.append(
+                english(
+                    "SM, tensor-core and bandwidth metrics of GPU {numbers} not recorded: {why}",
+                    numbers=numbers,
+                    why=why,
+                )
+            )
+        return reasons
+
+    def _open_gpm(self, gpu: NvmlGpu) -> None:
+        try:
+            self._gpm[gpu.index] = GpmSampler(self._library, gpu.handle)
+        except GpmUnavailable as reason:
+            self._without_gpm.setdefault(str(reason), []).append(gpu.index)
 
     def _sample_until_stopped(self) -> None:
         slow_due = 0.0
         while not self._ended.wait(PERIOD_S):
             if not self._running.is_set():
+                for sampler in self._gpm.values():
+                    sampler.restart()
                 continue
             now = time.monotonic()
             with_slow = now >= slow_due
@@ -231,20 +283,39 @@ class NvmlCollector(Collector):
                     self._unsupported.add((gpu.index, metric.number))
                 continue
             rows.append((time.monotonic_ns(), gpu.index, metric.number, value))
+        rows += self._gpm_rows(gpu)
         if rows:
             self._writer.append(records.NVML_SAMPLE, np.array(rows, records.nvml_sample))
 
+    def _gpm_rows(self, gpu: NvmlGpu) -> list[tuple[int, int, int, float]]:
+        sampler = self._gpm.get(gpu.index)
+        if sampler is None:
+            return []
+        try:
+            values = sampler.read()
+        except self._library.NVMLError as error:
+            if isinstance(error, self._library.NVMLError_NotSupported):  # as with MIG
+                self._without_gpm.setdefault(english("NVML refuses: {why}", why=error), []).append(gpu.index)
+                self._gpm.pop(gpu.index).close()
+            return []
+        now = time.monotonic_ns()
+        return [(now, gpu.index, number, value) for number, value in values]
+
 
 def _describe(library: Any, index: int) -> NvmlGpu:
+    """Raises NVML's error when the GPU itself cannot be reached."""
     handle = library.nvmlDeviceGetHandleByIndex(index)
-    memory = library.nvmlDeviceGetMemoryInfo(handle).total
-    return NvmlGpu(
-        index,
-        _text(library.nvmlDeviceGetName(handle)),
-        _text(library.nvmlDeviceGetUUID(handle)),
-        memory,
-        handle,
-    )
+
+    def ask(question: Callable[[Any], Any], otherwise: Any) -> Any:
+        try:
+            return question(handle)
+        except library.NVMLError:
+            return otherwise
+
+    # GPUs that share the host's memory (GB10) have none of their own to tell.
+    memory = ask(lambda device: library.nvmlDeviceGetMemoryInfo(device).total, 0)
+    name, uuid = (ask(question, "") for question in (library.nvmlDeviceGetName, library.nvmlDeviceGetUUID))
+    return NvmlGpu(index, _text(name), _text(uuid), memory, handle)
 
 
 def _text(value: str | bytes) -> str:

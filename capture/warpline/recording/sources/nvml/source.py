@@ -36,7 +36,7 @@ class NvmlSource(RecordingSource):
     def probe(self) -> str:
         from warpline.recording.sources.nvml.collect import open_library
 
-        library, gpus = open_library()
+        library, gpus, _lost = open_library()
         library.nvmlShutdown()
         return ", ".join(gpu.name for gpu in gpus)
 

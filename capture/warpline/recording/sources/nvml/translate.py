@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from warpline.recording.sources.nvml import records
 from warpline.recording.sources.nvml.collect import METRICS
+from warpline.recording.sources.nvml.gpm import GPM_METRICS
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -19,12 +20,14 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         devices = spool.records(records.NVML_DEVICE, records.nvml_device).values.tolist()
         for _time, index, name, memory_bytes, uuid, _reserved in devices:
             title = spool.text(name)
-            properties = {"uuid": spool.text(uuid), "memory_bytes": memory_bytes}
+            properties: dict[str, str | int | float] = {"uuid": spool.text(uuid)} if spool.text(uuid) else {}
+            if memory_bytes:
+                properties["memory_bytes"] = memory_bytes
             translation.device_index(index, title, properties)
             tracks = translation.tracks
             gpu = builder.add_track(tracks.gpu(index, title))
             own = samples[samples["index"] == index]
-            for metric in METRICS:
+            for metric in (*METRICS, *GPM_METRICS):
                 rows = own[own["metric"] == metric.number]
                 if not len(rows):
                     continue

@@ -16,4 +16,4 @@ if [ -z "${WARPLINE_FRAMEWORKS_PYTHON:-}" ]; then
     fi
     export WARPLINE_FRAMEWORKS_PYTHON="$PWD/$folder/bin/python"
 fi
-exec .venv/bin/python -m pytest tests/frameworks -q -p no:cacheprovider --timeout=0 "$@"
+exec .venv/bin/python -m pytest tests/frameworks tests/tutorials -q -p no:cacheprovider --timeout=0 "$@"

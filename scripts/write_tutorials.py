@@ -1,0 +1,118 @@
+"""Run the commands of docs/tutorials and write what they print below them.
+
+    python scripts/write_tutorials.py [--torch PYTHON] [NAME.md …]
+
+A tutorial is Markdown. Each ``sh`` block holds commands; the ``text`` block after it holds what they print, both
+streams together. ``text first=12`` keeps the first 12 lines. Commands run in an empty folder with the tutorials'
+programs; ``python`` is this interpreter, or PYTHON in tutorials that need PyTorch. A test,
+`tests/unit/library/test_tutorials.py`, runs the same commands and compares the words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TUTORIALS = ROOT / "docs" / "tutorials"
+_LINES = r"(?:(?!```)[^\n]*\n)*"
+_BLOCKS = re.compile(
+    rf"^```sh\n(?P<commands>{_LINES})```\n\n```text(?P<options>[^\n]*)\n(?P<output>{_LINES})```$",
+    re.MULTILINE,
+)
+NEEDS_TORCH = {"slow-training.md"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """Commands of a tutorial, and the lines that it shows as their output."""
+
+    commands: str
+    first: int | None
+    output: list[str]
+    span: tuple[int, int]
+    """Where the output stands in the text of the tutorial."""
+
+
+def steps(text: str) -> Iterator[Step]:
+    for match in _BLOCKS.finditer(text):
+        first = re.search(r"first=(\d+)", match["options"])
+        yield Step(
+            match["commands"],
+            int(first[1]) if first else None,
+            match["output"].splitlines(),
+            match.span("output"),
+        )
+
+
+def prepare(folder: Path, python: str) -> dict[str, str]:
+    """Copy the tutorials' programs into `folder`; return the environment in which commands run there."""
+    for path in TUTORIALS.iterdir():
+        if path.suffix != ".md" and path.is_file():
+            shutil.copy(path, folder)
+    tools = folder / ".tools"
+    tools.mkdir()
+    (tools / "python").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
+    (tools / "warpline").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m warpline "$@"\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    return {
+        **os.environ,
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "QT_QPA_PLATFORM": "offscreen",
+        "LANG": "C.UTF-8",
+    }
+
+
+def run(step: Step, folder: Path, environment: dict[str, str]) -> list[str]:
+    """Run the commands of a step; return the lines they print. Raises CalledProcessError when one fails."""
+    done = subprocess.run(
+        ["sh", "-e", "-c", step.commands],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+        timeout=240,
+    )
+    # Where the folder lies is no reader's business.
+    lines = done.stdout.replace(f"{folder}/", "").rstrip().splitlines()
+    return [line.rstrip() for line in lines[: step.first]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--torch", default=sys.executable, metavar="PYTHON", help="the Python that has PyTorch"
+    )
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    for path in sorted(TUTORIALS.glob("*.md")):
+        if arguments.names and path.name not in arguments.names:
+            continue
+        text = path.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            home = Path(folder)
+            environment = prepare(home, arguments.torch if path.name in NEEDS_TORCH else sys.executable)
+            outputs = [(step, run(step, home, environment)) for step in steps(text)]
+        for step, lines in reversed(outputs):
+            start, stop = step.span
+            text = text[:start] + "".join(f"{line}\n" for line in lines) + text[stop:]
+        path.write_text(text, encoding="utf-8")
+        print(f"{path.relative_to(ROOT)}: {len(outputs)} steps")
+
+
+if __name__ == "__main__":
+    main()

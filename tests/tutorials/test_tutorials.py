@@ -1,0 +1,72 @@
+"""The tutorials' commands work, and print what the tutorials say."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recording works on Linux only"),
+]
+
+
+@pytest.fixture(scope="module")
+def tutorials(repository: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "write_tutorials", repository / "scripts" / "write_tutorials.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def words(line: str) -> str:
+    """The words of a line: numbers, their units and what depends on them are left out."""
+    line = re.sub(r"[-+]?[\d,.]*\d(?: ?(?:ns|µs|ms|s|%|×))?\b", "#", line)
+    return re.sub(r"(?:# )+", "# ", re.sub(r"[\s─%×-]+", " ", line)).strip()
+
+
+def run_steps(tutorials: ModuleType, name: str, folder: Path, python: str) -> None:
+    text = (tutorials.TUTORIALS / name).read_text(encoding="utf-8")
+    environment = tutorials.prepare(folder, python)
+    steps = list(tutorials.steps(text))
+    assert len(steps) == text.count("```text")
+    for step in steps:
+        try:
+            printed = tutorials.run(step, folder, environment)
+        except subprocess.CalledProcessError as error:
+            pytest.fail(f"{step.commands}\n{error.output}")
+        # Times decide which rows come first and how many there are; the words stay.
+        shown = {words(line) for line in step.output} - {""}
+        missing = sorted(shown - {words(line) for line in printed})
+        assert len(missing) <= len(shown) * 0.6, f"{step.commands}\nnot printed any more:\n" + "\n".join(
+            missing
+        )
+
+
+@pytest.mark.parametrize("name", ["lock.md", "foreign-trace.md"])
+def test_a_tutorial_prints_what_it_says(tutorials: ModuleType, tmp_path: Path, name: str) -> None:
+    run_steps(tutorials, name, tmp_path, sys.executable)
+
+
+def test_the_training_tutorial_prints_what_it_says(tutorials: ModuleType, tmp_path: Path) -> None:
+    python = os.environ.get("WARPLINE_FRAMEWORKS_PYTHON")
+    if python is None:
+        pytest.skip("WARPLINE_FRAMEWORKS_PYTHON names no Python with PyTorch (make frameworks)")
+    run_steps(tutorials, "slow-training.md", tmp_path, python)
+
+
+def test_words_leave_numbers_out() -> None:
+    assert words("   70.0        2,450.953    159  write (orders.py:18)") == "# write (orders.py:#)"
+    assert words("  Fixing it saves up to 481.2 ms.") == "Fixing it saves up to #."

@@ -146,7 +146,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert f"; the recording goes to {Path(kept).parent}\n" in done.stderr
     assert done.stderr.count("ProfilerWarning") == 2  # one for each folder
     assert "deeper: cannot be written: " in done.stderr
-    assert "call export(PATH)" in done.stderr
+    assert "the recording exists until this program ends; to keep it, call export(PATH)" in done.stderr
     assert (tmp_path / "later.json").stat().st_size > 0
     with warpline.open(kept) as capture:
         assert steps_of(capture) == ["ProfileStep#0", "ProfileStep#1"]

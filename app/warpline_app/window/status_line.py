@@ -29,19 +29,10 @@ HINTS_OF_EVENT = (
 HINTS_OF_RANGE = (english("Z zoom to range"), english("Ctrl+E export"), english("Esc clear"))
 
 
-def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
-    """What was not recorded or was lost: a short text, and lines with reasons for a tooltip."""
+def not_recorded_text(sources: tuple[Source, ...]) -> str:
+    """What was not recorded or was lost, in a few words."""
     missing = [source for source in sources if not source.enabled]
     lost = sum(source.lost for source in sources)
-    lines = [
-        f"{source_title(source.name)}: {translated(source.reason) or tr('not recorded')}"
-        for source in missing
-    ]
-    lines += [
-        f"{source_title(source.name)}: {tr_n('{count:,} record lost', '{count:,} records lost', source.lost)}"
-        for source in sources
-        if source.lost
-    ]
     parts: list[str] = []
     if len(missing) == 1:
         reason = translated(missing[0].reason.split(";")[0].split(".")[0])
@@ -52,7 +43,22 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
         parts.append(tr_n("{count} source not recorded", "{count} sources not recorded", count))
     if lost:
         parts.append(tr_n("{count:,} record lost", "{count:,} records lost", lost))
-    return " · ".join(parts), "\n".join(lines)
+    return " · ".join(parts)
+
+
+def not_recorded_reasons(sources: tuple[Source, ...]) -> str:
+    """A line for each source that was not recorded or lost records, with the reason."""
+    lines = [
+        f"{source_title(source.name)}: {translated(source.reason) or tr('not recorded')}"
+        for source in sources
+        if not source.enabled
+    ]
+    lines += [
+        f"{source_title(source.name)}: {tr_n('{count:,} record lost', '{count:,} records lost', source.lost)}"
+        for source in sources
+        if source.lost
+    ]
+    return "\n".join(lines)
 
 
 def hints_for(state: TimelineState) -> tuple[str, ...]:
@@ -131,7 +137,7 @@ class StatusLine(QWidget):
             state.origin_changed.disconnect(self._refresh)
             state.selection_changed.disconnect(self._refresh)
         self._document = document
-        short = long = ""
+        missing = ""
         if document is not None:
             state = document.state
             state.cursor_changed.connect(self._refresh)
@@ -139,10 +145,10 @@ class StatusLine(QWidget):
             state.range_selection_changed.connect(self._refresh)
             state.origin_changed.connect(self._refresh)
             state.selection_changed.connect(self._refresh)
-            short, long = not_recorded_text(document.capture.sources)
+            missing = not_recorded_text(document.capture.sources)
         self.show_message("")
-        self._missing.setText(short)
-        self._missing.setToolTip(long)
+        self._missing.setText(missing)
+        self._missing.setToolTip("")
         self._refresh()
 
     def _refresh(self, *_values: object) -> None:
@@ -166,7 +172,10 @@ class StatusLine(QWidget):
         self._hints.setText("   ".join(translated(hint) for hint in hints_for(state)))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A click on the text about unrecorded sources asks for the reasons."""
+        """Show the reasons of unrecorded sources under the pointer; a click asks for the details."""
+        if watched is self._missing and event.type() == QEvent.Type.ToolTip and self._document is not None:
+            # Only now: the titles of sources cost a tenth of a second to import.
+            self._missing.setToolTip(not_recorded_reasons(self._document.capture.sources))
         if (
             watched is self._missing
             and event.type() == QEvent.Type.MouseButtonRelease

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHelpEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QToolTip
 from pytestqt.qtbot import QtBot
 
 from warpline_app.remembered.settings import Settings
@@ -55,13 +55,30 @@ def test_the_status_line_tells_the_keys_that_help_now_and_leads_to_what_is_missi
     state.select_range(None)
     state.select(None)
     assert "W/S zoom" in window.status_line.hints
-    missing = next(
+    missing = missing_label(window)
+    qtbot.mouseClick(missing, Qt.MouseButton.LeftButton)
+    assert window.panels.is_in_front("sources")
+
+
+def test_the_status_line_gives_the_reason_of_a_missing_source_under_the_pointer(
+    window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    open_page(sample)
+    missing = missing_label(window)
+    place = missing.rect().center()
+    pointing = QHelpEvent(QEvent.Type.ToolTip, place, missing.mapToGlobal(place))
+    QApplication.sendEvent(missing, pointing)
+    assert QToolTip.text() == missing.toolTip() == "GPU counters: no NVIDIA driver"
+    QToolTip.hideText()
+
+
+def missing_label(window: MainWindow) -> QLabel:
+    """The part of the status line about what was not recorded."""
+    return next(
         label
         for label in window.status_line.findChildren(QLabel)
         if label.text() == window.status_line.missing_text
     )
-    qtbot.mouseClick(missing, Qt.MouseButton.LeftButton)
-    assert window.panels.is_in_front("sources")
 
 
 def test_open_asks_for_files_and_opens_all_that_were_chosen(
@@ -146,7 +163,7 @@ def test_dropped_text_is_refused(window: MainWindow) -> None:
     ("name", "content", "said"),
     [
         ("empty.h5", b"", "the file is empty"),
-        ("text.h5", b"hello, this is no capture\n" * 50, "not in a format"),
+        ("text.h5", b"hello, this is no capture\n" * 50, "text.h5: unknown format. Warpline imports: "),
         ("cut.h5", None, "cut.h5"),
         ("missing.h5", None, "No such file"),
     ],

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warpline import i18n
 from warpline.i18n import english, tr
 from warpline.interchange.export.capture_exporter import CaptureCopy
 from warpline.interchange.export.selection import ExportSelection
@@ -197,4 +198,4 @@ def _alignment_text(ranks_by: Mapping[str, Sequence[int]]) -> str:
             ways.append(
                 english("ranks with nothing in common, aligned at their first events: {ranks}", ranks=named)
             )
-    return "; ".join(ways)
+    return i18n.joined("; ", ways)

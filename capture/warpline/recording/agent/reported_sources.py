@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Sequence
 
-from warpline.i18n import english, english_n
+from warpline.i18n import english, english_n, joined
 from warpline.recording.agent.records import CLOSED_PROGRAM, Closed, closed_program
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
@@ -48,9 +48,9 @@ def add_agent_source(
         builder.add_source(
             name,
             enabled,
-            "; ".join(reason for reason, _remedy in reasons),
+            joined("; ", (reason for reason, _remedy in reasons)),
             lost,
-            "; ".join(dict.fromkeys(remedy for _reason, remedy in reasons if remedy)),
+            joined("; ", dict.fromkeys(remedy for _reason, remedy in reasons if remedy)),
         )
     elif not _is_refused_elsewhere(spools, name):
         builder.add_source(name, False, never_used)
@@ -66,7 +66,7 @@ def add_agent_losses(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> No
     builder.add_source(
         "agent",
         True,
-        "; ".join(sorted(_why(error) for error in errors)),
+        joined("; ", sorted(_why(error) for error in errors)),
         lost,
         english("free disk space, or choose another folder with --spool") if errors else "",
     )
@@ -99,7 +99,7 @@ def closed_programs(spools: Sequence[SpoolFile]) -> str:
             lines.append(english("not inside {programs}: built for another architecture", programs=text))
         else:
             lines.append(english("not inside {programs}: set-uid or owned by another user", programs=text))
-    return "; ".join(lines)
+    return joined("; ", lines)
 
 
 def _states(spool: SpoolFile) -> list[tuple[str, bool, str, str]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.home import home_folder
-from warpline.i18n import english
+from warpline.i18n import english, joined
 from warpline.memory_room import require_memory
 from warpline.recording.agent.probing import recorded, require_agent
 from warpline.recording.unavailable import Unavailable
@@ -139,4 +139,4 @@ def trial_text(trial: PythonTrial, pythons: Sequence[Tried]) -> str:
         parts.append(english("not with Python {versions}", versions=", ".join(others)))
     if raised:
         parts.append(raised)
-    return trial.text.format(pythons="; ".join(parts))
+    return trial.text.format(pythons=joined("; ", parts))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from functools import partial
 
-from warpline.i18n import english
+from warpline.i18n import english, joined
 from warpline.model.tracks import Source
 from warpline.recording import proc_files
 from warpline.recording.perf_events.abi import (
@@ -127,7 +127,7 @@ class NativeCollector(Collector):
         """The state of the source, with its losses and limits."""
         limits = [] if self.has_kernel else [_WITHOUT_KERNEL]
         problems = [text for text in (self._store.shortened, self._writer.trouble) if text]
-        return Source("native", True, "; ".join(limits + problems), self._store.lost + self._writer.lost)
+        return Source("native", True, joined("; ", limits + problems), self._store.lost + self._writer.lost)
 
     def _tree(self) -> set[int]:
         pids = {self._watched.root_pid}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from warpline.i18n import english
+from warpline.i18n import english, joined
 from warpline.model.tracks import Source
 from warpline.recording import proc_files
 from warpline.recording.agent.records import CLOSED_PROGRAM, Closed
@@ -191,7 +191,7 @@ class ProcfsSampler(Collector):
             if self._still.is_refused
             else ""
         )
-        reason = "; ".join(text for text in (estimated, refused) if text)
+        reason = joined("; ", (text for text in (estimated, refused) if text))
         return Source("procfs", True, self.writer.trouble or reason, self.writer.lost)
 
     def _note_process(self, pid: int, stat: proc_files.TaskStat) -> None:

@@ -122,8 +122,8 @@ def test_info_shows_a_capture_in_the_readers_language(
     shown = capsys.readouterr().out
     for text in (
         "3 个事件",
-        "事件的结束 (E), 1: 其线程上没有未结束的事件",
-        "1 个没有结束的事件（有 B 无 E）延续到其线程结束",
+        "事件的结束 (E), 1: 该线程上没有未结束的事件",
+        "1 个事件没有结束（有 B 无 E）；绘制到其线程结束为止",
         "导入 trace.json",
     ):
         assert text in shown

@@ -74,12 +74,28 @@ int main(int argc, char **argv)
         case ACTIVITY_CONCURRENT_KERNEL: {
             struct activity_kernel *r = (void *)record;
             r->name = "contract_kernel";
+            r->start = r->end = number;
             r->correlation = number;
             break;
         }
-        case ACTIVITY_MEMCPY: ((struct activity_memcpy *)record)->correlation = number; break;
-        case ACTIVITY_MEMCPY2: ((struct activity_memcpy_peer *)record)->correlation = number; break;
-        case ACTIVITY_MEMSET: ((struct activity_memset *)record)->correlation = number; break;
+        case ACTIVITY_MEMCPY: {
+            struct activity_memcpy *r = (void *)record;
+            r->start = r->end = number;
+            r->correlation = number;
+            break;
+        }
+        case ACTIVITY_MEMCPY2: {
+            struct activity_memcpy_peer *r = (void *)record;
+            r->start = r->end = number;
+            r->correlation = number;
+            break;
+        }
+        case ACTIVITY_MEMSET: {
+            struct activity_memset *r = (void *)record;
+            r->start = r->end = number;
+            r->correlation = number;
+            break;
+        }
         case ACTIVITY_RUNTIME:
         case ACTIVITY_DRIVER: {
             struct activity_api *r = (void *)record;
@@ -89,7 +105,12 @@ int main(int argc, char **argv)
         }
         case ACTIVITY_SYNCHRONIZATION: ((struct activity_sync *)record)->correlation = number; break;
         case ACTIVITY_EXTERNAL_CORRELATION: ((struct activity_external *)record)->correlation = number; break;
-        case ACTIVITY_GRAPH_TRACE: ((struct activity_graph *)record)->correlation = number; break;
+        case ACTIVITY_GRAPH_TRACE: {
+            struct activity_graph *r = (void *)record;
+            r->start = r->end = number;
+            r->correlation = number;
+            break;
+        }
         case ACTIVITY_MEMORY2: ((struct activity_memory *)record)->correlation = number; break;
         default: break;
         }

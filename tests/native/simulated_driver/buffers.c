@@ -89,6 +89,18 @@ static struct buffer *open_buffer(struct collector *collector, size_t size)
     return *place = request_buffer(collector);
 }
 
+/* A collector's clock minus CLOCK_MONOTONIC, from two readings that nothing came between. */
+static uint64_t clock_offset(const struct collector *collector, bool is_of_gpu)
+{
+    for (;;) {
+        uint64_t before = clock_ns(CLOCK_MONOTONIC);
+        bool is_real = is_of_gpu && setting_is("FAKE_CUPTI_CLOCK", "device");
+        uint64_t time = is_real ? clock_ns(CLOCK_REALTIME) : host_now(collector);
+        if (clock_ns(CLOCK_MONOTONIC) - before < 2000)
+            return time - before;
+    }
+}
+
 void submit_to(struct collector *collector, struct work work)
 {
     uint32_t kind;
@@ -104,7 +116,7 @@ void submit_to(struct collector *collector, struct work work)
         if (work.thread_at != 0)
             PUT(record, work.thread_at, uint32_t, thread_id(collector));
         if (work.is_of_host) {
-            uint64_t offset = host_now(collector) - clock_ns(CLOCK_MONOTONIC);
+            uint64_t offset = clock_offset(collector, false);
             PUT(record, work.start_at, uint64_t, work.start_ns + offset);
             if (work.end_ns != 0)
                 PUT(record, work.start_at + 8, uint64_t, work.end_ns + offset);
@@ -137,7 +149,7 @@ void submit(struct work work)
 static void complete_records(const struct collector *collector, struct buffer *buffer)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC), kept = 0;
-    uint64_t host = setting_is("FAKE_CUPTI_CLOCK", "device") ? clock_ns(CLOCK_REALTIME) : host_now(collector);
+    uint64_t offset = buffer->pending_count ? clock_offset(collector, true) : 0;
     long error = setting("FAKE_CUPTI_CLOCK_ERROR_NS", 0), drift = setting("FAKE_CUPTI_DRIFT_PPM", 0);
     static uint64_t epoch;
     epoch = epoch ? epoch : now;
@@ -148,7 +160,7 @@ static void complete_records(const struct collector *collector, struct buffer *b
             continue;
         }
         int64_t wrong = error + (int64_t)(slot.start_ns - epoch) * drift / 1000000;
-        uint64_t start = host - now + slot.start_ns + (uint64_t)wrong;
+        uint64_t start = offset + slot.start_ns + (uint64_t)wrong;
         PUT(buffer->data, slot.offset + slot.start_at, uint64_t, start);
         PUT(buffer->data, slot.offset + slot.start_at + 8, uint64_t, start + (slot.end_ns - slot.start_ns));
     }

@@ -190,7 +190,8 @@ static uint32_t use(uint32_t stream)
 static void run_kernel(const char *name, uint32_t stream, uint64_t duration_ns, uint32_t correlation, uint32_t graph,
                        uint64_t node)
 {
-    CALL(fake_kernel, void (*)(const char *, uint32_t, uint64_t, uint32_t, uint32_t, uint64_t), name, use(stream),
+    stream = use(stream);
+    CALL(fake_kernel, void (*)(const char *, uint32_t, uint64_t, uint32_t, uint32_t, uint64_t), name, stream,
          duration_ns, correlation, graph, node);
 }
 
@@ -214,7 +215,8 @@ EXPORT void fakeCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t du
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_MEMCPY_ASYNC, &start);
-    CALL(fake_copy, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), kind, bytes, use(stream), duration_ns,
+    stream = use(stream);
+    CALL(fake_copy, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), kind, bytes, stream, duration_ns,
          correlation);
     api_end(false, RUNTIME_MEMCPY_ASYNC, correlation, start, 0);
 }
@@ -223,7 +225,8 @@ EXPORT void fakeSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t du
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_MEMSET_ASYNC, &start);
-    CALL(fake_set, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), value, bytes, use(stream), duration_ns,
+    stream = use(stream);
+    CALL(fake_set, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), value, bytes, stream, duration_ns,
          correlation);
     api_end(false, RUNTIME_MEMSET_ASYNC, correlation, start, 0);
 }

@@ -22,12 +22,13 @@ def add_agent_source(
     name: str,
     never_used: str,
     lost: int = 0,
+    why_lost: str = "",
 ) -> None:
     """Add the source ``name`` (as in ``--trace``) from the states that processes wrote.
 
     It is enabled if one process recorded; the reasons of the others are kept. The last state of a process counts.
     Without any, the launcher's report stays, or the reason is ``never_used``. ``lost`` counts the records that the
-    source itself lost.
+    source itself lost; ``why_lost`` joins the reasons.
     """
     if name not in translation.session.options.trace:
         return
@@ -44,6 +45,8 @@ def add_agent_source(
         enabled = enabled or is_enabled
         if reason:
             reasons[reason, remedy] = None
+    if why_lost:
+        reasons[why_lost, ""] = None
     if states:
         builder.add_source(
             name,

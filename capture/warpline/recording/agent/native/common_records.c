@@ -15,11 +15,19 @@ void spool_write_common(enum slot slot, const void *record, size_t size)
 
 void wl_write_clock_pair(uint64_t third_ns)
 {
-    /* The middle of two reads: if the thread is preempted between them, only half of that time is an error. */
-    uint64_t before = wl_clock(CLOCK_MONOTONIC);
-    uint64_t realtime = wl_clock(CLOCK_REALTIME);
-    uint64_t after = wl_clock(CLOCK_MONOTONIC);
-    struct record_clock_pair pair = {before + (after - before) / 2, realtime, third_ns};
+    /* The middle of two reads, from the closest of several: a preemption between them would be an error. */
+    uint64_t closest = UINT64_MAX;
+    struct record_clock_pair pair = {.third_ns = third_ns};
+    for (int i = 0; i < 10 && closest > 1000; i++) {
+        uint64_t before = wl_clock(CLOCK_MONOTONIC);
+        uint64_t realtime = wl_clock(CLOCK_REALTIME);
+        uint64_t gap = wl_clock(CLOCK_MONOTONIC) - before;
+        if (gap < closest) {
+            closest = gap;
+            pair.monotonic_ns = before + gap / 2;
+            pair.realtime_ns = realtime;
+        }
+    }
     spool_write_common(SLOT_CLOCK_PAIR, &pair, sizeof pair);
 }
 

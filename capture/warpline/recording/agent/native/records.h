@@ -119,6 +119,9 @@ enum {
 #define CUPTI_NAMED_STREAM 0x2u
 #define CUPTI_CLOCK_MONOTONIC 0x0u
 #define CUPTI_CLOCK_PAIRS 0x1u
+#define CUPTI_LOST_NO_ROOM 0x0u
+#define CUPTI_LOST_UNFINISHED 0x1u
+#define CUPTI_LOST_NO_MEMORY 0x2u
 #define RELEASED_BY_CALLER 0x80000000u
 
 struct nvtx_attributes {
@@ -237,6 +240,7 @@ struct record_cupti_session {
 };
 struct record_cupti_dropped {
     uint64_t time_ns, count;
+    uint32_t kind, cause;
 };
 struct record_cupti_name {
     uint32_t what, context, id, name;
@@ -327,7 +331,7 @@ RECORD_SIZE(record_cupti_graph, 40);
 RECORD_SIZE(record_cupti_memory, 56);
 RECORD_SIZE(record_cupti_function, 16);
 RECORD_SIZE(record_cupti_session, 24);
-RECORD_SIZE(record_cupti_dropped, 16);
+RECORD_SIZE(record_cupti_dropped, 24);
 RECORD_SIZE(record_cupti_name, 16);
 RECORD_SIZE(record_osrt_call, 56);
 RECORD_SIZE(record_osrt_release, 24);

@@ -24,6 +24,8 @@ CUPTI_NAME = 316
 NAMED_DEVICE, NAMED_CONTEXT, NAMED_STREAM = 0, 1, 2
 CLOCK_MONOTONIC, CLOCK_PAIRS = 0, 1
 """What the times of a session are: CLOCK_MONOTONIC, or CUPTI's own clock, which the clock pairs convert."""
+LOST_NO_ROOM, LOST_UNFINISHED, LOST_NO_MEMORY = 0, 1, 2
+"""Why records were lost: CUPTI had no room for them, their work had not ended, or the process had no memory left."""
 NOBODY = 0xFFFFFFFF
 """No device, stream or event."""
 
@@ -184,5 +186,5 @@ cupti_session = np.dtype(
         ("per_graph", "<u4"),
     ]
 )
-cupti_dropped = np.dtype([("time_ns", "<u8"), ("count", "<u8")])
+cupti_dropped = np.dtype([("time_ns", "<u8"), ("count", "<u8"), ("kind", "<u4"), ("cause", "<u4")])
 cupti_name = np.dtype([("what", "<u4"), ("context", "<u4"), ("id", "<u4"), ("name", "<u4")])

@@ -19,6 +19,7 @@ from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.gpu_clock import GpuClock, are_valid, gpu_clock
 from warpline.recording.sources.cuda.gpu_tracks import GpuTracks, number_devices
 from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
+from warpline.recording.sources.cuda.losses import Losses
 from warpline.recording.sources.cuda.occupancy import occupancy
 from warpline.recording.sources.host_ranges import HostRangeReader
 from warpline.recording.spool.columns import join
@@ -42,10 +43,9 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     """Add what CUPTI recorded in every process."""
     agents = [spool for spool in spools if spool.header.producer == "agent"]
     numbers = number_devices(agents, translation.device_numbers())
-    dropped = 0
+    losses = Losses()
     for spool in agents:
-        losses = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
-        dropped += int(losses["count"].sum())
+        losses.add(spool)
         _Process(translation, spool, builder, numbers).translate()
     add_agent_source(
         translation,
@@ -53,8 +53,11 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         builder,
         name="cuda",
         never_used=english("no recorded process used CUDA"),
-        lost=dropped,
+        lost=losses.total,
+        why_lost=losses.reason(),
     )
+    if losses.reason():
+        builder.add_warning(losses.reason())
 
 
 class _Process:

@@ -55,7 +55,7 @@ enum {
 };
 
 enum { FLUSH_COMPLETED = 0, FLUSH_FORCED = 1 };
-enum { THREAD_ID_SYSTEM = 1 };
+enum { THREAD_ID_DEFAULT = 0, THREAD_ID_SYSTEM = 1 };
 enum { OBJECT_THREAD = 2 };
 
 struct activity_kernel {
@@ -251,6 +251,7 @@ struct cupti {
     int (*enable_and_dump)(uint32_t kind);
     int (*register_timestamp)(cupti_timestamp callback);
     int (*set_thread_id_type)(uint32_t type);
+    int (*get_thread_id_type)(uint32_t *type);
     int (*flush_period)(uint32_t milliseconds);
     int (*latency_timestamps)(uint8_t is_on);
     int (*context_id)(void *context, uint32_t *id);

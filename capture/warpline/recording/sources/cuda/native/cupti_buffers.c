@@ -1,4 +1,4 @@
-/* The buffers that CUPTI writes its records into. Those that were read are kept for the next turn. */
+/* The buffers that CUPTI writes its records into. Those that were read are reused. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,8 +11,11 @@
 #include "cupti_internal.h"
 #include "spool.h"
 
-#define BUFFER_BYTES (1u << 20)
-#define KEPT_BUFFERS 16
+/* A flush hands out no buffer that holds a record of unfinished work, so an abrupt end loses whole buffers. */
+#ifndef BUFFER_BYTES
+#define BUFFER_BYTES (128u << 10)
+#endif
+#define KEPT_BUFFERS 128
 #define RAW_BYTES (4 << 20)
 
 static pid_t owner;
@@ -21,6 +24,16 @@ static _Atomic uint64_t dropped_total;
 static uint8_t *kept[KEPT_BUFFERS];
 static uint32_t kept_count;
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Given to CUPTI when memory runs out, because some versions crash on a refusal. It may be given twice at once, so its
+ * records are discarded. */
+static uint8_t *emergency_buffer;
+
+static uint8_t *map_buffer(void)
+{
+    void *memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
 
 static void request_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -31,12 +44,11 @@ static void request_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
     if (kept_count > 0)
         *buffer = kept[--kept_count];
     pthread_mutex_unlock(&kept_lock);
-    if (*buffer != NULL)
-        return;
-    void *memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED)
-        *buffer = memory;
-    else
+    if (*buffer == NULL)
+        *buffer = map_buffer();
+    if (*buffer == NULL)
+        *buffer = emergency_buffer;
+    if (*buffer == NULL)
         *size = 0;
 }
 
@@ -78,27 +90,33 @@ static void save_raw(const uint8_t *buffer, size_t size)
     close(file);
 }
 
+void cupti_count_lost(uint64_t count, uint32_t kind, uint32_t cause)
+{
+    struct writer *writer = wl_writer();
+    struct record_cupti_dropped *record = writer ? WL_RESERVE(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped) : NULL;
+    if (record != NULL) {
+        *record = (struct record_cupti_dropped){wl_now(writer), count, kind, cause};
+        WL_COMMIT(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped);
+    }
+    atomic_fetch_add_explicit(&dropped_total, count, memory_order_relaxed);
+}
+
 static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
 {
+    bool is_emergency = buffer == emergency_buffer;
     (void)size;
     if (getpid() == owner) {
         size_t dropped = 0;
         if (valid_size > 0 && UNLIKELY(atomic_load_explicit(&raw_left, memory_order_relaxed) > 0))
             save_raw(buffer, valid_size);
-        if (valid_size > 0)
+        if (valid_size > 0 && !is_emergency)
             cupti_write_records(buffer, valid_size);
-        if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0) {
-            struct writer *writer = wl_writer();
-            struct record_cupti_dropped *record = writer ? WL_RESERVE(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped)
-                                                         : NULL;
-            if (record != NULL) {
-                *record = (struct record_cupti_dropped){wl_now(writer), dropped};
-                WL_COMMIT(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped);
-            }
-            atomic_fetch_add_explicit(&dropped_total, dropped, memory_order_relaxed);
-        }
+        else if (valid_size > 0)
+            cupti_count_lost(cupti_count_records(buffer, valid_size), 0, CUPTI_LOST_NO_MEMORY);
+        if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0)
+            cupti_count_lost(dropped, 0, CUPTI_LOST_NO_ROOM);
     }
-    if (buffer != NULL)
+    if (buffer != NULL && !is_emergency)
         keep_buffer(buffer);
 }
 
@@ -106,6 +124,8 @@ int cupti_register_buffers(void)
 {
     owner = getpid();
     keep_raw();
+    if (emergency_buffer == NULL)
+        emergency_buffer = map_buffer();
     return cupti.register_callbacks(request_buffer, complete_buffer);
 }
 

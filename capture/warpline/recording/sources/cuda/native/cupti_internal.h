@@ -28,13 +28,16 @@ void cupti_synchronise(void);
 
 /* Has CUPTI write into buffers of ours, whose records go to the spool; CUPTI's result. */
 int cupti_register_buffers(void);
-/* How many records CUPTI says it had no room for. */
+/* Notes that records of an activity kind (0: of several) were lost, and why: CUPTI_LOST_…; and the sum. */
+void cupti_count_lost(uint64_t count, uint32_t kind, uint32_t cause);
 uint64_t cupti_dropped(void);
 
 /* Every API call is kept; otherwise those that only ask for the current state are counted and left out. */
 extern bool cupti_keeps_every_call;
 /* Writes the records of a finished buffer to the spool. */
 void cupti_write_records(uint8_t *buffer, size_t valid_size);
+/* How many records a buffer holds. */
+uint64_t cupti_count_records(uint8_t *buffer, size_t valid_size);
 /* What was left out on purpose, and what could not be read, since the start. */
 uint64_t cupti_calls_left_out(void);
 uint64_t cupti_unreadable(void);

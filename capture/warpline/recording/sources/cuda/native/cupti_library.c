@@ -143,6 +143,7 @@ bool cupti_load(char *reason, size_t size)
         {"cuptiGetTimestamp", &cupti.get_timestamp, true},
         {"cuptiActivityEnableAndDump", &cupti.enable_and_dump, false},
         {"cuptiActivityRegisterTimestampCallback", &cupti.register_timestamp, false},
+        {"cuptiGetThreadIdType", &cupti.get_thread_id_type, false},
         {"cuptiSetThreadIdType", &cupti.set_thread_id_type, false},
         {"cuptiActivityFlushPeriod", &cupti.flush_period, false},
         {"cuptiActivityEnableLatencyTimestamps", &cupti.latency_timestamps, false},

@@ -232,10 +232,27 @@ static void write_memory(struct writer *writer, const struct activity_memory *fr
     END(SLOT_CUPTI_MEMORY, record_cupti_memory);
 }
 
-static void write_record(struct writer *writer, const void *record)
+/* A forced flush hands out records of work that has not ended: CUPTI leaves zeros in their times. Returns the kind that
+ * the loss is counted by, or 0. */
+static uint32_t unfinished_kind(uint32_t kind, const void *record)
 {
-    uint32_t kind;
-    memcpy(&kind, record, sizeof kind);
+    const struct activity_kernel *kernel = record;
+    const struct activity_memcpy *copy = record;
+    const struct activity_memset *set = record;
+    const struct activity_graph *graph = record;
+    switch (kind) {
+    case ACTIVITY_KERNEL:
+    case ACTIVITY_CONCURRENT_KERNEL: return kernel->start && kernel->end ? 0 : ACTIVITY_KERNEL;
+    case ACTIVITY_MEMCPY:
+    case ACTIVITY_MEMCPY2: return copy->start && copy->end ? 0 : ACTIVITY_MEMCPY; /* the times lie alike */
+    case ACTIVITY_MEMSET: return set->start && set->end ? 0 : ACTIVITY_MEMSET;
+    case ACTIVITY_GRAPH_TRACE: return graph->start && graph->end ? 0 : ACTIVITY_GRAPH_TRACE;
+    default: return 0;
+    }
+}
+
+static void write_record(struct writer *writer, uint32_t kind, const void *record)
+{
     switch (kind) {
     case ACTIVITY_KERNEL:
     case ACTIVITY_CONCURRENT_KERNEL: write_kernel(writer, record); break;
@@ -259,12 +276,32 @@ static void write_record(struct writer *writer, const void *record)
 void cupti_write_records(uint8_t *buffer, size_t valid_size)
 {
     struct writer *writer = wl_writer();
+    uint32_t unfinished[ACTIVITY_GRAPH_TRACE + 1] = {0};
     void *record = NULL;
     int result;
     if (writer == NULL)
         return;
-    while ((result = cupti.next_record(buffer, valid_size, &record)) == CUPTI_OK)
-        write_record(writer, record);
+    while ((result = cupti.next_record(buffer, valid_size, &record)) == CUPTI_OK) {
+        uint32_t kind, lost;
+        memcpy(&kind, record, sizeof kind);
+        lost = unfinished_kind(kind, record);
+        if (LIKELY(lost == 0))
+            write_record(writer, kind, record);
+        else
+            unfinished[lost]++;
+    }
+    for (uint32_t kind = 0; kind <= ACTIVITY_GRAPH_TRACE; kind++)
+        if (UNLIKELY(unfinished[kind] > 0))
+            cupti_count_lost(unfinished[kind], kind, CUPTI_LOST_UNFINISHED);
     if (result != CUPTI_MAX_LIMIT_REACHED)
         atomic_fetch_add_explicit(&unreadable, 1, memory_order_relaxed);
+}
+
+uint64_t cupti_count_records(uint8_t *buffer, size_t valid_size)
+{
+    uint64_t count = 0;
+    void *record = NULL;
+    while (cupti.next_record(buffer, valid_size, &record) == CUPTI_OK)
+        count++;
+    return count;
 }

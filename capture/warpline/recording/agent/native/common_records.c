@@ -13,11 +13,11 @@ void spool_write_common(enum slot slot, const void *record, size_t size)
     errno = saved_errno;
 }
 
-void wl_write_clock_pair(uint64_t third_ns)
+struct record_clock_pair spool_read_clocks(void)
 {
     /* The middle of two reads, from the closest of several: a preemption between them would be an error. */
+    struct record_clock_pair pair = {0};
     uint64_t closest = UINT64_MAX;
-    struct record_clock_pair pair = {.third_ns = third_ns};
     for (int i = 0; i < 10 && closest > 1000; i++) {
         uint64_t before = wl_clock(CLOCK_MONOTONIC);
         uint64_t realtime = wl_clock(CLOCK_REALTIME);
@@ -28,6 +28,13 @@ void wl_write_clock_pair(uint64_t third_ns)
             pair.realtime_ns = realtime;
         }
     }
+    return pair;
+}
+
+void wl_write_clock_pair(uint64_t third_ns)
+{
+    struct record_clock_pair pair = spool_read_clocks();
+    pair.third_ns = third_ns;
     spool_write_common(SLOT_CLOCK_PAIR, &pair, sizeof pair);
 }
 

@@ -108,9 +108,9 @@ static void *map_locked(uint64_t offset, size_t size, int flags)
 
 static bool open_locked(void)
 {
-    uint64_t monotonic = wl_clock(CLOCK_MONOTONIC);
+    struct record_clock_pair pair = spool_read_clocks();
     int length = snprintf(path, sizeof path, "%s/agent.%d.%llu.spool", folder, (int)getpid(),
-                          (unsigned long long)monotonic);
+                          (unsigned long long)pair.monotonic_ns);
     if (length < 0 || (size_t)length >= sizeof path)
         return fail_locked(ENAMETOOLONG);
     struct file_header *made = map_locked(0, PAGE, O_CREAT | O_EXCL);
@@ -118,8 +118,8 @@ static bool open_locked(void)
         return false;
     made->version = 1;
     made->pid = (uint32_t)getpid();
-    made->monotonic_ns = monotonic;
-    made->realtime_ns = wl_clock(CLOCK_REALTIME);
+    made->monotonic_ns = pair.monotonic_ns;
+    made->realtime_ns = pair.realtime_ns;
     made->parent_pid = (uint64_t)getppid();
     made->size_cap = atomic_load_explicit(&wl_control->size_cap, memory_order_relaxed);
     strcpy(made->producer, "agent");
@@ -132,7 +132,6 @@ static bool open_locked(void)
     strings_dump_locked();
     CALL_SOURCES(file_opened_locked);
     definitions_dump_locked();
-    struct record_clock_pair pair = {made->monotonic_ns, made->realtime_ns, 0};
     spool_append_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);
     return true;
 }

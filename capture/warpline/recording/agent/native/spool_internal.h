@@ -36,6 +36,8 @@ void spool_lock(void);
 void spool_unlock(void);
 /* Writes a record that belongs to no thread; takes the lock. */
 void spool_write_common(enum slot slot, const void *record, size_t size);
+/* CLOCK_MONOTONIC and CLOCK_REALTIME of one moment. */
+struct record_clock_pair spool_read_clocks(void);
 /* Maps the session's control page; false if there is none. */
 bool spool_map_control(const char *folder);
 /* Writes all known strings to a file that was just opened. */

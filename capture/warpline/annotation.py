@@ -1,7 +1,7 @@
 """``warpline.annotate`` and ``warpline.mark``: name what a program does, for the timeline.
 
-They can stay in a program for good: outside ``warpline record`` a range costs one comparison. Inside, the native agent
-writes it like an NVTX range. This module imports only the standard library.
+They can stay in a program: outside ``warpline record`` a range costs one comparison. Inside, the native agent writes
+it like an NVTX range. This module imports only the standard library.
 """
 
 from __future__ import annotations

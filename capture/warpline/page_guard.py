@@ -1,7 +1,7 @@
 """Memory maps that survive the loss of their file: lost pages read as zeros and are noted.
 
 Without this, a process that reads a mapped file after it was truncated, or after its disk or server is gone, dies of
-SIGBUS. Whoever calls `enable` must check `GuardedMap.is_lost` and report it. Without the compiled helper, maps are
+SIGBUS. The caller of `enable` must check `GuardedMap.is_lost` and report it. Without the compiled helper, maps are
 unguarded.
 """
 

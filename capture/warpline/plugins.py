@@ -1,7 +1,7 @@
 """Plug-ins: what installed distributions add to Warpline through entry points.
 
 Every kind of plug-in is loaded and checked here, by one rule: a broken plug-in never stops the others. It stays listed
-under its name, and the reason is told to whoever asks for it.
+under its name, and using it reports the reason.
 """
 
 from __future__ import annotations

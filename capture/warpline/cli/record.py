@@ -269,11 +269,11 @@ def capture_range(text: str) -> str:
 
 
 def status_writer(descriptor: int | None) -> Callable[[dict[str, Any]], None]:
-    """Writes each status as one JSON line; a reader that went away is no reason to stop recording."""
+    """Writes each status as one JSON line; a reader that went away does not stop the recording."""
     if descriptor is None:
         return lambda _status: None
     try:
-        # The program must not inherit it: whoever reads the other end waits for its end.
+        # The program must not inherit it: the reader at the other end waits until every writer has closed it.
         os.set_inheritable(descriptor, False)
     except OSError as error:
         raise _usage(tr("--status-fd {number}: {error}", number=descriptor, error=error.strerror)) from error

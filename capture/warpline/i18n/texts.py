@@ -75,5 +75,5 @@ def _filled(translation: str | None, text: str, fields: dict[str, object]) -> st
         return translation
     try:
         return translation.format(**fields)
-    except (KeyError, IndexError, ValueError):  # a translator's slip is no reason for a window to fail
+    except (KeyError, IndexError, ValueError):  # a translator's slip must not break the window
         return text.format(**fields)

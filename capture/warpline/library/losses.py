@@ -28,7 +28,7 @@ def share_text(ratio: float) -> str:
 def meaning_of(ratio: float) -> str:
     """What a loss of this share means for numbers and findings."""
     if ratio < _HARDLY:
-        return tr("too few to change what is told of the whole")
+        return tr("too few to change the results")
     if ratio < _SOME:
         return tr("numbers may be too low by as much")
     return tr("what lacks counts as not recorded: record less at once, or a shorter time")

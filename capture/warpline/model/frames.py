@@ -50,7 +50,7 @@ class StackFrame:
 
     @property
     def telling(self) -> int:
-        """How much the line tells of what a program does: 3 its own, 2 that of an installed package, 1 of Python's
+        """How informative the line is: 3 its own, 2 that of an installed package, 1 of Python's
         library, 0 of what there all threads wait through, and a function without a file.
         """
         if not self.file:

@@ -42,8 +42,8 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def whole_or_absent(place: Path) -> Iterator[Path]:
-    """A name beside ``place``, whose folder is made: what is written there becomes ``place`` when all went well, and is
-    gone otherwise; so is what was left by somebody who was killed while he made the same. Raises OSError.
+    """Yield a temporary name beside ``place``. On success it is renamed to ``place``, otherwise removed; leftovers of
+    killed processes are removed, too. Raises OSError.
     """
     making = place.with_name(f"{place.stem}.{uuid.uuid4().hex[:8]}.making")
     try:
@@ -63,8 +63,8 @@ class ConversionCache:
     """Working files by the content they were made from. Processes may use it at the same time.
 
     An entry is written under a name of its own and renamed, so it is whole or absent. Once the entries take more
-    than ``max_bytes``, those not used for longest go; the newest one stays whatever its size. Without a number the
-    limit is the one that `set_limit` stored for this user, in the window or anywhere else.
+    than ``max_bytes``, the least recently used go; the newest one stays whatever its size. Without a number, the
+    limit is the one that `set_limit` stored for this user.
     """
 
     def __init__(self, folder: Path | None = None, max_bytes: int | None = None) -> None:
@@ -79,7 +79,7 @@ class ConversionCache:
         return limit if limit >= 0 else DEFAULT_MAX_BYTES
 
     def set_limit(self, max_bytes: int) -> None:
-        """From now on the cache takes at most this much, in every process of this user; what is too much goes at once.
+        """Limit the cache in every process of this user, and evict what exceeds the limit now.
 
         Raises StorageError when the limit cannot be stored.
         """
@@ -109,7 +109,7 @@ class ConversionCache:
         target = self.path_of(sources, converter)
         if self._is_sound(target):
             with contextlib.suppress(OSError):
-                # When it was used; the time of its change stays, by which whoever has it open knows it as it was.
+                # Only the time of use: readers recognise an unchanged file by its modification time.
                 os.utime(target, ns=(time.time_ns(), target.stat().st_mtime_ns))
             return target
         try:
@@ -151,12 +151,12 @@ class ConversionCache:
         return self.folder / f"{digest.hexdigest()}.h5"
 
     def discard(self, path: Path) -> None:
-        """Forgets an entry that turned out to be damaged."""
+        """Remove an entry that turned out to be damaged."""
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
     def size_bytes(self) -> int:
-        """What the entries take on disk."""
+        """The entries' size on disk, in bytes."""
         return sum(size for _, size, _ in self._entries())
 
     def clear(self) -> int:

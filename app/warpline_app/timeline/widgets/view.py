@@ -67,7 +67,7 @@ class TimelineView(QWidget):
     mark_requested = Signal(object)
     """time in ns of a mark to add or name"""
     key_pressed = Signal(object)
-    """a QKeyEvent; whoever handles it accepts it"""
+    """A QKeyEvent; the handler accepts it."""
 
     def __init__(
         self,

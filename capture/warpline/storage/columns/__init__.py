@@ -1,4 +1,4 @@
-"""The columns of a capture as they lie in its file."""
+"""The columns of a capture, as stored in its file."""
 
 import os
 

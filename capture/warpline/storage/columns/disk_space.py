@@ -12,7 +12,7 @@ from warpline.model import StorageError
 
 _RESERVE_BYTES = 64 << 20
 _TOLD = re.compile(r"errno = (\d+)")
-"""Where HDF5 tells of an error of the system, among much else."""
+"""Matches the system error in HDF5's long error message."""
 
 
 def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:

@@ -1,4 +1,4 @@
-"""`LaneColumns`: what every question about lanes is answered from."""
+"""`LaneColumns`: the columns that answer every question about lanes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ Int64Array = npt.NDArray[np.int64]
 class LaneColumns:
     """All events, the directory of their lanes, its pyramid, and the lanes' clocks.
 
-    ``offset_ns`` int64: for each lane what its recorded times are ahead of capture time. Times asked and answered are
-    capture time.
+    ``offset_ns`` int64: recorded time minus capture time of each lane. Arguments and results are in capture time.
     """
 
     events: Events

@@ -1,4 +1,4 @@
-"""Compiled loops that build levels of detail (``native/levels.c``): what `levels_numpy` makes, many times faster."""
+"""Compiled loops that build levels of detail (``native/levels.c``), many times faster than `levels_numpy`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Level(ctypes.Structure):
 
 
 def are_readable(*columns: Array) -> bool:
-    """Whether C can read these columns as they lie: contiguous, aligned, of this machine's byte order."""
+    """Whether C can read these columns in place: contiguous, aligned, in native byte order."""
     return all(
         column.dtype.isnative and column.flags.aligned and column.flags.c_contiguous for column in columns
     )
@@ -66,7 +66,7 @@ def level_from_events(
 ) -> LodLevel:
     """A level from the columns of a lane; ``entries`` is its `bin_count`.
 
-    It has no more, and fewer where somebody has rewritten the file below the columns since they were counted.
+    It has fewer when the file was rewritten underneath since the bins were counted.
     """
     level_columns = _empty(level, entries)
     filled = lib.warpline_levels_first(

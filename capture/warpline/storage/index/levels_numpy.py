@@ -1,4 +1,4 @@
-"""Levels of detail made with numpy, where the compiled loops of `levels_native` cannot be used: the same levels."""
+"""Builds the same levels of detail as `levels_native` with numpy, where the compiled loops cannot be used."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def level_from_events(
             LodLevel(
                 level,
                 begin[winner],
-                # Only what stays is packed: an eighth of the events or less.
+                # Pack only the winners: an eighth of the events or less.
                 pack_longest(own, bits[winner], kind[first:stop][winner]),
                 rest.astype(np.uint32),
                 (winner + first).astype(np.uint32),
@@ -81,7 +81,7 @@ def coarser(finer: LodLevel, level: int) -> LodLevel:
     busy = np.where(idle, 0, duration) + finer.rest
     group = _group_heads(finer.start >> level)
     winner = _longest(duration, group)
-    # Only events that count as busy add to the rest; the winner's own share is told by its flags.
+    # Only busy events add to the rest; the winner's flags say whether it is busy itself.
     rest = np.add.reduceat(busy, group) - np.where(idle[winner], 0, duration[winner])
     return LodLevel(
         level, finer.start[winner], finer.longest[winner], rest.astype(np.uint32), finer.row[winner]
@@ -105,7 +105,7 @@ def _group_heads(bins: Int64Array) -> Int64Array:
 
 
 def _longest(duration: Int64Array, group: Int64Array) -> Int64Array:
-    """Index of the longest input of each group, of equally long ones the last."""
+    """Index of the longest input of each group; the last one of equals."""
     n = len(duration)
     if n > 1 << _ROW_BITS or int(duration.max()) > _KEY_DURATION_MAX:
         return _winners(duration, group)

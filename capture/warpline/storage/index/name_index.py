@@ -1,4 +1,4 @@
-"""Rows by name: which events of a lane are called so, how many and how long they are in any range of time.
+"""Rows by name: which events of a lane have a name, how many there are and how long they take in any time range.
 
 The index holds the rows of each lane sorted by (name, row), which on a lane is (name, start), with prefix sums of busy
 time. Long lanes come in pieces, so that building takes little memory.
@@ -21,7 +21,7 @@ Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
 
 _LONGEST = 1 << 62
-"""Of a damaged event more is not taken away: it would not fit 64 bits."""
+"""Upper bound of the time cut from a damaged event, so that sums fit 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class NameIndex:
     """
 
     def __init__(self, columns: LaneColumns, index: Mapping[str, Array]) -> None:
-        """``columns`` are those of the events that ``index`` (its own columns by name) tells of."""
+        """``columns`` hold the indexed events; ``index`` holds the index's own columns by name."""
         self._columns = columns
         self._lane = index["piece_lane"].tolist()
         self._base = index["piece_base"].tolist()
@@ -137,7 +137,7 @@ class NameIndex:
         return max(0, part.start - base), min(size, part.stop - base)
 
     def _places(self, piece: int, wanted: UInt32Array) -> Int64Array:
-        """Places in the directory of those of the names that the piece has."""
+        """Directory entries of those names that the piece contains."""
         first, stop = self._piece_first[piece], self._piece_first[piece + 1]
         names = self._name[first:stop]
         place = np.minimum(np.searchsorted(names, wanted), max(0, len(names) - 1))
@@ -158,7 +158,7 @@ class NameIndex:
     def _cut(
         self, lane: int, part: slice, start_ns: int | None, stop_ns: int | None
     ) -> Iterator[tuple[int, int]]:
-        """Name and time outside the range of the events that reach out of it: the first and the last."""
+        """Names of the first and last event that reach out of the range, and how much of each lies outside."""
         if part.start >= part.stop:
             return
         offset = int(self._columns.offset_ns[lane])

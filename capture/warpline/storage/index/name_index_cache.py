@@ -1,4 +1,4 @@
-"""Indexes of names where they are wanted: made in memory, or kept in the user's cache by the capture's UUID."""
+"""Name indexes, made in memory or kept in the user's cache under the capture's UUID."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ON_DISK_EVENTS = 2_000_000
 """Captures with more events keep their index in the user's cache."""
 
 MAX_STORED = 8
-"""Indexes kept in the cache; those not used for longest go."""
+"""Number of indexes kept in the cache; the least recently used are removed."""
 
 
 def build_name_index(
@@ -42,7 +42,7 @@ def build_name_index(
 
     Meant for a worker thread: takes some 10 ns an event once (0.1 us where
     it is not compiled). ``folder`` replaces the cache. Raises Cancelled. A
-    cache that cannot be written is done without.
+    cache that cannot be written is skipped.
     """
     n_events = len(columns.events)
     if n_events <= ON_DISK_EVENTS and folder is None:
@@ -61,7 +61,7 @@ def build_name_index(
 def index_lanes(
     columns: LaneColumns, lanes: Sequence[int], cancelled: IsCancelled | None = None
 ) -> NameIndex:
-    """An index of some lanes alone, in memory: 12 bytes an event of theirs. Raises Cancelled."""
+    """Index some lanes only, in memory: 12 bytes an event. Raises Cancelled."""
     return NameIndex(columns, names_in_memory(columns, None, cancelled, lanes))
 
 
@@ -77,10 +77,10 @@ def _store(
         for name, values in index.items():
             if not isinstance(values, np.memmap):
                 (making / name).write_bytes(np.ascontiguousarray(values).data)
-        # What is mapped cannot be renamed everywhere.
+        # Some systems cannot rename a mapped file.
         del index, values
         with contextlib.suppress(OSError):
-            # Another process may have been faster; its index is as good.
+            # Another process may have been faster; its index is the same.
             os.rename(making, place)
         _forget_old(place)
     finally:
@@ -88,7 +88,7 @@ def _store(
 
 
 def _room(path: Path, n: int, name: str) -> Array:
-    """A column in a new file, mapped. Raises OSError when the disk has no room for it: a touch of it would end us."""
+    """Map a column in a new file. Raises OSError when the disk lacks room; writing to it would raise SIGBUS."""
     dtype = np.dtype(NAME_INDEX_COLUMNS[name])
     if not n:
         return np.empty(0, dtype)

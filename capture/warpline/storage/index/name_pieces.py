@@ -1,4 +1,4 @@
-"""The columns of an index of names: made from events, and checked when they come from elsewhere."""
+"""The columns of a name index: made from events, and checked when read from the cache."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
 _MOST_THREADS = 8
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _IDS_PER_EVENT = 16
-"""Counting takes a pass over all ids up to the highest: of few events with high ids sorting is cheaper."""
+"""Counting passes over all ids up to the highest, so for few events with high ids sorting is cheaper."""
 
 
 @lru_cache(maxsize=1)
@@ -56,7 +56,7 @@ def build_columns(
 ) -> dict[str, Array]:
     """The columns of an index of some lanes (all), sorted on all cores. Raises Cancelled.
 
-    ``make`` is asked for the two long ones, ``row`` and ``busy``, which are filled in place.
+    ``make`` allocates the two long ones, ``row`` and ``busy``, which are filled in place.
     """
     parts = list(_parts(columns, lanes))
     n = sum(part.stop - part.start for _, part in parts)
@@ -69,7 +69,7 @@ def build_columns(
     ):
         if progress is not None:
             progress(part.start / max(1, len(columns.events)), "indexing names")
-        # Damaged durations may add up to more than 64 bits: arrays wrap around, Python's numbers would not fit.
+        # Sums of damaged durations may exceed 64 bits: arrays wrap around, where Python integers would not fit.
         busy[at + 1 : at + 1 + part.stop - part.start] += busy[at]
         at += part.stop - part.start
         names.append(name)
@@ -101,7 +101,7 @@ def _sorted(
     """Names and counts of each piece, in order; a few pieces are under way at a time."""
     at = 0
     if sum(part.stop - part.start for _, part in parts) <= PIECE:
-        # One thread is done before others have begun: so rows of kernels come with the first frame.
+        # One piece finishes before the others start, so rows of kernels come with the first frame.
         for _, part in parts:
             check_cancelled(cancelled, "indexing names was cancelled")
             stop = at + part.stop - part.start
@@ -132,10 +132,10 @@ def _sorted(
 def sort_names(
     events: Events, part: slice, row: UInt32Array, busy: Int64Array, compiled: bool = True
 ) -> tuple[UInt32Array, Int64Array]:
-    """Names of some neighbours on a lane, and how many have each.
+    """Return the names of consecutive events of a lane, and the count of each.
 
-    Fills ``row`` with their rows less the first, by name, and ``busy`` with the busy time of each of these and those
-    before it (int64 ns, which wraps around when damaged durations add up to more).
+    Fills ``row`` with the rows by name, relative to the first, and ``busy`` with the running total of their busy time
+    (int64 ns; wraps around when damaged durations overflow).
     """
     loop = library() if compiled else None
     if loop is not None:
@@ -148,7 +148,7 @@ def sort_names(
             made = _compiled_sort(loop, columns, ids, row, busy)
             if made is not None:
                 return made
-    # Packed with its position a name sorts stably, and faster than any indirect sort.
+    # Packed with its position, a name sorts stably and faster than any indirect sort.
     key = events.name[part].astype(np.uint64) << _HALF | np.arange(part.stop - part.start, dtype=np.uint64)
     key.sort()
     row[:] = key & _LOWER
@@ -161,7 +161,7 @@ def sort_names(
 def _compiled_sort(
     loop: ctypes.CDLL, columns: tuple[Array, ...], ids: int, row: UInt32Array, busy: Int64Array
 ) -> tuple[UInt32Array, Int64Array] | None:
-    """See `sort_names`; None where somebody rewrites the file below the columns meanwhile: numpy reads them once."""
+    """See `sort_names`; None when the file is rewritten underneath meanwhile. (numpy reads each column once.)"""
     most = min(len(row), ids)
     at, names, counts = np.zeros(ids, np.uint32), np.empty(most, np.uint32), np.empty(most, np.int64)
     filled: tuple[Array, ...] = (at, row, busy, names, counts)
@@ -184,7 +184,7 @@ def names_in_memory(
 
 
 def fits(index: Mapping[str, Array], lanes: Lanes, n_events: int) -> bool:
-    """Whether columns are an index of all events in these lanes, as far as can be told from its directories."""
+    """Whether the columns index all events in these lanes, judged by the directory."""
     base, lane = index["piece_base"], index["piece_lane"]
     first, piece_first = index["first"], index["piece_first"]
     if not (
@@ -197,7 +197,7 @@ def fits(index: Mapping[str, Array], lanes: Lanes, n_events: int) -> bool:
         and _ascends(first, n_events)
     ):
         return False
-    # The entries of a piece are its events, and the pieces are all lanes, one behind the other.
+    # A piece has one entry per event, and the pieces cover all lanes in order.
     borders = first[piece_first]
     if not (np.array_equal(base, borders[:-1]) and np.all(borders[1:] > borders[:-1])):
         return False

@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
 RAW = -1
-"""In place of an entry of the directory: the events themselves."""
+"""Stands for the events themselves, in place of a directory index."""
 
 _ADVICE_BLOCK = 1 << 20
 _ADVICE_MEMORY = 512
@@ -50,7 +50,7 @@ class Pyramid:
         self._lane_first = lane_first.tolist()
         self._lane_count = lane_count.tolist()
         self.is_stored = file.has("lod")
-        """Whether the file has a level of detail; otherwise there are no levels, and drawing costs events."""
+        """Whether the file has a level of detail; without one, drawing costs events."""
         directory = {
             name: self._column(f"lod/levels/{name}", dtype).astype(np.int64)
             for name, dtype in LOD_DIRECTORY.items()
@@ -76,7 +76,7 @@ class Pyramid:
         else:
             self._skip_events = events.start[skip_rows(lane_first, lane_count)]
             self._skip_entries = np.empty(0, np.int64)
-        # One more block: a part may end where the file does.
+        # One more block: a part may end at the end of the file.
         self._advised = np.zeros(file.size // _ADVICE_BLOCK + 2, bool)
         self._advised_count = 0
         self._event_places = self._places(events.start, events.duration, events.kind, events.flags)
@@ -170,7 +170,7 @@ class Pyramid:
         }
 
     def prefetch(self, lane: Int64Array, index: Int64Array, low: Int64Array, high: Int64Array) -> None:
-        """Asks for the pages of parts of runs (``low`` to ``high`` of each), all at once."""
+        """Prefetch the pages of parts of runs (``low`` to ``high`` of each), all at once."""
         raw = index == RAW
         events, entries = np.flatnonzero(raw), np.flatnonzero(~raw)
         wanted = [
@@ -189,7 +189,7 @@ class Pyramid:
     def _missing(
         self, places: Int64Array, base: Int64Array, low: Int64Array, high: Int64Array
     ) -> list[tuple[int, int]]:
-        """Byte ranges of the parts that were not asked for lately, in the columns at ``places``; they are now."""
+        """Return the byte ranges not prefetched recently, in the columns at ``places``, and mark them as prefetched."""
         if not len(places) or not len(base):
             return []
         place, size = places[:, :1], places[:, 1:]

@@ -1,7 +1,7 @@
 """The compiled inner loop of `query` (``native/strip.c``): the same strips, many times faster.
 
-Without the library, and for columns that C cannot read as they lie (not aligned, of another byte order), `query`
-draws with numpy.
+Without the library, and for columns that C cannot read in place (unaligned, or of another byte order), `query` draws
+with numpy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Pixels = tuple[npt.NDArray[np.float32], Int64Array, UInt8Array, UInt8Array]
 """Busy fraction; row, kind and flags of the mark."""
 
 SPLIT_ENTRIES = 1 << 17
-"""So many entries, which take about a millisecond, are drawn by two threads."""
+"""From this many entries on (about a millisecond), two threads draw."""
 
 _CORES = usable_cores()
 
@@ -93,7 +93,7 @@ class StripLoop:
 
     def __init__(self, lib: ctypes.CDLL, columns: dict[str, Array], events: int) -> None:
         self._lib = lib
-        # The pointers are worth nothing without the arrays.
+        # Keeps alive the arrays that the pointers refer to.
         self._arrays = columns
         self._columns = _Columns(**{name: address(array) for name, array in columns.items()})
         self._columns.events = events
@@ -127,10 +127,10 @@ class StripLoop:
         def draw_behind() -> None:
             try:
                 behind.append(self._draw_part(view, runs[middle:], offset_ns, _below(pixels, middle)))
-            except Exception as error:  # such as too little memory: whoever asked for the strip is told
+            except Exception as error:  # e.g. out of memory: raised in the calling thread
                 failed.append(error)
 
-        # The loop runs without Python's lock: lanes on two cores take half as long.
+        # The loop runs without the GIL, so two cores halve the time.
         require_memory()
         helper = threading.Thread(target=draw_behind)
         helper.start()
@@ -147,11 +147,11 @@ class StripLoop:
     def _draw_part(
         self, view: _View, runs: npt.NDArray[Any], offset_ns: Int64Array, pixels: Pixels
     ) -> tuple[Rects, int]:
-        """Fills the first lines of ``pixels``, one for each run; rectangles name them by their place among the runs."""
+        """Fill the first lines of ``pixels``, one for each run; rectangles refer to lines by the index of their run."""
         lanes, width = len(runs), int(view.width_px)
         sums, longest = np.zeros(width), np.full(width, -1, np.int64)
         line = _Line(*(address(array) for array in pixels), address(sums), address(longest))
-        # Of events that do not overlap, so many can be a pixel long; damaged ones may be more.
+        # At most this many non-overlapping events are a pixel long; damaged ones may exceed it.
         capacity = min(lanes * (width + 2), _entries_of(runs))
         while True:
             lane, row, start, stop = (np.empty(capacity, np.int64) for _ in range(4))
@@ -168,7 +168,7 @@ class StripLoop:
 
 
 def _entries_of(runs: npt.NDArray[Any]) -> int:
-    """How many entries the runs have in the view, at most."""
+    """Upper bound of the runs' entries in the view."""
     return int(np.maximum(runs["high"] - runs["low"] + 1, 0).sum())
 
 
@@ -190,7 +190,7 @@ def _below(pixels: Pixels, first: int) -> Pixels:
 
 
 def _middle(runs: npt.NDArray[Any]) -> int:
-    """Where the second half of the entries begins, by lanes; 0 where a second thread would not be worth it."""
+    """The lane where the second half of the entries begins; 0 when a second thread would not pay."""
     if len(runs) < 2 or _CORES < 2:
         return 0
     before = np.cumsum(np.maximum(runs["high"] - runs["low"] + 1, 0))
@@ -200,13 +200,13 @@ def _middle(runs: npt.NDArray[Any]) -> int:
 
 
 def make_view(start_ns: int, stop_ns: int, width_px: int, rect_ns: int) -> _View:
-    """A view as the loop wants it."""
+    """Convert a view to the loop's struct."""
     pixel_ns = (stop_ns - start_ns) / width_px
     return _View(start_ns, stop_ns, width_px, rect_ns, 1 / pixel_ns, pixel_ns, np.float32(1 / pixel_ns))
 
 
 def strip_loop(events: Events, lanes: Lanes, pyramid: Pyramid) -> StripLoop | None:
-    """The compiled loop over these columns, None where it cannot be used."""
+    """Return the compiled loop over these columns, or None when it cannot be used."""
     lib = library()
     if lib is None:
         return None

@@ -1,4 +1,4 @@
-"""What `strip_native` does, where it cannot be used: the same strips, drawn with numpy."""
+"""Draws the same strips as `strip_native` with numpy, where the compiled loop cannot be used."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _LONGEST_RANKED = (1 << 38) - 1
 def draw_with_numpy(
     columns: LaneColumns, lanes: Int64Array, start_ns: int, stop_ns: int, width_px: int
 ) -> Strip:
-    """What `strip_native` does, where it cannot be used; the same strip."""
+    """Draw a strip with numpy, identical to the compiled loop's."""
     canvas = _Canvas(columns, start_ns, stop_ns, width_px, len(lanes))
     runs = [_choose_run(columns, lane, start_ns, stop_ns, canvas.pixel_ns) for lane in lanes.tolist()]
     columns.pyramid.prefetch(*np.array(runs, np.int64).reshape(-1, 4).T)
-    # Damaged times may overflow; what is drawn of them is as good as anything.
+    # Damaged times may overflow; how they are drawn does not matter.
     with np.errstate(over="ignore", invalid="ignore"):
         for position, (lane, index, _, _) in enumerate(runs):
             canvas.draw(position, lane, index)
@@ -66,7 +66,9 @@ class _Events:
 
 
 class _Entries:
-    """Longest events of entries of the pyramid; kind and flags come from there, too, not from far-off rows."""
+    """The longest events of pyramid entries. Kind and flags come from the entries, too: reading the rows would touch
+    distant pages.
+    """
 
     def __init__(self, columns: LaneColumns, part: slice, lane: int) -> None:
         self._longest = columns.pyramid.longest[part]
@@ -82,7 +84,7 @@ class _Entries:
 
 
 class _Canvas:
-    """The strip while lanes are added to it, one after the other, so that each stays in the processor's cache."""
+    """A strip under construction. Lanes are added one by one, so that each fits the processor's cache."""
 
     def __init__(self, columns: LaneColumns, start_ns: int, stop_ns: int, width_px: int, lanes: int) -> None:
         self._columns = columns
@@ -100,7 +102,7 @@ class _Canvas:
         self._touched = 0
 
     def draw(self, position: int, lane: int, index: int) -> None:
-        """Adds a lane, from one of its levels or from its events."""
+        """Add a lane, from one of its levels or from its events."""
         columns, pyramid, events = self._columns, self._columns.pyramid, self._columns.events
         offset = int(columns.offset_ns[lane])
         origin = self._start_ns + offset
@@ -115,7 +117,7 @@ class _Canvas:
             rest = None
         else:
             level = pyramid.level[index]
-            # And the entry behind it for shorter events of the bin in which the view ends.
+            # The entry after the view may stand for shorter events of the bin in which the view ends.
             if high < count and int(column[base + high]) >> level << level < self._stop_ns + offset:
                 high += 1
             part = slice(base + low, base + high)

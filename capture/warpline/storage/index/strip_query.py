@@ -23,7 +23,7 @@ def query_strip(
     stop_ns: int,
     width_px: int,
 ) -> Strip:
-    """The strip of some lanes, drawn by the compiled loop over these columns where there is one.
+    """Draw the strip of some lanes, with the compiled loop if available.
 
     Raises ValueError for an empty view, IndexError for a lane that is not there.
     """
@@ -35,7 +35,7 @@ def query_strip(
         return draw_with_numpy(columns, lanes, start_ns, stop_ns, width_px)
     view = make_view(start_ns, stop_ns, width_px, rect_ns(start_ns, stop_ns, width_px))
     runs = loop.choose(view, np.ascontiguousarray(lanes), columns.offset_ns)
-    # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
+    # Prefetch all pages of the frame first: page faults are served one by one, advice all at once.
     columns.pyramid.prefetch(runs["lane"], runs["index"], runs["low"], runs["high"])
     rects, pixels, touched = loop.draw(view, runs, columns.offset_ns)
     rect_lane, rect_row, rect_start, rect_stop, rect_kind, rect_flags = rects

@@ -1,4 +1,4 @@
-"""How busy groups of lanes are over time: curves in the file, finer ones from the lanes themselves."""
+"""How busy groups of lanes are over time: coarse curves from the file, finer ones from the lanes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Float64Array = npt.NDArray[np.float64]
 MIN_BINS = 256
 MAX_BINS = 1 << 16
 BINS_PER_EVENT = 4
-"""More bins than that, and 256, say nothing more."""
+"""Upper bound of bins; a finer curve shows nothing more."""
 
 _PIECE = 1 << 18
 _SAMPLE = 256
@@ -42,7 +42,7 @@ class BusyCurve:
     def resample(self, start: int, stop: int, bins: int) -> Float64Array:
         """Mean in each of ``bins`` equal parts of [start, stop), recorded time; nothing is busy beyond its ends."""
         edges = start + np.arange(bins + 1) * ((stop - start) / bins) - (self.origin << self.level)
-        # Damaged values may be anything; what comes of them is not known (NaN), and no reason to warn.
+        # Damaged values may be anything: the result is NaN, without a warning.
         with np.errstate(invalid="ignore", over="ignore"):
             total = np.concatenate([[0.0], np.cumsum(self.values, dtype=np.float64)])
             busy: Float64Array = np.diff(np.interp(edges / (1 << self.level), np.arange(len(total)), total))
@@ -65,7 +65,7 @@ class BusyBins:
         level, width = self._level, 1 << self._level
         first, last = int(start[0]) >> level, int(stop.max()) >> level
         if last - first + 1 < len(start):
-            # Busy time before each edge: whole intervals that began before it, less what reaches beyond it.
+            # Busy time before each edge: intervals that began before it, minus the part beyond it.
             edges = np.arange(first, last + 2) << level
             begun = np.searchsorted(start, edges, "left")
             before = np.concatenate([[0], np.cumsum(stop - start)])[begun]
@@ -125,7 +125,7 @@ def _busy(columns: dict[str, Any], first: int, stop: int) -> tuple[Int64Array, I
 def _union(
     columns: dict[str, Any], runs: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """When any lane is busy, as disjoint sorted intervals, a window of time after the other."""
+    """Yield the times any lane is busy as disjoint sorted intervals, one window of time at a time."""
     sample = np.sort(np.concatenate([columns["start"][begin : begin + n : _SAMPLE] for begin, n in runs]))
     cuts = np.unique(sample[_PIECE // _SAMPLE :: _PIECE // _SAMPLE]).tolist()
     at = [begin for begin, _ in runs]
@@ -149,8 +149,8 @@ def _union(
 def strip_coverage(strip: Strip, together: Together) -> Float64Array:
     """Busy lanes of a strip in each column: their mean number, or about the share of time any is busy.
 
-    Exact but for events shorter than a pixel, which count in the pixel in which they start; in a union they
-    count as if they did not overlap anything.
+    Exact, except for events shorter than a pixel: they count in the pixel where they start, and in a union as if
+    they overlapped nothing.
     """
     counted = (strip.rect_flags & int(NOT_BUSY)) == 0
     start = np.maximum(strip.rect_start[counted], strip.start_ns)

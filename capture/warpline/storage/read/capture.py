@@ -365,7 +365,7 @@ class Capture(ExactQueries):
         return read_name_index(self._file, self.lanes, len(self.events))
 
     def index_lanes(self, lanes: Sequence[int], cancelled: IsCancelled | None = None) -> NameIndex:
-        """Rows by name of some lanes alone, in memory: some 10 ns an event of theirs. Raises Cancelled."""
+        """Index the names of some lanes only, in memory, at about 10 ns per event. Raises Cancelled."""
         return index_lanes(self.lane_columns, lanes, cancelled)
 
     # The file

@@ -127,7 +127,7 @@ def read_counters(
 
 
 def read_curves(file: MappedFile, groups: Mapping[int, LaneGroup]) -> dict[int, BusyCurve]:
-    """How busy groups are over time, by track; what is told of others is ignored."""
+    """How busy groups are over time, by track; curves of unknown groups are ignored."""
     if not file.has("utilization"):
         return {}
     directory = _directory(file, "utilization", UTILIZATION_COLUMNS)

@@ -44,7 +44,7 @@ _MANY = 1 << 17
 def assemble(contents: BuilderContents, progress: Progress | None, cancelled: IsCancelled | None) -> Path:
     """Writes the capture next to its final name and renames it; leaves nothing behind on failure.
 
-    What a kill leaves is a folder that the next one to write there, or ``recover``, removes.
+    If the process is killed, the next writer there, or ``recover``, removes the folder that is left.
     """
     path = contents.path
 
@@ -55,7 +55,7 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
 
     try:
         contents.spill.check_space(40 * contents.n_events)
-        # In a folder of our own whose name nobody foresees: no link that others put there is written through.
+        # A folder with an unpredictable name, so that nobody can plant a link for us to write through.
         folder = TemporaryFolder(path.parent)
     except OSError as error:
         raise disk_error(path, error) from error
@@ -127,7 +127,7 @@ def _write_events(contents: BuilderContents, out: Datasets, step: Progress) -> E
         with_ids=bool(contents.links or contents.keys),
     )
     writer.write(lambda fraction: step(0.7 * fraction, "sorting events"))
-    # Half of what is on the disk by now: the rest of the file finds room there.
+    # Frees half of what is on the disk by now, which makes room for the rest of the file.
     out.flush()
     writer.free()
     return writer
@@ -156,7 +156,7 @@ class _CaptureStarts:
 
 
 def _span(contents: BuilderContents, out: Datasets, lanes: Lanes) -> tuple[int, int]:
-    """From the first to the last moment of events and counters, in capture time."""
+    """The span of all events and counters, in capture time."""
     offsets = [contents.clocks[track.clock].offset_ns for track in contents.tracks]
     starts, durations = (out.view(f"events/{name}", EVENT_COLUMNS[name]) for name in ("start", "duration"))
     last = lanes.first + lanes.count - 1

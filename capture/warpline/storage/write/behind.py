@@ -16,9 +16,9 @@ _AHEAD_BYTES = 32 << 20
 
 
 class WriteBehind:
-    """Does one write after the other; there is no thread before the first.
+    """Performs writes in order, in a thread that the first one starts.
 
-    What a write raises, a later call of `submit` or `finish` raises.
+    An exception from a write is raised by a later `submit` or `finish`.
     """
 
     def __init__(self, name: str) -> None:
@@ -28,7 +28,7 @@ class WriteBehind:
         self._coming_bytes = 0
 
     def submit(self, nbytes: int, write: Callable[[], None]) -> None:
-        """Queues ``write``, which writes so many bytes; waits while too many are queued."""
+        """Queue ``write``, which writes ``nbytes``; wait while too many bytes are queued."""
         if self._thread is None:
             # The first frame of a window imports this module, and needs no thread.
             from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +40,7 @@ class WriteBehind:
         self._coming_bytes += nbytes
 
     def finish(self, at_most: int = 0) -> None:
-        """Waits until at most so many bytes are queued."""
+        """Wait until at most that many bytes are queued."""
         while self._coming_bytes > at_most:
             size, write = self._coming.popleft()
             self._coming_bytes -= size

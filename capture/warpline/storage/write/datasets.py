@@ -75,7 +75,7 @@ class Datasets:
         if offset is None:
             dataset[at : at + len(values)] = values
         elif values.dtype == held:
-            # Past HDF5, which lets nobody else run meanwhile: a column that has its place is plain bytes.
+            # Written past HDF5, which blocks every other thread: an allocated column is plain bytes.
             place = offset + at * held.itemsize
             self._behind.submit(values.nbytes, lambda: self._put_bytes(values, place))
         else:
@@ -116,7 +116,7 @@ class Datasets:
         return Buffered(self, dataset)
 
     def view(self, path: str, dtype: str) -> Array:
-        """A written column mapped from the file, or read where it has no place of its own; flush the file before."""
+        """Map a written column, or read it when it is not contiguous; flush the file first."""
         dataset = self.file[path]
         offset = dataset.id.get_offset()
         if offset is None or not dataset.shape[0]:

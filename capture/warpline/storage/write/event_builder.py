@@ -128,7 +128,7 @@ class EventBuilder(TableBuilder):
         values = []
         for attribute, value in attributes.items():
             column, number = buffer.columns.get(attribute), _single(value)
-            # Also what does not fit the column's type is told by the usual way.
+            # The general path reports values that do not fit the column's type.
             if column is None or number is None or not column.low <= number <= column.high:
                 return None
             values.append((column, number))
@@ -183,7 +183,7 @@ class EventBuilder(TableBuilder):
     def _fitting(
         self, values: npt.ArrayLike, dtype: np.dtype[Any], n: int, what: str, *, copy: bool = True
     ) -> Array:
-        """A column of the batch; without dimension when one value is meant for all. A copy unless told otherwise."""
+        """Return a column of the batch, by default a copy; without dimension when one value serves all events."""
         column: Array
         if not copy and isinstance(values, np.ndarray) and values.dtype.kind in "iub" and dtype.kind in "iu":
             column = values

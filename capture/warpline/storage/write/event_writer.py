@@ -67,7 +67,7 @@ class KindOrder:
 
 
 class EventWriter:
-    """Turns the builder's runs into `events`, and says where everything went.
+    """Turns the builder's runs into `events`, and records where each event went.
 
     `directory` is where lanes lie, ``kind_orders`` which events of each kind lie in its rows,
     ``row_of_id`` the row of each event id, None unless asked for.
@@ -124,7 +124,7 @@ class EventWriter:
         return Lanes(**columns)
 
     def _neighbours(self, tracks: Sequence[int], at: int) -> int:
-        """Where a stretch of tracks ends whose only runs lie beside each other; a large track is alone."""
+        """Where a stretch of tracks with contiguous runs ends; a large track stands alone."""
         runs = self._contents.runs
         first = runs[tracks[at]]
         if len(first) != 1:
@@ -175,7 +175,7 @@ class EventWriter:
                 self._put_runs([run.part(first, min(first + _BUFFER_EVENTS, len(run)))])
 
     def _put_runs(self, runs: Sequence[Run]) -> None:
-        """Writes runs that lie beside each other as they are; several only when all count up from their first event."""
+        """Write contiguous runs unchanged; several only when all count up from their first event."""
         first_run = runs[0]
         start, duration, name, flags = (column[first_run.first : runs[-1].stop] for column in self._columns)
         n = len(start)
@@ -247,7 +247,7 @@ class EventWriter:
                     buffer.put(int(written[lane]), value[begin:stop])
                 begin = stop
             written += counts
-            # Events of a kind are told by ascending row; parts interleave lanes, so this waits on disk.
+            # Kinds list their events by ascending row, but parts interleave lanes; so this waits on disk.
             packed.defer(rows, values[3], values[5], values[6])
         for rows, kinds, ids, places in packed.deferred():
             self._note(rows, kinds, ids, places)

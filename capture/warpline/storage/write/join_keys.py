@@ -38,7 +38,7 @@ def join_keys(
         place[from_keys - low] = np.arange(len(from_keys))
         if np.array_equal(place[from_keys - low], np.arange(len(from_keys))):
             inside = (to_keys >= low) & (to_keys <= high)
-            # What is outside takes the last place, which is nobody's.
+            # Keys outside the range share the last, unused slot.
             choice = place[np.where(inside, to_keys - low, high - low + 1)]
             matched = choice >= 0
             return from_rows[choice[matched]], to_rows[matched]

@@ -22,7 +22,7 @@ _PIECE = 1 << 17
 def write_kinds(
     out: Datasets, kinds: Sequence[KindBuffer], orders: Sequence[KindOrder], row_type: str
 ) -> None:
-    """Writes the kinds of which there are events, once `events` is written; ``orders`` by code."""
+    """Write the kinds that have events, after `events`; ``orders`` by code."""
     group = out.file.create_group("kinds")
     rows: dict[int, h5py.Dataset] = {}
     for buffer in kinds:

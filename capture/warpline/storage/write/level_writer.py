@@ -33,9 +33,9 @@ _STEP_S = 0.05
 
 
 class DetailMaker:
-    """Makes and writes `lod` and `utilization`; in a thread of its own, while the rest is written, once it has begun.
+    """Builds and writes `lod` and `utilization`, in a thread beside the other writers once `begin` is called.
 
-    Nothing is made any more after the block.
+    Leaving the block stops the work.
     """
 
     def __init__(self, out: Datasets, tracks: Sequence[Track], lanes: Lanes, spill: SpillDirectory) -> None:
@@ -70,7 +70,7 @@ class DetailMaker:
         self._made = self._thread.submit(self._make)
 
     def write(self, step: Callable[[int], None]) -> None:
-        """Writes both as soon as they are made; ``step`` is told meanwhile for how many rows that is done."""
+        """Write both as soon as they are made; ``step`` gets the number of finished rows meanwhile."""
         if self._made is None:
             self.begin()
         assert self._made is not None

@@ -79,7 +79,7 @@ class Packer:
             lanes = nesting_depths(lib, starts, stops, still_open)
             if lanes is not None:
                 return lanes
-        # Instants never hold a lane; counting only what lasts leaves several of one moment at the same depth.
+        # Instants never hold a lane: only events with a duration count, so simultaneous instants share a depth.
         lasting = stops > starts
         closings = np.sort(np.r_[still_open, stops[lasting]])
         opened_before = np.cumsum(lasting) - lasting + len(still_open)
@@ -102,7 +102,7 @@ class Packer:
 def nesting_depths(
     lib: ctypes.CDLL, starts: Int64Array, stops: Int64Array, still_open: Int64Array
 ) -> Int32Array | None:
-    """How deep each event lies in others, by the compiled loop; None when one reaches beyond what it begins in.
+    """Nesting depth of each event, by the compiled loop; None when an event outlasts the one it starts in.
 
     ``still_open`` are the stops of earlier events that go on, the outermost first.
     """
@@ -160,7 +160,7 @@ def _chain(starts: Int64Array, stops: Int64Array, free_from: int) -> npt.NDArray
         chosen[first:] = True
         return chosen
     following = np.searchsorted(starts, stops, "left")
-    # An instant may be followed by events of its own moment; a chain must move on all the same.
+    # An instant may be followed by events at the same time; the chain must still advance.
     following = np.maximum(following, np.arange(1, n + 1))
     jump = np.r_[following, n]
     chosen = np.zeros(n + 1, bool)

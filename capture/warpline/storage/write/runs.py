@@ -147,7 +147,7 @@ class RunWriter:
 def _joined(pieces: Sequence[Array], counts: Int64Array) -> Array:
     """One column of the batches; a scalar stands for the whole batch."""
     if len(pieces) == 1:
-        # A copy where the values may be needed elsewhere is the builder's work.
+        # The builder copies values that may be needed elsewhere.
         return pieces[0] if pieces[0].ndim else np.full(int(counts[0]), pieces[0])
     if all(piece.ndim for piece in pieces):
         return np.concatenate(pieces)
@@ -178,7 +178,7 @@ def _unsorted(starts: Int64Array, durations: Int64Array, borders: list[int]) -> 
     ties = starts[1:] == starts[:-1]
     if ties.any():
         falls |= ties & (durations[1:] > durations[:-1])
-    # What falls from one stretch to the next is no matter.
+    # A drop from one stretch to the next does not count.
     falls[np.array(borders[1:-1], np.int64) - 1] = False
     if not falls.any():
         return [False] * (len(borders) - 1)

@@ -24,8 +24,8 @@ _MOST_SPARE = 8
 class SpillDirectory:
     """A temporary directory that checks for space before it is written to and vanishes at the end.
 
-    What one that was killed left beside it vanishes before. Its columns keep ``hold_bytes`` in memory before the first
-    of them goes to the disk; a thread writes them.
+    Leftovers of killed processes beside it are removed first. Its columns keep ``hold_bytes`` in memory before the
+    first of them goes to disk; a thread writes them.
     """
 
     def __init__(self, parent: Path, hold_bytes: int = 0) -> None:
@@ -42,7 +42,7 @@ class SpillDirectory:
         self._spare: list[Array] = []
 
     def another(self) -> SpillDirectory:
-        """One beside it for another thread, which holds a tenth."""
+        """A sibling for another thread, with a tenth of the memory."""
         return SpillDirectory(self._parent, self._hold_bytes // 10)
 
     @property
@@ -72,7 +72,7 @@ class SpillDirectory:
         return np.empty(size, dtype)
 
     def write(self, path: Path, parts: list[Array], block: Array) -> None:
-        """Appends parts to a file, in the background; the block, which holds the last of them, serves again then."""
+        """Append parts to a file in the background; afterwards the block that held the last of them is reused."""
 
         def append() -> None:
             try:

@@ -140,7 +140,7 @@ class TableBuilder:
         self._tracks[index] = replace(self._tracks[index], **changes)
 
     def add_source(self, name: str, enabled: bool, reason: str = "", lost: int = 0, remedy: str = "") -> None:
-        """What recorded, or did not and why; the same name again replaces."""
+        """Add a source: what recorded, or why it did not. A second one with the same name replaces the first."""
         self._sources[name] = Source(name, enabled, reason, lost, remedy)
 
     def add_skipped(self, what: str, count: int, reason: str) -> None:
@@ -149,7 +149,7 @@ class TableBuilder:
             self._skipped[what, reason] = self._skipped.get((what, reason), 0) + count
 
     def add_warning(self, text: str, *, is_loss: bool = False) -> None:
-        """``is_loss``: part of what was recorded is not in the capture; readers are told that first."""
+        """``is_loss``: part of the recording is missing from the capture; readers show such warnings first."""
         if text not in self._warnings:
             self._warnings.append(text)
             if is_loss:

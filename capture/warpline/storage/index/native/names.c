@@ -13,7 +13,7 @@ static uint32_t once(const uint32_t *value) { return *(const volatile uint32_t *
 
 /* Fills `row` with 0 … n - 1 by (name, row), `busy` with the busy time of these entries and all before them, `name` and
  * `count` with the names that occur and how often, ascending; the number of those names. Sums wrap around. -1 when names change
- * meanwhile: what was filled is worth nothing then. */
+ * meanwhile: the output is then invalid. */
 EXPORT int64_t warpline_sort_names(int64_t n, const uint32_t *names, const int64_t *duration, const uint8_t *flags,
                                    uint8_t not_busy, int64_t ids, uint32_t *at, uint32_t *row, int64_t *busy,
                                    uint32_t *name, int64_t *count)

@@ -41,7 +41,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path ? path : "?";
 }
 
-/* Static, because the program's stack may have only two pages. Whoever holds the lock is quiet: a signal handler that
+/* Static, because the program's stack may have only two pages. Signals are blocked while the lock is held: a signal handler that
  * interrupts it records no call and does not come here. */
 static pthread_mutex_t caller_lock = PTHREAD_MUTEX_INITIALIZER;
 static char caller_text[2 * PATH_MAX + 64], library_path[2 * PATH_MAX];

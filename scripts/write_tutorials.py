@@ -4,8 +4,9 @@
 
 A tutorial is Markdown. Each ``sh`` block holds commands; the ``text`` block after it holds what they print, both
 streams together. ``text first=12`` keeps the first 12 lines. Commands run in an empty folder with the tutorials'
-programs; ``python`` is this interpreter, or PYTHON in tutorials that need PyTorch. A test,
-`tests/unit/library/test_tutorials.py`, runs the same commands and compares the words.
+programs; ``python`` is this interpreter, or PYTHON in tutorials that need PyTorch. A translation
+(`NAME.zh-CN.md`) has the same commands and gets the same output. A test,
+`tests/tutorials/test_tutorials.py`, runs the same commands and compares the words.
 """
 
 from __future__ import annotations
@@ -51,6 +52,19 @@ def steps(text: str) -> Iterator[Step]:
             match["output"].splitlines(),
             match.span("output"),
         )
+
+
+def translations(tutorial: Path) -> list[Path]:
+    """The translations of a tutorial: `NAME.LANGUAGE.md` beside `NAME.md`."""
+    return sorted(tutorial.parent.glob(f"{tutorial.stem}.*.md"))
+
+
+def fill(text: str, outputs: list[list[str]]) -> str:
+    """A tutorial's text with these outputs, one for each step."""
+    for step, lines in reversed(list(zip(steps(text), outputs, strict=True))):
+        start, stop = step.span
+        text = text[:start] + "".join(f"{line}\n" for line in lines) + text[stop:]
+    return text
 
 
 def prepare(folder: Path, python: str) -> dict[str, str]:
@@ -100,18 +114,16 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     for path in sorted(TUTORIALS.glob("*.md")):
-        if arguments.names and path.name not in arguments.names:
+        if "." in path.stem or (arguments.names and path.name not in arguments.names):
             continue
         text = path.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:
             home = Path(folder)
             environment = prepare(home, arguments.torch if path.name in NEEDS_TORCH else sys.executable)
-            outputs = [(step, run(step, home, environment)) for step in steps(text)]
-        for step, lines in reversed(outputs):
-            start, stop = step.span
-            text = text[:start] + "".join(f"{line}\n" for line in lines) + text[stop:]
-        path.write_text(text, encoding="utf-8")
-        print(f"{path.relative_to(ROOT)}: {len(outputs)} steps")
+            outputs = [run(step, home, environment) for step in steps(text)]
+        for page in (path, *translations(path)):
+            page.write_text(fill(page.read_text(encoding="utf-8"), outputs), encoding="utf-8")
+            print(f"{page.relative_to(ROOT)}: {len(outputs)} steps")
 
 
 if __name__ == "__main__":

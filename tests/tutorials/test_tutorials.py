@@ -67,6 +67,18 @@ def test_the_training_tutorial_prints_what_it_says(tutorials: ModuleType, tmp_pa
     run_steps(tutorials, "slow-training.md", tmp_path, python)
 
 
+def test_translations_have_the_commands_and_outputs_of_their_tutorial(tutorials: ModuleType) -> None:
+    pages = [page for page in sorted(tutorials.TUTORIALS.glob("*.md")) if "." not in page.stem]
+    pairs = [(page, translation) for page in pages for translation in tutorials.translations(page)]
+    assert pairs
+    for page, translation in pairs:
+        steps, translated = (
+            [(step.commands, step.first, step.output) for step in tutorials.steps(path.read_text("utf-8"))]
+            for path in (page, translation)
+        )
+        assert translated == steps, translation.name
+
+
 def test_words_leave_numbers_out() -> None:
     assert words("   70.0        2,450.953    159  write (orders.py:18)") == "# write (orders.py:#)"
     assert words("  Fixing it saves up to 481.2 ms.") == "Fixing it saves up to #."

@@ -41,6 +41,7 @@ from warpline.analysis.findings.segments import (
 from warpline.analysis.findings.serial import categorize_serial
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
+from warpline.analysis.findings.work.running_work import RunningWork, running_work
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.gpus import gpus
 from warpline.i18n import tr
@@ -123,6 +124,11 @@ class Case:
         """What the accelerator is called: GPU or NPU."""
         own = self.gpu or next(iter(self.gpus), None)
         return "GPU" if own is None else own.gpu.word
+
+    @cached_property
+    def work(self) -> RunningWork:
+        """The running time by kind of work and line."""
+        return running_work(self)
 
     @cached_property
     def gpu(self) -> GpuTime | None:

@@ -27,6 +27,7 @@ from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
+_NOTHING = np.empty(0, np.int64)
 
 
 def find_imports(case: Case) -> Iterator[Finding]:
@@ -76,7 +77,9 @@ def find_garbage(case: Case) -> Iterator[Finding]:
 
 def find_others(case: Case) -> Iterator[Finding]:
     """Find waits for work of other threads and processes."""
-    pieces = pieces_of(case, "other_threads")
+    # Kinds of work that a rule knows have findings of their own (`hot_spots`), also in other threads.
+    known = [group.pieces for group in case.work.known]
+    pieces = np.setdiff1d(pieces_of(case, "other_threads"), np.concatenate(known or [_NOTHING]))
     leaf = case.pieces.leaf[pieces]
     for group in groups(case, pieces, case.segments.actor[leaf] * 0):
         path = usual_path(case, group.pieces)

@@ -1,0 +1,120 @@
+"""Rules about running code: known kinds of work by their line, and the hottest line of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import NOTE, cost, line_needed, make_finding, place_of
+from warpline.analysis.findings.finding import Finding, Severity, Where
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.work.hot_lines import HotLine
+from warpline.analysis.findings.work.running_work import WorkGroup, growth
+from warpline.i18n import english
+
+_AT_MOST = 4
+"""How many kinds of work are reported."""
+_FEWEST_SAMPLES = 5
+"""A finding that rests on fewer samples is a note."""
+
+
+def find_hot_spots(case: Case) -> Iterator[Finding]:
+    """Find kinds of work that a rule knows, then the hottest line of all other running code."""
+    work = case.work
+    shown = 0
+    for group in work.known:
+        if group.time_ns < NOTE * case.whole_ns or shown >= _AT_MOST:
+            break
+        shown += 1
+        yield from _kind_finding(case, group)
+    if work.lines:
+        yield from _line_finding(case, work.lines[0])
+
+
+def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
+    kind = group.kind
+    assert kind is not None
+    where = _where(case, group)
+    fields = {**cost(case, group.time_ns), "doing": kind.doing, "place": _place(group.hot)}
+    path, count = group.opened
+    if path and kind.key == "file_read_again":
+        text = english(
+            "{time} of {whole} ({percent:.0f} %) goes to {doing} at {place}: {path} is opened {count:,} times.",
+            path=path, count=count, **fields,
+        )  # fmt: skip
+    elif group.hot.callee:
+        text = english(
+            "{time} of {whole} ({percent:.0f} %) goes to {doing}: {callee}, called from {place}.",
+            callee=group.hot.callee, **fields,
+        )  # fmt: skip
+    else:
+        text = english("{time} of {whole} ({percent:.0f} %) goes to {doing}, at {place}.", **fields)
+    worst = kind.worst if group.samples >= _FEWEST_SAMPLES else Severity.NOTE
+    removable = (case.segments.cause == Cause.RUNNING) & np.isin(case.segments.place, group.stacks)
+    gain = 0 if worst is Severity.NOTE else case.gain_ns(removable)
+    yield from make_finding(
+        case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing), text=_with_growth(case, group, text),
+        pieces=group.pieces, gain_ns=gain, where=where, worst=worst, remedy=kind.remedy,
+    )  # fmt: skip
+
+
+def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
+    """A note on the hottest line, which covers the running time of no known kind."""
+    rest = case.work.lines
+    pieces = np.sort(np.concatenate([line.pieces for line in rest]))
+    total = sum(line.time_ns for line in rest)
+    place = _place(group.hot)
+    if not place:
+        return
+    fields = {
+        **cost(case, total), "place": place, "part": 100 * group.time_ns / max(total, 1), "callee": group.hot.callee
+    }  # fmt: skip
+    if group.hot.callee:
+        text = english(
+            "Running code takes {time} of {whole} ({percent:.0f} %). The hottest line is {place}, which calls "
+            "{callee}: {part:.0f} % of that time.",
+            **fields,
+        )
+    else:
+        text = english(
+            "Running code takes {time} of {whole} ({percent:.0f} %). The hottest line is {place}: {part:.0f} % of that "
+            "time.",
+            **fields,
+        )
+    where = _where(case, group)
+    yield from make_finding(
+        case, name="hot_spot", title=english("Running"), text=_with_growth(case, group, text), pieces=pieces,
+        where=where, worst=Severity.NOTE, needs=line_needed(case, where),
+        remedy=english("To make the program faster, do less there, or use a faster algorithm."),
+    )  # fmt: skip
+
+
+def _with_growth(case: Case, group: WorkGroup, text: str) -> str:
+    shares = growth(case, group)
+    if shares is None:
+        return text
+    early, late = shares
+    return english(
+        "{sentence} Its share of the running time grows from {early:.0f} % to {late:.0f} %: the cost rises with the "
+        "input.",
+        sentence=text, early=100 * early, late=100 * late,
+    )  # fmt: skip
+
+
+def _where(case: Case, group: WorkGroup) -> Where:
+    lengths = case.pieces.length[group.pieces]
+    leaf = int(case.pieces.leaf[group.pieces[int(np.argmax(lengths))]])
+    own, hot = case.where(leaf), group.hot
+    return Where(
+        file=hot.file, line=hot.number, function=hot.function, process=own.process, thread=own.thread
+    )
+
+
+def _place(hot: HotLine) -> str:
+    return place_of(Where(file=hot.file, line=hot.number, function=hot.function))
+
+
+rules = (Rule("hot_spots", "host", find_hot_spots),)

@@ -1,0 +1,58 @@
+"""The program's own lines of sampled running time, the library functions they call, and the kind of work."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
+from warpline.analysis.findings.work.kinds import WorkKind, kind_of
+from warpline.analysis.findings.work.source_lines import SourceFiles, SourceLine
+
+_PACKAGE = re.compile(r"/(?:lib(?:64)?/python3[^/]*)/(?:(?:site|dist)-packages/)?(?P<path>.*)$")
+
+
+@dataclass(frozen=True, eq=False)
+class HotLine:
+    """What a stack says: the program's own frame, the library function called there, and the kind of work.
+
+    ``file``, ``number`` and ``function`` are the own frame; ``callee`` is like ``re.compile``, else empty.
+    """
+
+    file: str
+    number: int | None
+    function: str
+    callee: str
+    kind: WorkKind | None
+    line: SourceLine | None
+
+    @property
+    def place(self) -> tuple[str, int | None, str]:
+        """The key of the line."""
+        return self.file, self.number, self.function
+
+
+def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
+    """The own line of a stack (leaf first); the outermost library line when there is none of the program's own."""
+    parsed = [match for match in map(FRAME.match, frames) if match is not None]
+    if not parsed:
+        name = frames[0] if frames else ""
+        return HotLine("", None, name, "", None, None) if name else None
+    own = next((index for index, frame in enumerate(parsed) if not is_library(frame["file"])), None)
+    inner = parsed[:own] if own is not None else parsed[:-1]
+    frame = parsed[own] if own is not None else parsed[-1]
+    file, number = frame["file"], int(frame["line"])
+    line = sources.line(file, number, frame["function"]) if own is not None else None
+    callees = tuple(f"{one['file']}:{one['function']}" for one in inner)
+    callee = callee_name(inner[-1]["file"], inner[-1]["function"]) if inner else ""
+    return HotLine(
+        file, number, frame["function"].rpartition(".")[2], callee, kind_of(callees, line), line
+    )
+
+
+def callee_name(file: str, function: str) -> str:
+    """``re.compile`` from a library file and the function's qualified name."""
+    match = _PACKAGE.search(file)
+    path = match["path"] if match else file.removeprefix("<frozen ").removesuffix(">").rpartition("/")[2]
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").lstrip("_")
+    return f"{module}.{function}"

@@ -1,0 +1,276 @@
+"""The table of known kinds of work: how each is recognized, and what helps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from warpline.analysis.findings.finding import Severity
+from warpline.analysis.findings.work import shapes
+from warpline.analysis.findings.work.source_lines import SourceLine
+from warpline.i18n import english
+
+CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkKind:
+    """A kind of work.
+
+    ``frames`` matches a library frame (``file:function``) called by the line, ``line`` tells by the source. When both
+    are given, either is enough. ``doing`` completes "Most time goes to …". ``refutation`` says what would show that the
+    kind is not the problem.
+    """
+
+    key: str
+    doing: str
+    remedy: str
+    refutation: str
+    frames: re.Pattern[str] | None = None
+    line: Callable[[SourceLine], bool] | None = None
+    worst: Severity = CRITICAL
+
+
+def _frames(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(^|/)({pattern})")
+
+
+KINDS: tuple[WorkKind, ...] = (
+    # The first match counts: special kinds stand before general ones.
+    WorkKind(
+        key="regex_compiled",
+        doing=english("compiling regular expressions"),
+        frames=_frames(r"(re/_compiler|re/_parser|sre_compile|sre_parse)\.py:"),
+        remedy=english(
+            "Compile each pattern once, outside the loop, with re.compile. Python caches only 512 patterns."
+        ),
+        refutation=english("Refuted if each pattern is compiled only once, at the start."),
+    ),
+    WorkKind(
+        key="deepcopy",
+        doing=english("copying objects with copy.deepcopy"),
+        frames=_frames(r"copy\.py:(deepcopy|_deepcopy|_reconstruct|_keep_alive)"),
+        line=lambda line: any(name.rpartition(".")[2] == "deepcopy" for name, _ in line.calls),
+        remedy=english("Copy only what changes, or undo the change afterwards, or use immutable values."),
+        refutation=english("Refuted if every copied object is changed as a whole afterwards."),
+    ),
+    WorkKind(
+        key="copied_by_serializing",
+        doing=english("copying objects by serializing and parsing them"),
+        line=shapes.copies_by_serializing,
+        remedy=english("Copy the object directly, and only the part that changes."),
+        refutation=english("Refuted if the round trip must check that the object can be serialized."),
+    ),
+    WorkKind(
+        key="dates_parsed",
+        doing=english("parsing dates with strptime"),
+        frames=_frames(r"_strptime\.py:|dateutil/parser/"),
+        line=lambda line: any(name.endswith(".strptime") for name, _ in line.calls),
+        remedy=english("Use datetime.fromisoformat, or cache the result for each distinct text."),
+        refutation=english("Refuted if fromisoformat is not faster on the same texts."),
+    ),
+    WorkKind(
+        key="backtracking",
+        doing=english("matching a regular expression that nests unlimited repeats"),
+        line=shapes.backtracks,
+        remedy=english(
+            "Remove the inner or the outer repeat, or use a possessive one (a++): matching backtracks "
+            "exponentially."
+        ),
+        refutation=english("Refuted if the time for a match grows in proportion to the length of the text."),
+    ),
+    WorkKind(
+        key="logging",
+        doing=english("logging"),
+        frames=_frames(r"logging/\w+\.py:|loguru/|structlog/"),
+        remedy=english(
+            "Raise the log level, log once per batch, or hand records to a QueueHandler in another thread."
+        ),
+        refutation=english("Refuted if the program is as slow at a higher log level."),
+    ),
+    WorkKind(
+        key="stack_inspected",
+        doing=english("inspecting or formatting the call stack"),
+        frames=_frames(r"(inspect|traceback|linecache)\.py:"),
+        remedy=english(
+            "Do not inspect the stack in a loop: pass the name on, or use sys._getframe for one frame."
+        ),
+        refutation=english("Refuted if this happens only for rare errors."),
+    ),
+    WorkKind(
+        key="busy_waiting",
+        doing=english("testing in a loop whether something has happened (busy waiting)"),
+        frames=_frames(r"queue\.py:(Queue\.)?(get_nowait|empty|qsize)|multiprocessing/queues\.py:Queue\.empty"),
+        line=shapes.spins,
+        remedy=english("Wait for the event itself: Event.wait, Condition.wait, queue.get or future.result."),
+        refutation=english("Refuted if the loop ends after a few tests."),
+    ),
+    WorkKind(
+        key="garbage_collected",
+        doing=english("garbage collection (gc.collect)"),
+        line=shapes.collects_garbage,
+        remedy=english("Remove gc.collect from the loop, or call gc.freeze() once before it."),
+        refutation=english("Refuted if memory grows without bound when gc.collect is removed."),
+    ),
+    WorkKind(
+        key="list_scanned",
+        doing=english("searching lists item by item; the cost grows with the list's length"),
+        line=shapes.scans_list,
+        remedy=english("Use a set or dict: looking up takes the same time for any size."),
+        refutation=english("Refuted if the list has only a few items."),
+    ),
+    WorkKind(
+        key="list_shifted",
+        doing=english("removing or adding at the front, which moves all other items"),
+        line=shapes.shifts_list,
+        remedy=english("Use collections.deque, an index that advances, or a memoryview for bytes."),
+        refutation=english("Refuted if the sequence has only a few items."),
+    ),
+    WorkKind(
+        key="text_grown",
+        doing=english("adding to a text with +=, which copies the whole text each time"),
+        line=shapes.grows_text,
+        remedy=english("Collect the parts in a list and join them once, or write to io.StringIO."),
+        refutation=english("Refuted if the text stays short."),
+    ),
+    WorkKind(
+        key="copied_to_grow",
+        doing=english("growing a list or array by copying all of it each time"),
+        line=shapes.grows_copy,
+        frames=_frames(r"numpy/lib/\w+\.py:(append|insert)|pandas/core/\w+\.py:(DataFrame\.)?(append|_append)"),
+        remedy=english("Append to a list and convert once, or allocate the array at full size."),
+        refutation=english("Refuted if the array has only a few items."),
+    ),
+    WorkKind(
+        key="sorted_again",
+        doing=english("sorting or summing the same collection again in each round of a loop"),
+        line=shapes.sorts_in_loop,
+        remedy=english("Sort once, or keep order with heapq or bisect; keep a running sum or minimum."),
+        refutation=english("Refuted if the collection is a different one in each round."),
+    ),
+    WorkKind(
+        key="rows_iterated",
+        doing=english("going through a table row by row in Python"),
+        frames=_frames(
+            r"pandas/core/(frame\.py:(DataFrame\.)?(iterrows|itertuples)|apply\.py:)"
+            r"|numpy/lib/\w+\.py:(vectorize|apply_along_axis|apply_over_axes)"
+        ),
+        remedy=english("Use operations on whole columns or arrays."),
+        refutation=english("Refuted if the table has only a few rows."),
+    ),
+    WorkKind(
+        key="serialized_again",
+        doing=english("serializing or parsing the same object again in each round of a loop"),
+        line=shapes.serializes_constant,
+        remedy=english("Do it once before the loop and reuse the result."),
+        refutation=english("Refuted if the object changes between rounds."),
+    ),
+    WorkKind(
+        key="slow_yaml",
+        doing=english("parsing YAML in pure Python"),
+        frames=_frames(r"yaml/(scanner|parser|composer|reader|constructor|emitter|serializer)\.py:"),
+        remedy=english("Use yaml.CSafeLoader, or convert the file to JSON once."),
+        refutation=english("Refuted if CSafeLoader takes as long."),
+    ),
+    WorkKind(
+        key="tls_context",
+        doing=english("setting up TLS for each connection"),
+        frames=_frames(r"ssl\.py:(create_default_context|SSLContext\.load)"),
+        remedy=english("Reuse one session or SSLContext for all connections."),
+        refutation=english("Refuted if the program makes only one connection."),
+    ),
+    WorkKind(
+        key="paths_looked_up",
+        doing=english("looking up paths in the file system"),
+        frames=_frames(r"(genericpath|posixpath|glob|fnmatch|pathlib(/\w+)?|os)\.py:"),
+        remedy=english("List each folder once (os.scandir) and keep the result."),
+        refutation=english("Refuted if every path is looked up once."),
+        worst=WARNING,
+    ),
+    WorkKind(
+        key="fractions",
+        doing=english("exact arithmetic in pure Python (fractions, statistics)"),
+        frames=_frames(r"(fractions|statistics)\.py:"),
+        remedy=english("Use float, int or numpy where exact results are not needed."),
+        refutation=english("Refuted if the results must be exact."),
+        worst=WARNING,
+    ),
+    WorkKind(
+        key="enums",
+        doing=english("creating or combining enum members"),
+        frames=_frames(r"enum\.py:"),
+        remedy=english("Look up the members once outside the loop, or use plain integers inside it."),
+        refutation=english("Refuted if the loop does not use enums."),
+        worst=WARNING,
+    ),
+    WorkKind(
+        key="copied_fields",
+        doing=english("copying dataclasses with dataclasses.asdict"),
+        frames=_frames(r"dataclasses\.py:(asdict|astuple|_asdict_inner|_astuple_inner)"),
+        remedy=english("Read the fields directly: asdict copies everything inside as well."),
+        refutation=english("Refuted if the copies are changed afterwards."),
+    ),
+    WorkKind(
+        key="printed",
+        doing=english("printing"),
+        line=lambda line: shapes.flushes(line) or (shapes.prints(line) and line.is_repeated),
+        remedy=english("Print less often, or collect the text and write it in large pieces; do not flush."),
+        refutation=english("Refuted if the program is as slow with its output sent to /dev/null."),
+    ),
+    WorkKind(
+        key="converted",
+        doing=english("converting between lists, arrays, tensors, types or devices"),
+        line=shapes.converts,
+        remedy=english("Convert once outside the loop, and keep data in one type on one device."),
+        refutation=english("Refuted if each value must be converted exactly once."),
+        worst=WARNING,
+    ),
+    WorkKind(
+        key="recursion",
+        doing=english("a function that calls itself several times"),
+        line=shapes.recurses_twice,
+        remedy=english("If it gets the same arguments repeatedly, add functools.cache."),
+        refutation=english("Refuted if the arguments never repeat."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="membership",
+        doing=english("testing membership (in)"),
+        line=shapes.tests_membership,
+        remedy=english("If the right side is a list or tuple, use a set or dict instead."),
+        refutation=english("Refuted if the right side is already a set or dict."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="serialized",
+        doing=english("serializing or parsing"),
+        frames=_frames(r"(json/\w+|pickle|marshal|xml/etree/ElementTree|csv|configparser|tomllib/\w+)\.py:"),
+        line=shapes.serializes,
+        remedy=english("Do it once per object, for less data, or with a faster format or library."),
+        refutation=english("Refuted if every object is different and needed in full."),
+        worst=NOTE,
+    ),
+)
+EXCEPTIONS = WorkKind(
+    key="exceptions",
+    doing=english("raising and catching exceptions in a loop"),
+    remedy=english("Test the value first (str.isdigit, in, dict.get), so that the usual case raises nothing."),
+    refutation=english("Refuted if the except clauses run rarely."),
+)
+FILE_AGAIN = WorkKind(
+    key="file_read_again",
+    doing=english("opening and reading the same file again"),
+    remedy=english("Read the file once and keep its contents, or check its modification time first."),
+    refutation=english("Refuted if the file changes between reads."),
+)
+
+
+def kind_of(callees: tuple[str, ...], line: SourceLine | None) -> WorkKind | None:
+    """The first kind that matches the library frames (``file:function``) or the source of a line."""
+    for kind in KINDS:
+        if kind.frames is not None and any(kind.frames.search(callee) for callee in callees):
+            return kind
+        if kind.line is not None and line is not None and kind.line(line):
+            return kind
+    return None

@@ -1,0 +1,227 @@
+"""Groups sampled running time by kind of work and own function."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.categories import NUMBER
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.work.hot_lines import HotLine, hot_line
+from warpline.analysis.findings.work.kinds import EXCEPTIONS, FILE_AGAIN, WorkKind
+from warpline.analysis.findings.work.shapes import handlers, is_in_handler
+from warpline.analysis.findings.work.source_lines import SourceFiles, dotted
+
+if TYPE_CHECKING:
+    import ast
+
+    from warpline.analysis.findings.case import Case
+
+Int64Array = npt.NDArray[np.int64]
+_HANDLED = 0.1
+"""Share of the time of a ``try`` statement in its ``except`` clauses from which exceptions count as frequent."""
+_OPENED_AGAIN = 10
+"""How often one path must be opened at one line to count as opened again."""
+_GROWN, _GROWTH = 1.5, 0.15
+"""Growth is reported from this ratio and difference between the shares in the last and first third."""
+_FEWEST = 30
+"""Fewer samples show no growth."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WorkGroup:
+    """Running time of one kind and function, or of one line when ``kind`` is None.
+
+    ``hot`` is its longest line; ``pieces`` index the case's pieces; ``stacks`` are the ids of its stacks; ``samples`` is
+    how many samples it rests on; ``opened`` the path opened again and how often.
+    """
+
+    kind: WorkKind | None
+    hot: HotLine
+    pieces: Int64Array
+    stacks: Int64Array
+    time_ns: int
+    samples: int
+    opened: tuple[str, int] = ("", 0)
+
+
+@dataclass(frozen=True, eq=False)
+class RunningWork:
+    """The groups of known kinds and the single lines of the rest, longest first each, and the running time in ns."""
+
+    known: tuple[WorkGroup, ...]
+    lines: tuple[WorkGroup, ...]
+    time_ns: int
+
+
+def running_work(case: Case) -> RunningWork:
+    """Group the running time of the target, and of threads it waits for, by kind of work."""
+    pieces = _running_pieces(case)
+    stack = case.segments.place[case.pieces.leaf[pieces]].astype(np.int64)
+    length = case.pieces.length[pieces]
+    stacks, inverse = np.unique(stack, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    times = np.bincount(inverse, length, len(stacks))
+    sources = SourceFiles(_recorded_ns(case))
+    frames = case.view.capture.stack_frames
+    hots: dict[int, HotLine] = {}
+    for number, code in enumerate(stacks.tolist()):
+        hot = hot_line(frames(code), sources) if code >= 0 else None
+        if hot is not None:
+            hots[number] = hot
+    opened = _opened_again(case, sources)
+    _name_reads(hots, opened)
+    _name_exceptions(hots, times)
+    keys: dict[tuple[object, ...], list[int]] = {}
+    for number, hot in hots.items():
+        key = (hot.kind.key, hot.file, hot.function) if hot.kind is not None else hot.place
+        keys.setdefault(key, []).append(number)
+    taken = Counter(case.threads.samples[2].tolist())
+    group_of_stack = np.full(len(stacks), -1, np.int64)
+    for group, members in enumerate(keys.values()):
+        group_of_stack[members] = group
+    of_piece = group_of_stack[inverse] if len(stacks) else inverse
+    groups = []
+    for group, members in enumerate(keys.values()):
+        longest = _longest_line([(hots[member], float(times[member])) for member in members])
+        groups.append(
+            WorkGroup(
+                kind=hots[members[0]].kind,
+                hot=longest,
+                pieces=pieces[of_piece == group],
+                stacks=stacks[members],
+                time_ns=int(times[members].sum()),
+                samples=sum(taken[code] for code in stacks[members].tolist()),
+                opened=opened.get((longest.file, longest.function), _NOTHING).what,
+            )
+        )
+    groups.sort(key=lambda group: -group.time_ns)
+    return RunningWork(
+        tuple(group for group in groups if group.kind is not None),
+        tuple(group for group in groups if group.kind is None),
+        int(length.sum()),
+    )
+
+
+def growth(case: Case, group: WorkGroup) -> tuple[float, float] | None:
+    """The group's share of running time in the first and last third of the range, when it clearly grows."""
+    if group.samples < _FEWEST:
+        return None
+    pieces = _running_pieces(case)
+    start, whole = case.view.start_ns, case.whole_ns
+    shares = []
+    for first, last in ((0, whole // 3), (2 * whole // 3, whole)):
+        total, own = (_time_in(case, some, start + first, start + last) for some in (pieces, group.pieces))
+        if not total:
+            return None
+        shares.append(own / total)
+    early, late = shares
+    return (early, late) if late >= _GROWN * early and late - early >= _GROWTH else None
+
+
+def _time_in(case: Case, pieces: Int64Array, start_ns: int, stop_ns: int) -> int:
+    start, stop = case.pieces.start[pieces], case.pieces.stop[pieces]
+    return int(np.maximum(np.minimum(stop, stop_ns) - np.maximum(start, start_ns), 0).sum())
+
+
+def _running_pieces(case: Case) -> Int64Array:
+    keys = ["running", "other_threads"]
+    if not case.view.has("operator"):
+        keys.append("active")
+    own = np.isin(case.category, [NUMBER[key] for key in keys])
+    own &= case.segments.cause[case.pieces.leaf] == Cause.RUNNING
+    return np.flatnonzero(own)
+
+
+def _recorded_ns(case: Case) -> int | None:
+    value = case.view.capture.meta.get("start_utc_ns")
+    return value if isinstance(value, int) else None
+
+
+def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:
+    totals: Counter[tuple[str, int | None, str]] = Counter()
+    for hot, time in lines:
+        totals[hot.place] += time  # type: ignore[assignment]
+    best = max(totals, key=lambda place: totals[place])
+    own = [(hot, time) for hot, time in lines if hot.place == best]
+    with_callee = [(hot, time) for hot, time in own if hot.callee]
+    return max(with_callee or own, key=lambda pair: pair[1])[0]
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A path opened again and again: how often, and the lines that read it."""
+
+    what: tuple[str, int]
+    first: int
+    last: int
+
+
+_NOTHING = _Opened(("", 0), 0, 0)
+
+
+def _name_reads(hots: dict[int, HotLine], opened: Mapping[tuple[str, str], _Opened]) -> None:
+    """Mark the lines that read a file that was opened again and again."""
+    for number, hot in hots.items():
+        again = opened.get((hot.file, hot.function))
+        if again is not None and hot.number is not None and again.first <= hot.number <= again.last:
+            hots[number] = replace(hot, kind=FILE_AGAIN)
+
+
+def _opened_again(case: Case, sources: SourceFiles) -> dict[tuple[str, str], _Opened]:
+    """The path most often opened by each own function, by (file, function)."""
+    from warpline.analysis.findings.work.calls import calls_at_lines
+
+    opened: dict[tuple[str, str], _Opened] = {}
+    for place in calls_at_lines(case, ("open", "openat")):
+        path, count = place.usual_object
+        if count < _OPENED_AGAIN or not path:
+            continue
+        key = (place.where.file, place.where.function)
+        if key in opened and opened[key].what[1] >= count:
+            continue
+        number = place.where.line or 0
+        line = sources.line(place.where.file, number, place.where.function)
+        first, last = number, number
+        if line is not None:
+            scope = line.statement if hasattr(line.statement, "items") else line.function
+            if scope is not None:
+                last = getattr(scope, "end_lineno", number) or number
+        opened[key] = _Opened((path, count), first, last)
+    return opened
+
+
+def _name_exceptions(hots: dict[int, HotLine], times: npt.NDArray[np.float64]) -> None:
+    """Mark the lines of ``try`` statements whose ``except`` clauses take a clear part of their time."""
+    inside: dict[ast.Try, list[tuple[int, bool]]] = {}
+    for number, hot in hots.items():
+        if hot.line is not None and hot.kind is None:
+            for statement in handlers(hot.line):
+                inside.setdefault(statement, []).append((number, is_in_handler(hot.line, statement)))
+    for statement, members in inside.items():
+        total = sum(times[number] for number, _ in members)
+        handled = sum(times[number] for number, is_handled in members if is_handled)
+        if handled >= _HANDLED * total and _is_cheap(statement):
+            for number, _ in members:
+                hots[number] = replace(hots[number], kind=EXCEPTIONS)
+
+
+def _is_cheap(statement: ast.Try) -> bool:
+    """Whether the handlers do little by themselves: no loops, and no more than a few statements."""
+    import ast
+
+    return all(
+        len(handler.body) <= 3
+        and not any(isinstance(node, (ast.For, ast.While, ast.With)) for node in ast.walk(handler))
+        and not any(
+            dotted(node.func).endswith(("retry", "sleep"))
+            for node in ast.walk(handler)
+            if isinstance(node, ast.Call)
+        )
+        for handler in statement.handlers
+    )

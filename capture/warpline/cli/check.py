@@ -85,7 +85,7 @@ class CheckCommand:
 
 
 def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
-    from warpline.analysis.findings.wording import finding_lines, verdict
+    from warpline.analysis.findings.wording import finding_lines, headline, verdict
     from warpline.model.times import format_duration
 
     if diagnosis.budget is None:
@@ -96,7 +96,7 @@ def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
         )
     budget = diagnosis.budget
     whole = max(budget.stop_ns - budget.start_ns, 1)
-    lines = [tr("{actor}, {time}:", actor=translated(budget.waited_for), time=format_duration(whole))]
+    lines = [headline(diagnosis)]
     for part in budget.parts:
         share = f"{100 * part.time_ns / whole:5.1f} %"
         lines.append(f"{bullet}{share}  {format_duration(part.time_ns):>10}  {translated(part.title)}")
@@ -113,9 +113,12 @@ def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
 def _json(diagnosis: Diagnosis, origin: int) -> dict[str, Any]:
     if diagnosis.budget is None:
         return {"budget": None, "findings": [], "reason": diagnosis.reason, "remedy": diagnosis.remedy}
+    from warpline.analysis.findings.wording import headline
+
     budget = diagnosis.budget
     whole = max(budget.stop_ns - budget.start_ns, 1)
     return {
+        "headline": headline(diagnosis),
         "said": list(diagnosis.notices),
         "range_ns": [budget.start_ns - origin, budget.stop_ns - origin],
         "waited_for": budget.waited_for,

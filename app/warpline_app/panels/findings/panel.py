@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
-from warpline.analysis.findings.wording import verdict
+from warpline.analysis.findings.wording import headline, verdict
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr, translated
 from warpline.model.errors import UsageError
@@ -207,8 +207,8 @@ class FindingsPanel(ComputedPanel):
         reasons = self.document.dismissals.reasons
         shown = tuple(finding for finding in found.findings if finding_key(finding) not in reasons)
         dismissed = tuple(finding for finding in found.findings if finding_key(finding) in reasons)
-        headline = verdict(replace(found, findings=shown))
-        self.cards.show_findings(shown, budget.stop_ns - budget.start_ns, self.theme, headline)
+        summary = " ".join(filter(None, (headline(found), verdict(replace(found, findings=shown)))))
+        self.cards.show_findings(shown, budget.stop_ns - budget.start_ns, self.theme, summary)
         can_undo = self.document.dismissals.can_undo
         self.cards.dismissed.show_dismissed(dismissed, reasons, can_undo=can_undo)
         notable = sum(finding.severity != "note" for finding in shown)

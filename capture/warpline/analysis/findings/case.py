@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +42,6 @@ from warpline.analysis.findings.segments import (
 from warpline.analysis.findings.serial import categorize_serial
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
-from warpline.analysis.findings.work.running_work import RunningWork, running_work
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.gpus import gpus
 from warpline.i18n import tr
@@ -49,6 +49,7 @@ from warpline.model.progress import Progress, unwatched
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Result = TypeVar("Result")
 _AT_ONCE = 1 << 20
 """How many pieces or segments are processed together."""
 _DELAYS = 0.02
@@ -82,6 +83,13 @@ class Case:
     group_of_segment: IntArray
     loaders: frozenset[int]
     watched: RuleProgress = field(default_factory=RuleProgress)
+    results: dict[Callable[[Case], object], object] = field(default_factory=dict)
+
+    def once(self, compute: Callable[[Case], Result]) -> Result:
+        """What a function returns for this case, computed on first use: several rules need it."""
+        if compute not in self.results:
+            self.results[compute] = compute(self)
+        return cast("Result", self.results[compute])
 
     @property
     def view(self) -> View:
@@ -124,11 +132,6 @@ class Case:
         """What the accelerator is called: GPU or NPU."""
         own = self.gpu or next(iter(self.gpus), None)
         return "GPU" if own is None else own.gpu.word
-
-    @cached_property
-    def work(self) -> RunningWork:
-        """The running time by kind of work and line."""
-        return running_work(self)
 
     @cached_property
     def gpu(self) -> GpuTime | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case, make_case
-from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
+from warpline.analysis.findings.draft import pieces_of, where_of
+from warpline.analysis.findings.finding import Budget, Diagnosis, Finding, Where
 from warpline.analysis.findings.rule import Rule, all_rules, builtin_rules
 from warpline.analysis.findings.scope import find_scope, find_target
+from warpline.analysis.findings.work.running_work import running_work
 from warpline.analysis.framework.allocation import kept_memory
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Selection, View
@@ -56,7 +58,23 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
             "{device} activity was not recorded, so what it waited for is unknown.", device=case.device
         )
         notices = (unknown, *notices)
-    return Diagnosis(budget, _ordered(findings), notices=(*case.scope.notices, *notices))
+    return Diagnosis(
+        budget, _ordered(findings), notices=(*case.scope.notices, *notices), where=_usual_where(case, budget)
+    )
+
+
+def _usual_where(case: Case, budget: Budget) -> Where:
+    """The place with most time of the largest part of the budget."""
+    if not budget.parts:
+        return Where()
+    key = budget.parts[0].cause
+    groups = sorted(
+        (*case.once(running_work).known, *case.once(running_work).lines), key=lambda group: -group.time_ns
+    )
+    if key in ("running", "active") and groups:
+        hot = groups[0].hot
+        return Where(file=hot.file, line=hot.number, function=hot.function)
+    return where_of(case, pieces_of(case, key))
 
 
 def _part_of(progress: Progress, start: float, length: float) -> Progress:
@@ -132,9 +150,12 @@ def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
         # Last come notes about other programs, which no change to this one would help, and notes whose time already
         # counts under other causes.
         is_repeated = not finding.time_ns and finding.id not in _WARM_UP_FINDINGS
-        is_last = finding.severity == "note" and (finding.id == "waits_for_core" or is_repeated)
+        is_note = finding.severity == "note"
+        is_last = is_note and (finding.id == "waits_for_core" or is_repeated)
         # Slow first steps cost the range nothing, but they cost the program time.
         is_warm_up = finding.id in _WARM_UP_FINDINGS
-        return order[finding.severity], is_last, -finding.gain_ns, not is_warm_up, -finding.time_ns
+        # Running code has no gain, but a program that only runs is described by it.
+        weight = finding.time_ns if finding.id == "hot_spot" and is_note else finding.gain_ns
+        return order[finding.severity], is_last, -weight, not is_warm_up, -finding.time_ns
 
     return tuple(sorted(findings, key=key))

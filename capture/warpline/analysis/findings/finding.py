@@ -160,7 +160,8 @@ class Budget:
 class Diagnosis:
     """The budget of a range and its findings, largest gain first; ``reason`` and ``remedy`` when there is neither.
 
-    ``notices`` are sentences about the range: what was left out of it, and why.
+    ``notices`` are sentences about the range: what was left out of it, and why. ``where`` is the place with most
+    time of the budget's largest part.
     """
 
     budget: Budget | None
@@ -168,3 +169,4 @@ class Diagnosis:
     reason: str = ""
     remedy: str = ""
     notices: tuple[str, ...] = ()
+    where: Where = field(default_factory=Where)

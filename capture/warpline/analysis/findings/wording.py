@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpline.analysis.findings.draft import place_of
 from warpline.analysis.findings.finding import Diagnosis, Finding
 from warpline.i18n import tr, translated
 from warpline.model.markdown import markdown_text
@@ -9,6 +10,25 @@ from warpline.model.times import format_duration
 
 _MOSTLY = 0.3
 """A range counts as healthy while at most this share of it is unexplained."""
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """Where the time went, in one sentence, translated; empty without a budget."""
+    budget = diagnosis.budget
+    if budget is None or not budget.parts:
+        return ""
+    whole = max(budget.stop_ns - budget.start_ns, 1)
+    part, place = budget.parts[0], place_of(diagnosis.where)
+    fields: dict[str, str | float] = {
+        "actor": translated(budget.waited_for),
+        "whole": format_duration(whole),
+        "percent": 100 * part.time_ns / whole,
+        "part": translated(part.title),
+        "place": place,
+    }
+    if place:
+        return tr("{actor}: {percent:.0f} % of {whole} is {part}, mostly at {place}.", **fields)
+    return tr("{actor}: {percent:.0f} % of {whole} is {part}.", **fields)
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -21,8 +41,15 @@ def verdict(diagnosis: Diagnosis) -> str:
             "Too little was recorded to judge: {percent:.0f} % of the time is unexplained.",
             percent=100 * unknown,
         )
-    return (
-        tr("No serious problem found; only minor notes.") if diagnosis.findings else tr("No problem found.")
+    # Running is what a healthy program does.
+    waits = [finding.share for finding in diagnosis.findings if finding.id != "hot_spot"]
+    if not waits:
+        return tr("No problem found.")
+    if max(waits) <= _MOSTLY:
+        return tr("No serious problem found; only minor notes.")
+    return tr(
+        "Nothing here is certainly a problem; the largest note covers {percent:.0f} % of the time.",
+        percent=100 * max(waits),
     )
 
 

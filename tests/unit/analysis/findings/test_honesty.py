@@ -117,7 +117,8 @@ def test_imports_cost_what_leaving_them_out_would_save(tmp_path: Path) -> None:
         builder.finish()
     with open_capture(path) as capture:
         found = diagnose(View(capture))
-    (first,) = found.findings
+    first, rest = found.findings
+    assert (rest.id, rest.severity, rest.gain_ns) == ("hot_spot", "note", 0)
     assert (first.id, first.where.line) == ("imports", 3)
     assert first.time_ns == first.gain_ns == 60 * MS
     assert first.text.startswith("Importing modules takes 60.00 ms of 100.0 ms (60 %)")

@@ -12,7 +12,9 @@ from warpline.analysis.findings.draft import NOTE, cost, line_needed, make_findi
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.hot_lines import HotLine
-from warpline.analysis.findings.work.running_work import WorkGroup, growth
+from warpline.analysis.findings.work.kinds import FILE_AGAIN
+from warpline.analysis.findings.work.running_work import WorkGroup, growth, running_work
+from warpline.analysis.findings.work.shapes import opening_line
 from warpline.i18n import english
 
 _AT_MOST = 4
@@ -23,14 +25,13 @@ _FEWEST_SAMPLES = 5
 
 def find_hot_spots(case: Case) -> Iterator[Finding]:
     """Find kinds of work that a rule knows, then the hottest line of all other running code."""
-    work = case.work
-    shown = 0
-    for group in work.known:
-        if group.time_ns < NOTE * case.whole_ns or shown >= _AT_MOST:
-            break
-        shown += 1
+    work = case.once(running_work)
+    shown = [group for group in work.known[:_AT_MOST] if group.time_ns >= NOTE * case.whole_ns]
+    for group in shown:
         yield from _kind_finding(case, group)
-    if work.lines:
+    # Findings are known by identifier and place, so a line is not reported twice.
+    places = {group.hot.place for group in shown}
+    if work.lines and work.lines[0].hot.place not in places:
         yield from _line_finding(case, work.lines[0])
 
 
@@ -38,9 +39,9 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     kind = group.kind
     assert kind is not None
     where = _where(case, group)
-    fields = {**cost(case, group.time_ns), "doing": kind.doing, "place": _place(group.hot)}
+    fields = {**cost(case, group.time_ns), "doing": kind.doing, "place": place_of(where)}
     path, count = group.opened
-    if path and kind.key == "file_read_again":
+    if path and kind is FILE_AGAIN:
         text = english(
             "{time} of {whole} ({percent:.0f} %) goes to {doing} at {place}: {path} is opened {count:,} times.",
             path=path, count=count, **fields,
@@ -56,14 +57,15 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     removable = (case.segments.cause == Cause.RUNNING) & np.isin(case.segments.place, group.stacks)
     gain = 0 if worst is Severity.NOTE else case.gain_ns(removable)
     yield from make_finding(
-        case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing), text=_with_growth(case, group, text),
+        case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing),
+        text=_with_growth(case, group, text),
         pieces=group.pieces, gain_ns=gain, where=where, worst=worst, remedy=kind.remedy,
     )  # fmt: skip
 
 
 def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     """A note on the hottest line, which covers the running time of no known kind."""
-    rest = case.work.lines
+    rest = case.once(running_work).lines
     pieces = np.sort(np.concatenate([line.pieces for line in rest]))
     total = sum(line.time_ns for line in rest)
     place = _place(group.hot)
@@ -98,7 +100,7 @@ def _with_growth(case: Case, group: WorkGroup, text: str) -> str:
         return text
     early, late = shares
     return english(
-        "{sentence} Its share of the running time grows from {early:.0f} % to {late:.0f} %: the cost rises with the "
+        "{sentence} Its share of the function's time grows from {early:.0f} % to {late:.0f} %: the cost rises with the "
         "input.",
         sentence=text, early=100 * early, late=100 * late,
     )  # fmt: skip
@@ -108,9 +110,10 @@ def _where(case: Case, group: WorkGroup) -> Where:
     lengths = case.pieces.length[group.pieces]
     leaf = int(case.pieces.leaf[group.pieces[int(np.argmax(lengths))]])
     own, hot = case.where(leaf), group.hot
-    return Where(
-        file=hot.file, line=hot.number, function=hot.function, process=own.process, thread=own.thread
-    )
+    line = group.hot.number
+    if group.kind is FILE_AGAIN and hot.line is not None:
+        line = opening_line(hot.line) or line
+    return Where(file=hot.file, line=line, function=hot.function, process=own.process, thread=own.thread)
 
 
 def _place(hot: HotLine) -> str:

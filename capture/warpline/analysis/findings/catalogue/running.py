@@ -23,6 +23,7 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.work.running_work import running_work
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
 
@@ -78,7 +79,7 @@ def find_garbage(case: Case) -> Iterator[Finding]:
 def find_others(case: Case) -> Iterator[Finding]:
     """Find waits for work of other threads and processes."""
     # Kinds of work that a rule knows have findings of their own (`hot_spots`), also in other threads.
-    known = [group.pieces for group in case.work.known]
+    known = [group.pieces for group in case.once(running_work).known]
     pieces = np.setdiff1d(pieces_of(case, "other_threads"), np.concatenate(known or [_NOTHING]))
     leaf = case.pieces.leaf[pieces]
     for group in groups(case, pieces, case.segments.actor[leaf] * 0):

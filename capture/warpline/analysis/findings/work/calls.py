@@ -1,115 +1,142 @@
-"""Recorded calls of the C library by the line that makes them."""
+"""Recorded calls of the C library: where they are made, how many there are, and on what."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.finding import Where
 
-if TYPE_CHECKING:
-    from warpline.analysis.findings.case import Case
-
 Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CallsAtLine:
-    """Calls of one function at one line: ``start``/``stop`` capture ns [n], ``result`` [n] (masked while open),
-    ``row`` [n], ``objects`` string ids [n] (−1: none); ``thread`` index of the first one.
+class Calls:
+    """Calls [n], sorted by thread, then start.
+
+    ``name`` and ``object`` are string ids (object −1: none), ``thread`` an index in the capture, ``start``/``stop``
+    capture ns, ``result`` what the call returned (−1 when unknown), ``stack`` an id (−1: none).
     """
 
-    name: str
-    where: Where
-    thread: int
+    name: Int64Array
+    thread: Int64Array
     start: Int64Array
     stop: Int64Array
-    result: np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]
+    result: Int64Array
+    stack: Int64Array
+    object: Int64Array
     row: Int64Array
-    objects: Int64Array
-    texts: dict[int, str]
 
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
-    def usual_object(self) -> tuple[str, int]:
-        """The most frequent object (a path, a peer) and its count; empty and 0 for none."""
-        counts = Counter(self.objects[self.objects >= 0].tolist())
-        if not counts:
-            return "", 0
-        best, count = counts.most_common(1)[0]
-        return self.texts.get(best, ""), count
+    def take(self, index: npt.NDArray[np.generic] | slice) -> Calls:
+        """A subset, by index, mask or slice."""
+        return Calls(**{name: column[index] for name, column in vars(self).items()})
+
+    def of_thread(self, thread: int) -> Calls:
+        """The calls of one thread, by start."""
+        first, last = np.searchsorted(self.thread, (thread, thread + 1)).tolist()
+        return self.take(slice(first, last))
 
 
-def calls_at_lines(case: Case, names: tuple[str, ...]) -> list[CallsAtLine]:
-    """The recorded calls of some functions by name and line, most calls first. Calls of the import system and without
-    a line are left out.
-    """
+def read_calls(case: Case) -> Calls:
+    """All recorded calls of the range; none when they were not recorded."""
     view, capture = case.view, case.view.capture
     table = capture.kinds.get("osrt")
-    if table is None or "stack" not in table.attributes:
-        return []
-    wanted = np.zeros(len(capture.strings), bool)
+    needed = {"stack", "object", "return_value"}
+    if table is None or not needed <= set(table.attributes):
+        none = np.empty(0, np.int64)
+        return Calls(
+            name=none, thread=none, start=none, stop=none, result=none, stack=none, object=none, row=none
+        )
     events = view.events("osrt")
-    numbers = np.unique(events.name)
-    for number in numbers.tolist():
-        wanted[number] = capture.strings[int(number)] in names
-    keep = np.flatnonzero(wanted[events.name]) if len(events) else np.empty(0, np.int64)
-    if not len(keep):
-        return []
-    index, row = events.index[keep], events.row[keep]
-    stack = np.ma.filled(view.column("osrt", "stack", index).astype(np.int64), -1)
-    stack = np.where((stack >= 0) & (stack < len(capture.stacks[0])), stack, -1)
-    result = np.ma.masked_array(view.column("osrt", "return_value", index)).astype(np.int64)
-    objects = np.ma.filled(view.column("osrt", "object", index).astype(np.int64), -1)
-    thread_of_track = np.array([-1 if t.thread is None else t.thread for t in capture.tracks] or [-1], np.int64)
-    thread = thread_of_track[view.track_of(row)]
-    key_of_stack: dict[int, tuple[str, int | None, str] | None] = {}
-    for code in np.unique(stack).tolist():
-        key_of_stack[code] = _place(case, code)
-    name = events.name[keep]
-    groups: dict[tuple[int, int, tuple[str, int | None, str]], list[int]] = {}
-    columns = zip(name.tolist(), stack.tolist(), thread.tolist(), strict=True)
-    for position, (code, stack_id, thread_id) in enumerate(columns):
-        place = key_of_stack[stack_id]
-        if place is not None:
-            groups.setdefault((code, thread_id, place), []).append(position)
-    found = []
-    for (code, thread_id, place), members in groups.items():
-        own = np.array(members, np.int64)
-        own = own[np.argsort(events.start[keep[own]], kind="stable")]
-        ids_here = np.unique(objects[own])
-        texts = {one: capture.strings[one] for one in ids_here.tolist() if one >= 0}
-        process = capture.threads[thread_id].process if thread_id >= 0 else -1
-        pid = capture.processes[process].pid if 0 <= process < len(capture.processes) else None
-        found.append(
-            CallsAtLine(
-                name=capture.strings[int(code)],
-                where=Where(
-                    file=place[0], line=place[1], function=place[2], process=pid,
-                    thread=case.threads.name(thread_id) if thread_id >= 0 else "",
-                ),
-                thread=thread_id,
-                start=events.start[keep[own]],
-                stop=events.stop[keep[own]],
-                result=result[own],
-                row=row[own],
-                objects=objects[own],
-                texts=texts,
-            )
-        )  # fmt: skip
-    return sorted(found, key=lambda calls: -len(calls))
+    thread_of_track = np.array(
+        [-1 if t.thread is None else t.thread for t in capture.tracks] or [-1], np.int64
+    )
+    thread = thread_of_track[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+
+    def column(name: str) -> Int64Array:
+        return np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), -1)
+
+    stack = column("stack")
+    calls = Calls(
+        name=events.name.astype(np.int64),
+        thread=thread,
+        start=events.start,
+        stop=events.stop,
+        result=column("return_value"),
+        stack=np.where(stack < len(capture.stacks[0]), stack, -1),
+        object=column("object"),
+        row=events.row,
+    )
+    return calls.take(np.lexsort((calls.start, calls.thread)))
 
 
-def _place(case: Case, stack: int) -> tuple[str, int | None, str] | None:
+def named(case: Case, calls: Calls, names: Iterable[str]) -> BoolArray:
+    """Which calls have one of the names."""
+    wanted = frozenset(names)
+    strings = case.view.capture.strings
+    ids = [code for code in np.unique(calls.name).tolist() if strings[code] in wanted]
+    return np.isin(calls.name, ids)
+
+
+def call_place(case: Case, stack: int, thread: int) -> Where:
+    """The program's own line of a call; an empty place when it has no stack or belongs to an import."""
     if stack < 0:
-        return None
-    where = case.threads.place(stack)
-    if not where.file or where.file.startswith("<frozen importlib"):
-        return None
-    return where.file, where.line, where.function
+        return Where()
+    where = case.threads.where(stack, thread)
+    return Where() if where.file.startswith("<frozen importlib") else where
+
+
+def usual_call_place(case: Case, calls: Calls) -> Where:
+    """The line that makes most of some calls, among those with a line."""
+    pairs = Counter(zip(calls.stack.tolist(), calls.thread.tolist(), strict=True))
+    totals: Counter[Where] = Counter()
+    for (stack, thread), count in pairs.items():
+        where = call_place(case, stack, thread)
+        if where.file:
+            totals[where] += count
+    return totals.most_common(1)[0][0] if totals else Where()
+
+
+def usual_object(case: Case, calls: Calls) -> tuple[str, int]:
+    """The most frequent object of some calls (a path, a peer) and its count; empty and 0 for none."""
+    ids, counts = np.unique(calls.object[calls.object >= 0], return_counts=True)
+    if not len(ids):
+        return "", 0
+    best = int(np.argmax(counts))
+    return case.view.capture.strings[int(ids[best])], int(counts[best])
+
+
+def calls_during(case: Case, pieces: Int64Array) -> Calls:
+    """The calls around the segments that explain some pieces, each once."""
+    calls = case.once(read_calls)
+    leaf = np.unique(case.pieces.leaf[pieces])
+    if not len(calls) or not len(leaf):
+        return calls.take(slice(0, 0))
+    segments = case.segments
+    span = 2 * (case.view.duration_ns + (1 << 32))
+    origin = case.view.start_ns - (1 << 32)
+    keys = calls.thread * span + np.clip(calls.start - origin, 0, span - 1)
+    middle = (segments.start[leaf] + segments.stop[leaf]) // 2
+    wanted = segments.actor[leaf].astype(np.int64) * span + np.clip(middle - origin, 0, span - 1)
+    at = np.searchsorted(keys, wanted, "right") - 1
+    known = at >= 0
+    known[known] = (calls.thread[at[known]] == segments.actor[leaf[known]]) & (
+        calls.stop[at[known]] >= middle[known]
+    )
+    return calls.take(np.unique(at[known]))
+
+
+def counted_names(case: Case, calls: Calls) -> list[tuple[str, int]]:
+    """How many calls there are of each name, most first."""
+    ids, counts = np.unique(calls.name, return_counts=True)
+    names = [case.view.capture.strings[int(code)] for code in ids.tolist()]
+    return sorted(zip(names, counts.tolist(), strict=True), key=lambda pair: -pair[1])

@@ -45,9 +45,7 @@ def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
     line = sources.line(file, number, frame["function"]) if own is not None else None
     callees = tuple(f"{one['file']}:{one['function']}" for one in inner)
     callee = callee_name(inner[-1]["file"], inner[-1]["function"]) if inner else ""
-    return HotLine(
-        file, number, frame["function"].rpartition(".")[2], callee, kind_of(callees, line), line
-    )
+    return HotLine(file, number, frame["function"].rpartition(".")[2], callee, kind_of(callees, line), line)
 
 
 def callee_name(file: str, function: str) -> str:

@@ -101,7 +101,9 @@ KINDS: tuple[WorkKind, ...] = (
     WorkKind(
         key="busy_waiting",
         doing=english("testing in a loop whether something has happened (busy waiting)"),
-        frames=_frames(r"queue\.py:(Queue\.)?(get_nowait|empty|qsize)|multiprocessing/queues\.py:Queue\.empty"),
+        frames=_frames(
+            r"queue\.py:(Queue\.)?(get_nowait|empty|qsize)|multiprocessing/queues\.py:Queue\.empty"
+        ),
         line=shapes.spins,
         remedy=english("Wait for the event itself: Event.wait, Condition.wait, queue.get or future.result."),
         refutation=english("Refuted if the loop ends after a few tests."),
@@ -115,7 +117,7 @@ KINDS: tuple[WorkKind, ...] = (
     ),
     WorkKind(
         key="list_scanned",
-        doing=english("searching lists item by item; the cost grows with the list's length"),
+        doing=english("searching a list item by item, which takes longer as the list grows"),
         line=shapes.scans_list,
         remedy=english("Use a set or dict: looking up takes the same time for any size."),
         refutation=english("Refuted if the list has only a few items."),
@@ -138,7 +140,9 @@ KINDS: tuple[WorkKind, ...] = (
         key="copied_to_grow",
         doing=english("growing a list or array by copying all of it each time"),
         line=shapes.grows_copy,
-        frames=_frames(r"numpy/lib/\w+\.py:(append|insert)|pandas/core/\w+\.py:(DataFrame\.)?(append|_append)"),
+        frames=_frames(
+            r"numpy/lib/\w+\.py:(append|insert)|pandas/core/\w+\.py:(DataFrame\.)?(append|_append)"
+        ),
         remedy=english("Append to a list and convert once, or allocate the array at full size."),
         refutation=english("Refuted if the array has only a few items."),
     ),
@@ -214,7 +218,7 @@ KINDS: tuple[WorkKind, ...] = (
     WorkKind(
         key="printed",
         doing=english("printing"),
-        line=lambda line: shapes.flushes(line) or (shapes.prints(line) and line.is_repeated),
+        line=lambda line: shapes.flushes(line) or (shapes.prints(line) and line.loop is not None),
         remedy=english("Print less often, or collect the text and write it in large pieces; do not flush."),
         refutation=english("Refuted if the program is as slow with its output sent to /dev/null."),
     ),
@@ -255,7 +259,9 @@ KINDS: tuple[WorkKind, ...] = (
 EXCEPTIONS = WorkKind(
     key="exceptions",
     doing=english("raising and catching exceptions in a loop"),
-    remedy=english("Test the value first (str.isdigit, in, dict.get), so that the usual case raises nothing."),
+    remedy=english(
+        "Test the value first (str.isdigit, in, dict.get), so that the usual case raises nothing."
+    ),
     refutation=english("Refuted if the except clauses run rarely."),
 )
 FILE_AGAIN = WorkKind(

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.work.calls import call_place, named, read_calls
 from warpline.analysis.findings.work.hot_lines import HotLine, hot_line
 from warpline.analysis.findings.work.kinds import EXCEPTIONS, FILE_AGAIN, WorkKind
-from warpline.analysis.findings.work.shapes import handlers, is_in_handler
+from warpline.analysis.findings.work.shapes import handlers, is_in_handler, opening_line
 from warpline.analysis.findings.work.source_lines import SourceFiles, dotted
-
-if TYPE_CHECKING:
-    import ast
-
-    from warpline.analysis.findings.case import Case
 
 Int64Array = npt.NDArray[np.int64]
 _HANDLED = 0.1
@@ -29,6 +25,8 @@ _OPENED_AGAIN = 10
 """How often one path must be opened at one line to count as opened again."""
 _GROWN, _GROWTH = 1.5, 0.15
 """Growth is reported from this ratio and difference between the shares in the last and first third."""
+_OTHER = 0.03
+"""Least share of a function's time on its other lines, in each third."""
 _FEWEST = 30
 """Fewer samples show no growth."""
 
@@ -37,8 +35,8 @@ _FEWEST = 30
 class WorkGroup:
     """Running time of one kind and function, or of one line when ``kind`` is None.
 
-    ``hot`` is its longest line; ``pieces`` index the case's pieces; ``stacks`` are the ids of its stacks; ``samples`` is
-    how many samples it rests on; ``opened`` the path opened again and how often.
+    ``hot`` is its longest line; ``pieces`` index the case's pieces; ``stacks`` are the ids of its stacks; ``samples``
+    is how many samples it rests on; ``opened`` the path opened again and how often.
     """
 
     kind: WorkKind | None
@@ -74,8 +72,7 @@ def running_work(case: Case) -> RunningWork:
         hot = hot_line(frames(code), sources) if code >= 0 else None
         if hot is not None:
             hots[number] = hot
-    opened = _opened_again(case, sources)
-    _name_reads(hots, opened)
+    opened = _name_reads(case, hots)
     _name_exceptions(hots, times)
     keys: dict[tuple[object, ...], list[int]] = {}
     for number, hot in hots.items():
@@ -97,7 +94,7 @@ def running_work(case: Case) -> RunningWork:
                 stacks=stacks[members],
                 time_ns=int(times[members].sum()),
                 samples=sum(taken[code] for code in stacks[members].tolist()),
-                opened=opened.get((longest.file, longest.function), _NOTHING).what,
+                opened=opened.get(f"{longest.file}:{longest.function}", ("", 0)),
             )
         )
     groups.sort(key=lambda group: -group.time_ns)
@@ -109,15 +106,27 @@ def running_work(case: Case) -> RunningWork:
 
 
 def growth(case: Case, group: WorkGroup) -> tuple[float, float] | None:
-    """The group's share of running time in the first and last third of the range, when it clearly grows."""
+    """The group's share of its function's time in the first and last third of that time, when it clearly grows.
+
+    Only a function whose other lines also run in both thirds shows growth: otherwise one phase follows another.
+    """
     if group.samples < _FEWEST:
         return None
-    pieces = _running_pieces(case)
-    start, whole = case.view.start_ns, case.whole_ns
+    work = case.once(running_work)
+    other = [
+        one.pieces
+        for one in (*work.known, *work.lines)
+        if one is not group and (one.hot.file, one.hot.function) == (group.hot.file, group.hot.function)
+    ]
+    if not other or not len(group.pieces):
+        return None
+    pieces = np.concatenate([group.pieces, *other])
+    start, stop = int(case.pieces.start[pieces].min()), int(case.pieces.stop[pieces].max())
+    third = (stop - start) // 3
     shares = []
-    for first, last in ((0, whole // 3), (2 * whole // 3, whole)):
-        total, own = (_time_in(case, some, start + first, start + last) for some in (pieces, group.pieces))
-        if not total:
+    for first, last in ((start, start + third), (stop - third, stop)):
+        total, own = (_time_in(case, some, first, last) for some in (pieces, group.pieces))
+        if total - own < _OTHER * total or not own:
             return None
         shares.append(own / total)
     early, late = shares
@@ -153,47 +162,33 @@ def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:
     return max(with_callee or own, key=lambda pair: pair[1])[0]
 
 
-@dataclass(frozen=True)
-class _Opened:
-    """A path opened again and again: how often, and the lines that read it."""
-
-    what: tuple[str, int]
-    first: int
-    last: int
-
-
-_NOTHING = _Opened(("", 0), 0, 0)
-
-
-def _name_reads(hots: dict[int, HotLine], opened: Mapping[tuple[str, str], _Opened]) -> None:
-    """Mark the lines that read a file that was opened again and again."""
+def _name_reads(case: Case, hots: dict[int, HotLine]) -> dict[str, tuple[str, int]]:
+    """Mark the lines that read a file that was opened again and again; returns path and count by source file and
+    function.
+    """
+    calls = case.once(read_calls)
+    opens = calls.take(named(case, calls, ("open",)))
+    ids, counts = np.unique(opens.object[opens.object >= 0], return_counts=True)
+    often = {int(code): int(count) for code, count in zip(ids, counts, strict=True) if count >= _OPENED_AGAIN}
+    if not often:
+        return {}
+    strings = case.view.capture.strings
+    again: dict[str, tuple[str, int]] = {}
+    used = calls.take(np.isin(calls.object, list(often)) & (calls.stack >= 0))
+    places = {stack: call_place(case, stack, 0) for stack in np.unique(used.stack).tolist()}
+    for code, stack in set(zip(used.object.tolist(), used.stack.tolist(), strict=True)):
+        place = places[stack]
+        key = f"{place.file}:{place.function}"
+        if place.file and again.get(key, ("", 0))[1] < often[code]:
+            again[key] = (strings[code], often[code])
     for number, hot in hots.items():
-        again = opened.get((hot.file, hot.function))
-        if again is not None and hot.number is not None and again.first <= hot.number <= again.last:
+        if (
+            f"{hot.file}:{hot.function}" in again
+            and hot.line is not None
+            and opening_line(hot.line) is not None
+        ):
             hots[number] = replace(hot, kind=FILE_AGAIN)
-
-
-def _opened_again(case: Case, sources: SourceFiles) -> dict[tuple[str, str], _Opened]:
-    """The path most often opened by each own function, by (file, function)."""
-    from warpline.analysis.findings.work.calls import calls_at_lines
-
-    opened: dict[tuple[str, str], _Opened] = {}
-    for place in calls_at_lines(case, ("open", "openat")):
-        path, count = place.usual_object
-        if count < _OPENED_AGAIN or not path:
-            continue
-        key = (place.where.file, place.where.function)
-        if key in opened and opened[key].what[1] >= count:
-            continue
-        number = place.where.line or 0
-        line = sources.line(place.where.file, number, place.where.function)
-        first, last = number, number
-        if line is not None:
-            scope = line.statement if hasattr(line.statement, "items") else line.function
-            if scope is not None:
-                last = getattr(scope, "end_lineno", number) or number
-        opened[key] = _Opened((path, count), first, last)
-    return opened
+    return again
 
 
 def _name_exceptions(hots: dict[int, HotLine], times: npt.NDArray[np.float64]) -> None:
@@ -213,8 +208,6 @@ def _name_exceptions(hots: dict[int, HotLine], times: npt.NDArray[np.float64]) -
 
 def _is_cheap(statement: ast.Try) -> bool:
     """Whether the handlers do little by themselves: no loops, and no more than a few statements."""
-    import ast
-
     return all(
         len(handler.body) <= 3
         and not any(isinstance(node, (ast.For, ast.While, ast.With)) for node in ast.walk(handler))

@@ -149,13 +149,14 @@ def grows_copy(line: SourceLine) -> bool:
 
 
 def serializes_constant(line: SourceLine) -> bool:
-    """A JSON or pickle call on a value that the loop around it never assigns."""
+    """A JSON or pickle call on a value, not a file, that the loop around it never assigns."""
     loop = line.loop
     if loop is None:
         return False
     changed = _changed_in(loop)
     return any(
         _SERIAL.search(name)
+        and not name.endswith((".load", ".dump"))  # a file may hold something else each time
         and call.args
         and not ({node.id for node in ast.walk(call.args[0]) if isinstance(node, ast.Name)} & changed)
         and any(isinstance(node, ast.Name) for node in ast.walk(call.args[0]))
@@ -262,9 +263,7 @@ def backtracks(line: SourceLine) -> bool:
     if not any(_MATCHES.search(name) or name in _RE_CALLS for name, _ in line.calls):
         return False
     names = {dotted(node) for node in line.nodes if isinstance(node, (ast.Name, ast.Attribute))}
-    literals = [
-        node for node in line.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
+    literals = [node for node in line.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     for node in ast.walk(line.source.tree):
         if isinstance(node, ast.Assign) and {dotted(target) for target in node.targets} & names:
             literals += [
@@ -276,7 +275,9 @@ def backtracks(line: SourceLine) -> bool:
 
 
 _RE_CALLS = frozenset(f"re.{name}" for name in ("match", "search", "fullmatch", "findall", "finditer", "sub"))
-_NESTED = re.compile(r"\((?:\?:)?(?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*]|\((?:\?:)?(?:[^()\\]|\\.)*[+*]\)\{\d*,\}")
+_NESTED = re.compile(
+    r"\((?:\?:)?(?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*]|\((?:\?:)?(?:[^()\\]|\\.)*[+*]\)\{\d*,\}"
+)
 
 
 def nests_repeats(pattern: str) -> bool:
@@ -309,3 +310,22 @@ def is_in_handler(line: SourceLine, statement: ast.Try) -> bool:
         handler.lineno <= line.number <= (handler.end_lineno or handler.lineno)
         for handler in statement.handlers
     )
+
+
+_OPENS = re.compile(r"(^|\.)(open|read_text|read_bytes|read_csv|loadtxt|parse|fdopen)$")
+
+
+def opening_line(line: SourceLine) -> int | None:
+    """The number of the line that opens the file: this one, or the head of the ``with`` block around it."""
+    if any(_OPENS.search(name) for name, _ in line.calls):
+        return line.number
+    for node in reversed(line.around):
+        if isinstance(node, Function):
+            return None
+        if isinstance(node, (ast.With, ast.AsyncWith)) and any(
+            isinstance(part, ast.Call) and _OPENS.search(dotted(part.func))
+            for item in node.items
+            for part in ast.walk(item.context_expr)
+        ):
+            return node.lineno
+    return None

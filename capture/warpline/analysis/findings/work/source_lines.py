@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,19 +14,29 @@ _LARGEST = 2_000_000
 """Bytes of the largest file that is parsed."""
 _SHOWN = 60
 """Characters of a line that are quoted."""
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_NODES_OF_FRAMES: Mapping[str, type[ast.AST]] = {
+    "<listcomp>": ast.ListComp,
+    "<setcomp>": ast.SetComp,
+    "<dictcomp>": ast.DictComp,
+    "<genexpr>": ast.GeneratorExp,
+    "<lambda>": ast.Lambda,
+}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
 
 
 @dataclass(frozen=True, eq=False)
 class SourceLine:
-    """A line of a parsed file: its innermost statement, and the nodes around that, outermost first."""
+    """A line of a parsed file: its innermost statement, and the nodes around that, outermost first.
+
+    ``frame`` is the name of the function that ran, such as ``<listcomp>``; empty when unknown.
+    """
 
     source: SourceFile
     number: int
     statement: ast.stmt
     around: tuple[ast.AST, ...]
+    frame: str = ""
 
     @property
     def text(self) -> str:
@@ -57,12 +67,17 @@ class SourceLine:
     @property
     def is_repeated(self) -> bool:
         """Whether a loop or comprehension in the same function repeats the line."""
-        return self.loop is not None or any(isinstance(node, _COMPREHENSIONS) for node in self.nodes)
+        inside = self.frame in _NODES_OF_FRAMES and self.frame != "<lambda>"
+        return self.loop is not None or inside
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """The nodes of the statement itself, without the statements inside it."""
-        return tuple(_own_nodes(self.statement))
+        """The nodes of the statement itself, without the statements inside it; in a comprehension or lambda, its own."""
+        nodes = tuple(_own_nodes(self.statement))
+        kinds = _NODES_OF_FRAMES.get(self.frame)
+        if kinds is None:
+            return nodes
+        return tuple(inner for node in nodes if isinstance(node, kinds) for inner in _own_nodes(node))
 
     @cached_property
     def calls(self) -> tuple[tuple[str, ast.Call], ...]:
@@ -135,7 +150,7 @@ class SourceFiles:
         name = function.rpartition(".")[2]
         own = found.function.name if found.function is not None else "<module>"
         matches = not name or own == name or name.startswith("<") or isinstance(found.statement, Function)
-        return found if matches else None
+        return replace(found, frame=name) if matches else None
 
     def _read(self, file: str) -> SourceFile | None:
         if self._recorded_ns is None or not os.path.isabs(file):

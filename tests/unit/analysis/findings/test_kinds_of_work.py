@@ -1,0 +1,155 @@
+"""Kinds of work: how source lines and library frames show them, and what they must not be confused with."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from warpline.analysis.findings.work.hot_lines import callee_name, hot_line
+from warpline.analysis.findings.work.kinds import KINDS, kind_of
+from warpline.analysis.findings.work.shapes import nests_repeats
+from warpline.analysis.findings.work.source_lines import SourceFile, SourceFiles
+
+LIBRARY = "/usr/lib/python3.11"
+
+
+def kind_at(source: str, number: int, *callees: str) -> str:
+    """The kind of a line of a source text; empty for none."""
+    kind = kind_of(callees, SourceFile(textwrap.dedent(source)).line(number))
+    return kind.key if kind is not None else ""
+
+
+@pytest.mark.parametrize(
+    ("source", "number", "expected"),
+    [
+        ("seen = []\nfor item in items:\n    if item not in seen:\n        seen.append(item)\n", 3, "list_scanned"),
+        ("seen = set()\nfor item in items:\n    if item not in seen:\n        seen.add(item)\n", 3, "membership"),
+        ("def f(names: list[str], x):\n    return names.index(x)\n", 2, "list_scanned"),
+        ("def f(text, x):\n    return text.index(x)\n", 2, ""),
+        ("if x in ('a', 'b'):\n    pass\n", 1, ""),
+        ("class A:\n    def __init__(self):\n        self.l = []\n    def f(self, x):\n        return x in self.l\n", 5,
+         "list_scanned"),
+        ("while jobs:\n    job = jobs.pop(0)\n", 2, "list_shifted"),
+        ("while jobs:\n    job = jobs.pop()\n", 2, ""),
+        ("value = table.pop(0, None)\n", 1, ""),
+        ("while data:\n    data = data[4:]\n", 2, "list_shifted"),
+        ("text = ''\nfor row in rows:\n    text += row\n", 3, "text_grown"),
+        ("total = 0\nfor row in rows:\n    total += row\n", 3, ""),
+        ("for row in rows:\n    self.text = self.text + f'{row};'\n", 2, "text_grown"),
+        ("for row in rows:\n    array = np.append(array, row)\n", 2, "copied_to_grow"),
+        ("for row in rows:\n    items = items + [row]\n", 2, "copied_to_grow"),
+        ("for row in rows:\n    best = min(values)\n", 2, "sorted_again"),
+        ("for row in rows:\n    values = load(row)\n    best = sorted(values)\n", 3, ""),
+        ("for row in rows:\n    send(json.dumps(settings))\n", 2, "serialized_again"),
+        ("for row in rows:\n    send(json.dumps(row))\n", 2, "serialized"),
+        ("copy = json.loads(json.dumps(x))\n", 1, "copied_by_serializing"),
+        ("while not ready:\n    pass\n", 1, "busy_waiting"),
+        ("while not event.wait(1):\n    pass\n", 1, ""),
+        ("while True:\n    if done():\n        break\n", 2, "busy_waiting"),
+        ("while queue:\n    work(queue.pop())\n", 1, ""),
+        ("for i in range(3):\n    gc.collect()\n", 2, "garbage_collected"),
+        ("for row in rows:\n    print(row)\n", 2, "printed"),
+        ("print(total)\n", 1, ""),
+        ("for row in rows:\n    x = json.load(file)\n", 2, "serialized"),
+        ("for row in rows:\n    x = row.astype('float32')\n", 2, "converted"),
+        ("x = row.astype('float32')\n", 1, ""),
+        ("def fib(n):\n    return fib(n - 1) + fib(n - 2)\n", 2, "recursion"),
+        ("@functools.cache\ndef fib(n):\n    return fib(n - 1) + fib(n - 2)\n", 3, ""),
+        ("P = re.compile(r'(a+)+$')\nP.match(text)\n", 2, "backtracking"),
+        ("P = re.compile(r'(a|b)+$')\nP.match(text)\n", 2, ""),
+    ],
+)  # fmt: skip
+def test_a_line_shows_its_kind_of_work(source: str, number: int, expected: str) -> None:
+    assert kind_at(source, number) == expected
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (f"{LIBRARY}/re/_compiler.py:compile", "regex_compiled"),
+        (f"{LIBRARY}/re/__init__.py:match", ""),
+        (f"{LIBRARY}/copy.py:deepcopy", "deepcopy"),
+        (f"{LIBRARY}/logging/__init__.py:Logger.debug", "logging"),
+        (f"{LIBRARY}/_strptime.py:_strptime", "dates_parsed"),
+        (f"{LIBRARY}/queue.py:Queue.get_nowait", "busy_waiting"),
+        (f"{LIBRARY}/json/decoder.py:JSONDecoder.decode", "serialized"),
+        (f"{LIBRARY}/site-packages/numpy/lib/_function_base_impl.py:append", "copied_to_grow"),
+        (f"{LIBRARY}/site-packages/pandas/core/frame.py:DataFrame.iterrows", "rows_iterated"),
+        (f"{LIBRARY}/threading.py:Thread.run", ""),
+    ],
+)
+def test_library_frames_show_the_kind_of_work(frame: str, expected: str) -> None:
+    assert kind_at("work()\n", 1, frame) == expected
+
+
+def test_every_kind_is_known_by_its_key_and_says_what_helps_and_refutes() -> None:
+    assert len({kind.key for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        assert kind.frames is not None or kind.line is not None
+        assert kind.remedy.endswith(".")
+        assert kind.refutation.startswith("Refuted if ")
+
+
+def test_the_own_line_of_a_stack_names_the_library_function_it_calls() -> None:
+    frames = [
+        f"compile ({LIBRARY}/re/_compiler.py:745)",
+        f"_compile ({LIBRARY}/re/__init__.py:294)",
+        f"compile ({LIBRARY}/re/__init__.py:227)",
+        "Parser.parse (/src/parse.py:12)",
+        "<module> (/src/parse.py:40)",
+    ]
+    hot = hot_line(frames, SourceFiles(None))
+    assert hot is not None
+    assert hot.place == ("/src/parse.py", 12, "parse")
+    assert hot.callee == "re.compile"
+    assert hot.kind is not None
+    assert hot.kind.key == "regex_compiled"
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        (f"{LIBRARY}/copy.py", "copy.f"),
+        (f"{LIBRARY}/site-packages/numpy/lib/npyio.py", "numpy.lib.npyio.f"),
+        (f"{LIBRARY}/_strptime.py", "strptime.f"),
+        ("<frozen posixpath>", "posixpath.f"),
+    ],
+)
+def test_a_library_function_is_named_by_its_module(file: str, expected: str) -> None:
+    assert callee_name(file, "f") == expected
+
+
+def test_a_changed_or_unreadable_source_file_is_not_judged(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text("def f(x):\n    return x in [y]\n")
+    os.utime(file, ns=(10**18, 10**18))
+    assert SourceFiles(10**18).line(str(file), 2, "f") is not None
+    assert SourceFiles(10**18 - 1).line(str(file), 2, "f") is None
+    assert SourceFiles(None).line(str(file), 2, "f") is None
+    # A line that lies in another function shows that the file is a different one.
+    assert SourceFiles(10**18).line(str(file), 2, "g") is None
+    assert SourceFiles(10**18).line(str(file), 9, "f") is None
+    assert SourceFiles(10**18).line(str(tmp_path / "gone.py"), 1) is None
+    (tmp_path / "broken.py").write_text("def (")
+    assert SourceFiles(2**62).line(str(tmp_path / "broken.py"), 1) is None
+
+
+def test_a_comprehension_is_judged_by_what_it_does_itself(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    file.write_text("for row in rows:\n    print([x.astype('int8') for x in row], fib(gc.collect()))\n")
+    whole, inner = (SourceFiles(2**62).line(str(file), 2, name) for name in ("<module>", "<listcomp>"))
+    assert whole is not None
+    assert {name for name, _ in whole.calls} >= {"print", "gc.collect"}
+    assert inner is not None
+    assert [name for name, _ in inner.calls] == ["x.astype"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("(a+)+", True), ("(?:[a-z]*x?)*", True), ("(a+)", False), ("a+b+", False), (r"\(a+\)+", False)],
+)
+def test_nested_unlimited_repeats_are_recognized(pattern: str, expected: bool) -> None:
+    assert nests_repeats(pattern) is expected

@@ -17,7 +17,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Calls:
+class LibraryCalls:
     """Calls [n], sorted by thread, then start.
 
     ``name`` and ``object`` are string ids (object −1: none), ``thread`` an index in the capture, ``start``/``stop``
@@ -36,24 +36,24 @@ class Calls:
     def __len__(self) -> int:
         return len(self.start)
 
-    def take(self, index: npt.NDArray[np.generic] | slice) -> Calls:
+    def take(self, index: npt.NDArray[np.generic] | slice) -> LibraryCalls:
         """A subset, by index, mask or slice."""
-        return Calls(**{name: column[index] for name, column in vars(self).items()})
+        return LibraryCalls(**{name: column[index] for name, column in vars(self).items()})
 
-    def of_thread(self, thread: int) -> Calls:
+    def of_thread(self, thread: int) -> LibraryCalls:
         """The calls of one thread, by start."""
         first, last = np.searchsorted(self.thread, (thread, thread + 1)).tolist()
         return self.take(slice(first, last))
 
 
-def read_calls(case: Case) -> Calls:
+def read_calls(case: Case) -> LibraryCalls:
     """All recorded calls of the range; none when they were not recorded."""
     view, capture = case.view, case.view.capture
     table = capture.kinds.get("osrt")
     needed = {"stack", "object", "return_value"}
     if table is None or not needed <= set(table.attributes):
         none = np.empty(0, np.int64)
-        return Calls(
+        return LibraryCalls(
             name=none, thread=none, start=none, stop=none, result=none, stack=none, object=none, row=none
         )
     events = view.events("osrt")
@@ -66,7 +66,7 @@ def read_calls(case: Case) -> Calls:
         return np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), -1)
 
     stack = column("stack")
-    calls = Calls(
+    calls = LibraryCalls(
         name=events.name.astype(np.int64),
         thread=thread,
         start=events.start,
@@ -79,7 +79,7 @@ def read_calls(case: Case) -> Calls:
     return calls.take(np.lexsort((calls.start, calls.thread)))
 
 
-def named(case: Case, calls: Calls, names: Iterable[str]) -> BoolArray:
+def named(case: Case, calls: LibraryCalls, names: Iterable[str]) -> BoolArray:
     """Which calls have one of the names."""
     wanted = frozenset(names)
     strings = case.view.capture.strings
@@ -95,7 +95,7 @@ def call_place(case: Case, stack: int, thread: int) -> Where:
     return Where() if where.file.startswith("<frozen importlib") else where
 
 
-def usual_call_place(case: Case, calls: Calls) -> Where:
+def usual_call_place(case: Case, calls: LibraryCalls) -> Where:
     """The line that makes most of some calls, among those with a line."""
     pairs = Counter(zip(calls.stack.tolist(), calls.thread.tolist(), strict=True))
     totals: Counter[Where] = Counter()
@@ -106,7 +106,7 @@ def usual_call_place(case: Case, calls: Calls) -> Where:
     return totals.most_common(1)[0][0] if totals else Where()
 
 
-def usual_object(case: Case, calls: Calls) -> tuple[str, int]:
+def usual_object(case: Case, calls: LibraryCalls) -> tuple[str, int]:
     """The most frequent object of some calls (a path, a peer) and its count; empty and 0 for none."""
     ids, counts = np.unique(calls.object[calls.object >= 0], return_counts=True)
     if not len(ids):
@@ -115,7 +115,7 @@ def usual_object(case: Case, calls: Calls) -> tuple[str, int]:
     return case.view.capture.strings[int(ids[best])], int(counts[best])
 
 
-def calls_during(case: Case, pieces: Int64Array) -> Calls:
+def calls_during(case: Case, pieces: Int64Array) -> LibraryCalls:
     """The calls around the segments that explain some pieces, each once."""
     calls = case.once(read_calls)
     leaf = np.unique(case.pieces.leaf[pieces])
@@ -135,7 +135,7 @@ def calls_during(case: Case, pieces: Int64Array) -> Calls:
     return calls.take(np.unique(at[known]))
 
 
-def counted_names(case: Case, calls: Calls) -> list[tuple[str, int]]:
+def counted_names(case: Case, calls: LibraryCalls) -> list[tuple[str, int]]:
     """How many calls there are of each name, most first."""
     ids, counts = np.unique(calls.name, return_counts=True)
     names = [case.view.capture.strings[int(code)] for code in ids.tolist()]

@@ -72,7 +72,7 @@ class SourceLine:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """The nodes of the statement itself, without the statements inside it; in a comprehension or lambda, its own."""
+        """The nodes of the statement itself, without those inside it; in a comprehension or lambda, its own."""
         nodes = tuple(_own_nodes(self.statement))
         kinds = _NODES_OF_FRAMES.get(self.frame)
         if kinds is None:

@@ -112,12 +112,12 @@ class Hdf5File:
 
     def attribute_names(self, path: str) -> list[str]:
         """Sorted names of the attributes of a group or dataset."""
-        names: list[str] = []
+        names: list[bytes] = []
         with self._damage(f"the list of attributes of {path or '/'}"):
             node = self._node(path)
             if node is not None:
-                h5a.iterate(node, lambda name: names.append(name.decode()))
-        return sorted(names)
+                h5a.iterate(node, names.append)  # h5py loses the exceptions of what it calls
+            return sorted(name.decode() for name in names)
 
     def has(self, path: str) -> bool:
         """Whether the file itself stores a dataset or group at this path."""
@@ -251,7 +251,9 @@ class Hdf5File:
         paths = []
         for name in self.names(above) if depth else []:
             path = f"{above}/{name}" if above else name
-            if isinstance(self._node(path), h5g.GroupID):
+            with self._damage(path):
+                node = self._node(path)
+            if isinstance(node, h5g.GroupID):
                 paths += [path, *self.groups(path, depth - 1)]
         if len(paths) > MAX_GROUPS:
             raise self.error(f"it has more than {MAX_GROUPS} groups")

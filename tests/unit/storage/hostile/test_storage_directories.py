@@ -84,6 +84,30 @@ def test_a_mended_header_is_believed(sample: Path, tmp_path: Path) -> None:
         MappedFile(path)
 
 
+def test_a_damaged_header_of_a_group_is_named(sample: Path, tmp_path: Path) -> None:
+    with h5py.File(sample) as file:
+        offset = h5py.h5o.get_info(file["lanes"].id).addr
+    changed = bytearray(sample.read_bytes())
+    changed[offset + len(b"OHDR")] = 255  # its version
+    path = tmp_path / "x.h5"
+    path.write_bytes(mended(changed, blocks_of(sample.read_bytes())))
+    with pytest.raises(CaptureFormatError, match=r"lanes is damaged$"):
+        read_directories(path)
+
+
+@pytest.mark.parametrize("is_attribute", [True, False])
+def test_a_name_that_is_not_utf_8_is_damage(sample: Path, tmp_path: Path, is_attribute: bool) -> None:
+    path = tmp_path / "x.h5"
+    shutil.copy(sample, path)
+    with h5py.File(path, "a") as file:
+        if is_attribute:
+            file.attrs[b"\xff\xfe"] = 1
+        else:
+            file.create_group(b"\xff\xfe")
+    with pytest.raises(CaptureFormatError, match=r" is damaged$"):
+        read_directories(path)
+
+
 def test_a_file_that_is_replaced_while_it_is_opened_is_not_mixed_with_the_other(
     many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,9 +37,8 @@ check imports $bin/lint-imports --no-cache
 check house $bin/python scripts/house.py
 
 [ ${#failed[@]} -eq 0 ] || printf 'failed before the tests: %s\n' "${failed[*]}"
-# As many processes as there are cores, at most four; tests that record share one of them. A process that a test has ended
-# gets no successor: what pytest-xdist gives it again may be all done, and then both sides wait for ever.
-WARPLINE_TYPES_CHECKED=$scratch/types $bin/python -m pytest -n auto --maxprocesses 4 --max-worker-restart 0 "$@" </dev/null
+# As many processes as there are cores, at most four; tests that record share one of them.
+WARPLINE_TYPES_CHECKED=$scratch/types $bin/python -m pytest -n auto --maxprocesses 4 "$@" </dev/null
 status=$?
 if [ $status -gt 1 ]; then # interrupted, or nothing was run: nobody waits for the types
     pkill -P $! 2>/dev/null

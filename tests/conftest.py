@@ -126,6 +126,16 @@ _types_checked = os.environ.pop("WARPLINE_TYPES_CHECKED", None)
 """Where it will be written; taken away from the processes of pytest that are started here."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """With pytest-xdist, end the run when a worker crashes, instead of replacing the worker.
+
+    A replacement may receive only tests that the crashed worker had finished; then it and pytest-xdist (3.8) wait for
+    each other forever. Not in ``addopts``: pytest without pytest-xdist refuses its options.
+    """
+    if getattr(config.option, "maxworkerrestart", "") is None:
+        config.option.maxworkerrestart = "0"
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A file's tests stay together, and so do all that record."""

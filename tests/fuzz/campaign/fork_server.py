@@ -14,7 +14,7 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,12 @@ def _wants_to_run(child: int) -> bool:
             if stat.read_text().rpartition(") ")[2][:1] in "RD":
                 return True
     return False
+
+
+def judged_in_forks(actions: Sequence[Callable[[], Any]]) -> list[Outcome]:
+    """How each action ended; one that crashes ends a fork and not the caller."""
+    outcomes = attempts(lambda number: judged(actions[number]), 0, len(actions))
+    return [outcome for _number, outcome in outcomes]
 
 
 def attempts(attempt: Callable[[int], Outcome], first: int, stop: int) -> Iterator[tuple[int, Outcome]]:

@@ -27,13 +27,16 @@ def test_inputs_nobody_has_seen_end_well(name: str) -> None:
     first = random.SystemRandom().randrange(10**9)
     target.preload()
     seeds = target.seeds(None)
-    for data in (*seeds[:3], *(blind(target, seeds, number) for number in range(first, first + COUNT))):
-        outcome = fork_server.judged(partial(target.run, data))
+    inputs = [*seeds[:3], *(blind(target, seeds, number) for number in range(first, first + COUNT))]
+    outcomes = fork_server.judged_in_forks([partial(target.run, data) for data in inputs])
+    for data, outcome in zip(inputs, outcomes, strict=True):
         assert outcome["state"] in GOOD, f"{name} from number {first} on: {data!r} {outcome['message']}"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where the campaign runs")
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
 def test_inputs_that_once_ended_badly_end_well(path: Path) -> None:
-    outcome = fork_server.judged(partial(TARGETS[path.parent.name][1].run, path.read_bytes()))
+    target = TARGETS[path.parent.name][1]
+    target.preload()
+    (outcome,) = fork_server.judged_in_forks([partial(target.run, path.read_bytes())])
     assert outcome["state"] in GOOD, outcome["message"]

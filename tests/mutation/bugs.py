@@ -85,8 +85,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "the deepest range stays open when several are popped unseen",
         f"{RECORDING}/sources/nvtx/pairing.py",
-        "for level in range(int(found.level[row]) + 1, deepest + 1):",
-        "for level in range(int(found.level[row]) + 1, deepest):",
+        "for level in range(int(table.level[row]) + 1, deepest + 1):",
+        "for level in range(int(table.level[row]) + 1, deepest):",
         ("tests/unit/recording/sources/test_nvtx_pairing.py",),
     ),
     Bug(
@@ -107,8 +107,8 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "an arrow at the end of an event leaves it although another contains it",
         f"{INTERCHANGE}/trace_json/pairing.py",
-        "found = self._last_reaching(last, times + 1)",
-        "found = self._last_reaching(last, times)",
+        "index = self._last_reaching(last, times + 1)",
+        "index = self._last_reaching(last, times)",
         (
             "tests/unit/interchange/trace_json/test_pairing.py",
             "tests/unit/interchange/trace_json/test_trace_events.py",

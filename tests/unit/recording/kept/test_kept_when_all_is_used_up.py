@@ -44,7 +44,7 @@ def test_a_removed_spool_fails_only_the_recording(tmp_path: Path) -> None:
     assert b"was removed during the recording" in done.stderr
     # Where somebody has put it is a spool as any other, which decides of no file that is called otherwise.
     assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
-    with pytest.raises(RecordingError, match="say where it goes"):
+    with pytest.raises(RecordingError, match=r"run\.h5; name the file to write: warpline recover .* -o FILE"):
         recover(tmp_path / "elsewhere")
     assert recover(tmp_path / "elsewhere", tmp_path / "run.h5") is not None
     assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]

@@ -24,7 +24,16 @@ def oldest_h5py(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     version = {13: "3.12.1", 14: "3.15.1"}.get(sys.version_info.minor, f"{floor[1]}.0")
     folder = tmp_path_factory.mktemp("h5py")
     numpy = "numpy<2" if sys.version_info < (3, 13) else "numpy"
-    command = [sys.executable, "-m", "pip", "install", "-q", "--only-binary=:all:", "--target", folder]
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--only-binary=:all:",
+        "--target",
+        folder,
+    ]
     done = subprocess.run([*command, f"h5py=={version}", numpy], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"h5py {version} could not be installed: {done.stderr.strip().splitlines()[-1]}")

@@ -27,6 +27,7 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.work.calls import calls_of_waits, calls_text, counted_names, named
 from warpline.i18n import english, english_n
 from warpline.model.times import format_duration
 
@@ -91,6 +92,11 @@ _LEAVES = {
     ),
 }
 _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
+_NAMED = ("file", "network", "pipe", "poll")
+"""Waits whose sentence names the calls."""
+_SYNCS = ("fsync", "fdatasync", "msync")
+_MANY_SYNCS = 10
+"""From this many on, syncing is for each item of something."""
 
 
 def find_leaves(case: Case) -> Iterator[Finding]:
@@ -113,6 +119,7 @@ def _leaf_finding(
     path = usual_path(case, group.pieces)
     causes = [int(case.segments.cause[segment]) for segment in path]
     count = len(np.unique(case.pieces.leaf[group.pieces]))
+    counts = counted_names(case, calls_of_waits(case, group.pieces))
     name = f"waits_for_{key}"
     reads_pages = key == "blocked" and 2 * disk_faults(case, group.pieces) >= count
     if reads_pages:
@@ -123,9 +130,17 @@ def _leaf_finding(
     text = english_n(
         "{title} takes {time} of {whole} ({percent:.0f} %): once at {place}.",
         "{title} takes {time} of {whole} ({percent:.0f} %): {count} times at {place}.",
-        count,
+        sum(number for _, number in counts) or count,
         **fields,
     )
+    if key in _NAMED and counts:
+        text = english(
+            "{title} takes {time} of {whole} ({percent:.0f} %), in calls at {place}: {calls}.",
+            calls=calls_text(counts),
+            **fields,
+        )
+    if key == "file" and sum(number for called, number in counts if called in _SYNCS) >= _MANY_SYNCS:
+        remedy = english("Commit or sync once per batch, not for each item.")
     if Cause.BARRIER in causes[:-1]:
         name, title = "late_at_barrier", english("Late at a barrier")
         remedy = english("Give the last thread at the barrier less to do.")
@@ -230,12 +245,16 @@ def find_children(case: Case) -> Iterator[Finding]:
         own = threads[case.target.thread].process if case.target.thread is not None else -1
         children = {threads[actor].process for actor in actors.tolist() if actor < len(threads)} - {own}
         gain = case.gain_ns(leaves_like(case, group.pieces))
-        many = len(children) > 2
+        # A child that ends before its parent waits for it explains no wait, but it was started all the same.
+        waits = calls_of_waits(case, group.pieces)
+        reaped = np.unique(waits.result[named(case, waits, ("wait",)) & (waits.result > 0)])
+        count = max(len(children), len(reaped))
+        many = count > 2
         title = english("A new process for each item") if many else english("Waiting for child processes")
         text = english_n(
             "Waiting for a child process takes {time} of {whole} ({percent:.0f} %), at {place}.",
             "Waiting for {count} child processes takes {time} of {whole} ({percent:.0f} %), at {place}.",
-            max(len(children), 1),
+            max(count, 1),
             place=place_known(where),
             **cost(case, group.time_ns),
         )

@@ -14,6 +14,8 @@ from warpline.analysis.findings.finding import Where
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+_SHOWN = 3
+"""How many kinds of calls a sentence names."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -140,3 +142,22 @@ def counted_names(case: Case, calls: LibraryCalls) -> list[tuple[str, int]]:
     ids, counts = np.unique(calls.name, return_counts=True)
     names = [case.view.capture.strings[int(code)] for code in ids.tolist()]
     return sorted(zip(names, counts.tolist(), strict=True), key=lambda pair: -pair[1])
+
+
+def calls_of_waits(case: Case, pieces: Int64Array) -> LibraryCalls:
+    """All calls of the lines and functions that some waits go to, whether or not each of them had to wait."""
+    calls, waiting = case.once(read_calls), calls_during(case, pieces)
+    waiting = waiting.take(waiting.stack >= 0)
+    if not len(waiting):
+        return calls_during(case, pieces)
+    stacks = np.unique(calls.stack[calls.stack >= 0])
+    places = {stack: call_place(case, stack, 0) for stack in stacks.tolist()}
+    wanted = {places[stack] for stack in np.unique(waiting.stack).tolist()}
+    same_place = np.isin(calls.stack, [stack for stack, place in places.items() if place in wanted])
+    own = same_place & np.isin(calls.name, waiting.name) & np.isin(calls.thread, waiting.thread)
+    return calls.take(own)
+
+
+def calls_text(counts: list[tuple[str, int]]) -> str:
+    """``600 fsync, 1,200 write``: the most frequent calls; empty for none."""
+    return ", ".join(f"{count:,} {name}" for name, count in counts[:_SHOWN])

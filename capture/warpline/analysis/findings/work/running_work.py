@@ -65,7 +65,7 @@ def running_work(case: Case) -> RunningWork:
     stacks, inverse = np.unique(stack, return_inverse=True)
     inverse = inverse.reshape(-1)
     times = np.bincount(inverse, length, len(stacks))
-    sources = SourceFiles(_recorded_ns(case))
+    sources = case.once(source_files)
     frames = case.view.capture.stack_frames
     hots: dict[int, HotLine] = {}
     for number, code in enumerate(stacks.tolist()):
@@ -147,9 +147,10 @@ def _running_pieces(case: Case) -> Int64Array:
     return np.flatnonzero(own)
 
 
-def _recorded_ns(case: Case) -> int | None:
+def source_files(case: Case) -> SourceFiles:
+    """The program's source files, as far as they are unchanged since the recording."""
     value = case.view.capture.meta.get("start_utc_ns")
-    return value if isinstance(value, int) else None
+    return SourceFiles(value if isinstance(value, int) else None)
 
 
 def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:

@@ -1,0 +1,183 @@
+"""Rules about patterns of calls: delayed acknowledgements, repeated name lookups, polling without events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import cost, make_finding, place_known
+from warpline.analysis.findings.finding import Finding, Severity, Where
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.work.calls import (
+    LibraryCalls,
+    named,
+    read_calls,
+    usual_call_place,
+    usual_object,
+)
+from warpline.analysis.findings.work.running_work import source_files
+from warpline.i18n import english
+from warpline.model.times import format_duration
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+_SENDS, _RECEIVES = ("send", "write", "writev"), ("recv", "read")
+_POLLS = ("poll", "select", "epoll_wait")
+_ACKNOWLEDGED_NS = (36_000_000, 60_000_000)
+"""Linux delays an acknowledgement by at least 40 ms (TCP_DELACK_MIN, include/net/tcp.h)."""
+_SPREAD_NS = 6_000_000
+"""Delays further apart from their median than this come from something else."""
+_SMALL_BYTES = 1400
+"""A send below one segment of Ethernet is held back while another is not acknowledged (RFC 896)."""
+_FEWEST, _FEWEST_LOOKUPS, _FEWEST_POLLS = 5, 5, 20
+_SENDING = re.compile(r"(^|\.)(send|sendall|sendmsg|write|writelines|flush|request|putrequest|endheaders)$")
+_AT_MOST_LINES = 60
+"""How far above the receiving line its sends are searched for."""
+
+
+def find_delayed_acknowledgements(case: Case) -> Iterator[Finding]:
+    """Find two small sends followed by an answer that is late by the time of a delayed acknowledgement."""
+    calls = case.once(read_calls)
+    network = calls.take(named(case, calls, (*_SENDS, *_RECEIVES)) & (calls.object >= 0))
+    for thread in np.unique(network.thread).tolist():
+        own = network.of_thread(thread)
+        late = _late_answers(case, own)
+        if len(late) < _FEWEST:
+            continue
+        answers = own.take(late)
+        pieces = _pieces_during(case, answers)
+        delay = int(np.median(answers.stop - answers.start))
+        where = _sending_place(case, own.take(late - 1), answers)
+        time_ns = int(case.pieces.length[pieces].sum())
+        text = english(
+            "{time} of {whole} ({percent:.0f} %) is lost to delayed acknowledgements: {count:,} times two small sends "
+            "at {place} are followed by {delay} of waiting for the answer. The second send waits until the peer "
+            "acknowledges the first.",
+            count=len(late), delay=format_duration(delay), place=place_known(where), **cost(case, time_ns),
+        )  # fmt: skip
+        yield from make_finding(
+            case, name="delayed_acknowledgement", title=english("Small sends wait for acknowledgements"), text=text,
+            pieces=pieces, gain_ns=min(case.gain_ns(_waits_during(case, answers)), time_ns), where=where, time_ns=0,
+            remedy=english("Send each request in one call, or set TCP_NODELAY on the socket."),
+        )  # fmt: skip
+
+
+def _late_answers(case: Case, own: LibraryCalls) -> Int64Array:
+    """The indices of receives that are late by a delayed acknowledgement, after two small sends on the same socket."""
+    sends = named(case, own, _SENDS)
+    at = np.arange(2, len(own))
+    lengths = own.stop - own.start
+    low, high = _ACKNOWLEDGED_NS
+    late = at[
+        ~sends[at] & sends[at - 1] & sends[at - 2]
+        & (own.object[at] == own.object[at - 1]) & (own.object[at] == own.object[at - 2])
+        & (own.result[at - 1] > 0) & (own.result[at - 1] < _SMALL_BYTES)
+        & (lengths[at] >= low) & (lengths[at] <= high)
+    ]  # fmt: skip
+    if not len(late):
+        return late
+    usual = np.median(lengths[late])
+    return late[np.abs(lengths[late] - usual) <= _SPREAD_NS]
+
+
+def _sending_place(case: Case, sends: LibraryCalls, answers: LibraryCalls) -> Where:
+    """The line of the sends; without stacks, the last sending line above the receiving one in its function."""
+    where = usual_call_place(case, sends)
+    if where.file:
+        return where
+    where = usual_call_place(case, answers)
+    sources = case.once(source_files)
+    receiving = sources.line(where.file, where.line, where.function)
+    if receiving is None or where.line is None:
+        return where
+    for number in range(where.line, max(where.line - _AT_MOST_LINES, 0), -1):
+        line = sources.line(where.file, number, where.function)
+        if line is None or line.function is not receiving.function:
+            continue
+        if any(_SENDING.search(name) for name, _ in line.calls):
+            return replace(where, line=number)
+    return where
+
+
+def _waits_during(case: Case, calls: LibraryCalls) -> BoolArray:
+    """Which segments of any actor are waits for the network inside some calls: the peer waits as well."""
+    segments = case.segments
+    waits = np.isin(segments.cause, (int(Cause.NETWORK), int(Cause.POLL)))
+    return waits & _is_inside(calls, (segments.start + segments.stop) // 2)
+
+
+def _is_inside(calls: LibraryCalls, moments: Int64Array) -> BoolArray:
+    start, stop = np.sort(calls.start), np.sort(calls.stop)
+    at = np.searchsorted(start, moments, "right") - 1
+    inside: BoolArray = (at >= 0) & (moments < stop[np.maximum(at, 0)])
+    return inside
+
+
+def _pieces_during(case: Case, calls: LibraryCalls) -> Int64Array:
+    """The waiting pieces of the target that lie in some calls, or are explained by a wait in one of their threads."""
+    inside = _is_inside(calls, (case.pieces.start + case.pieces.stop) // 2)
+    threads = np.unique(calls.thread)
+    path = case.pieces.path
+    concerned = np.zeros(len(path), bool)
+    for column in range(path.shape[1]):
+        segment = path[:, column]
+        concerned |= (segment >= 0) & np.isin(case.segments.actor[np.maximum(segment, 0)], threads)
+    return np.flatnonzero(inside & concerned)
+
+
+def find_lookups(case: Case) -> Iterator[Finding]:
+    """Find the same host name looked up again and again."""
+    calls = case.once(read_calls)
+    lookups = calls.take(named(case, calls, ("getaddrinfo",)))
+    host, count = usual_object(case, lookups)
+    if count < _FEWEST_LOOKUPS:
+        return
+    pieces = _pieces_during(case, lookups)
+    where = usual_call_place(case, lookups)
+    text = english(
+        "{time} of {whole} ({percent:.0f} %) goes to looking up host names: {host} is looked up {count:,} times at "
+        "{place}.",
+        host=host, count=count, place=place_known(where), **cost(case, int(case.pieces.length[pieces].sum())),
+    )  # fmt: skip
+    yield from make_finding(
+        case, name="repeated_lookups", title=english("Host names looked up repeatedly"), text=text, pieces=pieces,
+        gain_ns=case.gain_of_pieces(pieces), where=where, time_ns=0,
+        remedy=english("Keep the connection open, or look the name up once and keep the address."),
+    )  # fmt: skip
+
+
+def find_empty_polls(case: Case) -> Iterator[Finding]:
+    """Find a loop that waits for descriptors in short timeouts, most of which expire without an event."""
+    calls = case.once(read_calls)
+    polls = calls.take(named(case, calls, _POLLS) & (calls.stack >= 0))
+    for thread in np.unique(polls.thread).tolist():
+        own = polls.of_thread(thread)
+        empty = own.take(own.result == 0)
+        if len(empty) < _FEWEST_POLLS or 5 * len(empty) < 4 * len(own):
+            continue
+        pieces = _pieces_during(case, empty)
+        where = usual_call_place(case, empty)
+        text = english(
+            "{time} of {whole} ({percent:.0f} %) passes in {count:,} waits for file descriptors that time out without "
+            "an event, {each} each, at {place}.",
+            count=len(empty), each=format_duration(int(np.median(empty.stop - empty.start))),
+            place=place_known(where), **cost(case, int(case.pieces.length[pieces].sum())),
+        )  # fmt: skip
+        yield from make_finding(
+            case, name="empty_polls", title=english("Polling without events"), text=text, pieces=pieces,
+            gain_ns=case.gain_of_pieces(pieces), where=where, time_ns=0, worst=Severity.NOTE,
+            remedy=english("Wait without a timeout for what is really awaited, or use a longer timeout."),
+        )  # fmt: skip
+
+
+rules = (
+    Rule("delayed_acknowledgements", "outside", find_delayed_acknowledgements),
+    Rule("lookups", "outside", find_lookups),
+    Rule("empty_polls", "outside", find_empty_polls),
+)

@@ -1,0 +1,132 @@
+"""Rules about patterns of calls, on captures whose calls are known by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from warpline.analysis.findings.diagnose import diagnose
+from warpline.analysis.findings.finding import Finding
+from warpline.analysis.framework.selection import View
+from warpline.model import Flag
+from warpline.model.waits import WaitKind
+from warpline.storage import NO_STACK, CaptureBuilder, open_capture
+
+MS = 1_000_000
+SENDING, RECEIVING = "request (/src/client.py:16)", "request (/src/client.py:18)"
+
+
+class Call(NamedTuple):
+    """A call: its function, length in ns, result, line and object. From 1 ms on, the thread is blocked."""
+
+    name: str
+    length_ns: int
+    result: int = 5
+    frame: str = ""
+    object: str = "socket:[7]"
+
+
+def findings_of(path: Path, calls: Sequence[Call], kind: WaitKind) -> dict[str, Finding]:
+    """The findings by identifier of a thread that makes calls, each followed by 1 ms of running."""
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(71, name="python")
+        thread = builder.add_thread(process, 71, name="python")
+        state, osrt = (
+            builder.track(f"process/71.1/thread/71.1/{role}", role=role, process=process, thread=thread)
+            for role in ("state", "osrt")
+        )
+        starts = np.cumsum([0] + [call.length_ns + MS for call in calls])
+        builder.set_span(0, int(starts[-1]))
+        stacks = np.array(
+            [builder.stack(builder.string(call.frame)) if call.frame else NO_STACK for call in calls]
+        )
+        lengths = np.array([call.length_ns for call in calls])
+        builder.add_events(
+            osrt, "osrt", starts[:-1], lengths, builder.strings([call.name for call in calls]),
+            attributes={
+                "wait": np.full(len(calls), kind, np.uint8),
+                "return_value": np.array([call.result for call in calls], np.int64),
+                "stack": np.ma.MaskedArray(stacks, stacks == NO_STACK),
+                "object": builder.strings([call.object for call in calls]),
+            },
+        )  # fmt: skip
+        blocked = lengths >= MS
+        running_from = np.concatenate([[0], (starts[:-1] + lengths)[blocked]])
+        running_to = np.concatenate([starts[:-1][blocked], starts[-1:]])
+        running = builder.string("running")
+        builder.add_events(
+            state, "thread_state", running_from, running_to - running_from, [running] * len(running_from)
+        )
+        builder.add_events(
+            state, "thread_state", starts[:-1][blocked], lengths[blocked],
+            [builder.string("blocked")] * int(blocked.sum()),
+            flags=np.full(int(blocked.sum()), Flag.IDLE, np.uint8),
+            attributes={
+                "wait": np.full(int(blocked.sum()), kind, np.uint8),
+                "stack": np.ma.MaskedArray(stacks, stacks == NO_STACK)[blocked],
+            },
+        )  # fmt: skip
+        builder.finish()
+    with open_capture(path) as capture:
+        return {finding.id: finding for finding in diagnose(View(capture)).findings}
+
+
+def requests(sends: int, delays_ms: Sequence[float]) -> list[Call]:
+    """Requests of some sends each, and answers that take so long."""
+    calls = []
+    for delay in delays_ms:
+        calls += [Call("send", 20_000, frame=SENDING)] * sends
+        calls.append(Call("recv", int(delay * MS), frame=RECEIVING))
+    return calls
+
+
+def test_two_small_sends_and_a_late_answer_show_delayed_acknowledgements(tmp_path: Path) -> None:
+    found = findings_of(tmp_path / "run.h5", requests(2, [41] * 10), WaitKind.NETWORK)
+    finding = found["delayed_acknowledgement"]
+    assert finding.severity == "critical"
+    assert (finding.where.file, finding.where.line) == ("/src/client.py", 16)
+    assert "10 times two small sends" in finding.text
+    assert finding.gain_ns == pytest.approx(410 * MS, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        requests(1, [41] * 10),
+        requests(2, [80] * 10),
+        requests(2, [41] * 3),
+        requests(2, [36, 60] * 5),
+        [call._replace(result=8000) for call in requests(2, [41] * 10)],
+    ],
+    ids=["one send", "a slow peer", "too few", "delays that vary", "large sends"],
+)
+def test_other_late_answers_are_no_delayed_acknowledgements(tmp_path: Path, calls: list[Call]) -> None:
+    assert "delayed_acknowledgement" not in findings_of(tmp_path / "run.h5", calls, WaitKind.NETWORK)
+
+
+def test_a_host_looked_up_again_and_again_is_named(tmp_path: Path) -> None:
+    lookups = [Call("getaddrinfo", 5 * MS, 0, "get (/src/web.py:4)", "example.org")] * 20
+    finding = findings_of(tmp_path / "run.h5", lookups, WaitKind.NETWORK)["repeated_lookups"]
+    assert "example.org is looked up 20 times" in finding.text
+    assert finding.where.line == 4
+    assert "repeated_lookups" not in findings_of(tmp_path / "few.h5", lookups[:4], WaitKind.NETWORK)
+
+
+def test_polls_that_time_out_are_a_note(tmp_path: Path) -> None:
+    empty = Call("epoll_wait", 10 * MS, 0, "loop (/src/loop.py:9)")
+    finding = findings_of(tmp_path / "run.h5", [empty] * 30, WaitKind.POLL)["empty_polls"]
+    assert (finding.severity, finding.where.line) == ("note", 9)
+    assert "30 waits" in finding.text
+    useful = [empty, empty._replace(result=1)] * 30
+    assert "empty_polls" not in findings_of(tmp_path / "useful.h5", useful, WaitKind.POLL)
+
+
+def test_waits_for_files_count_calls_and_name_them(tmp_path: Path) -> None:
+    calls = [Call("fsync", 2 * MS, 0, "save (/src/log.py:8)", "/data/log")] * 12
+    finding = findings_of(tmp_path / "run.h5", calls, WaitKind.FILE)["waits_for_file"]
+    assert "at save (/src/log.py:8): 12 fsync." in finding.text
+    assert "once per batch" in finding.remedy

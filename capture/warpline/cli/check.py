@@ -16,6 +16,7 @@ from warpline.model.markdown import markdown_text
 
 if TYPE_CHECKING:
     from warpline.analysis.findings.finding import Diagnosis, Where
+    from warpline.storage import Capture
 
 FAILED = 3
 """Exit status when a finding is at least as severe as ``--fail-on``."""
@@ -44,6 +45,13 @@ class CheckCommand:
         )
         parser.add_argument(
             "--all", action="store_true", help=tr("print all findings, not only the first five")
+        )
+        parser.add_argument(
+            "--why",
+            metavar="ID",
+            help=tr(
+                "explain one finding (identifier as in --json): its numbers, chain, evidence, and what refutes it"
+            ),
         )
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help=tr("print JSON"))
@@ -74,7 +82,10 @@ class CheckCommand:
                 raise UsageError(tr("{path}: {reason}", path=args.file, reason=translated(reason)))
             diagnosis = diagnose(view, options=options, of=args.of)
             origin = capture.span[0]
-        if args.json:
+            explanation = _why(diagnosis, args.why, capture) if args.why else ""
+        if explanation:
+            print(explanation)
+        elif args.json:
             json.dump(_json(diagnosis, origin), sys.stdout, indent=1, ensure_ascii=False)
             print()
         else:
@@ -82,6 +93,19 @@ class CheckCommand:
             print("\n".join(map(markdown_text, text.split("\n"))) if args.md else text)
         bad = {"critical": ("critical",), "warning": ("critical", "warning")}.get(args.fail_on, ())
         return FAILED if any(finding.severity in bad for finding in diagnosis.findings) else 0
+
+
+def _why(diagnosis: Diagnosis, identifier: str, capture: Capture) -> str:
+    """The explanation of all findings with an identifier. Raises UsageError when there is none."""
+    from warpline.analysis.findings.why import why_lines
+
+    matches = [finding for finding in diagnosis.findings if finding.id == identifier]
+    if not matches or diagnosis.budget is None:
+        known = ", ".join(dict.fromkeys(finding.id for finding in diagnosis.findings))
+        raise UsageError(
+            tr("no finding {id!r}; there are: {known}", id=identifier, known=known or tr("none"))
+        )
+    return "\n\n".join("\n".join(why_lines(finding, diagnosis.budget, capture, "  ")) for finding in matches)
 
 
 def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
@@ -113,6 +137,7 @@ def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
 def _json(diagnosis: Diagnosis, origin: int) -> dict[str, Any]:
     if diagnosis.budget is None:
         return {"budget": None, "findings": [], "reason": diagnosis.reason, "remedy": diagnosis.remedy}
+    from warpline.analysis.findings.refutations import refutation
     from warpline.analysis.findings.wording import headline
 
     budget = diagnosis.budget
@@ -139,6 +164,7 @@ def _json(diagnosis: Diagnosis, origin: int) -> dict[str, Any]:
                 "chain": [{"what": hop.action, **_where(hop.where)} for hop in finding.chain],
                 "remedy": finding.remedy,
                 "needs": finding.needs,
+                "refuted_if": refutation(finding),
             }
             for finding in diagnosis.findings
         ],

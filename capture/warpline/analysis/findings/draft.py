@@ -265,6 +265,7 @@ def make_finding(
     time_ns: int | None = None,
     meanwhile: tuple[Doing, ...] = (),
     within: str = "",
+    refutation: str = "",
 ) -> Iterator[Finding]:
     """Yield the finding of some pieces, or nothing when it is too small for a note.
 
@@ -291,4 +292,5 @@ def make_finding(
         needs=needs,
         meanwhile=meanwhile,
         within=within,
+        refutation=refutation,
     )

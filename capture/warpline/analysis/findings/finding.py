@@ -85,7 +85,8 @@ class Finding:
     ``time_ns`` is its part of the budget, ``share`` that part of the range; 0 when its time counts elsewhere. For calls
     that wait for a busy GPU it is the length of the waits. ``gain_ns`` is an upper bound of what fixing it saves.
     ``needs`` says what to record for more detail, ``within`` the total of its cause in the budget, ``meanwhile`` what
-    the actors did that were waited for.
+    the actors did that were waited for. ``refutation`` says what would show that it is wrong; empty: that of its
+    identifier (`refutations`).
     """
 
     id: str
@@ -102,6 +103,7 @@ class Finding:
     needs: str = ""
     meanwhile: tuple[Doing, ...] = ()
     within: str = ""
+    refutation: str = ""
 
     @property
     def whole_text(self) -> str:

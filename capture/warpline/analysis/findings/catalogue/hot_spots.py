@@ -60,6 +60,7 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing),
         text=_with_growth(case, group, text),
         pieces=group.pieces, gain_ns=gain, where=where, worst=worst, remedy=kind.remedy,
+        refutation=kind.refutation,
     )  # fmt: skip
 
 
@@ -90,6 +91,7 @@ def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     yield from make_finding(
         case, name="hot_spot", title=english("Running"), text=_with_growth(case, group, text), pieces=pieces,
         where=where, worst=Severity.NOTE, needs=line_needed(case, where),
+        refutation=english("Refuted if most samples of a longer recording lie on another line."),
         remedy=english("To make the program faster, do less there, or use a faster algorithm."),
     )  # fmt: skip
 

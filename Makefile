@@ -1,6 +1,6 @@
 # Every target first prepares what it needs (scripts/bootstrap.sh); that takes a moment when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity soak mutation wheel format native clean
+.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel format native clean
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
@@ -44,6 +44,9 @@ kills: setup ## kill recorder, program and finaliser at random moments; ARGS="--
 
 fidelity: setup ## run real programs with and without recording and compare what they do; ARGS="-k java"
 	@$(PYTEST) tests/fidelity -o 'python_files=fidelity_*.py' --timeout=0 -q -p no:cacheprovider $(ARGS)
+
+sanitize: setup ## run the agent's tests with ThreadSanitizer and AddressSanitizer on the simulated CUDA driver
+	@scripts/sanitize.sh $(ARGS)
 
 soak: setup ## use recorder and window for ten minutes, or HOURS=72, and report what grew
 	@.venv/bin/python -m tests.soak.coming_and_going

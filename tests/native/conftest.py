@@ -67,6 +67,14 @@ def compile_c(output: Path, sources: Sequence[Path], *options: str) -> Path:
     return output
 
 
+def with_sanitizer(variables: dict[str, str]) -> dict[str, str]:
+    """With the runtime of the sanitizer that CFLAGS compiled in, if any (scripts/sanitize.sh)."""
+    runtime = os.environ.get("WARPLINE_SANITIZER")
+    if runtime is None:
+        return variables
+    return {**variables, "LD_PRELOAD": ":".join(filter(None, [variables.get("LD_PRELOAD"), runtime]))}
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for what the tests compile."""
@@ -151,15 +159,17 @@ class Session:
 
     def environment(self, **more: str) -> dict[str, str]:
         agent = str(self.agent)
-        return {
-            **os.environ,
-            "WARPLINE_SPOOL": str(self.folder),
-            "WARPLINE_AGENT": agent,
-            "NVTX_INJECTION64_PATH": agent,
-            "CUDA_INJECTION64_PATH": agent,
-            **self.variables,
-            **more,
-        }
+        return with_sanitizer(
+            {
+                **os.environ,
+                "WARPLINE_SPOOL": str(self.folder),
+                "WARPLINE_AGENT": agent,
+                "NVTX_INJECTION64_PATH": agent,
+                "CUDA_INJECTION64_PATH": agent,
+                **self.variables,
+                **more,
+            }
+        )
 
     def run(self, *command: str | Path, status: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -261,11 +271,7 @@ def record(tmp_path_factory: pytest.TempPathFactory, fake_gpu: Path) -> Record:
                 "--",
                 *map(str, command),
             ],
-            env={
-                **os.environ,
-                **fake_gpu_environment(fake_gpu),
-                **(variables or {}),
-            },
+            env=with_sanitizer({**os.environ, **fake_gpu_environment(fake_gpu), **(variables or {})}),
             capture_output=True,
             text=True,
             check=False,

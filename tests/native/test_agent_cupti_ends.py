@@ -143,7 +143,7 @@ def test_the_end_of_the_recording_waits_for_what_ends_soon(gpu_session: Session)
     say(process, f"for _ in range(4): launch('soon', 7, {5 * MILLISECOND})")
     say(process, "launch('late', 7, 10**10)")
     gpu_session.set_state(STOPPING)
-    gpu_session.wait_for(*DROPPED, 1, seconds=0.5)
+    gpu_session.wait_for(*DROPPED, 1)
     assert len(gpu_session.spool().records(*KERNEL).values) == 4
     assert lost(gpu_session) == {(3, records.LOST_UNFINISHED): 1}
     process.kill()

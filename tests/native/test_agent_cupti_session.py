@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import PAUSED, RECORDING, STOPPING, Session, names
+from tests.native.conftest import PAUSED, RECORDING, STOPPING, Session, names, with_sanitizer
 from tests.native.cupti_tools import KERNEL, PRELUDE, run
 
 from warpline.recording.sources.cuda import records
@@ -169,7 +169,7 @@ def test_nothing_of_ours_is_left_running_or_open(gpu_session: Session) -> None:
         + "launch(); print(sorted(os.listdir('/proc/self/task')).__len__(), len(os.listdir('/proc/self/fd')))"
     )
     with_agent = gpu_session.run(sys.executable, "-c", program).stdout.split()
-    environment = {**os.environ, "LD_LIBRARY_PATH": gpu_session.variables["LD_LIBRARY_PATH"]}
+    environment = with_sanitizer({**os.environ, "LD_LIBRARY_PATH": gpu_session.variables["LD_LIBRARY_PATH"]})
     plain = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     ).stdout.split()

@@ -87,9 +87,7 @@ def test_closing_every_descriptor_does_not_stop_the_recording(session: Session) 
 
 def test_a_changed_directory_does_not_matter(session: Session, nvtx_program: Path) -> None:
     done = subprocess.run(
-        ["sh", "-c", 'cd / && exec "$0" threads 2 10', str(nvtx_program)],
-        env=session.environment(),
-        check=False,
+        [nvtx_program, "threads", "2", "10"], cwd="/", env=session.environment(), check=False
     )
     assert done.returncode == 0
     assert session.count(*RANGE) == 2 * 10 * 4

@@ -16,20 +16,20 @@ static struct machine *const machine = &simulated_machine;
 static void *of_cupti(const char *name)
 {
     static const char *const names[] = {"libcupti.so.13", "libcupti.so.12"};
-    static void *cupti;
+    static void *_Atomic cupti;
     for (size_t i = 0; i < 2 && cupti == NULL; i++)
         cupti = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
     return cupti ? dlsym(cupti, name) : NULL;
 }
 
 /* Calls a function of libcupti, if it is loaded. The lookup is made once for each call in the source. */
-#define CALL(name, type, ...)                                   \
-    do {                                                        \
-        static __typeof__(type) function_;                      \
-        if (!function_)                                         \
-            function_ = (__typeof__(function_))of_cupti(#name); \
-        if (function_)                                          \
-            function_(__VA_ARGS__);                             \
+#define CALL(name, type, ...)                       \
+    do {                                            \
+        static _Atomic(__typeof__(type)) function_; \
+        if (!function_)                             \
+            function_ = (type)of_cupti(#name);      \
+        if (function_)                              \
+            function_(__VA_ARGS__);                 \
     } while (0)
 
 static uint64_t now(void)
@@ -102,7 +102,7 @@ void call_back(uint32_t domain, uint32_t id, uint32_t site)
 
 uint32_t api_begin(bool is_driver, uint32_t id, uint64_t *start)
 {
-    static uint32_t (*function)(uint32_t, uint32_t, uint64_t *);
+    static uint32_t (*_Atomic function)(uint32_t, uint32_t, uint64_t *);
     if (!function)
         function = (uint32_t (*)(uint32_t, uint32_t, uint64_t *))of_cupti("fake_api_begin");
     return function ? function(is_driver, id, start) : 0;
@@ -120,8 +120,14 @@ uint32_t create_stream(uint32_t context, uint32_t id, uint32_t flag, int32_t pri
         for (id = NULL_STREAM + 6; id < MOST_STREAMS - 1 && machine->streams[id].is_alive; id++)
             ;
     bool is_new = !machine->streams[id].is_alive;
-    if (is_new)
-        machine->streams[id] = (struct stream){true, context, flag, priority, 0};
+    if (is_new) {
+        struct stream *stream = &machine->streams[id];
+        stream->context = context;
+        stream->flag = flag;
+        stream->priority = priority;
+        stream->free_ns = 0;
+        stream->is_alive = true;
+    }
     pthread_mutex_unlock(&machine->lock);
     if (is_new) {
         CALL(fake_created, void (*)(uint32_t, uint32_t), 37, id);
@@ -139,8 +145,11 @@ uint32_t create_context(uint32_t device, uint32_t id)
     bool is_new = !machine->contexts[id].is_alive;
     /* The null streams of other contexts are numbered from the end. */
     uint32_t null_stream = id == 1 ? NULL_STREAM : MOST_STREAMS - id;
-    if (is_new)
-        machine->contexts[id] = (struct context){true, device, null_stream};
+    if (is_new) {
+        machine->contexts[id].device = device;
+        machine->contexts[id].null_stream = null_stream;
+        machine->contexts[id].is_alive = true;
+    }
     pthread_mutex_unlock(&machine->lock);
     if (is_new) {
         CALL(fake_created, void (*)(uint32_t, uint32_t), 9, id);

@@ -90,7 +90,8 @@ uint64_t clock_ns(clockid_t id)
 
 uint64_t host_now(const struct collector *collector)
 {
-    return collector->timestamp ? collector->timestamp() : clock_ns(CLOCK_REALTIME);
+    timestamp_fn timestamp = collector->timestamp;
+    return timestamp ? timestamp() : clock_ns(CLOCK_REALTIME);
 }
 
 uint32_t thread_id(const struct collector *collector)
@@ -119,9 +120,11 @@ void call_back(uint32_t domain, uint32_t id, uint32_t site)
     if (is_resource)
         lock_cupti("a resource callback", INSIDE_BUFFER_CALLBACK);
     inside = is_resource ? INSIDE_RESOURCE_CALLBACK : INSIDE_API_CALLBACK;
-    for (size_t i = 0; i < COLLECTORS; i++)
-        if (collectors[i].callback && domain < 4 && id < CALLBACKS && collectors[i].is_callback[domain][id])
-            collectors[i].callback(collectors[i].user, domain, id, data);
+    for (size_t i = 0; i < COLLECTORS; i++) {
+        callback_fn callback = collectors[i].callback;
+        if (callback && domain < 4 && id < CALLBACKS && collectors[i].is_callback[domain][id])
+            callback(collectors[i].user, domain, id, data);
+    }
     inside = before;
     if (is_resource)
         unlock_cupti();
@@ -185,9 +188,10 @@ EXPORT int cuptiUnsubscribe(void *subscriber)
     lock_cupti("cuptiUnsubscribe", INSIDE_API_CALLBACK);
     collector->is_subscribed = false;
     collector->callback = NULL;
-    memset(collector->is_callback, 0, sizeof collector->is_callback);
-    if (collector != process)
-        memset(collector->is_enabled, 0, sizeof collector->is_enabled);
+    for (uint32_t i = 0; i < 4 * CALLBACKS; i++)
+        collector->is_callback[i / CALLBACKS][i % CALLBACKS] = false;
+    for (uint32_t kind = 0; kind < KINDS && collector != process; kind++)
+        collector->is_enabled[kind] = false;
     RETURN(OK);
 }
 EXPORT int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t id)
@@ -298,8 +302,7 @@ EXPORT int cuptiActivityGetNextRecord(uint8_t *from, size_t valid, void **record
 EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
 {
     (void)context, (void)stream;
-    *dropped = (size_t)setting("FAKE_CUPTI_DROP", 0) + process->dropped;
-    process->dropped = 0;
+    *dropped = (size_t)setting("FAKE_CUPTI_DROP", 0) + atomic_exchange(&process->dropped, 0);
     return OK;
 }
 EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **name)

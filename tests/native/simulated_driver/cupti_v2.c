@@ -118,8 +118,7 @@ EXPORT int cuptiActivityGetNumDroppedRecords_v2(void *subscriber, void *context,
 {
     struct collector *collector = subscriber;
     (void)context, (void)stream;
-    *dropped = collector->dropped;
-    collector->dropped = 0;
+    *dropped = atomic_exchange(&collector->dropped, 0);
     return OK;
 }
 EXPORT int cuptiActivitySetAttribute_v2(void *subscriber, uint32_t attribute, size_t *size, void *value)
@@ -128,7 +127,7 @@ EXPORT int cuptiActivitySetAttribute_v2(void *subscriber, uint32_t attribute, si
     if (attribute == ATTRIBUTE_THREAD_ID_TYPE && *size >= sizeof(uint32_t))
         collector->has_system_tids = *(uint32_t *)value == 1;
     else if (attribute == ATTRIBUTE_TIMESTAMP_CALLBACK && *size >= sizeof(timestamp_fn))
-        memcpy(&collector->timestamp, value, sizeof collector->timestamp);
+        collector->timestamp = *(timestamp_fn *)value;
     return OK;
 }
 EXPORT int cuptiGetTimestamp_v2(void *subscriber, uint64_t *time)

@@ -18,19 +18,19 @@ struct device {
     uint8_t uuid[16];
 };
 struct context {
-    bool is_alive;
+    _Atomic bool is_alive;
     uint32_t device, null_stream;
 };
 struct stream {
-    bool is_alive;
+    _Atomic bool is_alive;
     uint32_t context, flag;
     int32_t priority;
-    uint64_t free_ns; /* CLOCK_MONOTONIC: when the work it was given so far has ended */
+    _Atomic uint64_t free_ns; /* CLOCK_MONOTONIC: when the work it was given so far has ended */
 };
 
 struct machine {
     pthread_mutex_t lock;
-    bool is_initialised;
+    _Atomic bool is_initialised;
     uint32_t device_count;
     struct device devices[MOST_DEVICES];
     struct context contexts[MOST_CONTEXTS]; /* by id, from 1 */

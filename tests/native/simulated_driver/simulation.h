@@ -3,6 +3,7 @@
 #define SIMULATION_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,18 +46,17 @@ struct buffer;
 
 /* Who gets records: the process as a whole in the first family of functions, one subscriber in the second. */
 struct collector {
-    bool is_subscribed;
-    callback_fn callback;
+    _Atomic bool is_subscribed;
+    _Atomic callback_fn callback;
     void *user;
-    bool is_callback[4][CALLBACKS];
-    bool is_enabled[KINDS];
+    _Atomic bool is_callback[4][CALLBACKS], is_enabled[KINDS];
     request_fn request;
     complete_fn complete;
     request_v2_fn request_v2;
     complete_v2_fn complete_v2;
-    timestamp_fn timestamp;
-    bool has_system_tids;
-    size_t dropped;
+    _Atomic timestamp_fn timestamp;
+    _Atomic bool has_system_tids;
+    _Atomic size_t dropped;
     struct buffer *buffers; /* oldest first; under records_lock */
 };
 /* The first one is the process; a subscriber of the second family is one of the others. */

@@ -125,8 +125,10 @@ static bool open_locked(void)
     strcpy(made->producer, "agent");
     atomic_store_explicit(&made->next, PAGE, memory_order_relaxed);
     atomic_store_explicit(&made->lost, atomic_exchange(&lost_unmapped, 0), memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    memcpy(made->magic, "WLSPOOL1", 8); /* written last: a reader that sees it sees the rest */
+    uint64_t magic;
+    memcpy(&magic, "WLSPOOL1", sizeof magic);
+    /* Written last: a reader that sees it sees the rest. */
+    __atomic_store_n((uint64_t *)(void *)made->magic, magic, __ATOMIC_RELEASE);
     __atomic_store_n(&header, made, __ATOMIC_RELEASE);
 
     strings_dump_locked();

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Run the agent's tests with ThreadSanitizer, then with AddressSanitizer and UndefinedBehaviorSanitizer. Only the C is
+# instrumented; the recorded Python programs preload the sanitizer's runtime. Fails if a sanitizer reported anything.
+# Arguments go to pytest.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+compiler=${CC:-cc}
+reports=$(mktemp -d) || exit 1
+trap 'rm -rf "$reports"' EXIT
+status=0
+
+run() { # name, -fsanitize=, runtime
+    name=$1 kinds=$2 runtime=$("$compiler" -print-file-name="$3")
+    shift 3
+    if [ ! -e "$runtime" ] || ! printf 'int main(void){return 0;}' | "$compiler" -fsanitize="$kinds" -x c - -o "$reports/probe"; then
+        echo "skipped $name: $compiler has no runtime for -fsanitize=$kinds"
+        return
+    fi
+    echo "$name"
+    CFLAGS="-fsanitize=$kinds -fno-omit-frame-pointer -O1" WARPLINE_SANITIZER="$runtime" \
+        TSAN_OPTIONS="log_path=$reports/$name exitcode=0 die_after_fork=0 suppressions=$PWD/tests/native/sanitizers.txt" \
+        ASAN_OPTIONS="log_path=$reports/$name detect_leaks=0 verify_asan_link_order=0" \
+        UBSAN_OPTIONS="log_path=$reports/$name print_stacktrace=1" \
+        .venv/bin/python -m pytest -q -p no:cacheprovider tests/native/test_agent_*.py "$@" || status=1
+    for report in "$reports/$name".*; do
+        [ -e "$report" ] || continue
+        cat "$report"
+        status=1
+    done
+}
+
+# ThreadSanitizer has a thread of its own, and replaces the mmap that the other test replaces.
+run thread thread libtsan.so \
+    --deselect tests/native/test_agent_cupti_session.py::test_nothing_of_ours_is_left_running_or_open \
+    --deselect tests/native/test_agent_cupti_ends.py::test_without_memory_for_buffers_the_program_goes_on_and_records_count_as_lost \
+    "$@"
+run address address,undefined libasan.so "$@"
+exit $status

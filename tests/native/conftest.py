@@ -99,7 +99,8 @@ def build_fake_gpu(folder: Path) -> Path:
     folder.mkdir()
     for name, sources in SIMULATED_LIBRARIES.items():
         files = [HERE / "simulated_driver" / source for source in sources]
-        compile_c(folder / name, files, *SHARED, f"-Wl,-soname,{name}")
+        # NVIDIA's libraries are linked like this too: their own calls stay inside.
+        compile_c(folder / name, files, *SHARED, "-Wl,-Bsymbolic", f"-Wl,-soname,{name}")
     clients = HERE / "simulated_driver" / "clients.c"
     compile_c(folder / "libclients.so", [clients, folder / "libcupti.so.12"], *SHARED)
     return folder

@@ -8,7 +8,7 @@ REASONS = (
     english("libcupti does not start"),
     english("libcupti was not found ({why})"),
     english("libcupti has no {symbol}"),
-    english("this libcupti is too old (API version {number}; CUDA 12 or newer is needed)"),
+    english("this libcupti is too old (API version {number}; CUDA 11.8 or newer is needed)"),
     english("CUPTI refused the subscription"),
     english("CUPTI refused the buffers"),
     english("activity kind {number}"),
@@ -26,6 +26,17 @@ REMEDIES = (
     english(
         "the driver may be older than this libcupti: install the nvidia-cuda-cupti package of the driver's CUDA "
         "version, or name another libcupti in WARPLINE_LIBCUPTI"
+    ),
+    english(
+        "the program uses CUPTI's other family of functions: end its own profiler, or install a driver and an "
+        "nvidia-cuda-cupti of CUDA 13.3 or newer, which serve several profilers"
+    ),
+    english(
+        "the GPU is in confidential-computing mode, where NVIDIA allows no tracing: record on a GPU without it"
+    ),
+    english("CUPTI does not support this kind of GPU or system: record on another one"),
+    english(
+        "this driver does not allow tracing on a part of a GPU (MIG): install a newer driver, or record on a whole GPU"
     ),
     english("name another libcupti in WARPLINE_LIBCUPTI"),
     english("name a newer libcupti in WARPLINE_LIBCUPTI"),

@@ -383,7 +383,7 @@ static void start_session(void)
         return;
     }
     if ((result = cupti.get_version(&version)) != CUPTI_OK || version < CUPTI_OLDEST_VERSION) {
-        snprintf(reason, sizeof reason, "this libcupti is too old (API version %u; CUDA 12 or newer is needed)",
+        snprintf(reason, sizeof reason, "this libcupti is too old (API version %u; CUDA 11.8 or newer is needed)",
                  version);
         if (result != CUPTI_OK)
             cupti_refuse("libcupti does not start", result);

@@ -11,6 +11,11 @@ extern struct cupti cupti;
 /* Finds and loads libcupti and fills `cupti`; on failure says why in `reason`. */
 bool cupti_load(char *reason, size_t size);
 
+/* The libcupti that the process has loaded; NULL if there is none. */
+void *cupti_open_loaded(void);
+/* A function of that libcupti itself, never one that stands in for it. */
+void *cupti_symbol(void *library, const char *name);
+
 /* The CUDA version the driver supports, 13000 for 13.0; 0 when unknown. */
 uint32_t cupti_driver_version(void);
 

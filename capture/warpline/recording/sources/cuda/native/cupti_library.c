@@ -2,11 +2,14 @@
  * (PyTorch links it) wins over the one the launcher found. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cupti_internal.h"
+#include "cupti_sharing.h"
 #include "source_hooks.h"
 #include "spool.h"
 
@@ -92,26 +95,44 @@ static void name_gpu_object(enum gpu_object kind, uintptr_t object, uint32_t nam
 
 REGISTER_SOURCE(.name_gpu_object = name_gpu_object);
 
-static void *open_any(const char *const *names, size_t count, int flags)
+static void *open_any(const char *const *names, size_t count)
 {
     void *library = NULL;
     for (size_t i = 0; i < count && library == NULL; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     return library;
+}
+
+static int is_libcupti(struct dl_phdr_info *info, size_t size, void *path)
+{
+    const char *slash = strrchr(info->dlpi_name, '/');
+    (void)size;
+    if (slash == NULL || strncmp(slash + 1, "libcupti.so", strlen("libcupti.so")) != 0 ||
+        strlen(info->dlpi_name) >= PATH_MAX)
+        return 0;
+    strcpy(path, info->dlpi_name);
+    return 1;
+}
+
+/* By its file, for its version is part of its name: libcupti.so.11.8, .so.12, .so.13. */
+void *cupti_open_loaded(void)
+{
+    char path[PATH_MAX];
+    return dl_iterate_phdr(is_libcupti, path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
 }
 
 static void *open_library(void)
 {
-    static const char *const loaded[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+    static const char *const newest_first[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
     /* A libcupti newer than the driver does not work, one of an older CUDA does. */
     static const char *const for_old_driver[] = {"libcupti.so.12", "libcupti.so"};
     const char *found = getenv("WARPLINE_LIBCUPTI");
     uint32_t driver = cupti_driver_version();
-    void *library = open_any(loaded, 3, RTLD_NOLOAD);
+    void *library = cupti_open_loaded();
     if (library == NULL && found != NULL && found[0] != 0)
-        library = open_any(&found, 1, 0);
+        library = open_any(&found, 1);
     if (library == NULL)
-        library = driver != 0 && driver < 13000 ? open_any(for_old_driver, 2, 0) : open_any(loaded, 3, 0);
+        library = driver != 0 && driver < 13000 ? open_any(for_old_driver, 2) : open_any(newest_first, 3);
     return library;
 }
 
@@ -151,12 +172,13 @@ bool cupti_load(char *reason, size_t size)
         {"cuptiGetStreamIdEx", &cupti.stream_id, false},
     };
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *address = dlsym(library, symbols[i].name);
+        void *address = cupti_symbol(library, symbols[i].name);
         if (address == NULL && symbols[i].is_needed) {
             snprintf(reason, size, "libcupti has no %s", symbols[i].name);
             return false;
         }
         memcpy(symbols[i].function, &address, sizeof address); /* ISO C has no cast from void * to a function */
     }
+    sharing_use(library);
     return true;
 }

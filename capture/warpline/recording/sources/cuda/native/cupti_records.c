@@ -1,8 +1,12 @@
 /* CUPTI's activity records -> records of the spool. Runs on CUPTI's own thread, or on the thread that flushes. */
 #include <string.h>
 
+#include "cupti_clocks.h"
 #include "cupti_internal.h"
 #include "spool.h"
+
+/* A call that takes longer is no mere query: cudaSetDevice makes the context since CUDA 12. */
+#define QUERY_NS 20000u
 
 bool cupti_keeps_every_call;
 static _Atomic uint64_t left_out, unreadable;
@@ -24,10 +28,11 @@ static bool is_query(bool is_driver, uint32_t function)
     return function == 10 || function == 11 || function == 16 || function == 17;
 }
 
-/* A failed query is kept: it is the error someone looks for. */
+/* A failed query is kept: it is the error someone looks for. So is a slow one. */
 static bool is_left_out(const struct activity_api *from, bool is_driver)
 {
-    return !cupti_keeps_every_call && from->result == 0 && is_query(is_driver, from->function);
+    return !cupti_keeps_every_call && from->result == 0 && from->end - from->start <= QUERY_NS &&
+           is_query(is_driver, from->function);
 }
 
 static void name_function(bool is_driver, uint32_t function)
@@ -281,8 +286,12 @@ void cupti_write_records(uint8_t *buffer, size_t valid_size)
     int result;
     if (writer == NULL)
         return;
+    bool is_shared = sharing_has_program();
+    struct clocks clocks = is_shared ? clocks_read() : (struct clocks){0};
     while ((result = cupti.next_record(buffer, valid_size, &record)) == CUPTI_OK) {
         uint32_t kind, lost;
+        if (UNLIKELY(is_shared) && !sharing_is_for(WARPLINE, &clocks, record))
+            continue;
         memcpy(&kind, record, sizeof kind);
         lost = unfinished_kind(kind, record);
         if (LIKELY(lost == 0))

@@ -23,6 +23,16 @@ const char *cupti_remedy_of(int result)
     case CUPTI_VIRTUALIZED_PRIVILEGES:
         return "load the driver with NVreg_RestrictProfilingToAdminUsers=0, or record as root or with CAP_SYS_ADMIN";
     case CUPTI_NOT_COMPATIBLE:
+        return "the program uses CUPTI's other family of functions: end its own profiler, or install a driver and an "
+               "nvidia-cuda-cupti of CUDA 13.3 or newer, which serve several profilers";
+    case CUPTI_CONFIDENTIAL_COMPUTING:
+        return "the GPU is in confidential-computing mode, where NVIDIA allows no tracing: record on a GPU without it";
+    case CUPTI_MINING_GPU:
+    case CUPTI_SLI:
+    case CUPTI_WSL: return "CUPTI does not support this kind of GPU or system: record on another one";
+    case CUPTI_MIG:
+        return "this driver does not allow tracing on a part of a GPU (MIG): install a newer driver, or record on a "
+               "whole GPU";
     case CUPTI_NOT_INITIALIZED:
     case CUPTI_UNKNOWN:
         return "the driver may be older than this libcupti: install the nvidia-cuda-cupti package of the driver's "

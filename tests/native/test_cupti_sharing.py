@@ -1,0 +1,183 @@
+"""The program's own profiler and Warpline record the same run, on the simulated driver with its Kineto and Paddle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.native.conftest import Session, states
+from tests.native.cupti_tools import KERNEL, PRELUDE, run
+
+from warpline.recording.sources.cuda import records
+
+CLIENTS = (
+    PRELUDE.replace('cuda = ctypes.CDLL("libcuda.so.1")\nassert cuda.cuInit(0) == 0\n', "")
+    + """
+clients = ctypes.CDLL("libclients.so")
+clients.kinetoClockError.restype = ctypes.c_int64
+def initialise():
+    global cuda
+    cuda = ctypes.CDLL("libcuda.so.1")
+    assert cuda.cuInit(0) == 0
+start = {"kineto": lambda: clients.kinetoStart(False), "old kineto": lambda: clients.kinetoStart(True),
+         "paddle": lambda: clients.paddleStart()}
+stop = {"kineto": clients.kinetoStop, "old kineto": clients.kinetoStop, "paddle": clients.paddleStop}
+def work(count):
+    for _ in range(count):
+        launch()
+    cuda.fakeSynchronize(7)
+def counts(name):
+    return [clients.clientCount(name == "paddle", what) for what in range(4)]
+"""
+)
+VERSIONS = [
+    {"FAKE_CUPTI_VERSION": "12.9"},
+    {"FAKE_CUPTI_VERSION": "12.4"},
+    {"FAKE_CUPTI_VERSION": "13.0"},
+    {"FAKE_CUPTI_VERSION": "13.5", "FAKE_DRIVER_VERSION": "13050"},
+]
+PROFILERS = ["kineto", "old kineto", "paddle"]
+
+
+@pytest.fixture
+def preloaded(gpu_session: Session) -> Session:
+    """A recording whose agent the loader loads, as ``warpline record`` has it."""
+    gpu_session.variables["LD_PRELOAD"] = str(gpu_session.agent)
+    return gpu_session
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version["FAKE_CUPTI_VERSION"])
+@pytest.mark.parametrize("profiler", PROFILERS)
+def test_a_profiler_started_later_and_warpline_are_both_complete(
+    preloaded: Session, profiler: str, version: dict[str, str]
+) -> None:
+    program = f"""{CLIENTS}
+initialise()
+work(100)
+assert start[{profiler!r}]() == 0
+work(100)
+stop[{profiler!r}]()
+work(100)
+print(counts({profiler!r}), file=sys.stderr)
+assert counts({profiler!r}) == [100, 0, 0, 0], counts({profiler!r})
+"""
+    run(preloaded, program, **version)
+    assert preloaded.count(*KERNEL) == 300
+    assert states(preloaded.spool())["cuda"][0]
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version["FAKE_CUPTI_VERSION"])
+@pytest.mark.parametrize("profiler", PROFILERS)
+def test_a_profiler_started_before_cuda_and_warpline_are_both_complete(
+    preloaded: Session, profiler: str, version: dict[str, str]
+) -> None:
+    program = f"""{CLIENTS}
+ctypes.CDLL("libcuda.so.1")
+assert start[{profiler!r}]() == 0
+initialise()
+work(100)
+stop[{profiler!r}]()
+work(100)
+assert counts({profiler!r}) == [100, 0, 0, 0], counts({profiler!r})
+"""
+    run(preloaded, program, **version)
+    assert preloaded.count(*KERNEL) == 200
+
+
+def test_a_second_session_of_a_profiler_is_complete_too(preloaded: Session) -> None:
+    program = f"""{CLIENTS}
+initialise()
+for turn in (1, 2, 3):
+    assert start["kineto"]() == 0
+    work(50)
+    stop["kineto"]()
+    work(10)
+    assert counts("kineto") == [50 * turn, 0, 0, 0], counts("kineto")
+"""
+    run(preloaded, program)
+    assert preloaded.count(*KERNEL) == 180
+
+
+def test_the_programs_clock_is_its_own(preloaded: Session) -> None:
+    program = f"""{CLIENTS}
+initialise()
+assert start["kineto"]() == 0
+work(1)
+assert abs(clients.kinetoClockError()) < 50_000_000, clients.kinetoClockError()
+stop["kineto"]()
+"""
+    run(preloaded, program)
+    (session,) = preloaded.spool().records(records.CUPTI_SESSION, records.cupti_session).values
+    kernel = preloaded.spool().records(*KERNEL).values[0]
+    assert abs(int(kernel["start_ns"]) - int(session["time_ns"])) < 60_000_000_000
+
+
+def test_a_profiler_does_not_take_what_warpline_is_paused_for(preloaded: Session) -> None:
+    program = f"""{CLIENTS}
+initialise()
+start["kineto"]()
+converse()
+"""
+    process = preloaded.start("python3", "-c", program)
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def say(line: str) -> None:
+        process.stdin.write(line + "\n")  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+        assert process.stdout.readline() == "ok\n"  # type: ignore[union-attr]
+
+    say("work(20); time.sleep(0.2)")
+    preloaded.set_state(1)
+    say("time.sleep(0.2); work(30); time.sleep(0.2)")
+    preloaded.set_state(0)
+    say("time.sleep(0.2); work(40); stop['kineto']()")
+    say("assert counts('kineto') == [90, 0, 0, 0], counts('kineto')")
+    process.stdin.close()
+    assert process.wait(30) == 0
+    assert preloaded.count(*KERNEL) == 60
+
+
+def test_without_a_recording_of_cuda_the_program_has_cupti_alone(preloaded: Session) -> None:
+    preloaded.set_page(sources=127 & ~4)
+    program = f"""{CLIENTS}
+initialise()
+for name in ("kineto", "old kineto", "paddle"):
+    before = counts(name)[0]
+    assert start[name]() == 0
+    work(50)
+    stop[name]()
+    assert counts(name)[0] == before + 50
+"""
+    run(preloaded, program)
+
+
+LOOKUPS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int getpid_of_ours(void);
+pid_t getppid(void) { return 42; }
+int main(void)
+{
+    pid_t (*next)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "getppid");
+    pid_t (*first)(void) = (pid_t (*)(void))dlsym(RTLD_DEFAULT, "getppid");
+    void *libc = dlopen("libc.so.6", RTLD_NOW);
+    if (!next || next() == 42 || !first || first() != 42)
+        return 1;
+    if (dlsym(libc, "no_such_function") || dlerror() == NULL)
+        return 2;
+    return dlsym(libc, "getpid") == dlsym(RTLD_NEXT, "getpid") ? 0 : 3;
+}
+"""
+
+
+def test_lookups_of_other_functions_answer_as_without_the_agent(preloaded: Session, tmp_path: Path) -> None:
+    from tests.native.conftest import compile_c
+
+    source = tmp_path / "lookups.c"
+    source.write_text(LOOKUPS)
+    program = compile_c(tmp_path / "lookups", [source], "-rdynamic")
+    preloaded.run(program)

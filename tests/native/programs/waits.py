@@ -73,7 +73,7 @@ def locks() -> None:
     helper.join()
 
     helper = later(lambda: None)
-    told("join", "lock", helper.join, helper.native_id)
+    told("join", "end of a thread", helper.join, helper.native_id)
 
 
 def gil() -> None:

@@ -20,6 +20,7 @@ from warpline.analysis.findings.categories import (
     operator_intervals,
 )
 from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.core_demand import crowded_ns
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.gpu_segments import (
     GpuTime,
@@ -69,7 +70,7 @@ class Case:
 
     ``category`` is the index into `CATEGORIES` of each piece; ``actor`` the target: a thread's index, or for GPUs
     ``len(threads)`` and more; ``group_of_segment`` a number for the place of each segment (0: unknown); ``loaders`` the
-    threads that load data.
+    threads that load data; ``claimed`` the pieces that a shape already explains, which later rules leave alone.
     """
 
     scope: Scope
@@ -82,7 +83,9 @@ class Case:
     category: npt.NDArray[np.int8]
     group_of_segment: IntArray
     loaders: frozenset[int]
+    claimed: BoolArray
     watched: RuleProgress = field(default_factory=RuleProgress)
+    _crowded: dict[int, int] = field(default_factory=dict)
     results: dict[Callable[[Case], object], object] = field(default_factory=dict)
 
     def once(self, compute: Callable[[Case], Result]) -> Result:
@@ -123,9 +126,22 @@ class Case:
 
     @cached_property
     def fair_ns(self) -> int:
-        """The range without waits for cores: load from other programs must not make a problem look smaller."""
+        """The range without waits for cores that others took: their load must not make a problem look smaller."""
         waited = int(self.pieces.length[self.category == NUMBER["runnable"]].sum())
-        return max(self.whole_ns - waited, 1)
+        if waited * 20 < self.whole_ns:
+            return max(self.whole_ns - waited, 1)
+        return max(self.whole_ns - max(waited - self.crowded_ns(self.cores), 0), 1)
+
+    @cached_property
+    def cores(self) -> int:
+        """How many cores the machine has."""
+        return max(sum(track.role == "core" for track in self.view.capture.tracks), 1)
+
+    def crowded_ns(self, cores: int) -> int:
+        """How much longer the program takes because it has more to run than ``cores`` cores, ns."""
+        if cores not in self._crowded:
+            self._crowded[cores] = crowded_ns(self.graph, cores)
+        return self._crowded[cores]
 
     @cached_property
     def device(self) -> str:
@@ -202,10 +218,9 @@ class Case:
 
     @cached_property
     def _core_time_ns(self) -> int:
-        cores = max(sum(track.role == "core" for track in self.view.capture.tracks), 1)
         threads = self.segments.actor < len(self.view.capture.threads)
         runs = threads & ((self.segments.cause == Cause.RUNNING) | (self.segments.cause == Cause.IMPORTING))
-        return int(self.segments.length[runs].sum()) // cores
+        return int(self.segments.length[runs].sum()) // self.cores
 
 
 def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -> Case:
@@ -237,6 +252,7 @@ def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -
         category=category,
         group_of_segment=groups,
         loaders=loaders,
+        claimed=np.zeros(len(pieces), bool),
     )
 
 

@@ -58,6 +58,7 @@ CATEGORIES = (
     Category("data_loading", english("data loading")),
     Category("gil", english("waiting for the GIL")),
     Category("lock", english("waiting for a lock")),
+    Category("semaphore", english("waiting for a semaphore")),
     Category("sleep", english("sleeping")),
     Category("file", english("waiting for files")),
     Category("pipe", english("waiting for a pipe")),
@@ -67,8 +68,9 @@ CATEGORIES = (
     Category("other_threads", english("work in other threads and processes")),
     Category("one_at_a_time", english("tasks run one after another")),
     Category("uneven", english("one worker working alone")),
-    Category("condition", english("waiting for a condition, queue or result")),
+    Category("condition", english("waiting for a condition, event, queue or result")),
     Category("join", english("waiting for a thread to end")),
+    Category("thread_start", english("waiting for a thread to start")),
     Category("barrier", english("waiting at a barrier")),
     Category("signal", english("waiting for a signal")),
     Category("terminal", english("waiting for the terminal")),
@@ -110,6 +112,9 @@ _CATEGORY_OF_LEAF = {
     Cause.QUEUE_EMPTY: "condition",
     Cause.QUEUE_FULL: "condition",
     Cause.RESULT: "condition",
+    Cause.EVENT: "condition",
+    Cause.SEMAPHORE: "semaphore",
+    Cause.START: "thread_start",
     Cause.LAUNCH: "host",
     Cause.RUNNABLE: "runnable",
     Cause.RUNNING: "running",
@@ -137,7 +142,7 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     category[(leaf == Cause.RUNNING) & (pieces.depth > 0)] = NUMBER["other_threads"]
     category[_importing(view, segments)[pieces.leaf]] = NUMBER["imports"]
     # A child process without known lines is the cause, whatever it did.
-    is_child, *contended = _passes(segments, pieces, (Cause.CHILD, Cause.LOCK, Cause.GIL))
+    is_child, *contended = _passes(segments, pieces, (Cause.CHILD, Cause.SEMAPHORE, Cause.LOCK, Cause.GIL))
     category[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
     if target.gpu is None and not view.has("thread_state"):
         category[category == NUMBER["running"]] = NUMBER["active"]
@@ -148,7 +153,7 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
         on_gpu = (leaf >= Cause.COMPUTATION) & (pieces.depth > 0)
         category[on_gpu] = NUMBER["gpu"]
     # The end of the chain counts, except for contended locks; but a holder without a core counts as that.
-    for is_contended, key in zip(contended, ("lock", "gil"), strict=True):
+    for is_contended, key in zip(contended, ("semaphore", "lock", "gil"), strict=True):
         category[is_contended & (leaf != Cause.RUNNABLE)] = NUMBER[key]
     if target.gpu is not None:
         _categorize_gpu_idle(view, segments, pieces, category)

@@ -36,6 +36,9 @@ class Cause(IntEnum):
     QUEUE_FULL = 17
     RESULT = 18
     LAUNCH = 19
+    EVENT = 20
+    SEMAPHORE = 21
+    START = 22
     RUNNABLE = 30
     RUNNING = 32
     IMPORTING = 33
@@ -53,7 +56,9 @@ class Cause(IntEnum):
 
 SIGNALS = (
     Cause.CONDITION,
+    Cause.EVENT,
     Cause.JOIN,
+    Cause.START,
     Cause.BARRIER,
     Cause.QUEUE_EMPTY,
     Cause.QUEUE_FULL,
@@ -63,7 +68,7 @@ SIGNALS = (
     Cause.POLL,
 )
 """Waits for another thread to do something, unlike waits for something that one thread at a time may hold."""
-CONTENTION = (Cause.LOCK, Cause.GIL)
+CONTENTION = (Cause.LOCK, Cause.SEMAPHORE, Cause.GIL)
 OUTSIDE = (Cause.NETWORK, Cause.POLL, Cause.TERMINAL, Cause.SIGNAL)
 """Waits for the outside world: an idle server is healthy."""
 
@@ -89,6 +94,9 @@ TITLES: Mapping[int, str] = MappingProxyType(
         Cause.QUEUE_FULL: english("space in a queue"),
         Cause.RESULT: english("a worker's result"),
         Cause.LAUNCH: english("its next operation"),
+        Cause.EVENT: english("an event"),
+        Cause.SEMAPHORE: english("a semaphore"),
+        Cause.START: english("a thread to start"),
     }
 )
 """What a wait is for, to follow "waits for". The field ``{device}`` is the accelerator: GPU or NPU."""
@@ -114,6 +122,9 @@ PATH_TITLES: Mapping[int, str] = MappingProxyType(
         Cause.QUEUE_FULL: english("waiting for space in a queue"),
         Cause.RESULT: english("waiting for a worker's result"),
         Cause.LAUNCH: english("idle until the next launch"),
+        Cause.EVENT: english("waiting for an event"),
+        Cause.SEMAPHORE: english("waiting for a semaphore"),
+        Cause.START: english("waiting for a thread to start"),
         Cause.RUNNABLE: english("waiting for a core"),
         Cause.RUNNING: english("running"),
         Cause.IMPORTING: english("importing modules"),

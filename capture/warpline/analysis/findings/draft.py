@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.causes import TITLES, Cause
 from warpline.analysis.findings.finding import Doing, Evidence, Finding, Hop, Severity, Where
 from warpline.analysis.findings.knowledge import for_lines
-from warpline.analysis.findings.segments import distinct
+from warpline.analysis.findings.segments import IntArray, distinct
 from warpline.analysis.framework.fitting import fit_names
 from warpline.i18n import english
 from warpline.model.times import format_duration
@@ -23,6 +23,8 @@ BoolArray = npt.NDArray[np.bool_]
 CRITICAL, WARNING, NOTE = 0.3, 0.1, 0.05
 """Severity limits: the share of the range that fixing the finding could save."""
 _ROWS = 20
+_SAME_MOMENT_NS = 2_000
+"""A thread may be seen blocked this long before its call was seen to begin."""
 _LONG = 80
 _CORE_FINDINGS = ("waits_for_core", "few_cores")
 """Rated against the whole range; other findings against the range without waits for cores (`Case.fair_ns`)."""
@@ -41,9 +43,52 @@ class PieceGroup:
 
 
 def pieces_of(case: Case, *keys: str) -> Int64Array:
-    """Indices of the pieces in some categories of the budget, ascending."""
+    """Indices of the pieces in some categories of the budget that no rule has claimed, ascending."""
     own = [case.pieces_of_category(NUMBER[key]) for key in keys]
-    return own[0] if len(own) == 1 else np.sort(np.concatenate(own))
+    pieces = own[0] if len(own) == 1 else np.sort(np.concatenate(own))
+    return pieces[~case.claimed[pieces]]
+
+
+def unclaimed(case: Case, chosen: BoolArray) -> Int64Array:
+    """Indices of the marked pieces that no rule has claimed, ascending."""
+    return np.flatnonzero(chosen & ~case.claimed)
+
+
+def claim(case: Case, pieces: Int64Array, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings; if there is one, later rules leave its pieces alone."""
+    for finding in findings:
+        case.claimed[pieces] = True
+        yield finding
+
+
+def count_calls(case: Case, segments: IntArray) -> int:
+    """How many calls some waits belong to: a signal or a busy core may cut one call into several waits."""
+    calls, chosen = case.threads.calls, np.unique(segments)
+    if not len(calls.thread) or not len(chosen):
+        return len(chosen)
+    keys = (calls.thread << 48) + (calls.start - case.view.start_ns + (1 << 40))
+    actor, start = case.segments.actor[chosen].astype(np.int64), case.segments.start[chosen]
+    at = np.searchsorted(keys, (actor << 48) + (start - case.view.start_ns + (1 << 40)) + _SAME_MOMENT_NS) - 1
+    inside = (at >= 0) & (calls.thread[np.maximum(at, 0)] == actor) & (calls.stop[np.maximum(at, 0)] > start)
+    return len(np.unique(at[inside])) + int((~inside).sum())
+
+
+def stacks_like(case: Case, matches: Callable[[list[str]], bool]) -> BoolArray:
+    """Which segments have a stack (frames, leaf first) that matches."""
+    place = case.segments.place
+    stacks = np.unique(place)
+    known = {code for code in stacks.tolist() if code >= 0 and matches(case.view.capture.stack_frames(code))}
+    table = np.zeros(int(stacks.max(initial=0)) + 2, bool)
+    table[list(known)] = True
+    marked: BoolArray = table[place] & (place >= 0)
+    return marked
+
+
+def all_but_longest(case: Case, pieces: Int64Array, task: IntArray) -> Int64Array:
+    """The pieces without those of the task (a number for each piece) that takes the most time."""
+    _, inverse = np.unique(task, return_inverse=True)
+    time = np.bincount(inverse.reshape(-1), case.pieces.length[pieces])
+    return pieces[inverse.reshape(-1) != int(np.argmax(time))]
 
 
 def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGroup]:
@@ -54,7 +99,7 @@ def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGro
     length = case.pieces.length[pieces]
     total = np.bincount(inverse, length, len(values))
     for number in np.argsort(-total, kind="stable").tolist():
-        if total[number] < NOTE * case.whole_ns:
+        if total[number] < NOTE * case.fair_ns:
             return
         yield PieceGroup(pieces[inverse == number], int(total[number]))
 
@@ -275,7 +320,7 @@ def make_finding(
     time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
     gain_ns = min(max(gain_ns, 0), time_ns or case.whole_ns)
     share = time_ns / case.whole_ns
-    if max(share, gain_ns / case.whole_ns) < NOTE:
+    if max(time_ns, gain_ns) < NOTE * (case.whole_ns if name in _CORE_FINDINGS else case.fair_ns):
         return
     yield Finding(
         id=name,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.lock_holders import with_holders
 from warpline.analysis.findings.segments import (
     NOBODY,
     Index,
@@ -51,7 +52,7 @@ def host_segments(threads: Threads) -> Segments:
         parts.append(_tiled(threads, states.take(one_of(states.actor, wanted)), own))
     rest = np.setdiff1d(wanted, [*ends])
     parts.append(_tiled(threads, _event_segments(view, rest), rest))
-    joined = join_segments([chain_segments(parts)])
+    joined = with_holders(threads, join_segments([chain_segments(parts)]))
     return _with_births(threads, _with_children(threads, joined, ends))
 
 

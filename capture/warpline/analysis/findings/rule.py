@@ -17,29 +17,33 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.finding import Finding
 
 ENTRY_POINT_GROUP = "warpline.findings"
+LAST = 100
+"""The order of rules that take whatever no shape has claimed."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """A named rule in a ``group`` of the catalogue; ``find`` yields the findings of a case.
 
-    Two rules never claim the same time of the budget: each takes the pieces of its own categories.
+    Two rules never claim the same time of the budget: each takes the pieces of its own categories. Rules that recognise
+    the shape of a program have a lower ``order``: they run first, and others leave the time that they claim alone.
     """
 
     name: str
     group: str
     find: Callable[[Case], Iterable[Finding]]
+    order: int = LAST
 
 
 @lru_cache(maxsize=1)
 def builtin_rules() -> tuple[Rule, ...]:
-    """The rules of the catalogue, sorted by name."""
+    """The rules of the catalogue, in the order in which they run."""
     package = importlib.import_module("warpline.analysis.findings.catalogue")
     rules: list[Rule] = []
     for module in pkgutil.iter_modules(package.__path__):
         loaded = importlib.import_module(f"{package.__name__}.{module.name}")
         rules += [rule for rule in getattr(loaded, "rules", ()) if isinstance(rule, Rule)]
-    return tuple(sorted(rules, key=lambda rule: rule.name))
+    return tuple(sorted(rules, key=lambda rule: (rule.order, rule.name)))
 
 
 def all_rules() -> tuple[tuple[Rule, ...], tuple[str, ...]]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.blame import Pieces
 from warpline.analysis.findings.categories import NUMBER
-from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.causes import SIGNALS, Cause
 from warpline.analysis.findings.segments import IntArray, doing_of, one_of
 from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.model.intervals import merge_intervals, union_ns
@@ -27,6 +27,9 @@ _UNEVEN = 1.5
 _DONE_BY_WORKERS = tuple(
     NUMBER[key] for key in ("sleep", "file", "network", "other_threads", "running", "poll")
 )
+_IDLE = tuple(map(int, (*SIGNALS, Cause.NOT_RECORDED, Cause.BLOCKED, Cause.LOCK, Cause.GIL, Cause.RUNNABLE)))
+"""What a worker without a task does, or one that is about to wait for the next."""
+_MOSTLY = 0.7
 _TASK_WAITS = (int(Cause.RESULT), int(Cause.JOIN), int(Cause.CHILD))
 
 
@@ -36,7 +39,8 @@ def categorize_serial(
     """The categories with serial work separated. ``group`` is a number for the place of each segment."""
     result = category.copy()
     can_be = np.flatnonzero(one_of(category, _DONE_BY_WORKERS))
-    result[can_be[_behind_locks(graph, pieces, can_be, actor)]] = NUMBER["lock"]
+    for cause, key in ((Cause.LOCK, "lock"), (Cause.SEMAPHORE, "semaphore")):
+        result[can_be[_behind_locks(graph, pieces, can_be, actor, cause)]] = NUMBER[key]
     deep = np.flatnonzero(one_of(result, _DONE_BY_WORKERS) & (pieces.depth > 0))
     for chosen, work in _kinds_of_work(graph, pieces, deep, group):
         result[chosen[_one_after_the_other(graph, pieces, chosen, work, group)]] = NUMBER["one_at_a_time"]
@@ -44,11 +48,17 @@ def categorize_serial(
     return result
 
 
-def _behind_locks(graph: WaitGraph, pieces: Pieces, chosen: Int64Array, actor: int) -> BoolArray:
-    """Which pieces are explained by a lock holder while others wait for its lock, if removing these waits helps."""
+def _behind_locks(
+    graph: WaitGraph, pieces: Pieces, chosen: Int64Array, actor: int, cause: Cause
+) -> BoolArray:
+    """Which pieces are explained by the holder of a lock (a wait of kind ``cause``) while others wait for it, if
+    removing these waits helps.
+    """
     segments = graph.segments
     inside = np.zeros(len(chosen), bool)
-    waits = (segments.cause == Cause.LOCK) & (segments.by >= 0)
+    waits = (segments.cause == cause) & (segments.by >= 0)
+    if not waits.any():
+        return inside
     if graph.gain_ns(actor, np.where(waits, np.float32(0), np.float32(1))) < _WORTH * (
         graph.stop_ns - graph.start_ns
     ):
@@ -106,9 +116,26 @@ def _one_after_the_other(
     is_serial = np.zeros(len(chosen), bool)
     for number in np.unique(place[is_task]).tolist():
         own = is_task & (place == number)
-        if len(np.unique(pieces.root[chosen[own]])) >= _TASKS:
+        if _starts_each_later(graph, np.unique(pieces.root[chosen[own]])):
             is_serial |= own
     return is_serial
+
+
+def _starts_each_later(graph: WaitGraph, waits: Int64Array) -> bool:
+    """Whether most of some waits for a task are for one that was not at work yet when the wait before it ended.
+
+    Joins and results in the order of tasks that all run already are no sign of serial work.
+    """
+    segments = graph.segments
+    by = segments.by[waits]
+    known = np.flatnonzero(by >= 0)
+    waits, by = waits[known], by[known]
+    if len(waits) < _TASKS:
+        return False
+    at = graph.index.at(by[1:], segments.stop[waits[:-1]])
+    cause = segments.cause[np.maximum(at, 0)]
+    idle = (at < 0) | one_of(cause, _IDLE)
+    return bool(idle.mean() > _MOSTLY)
 
 
 def _alone(graph: WaitGraph, pieces: Pieces, chosen: Int64Array, work: Int64Array) -> BoolArray:

@@ -47,14 +47,15 @@ class ThreadTime:
 class BlockingCalls:
     """Blocking calls [n], sorted by thread, then start.
 
-    ``by`` is the index of the thread that ended the wait or held the lock (`NOBODY`: unknown); ``object`` the string id
-    of what was waited for (−1: none).
+    ``by`` is the index of the thread that held the lock or ended the wait, ``ended_by`` of the one that ended it
+    (`NOBODY`: unknown); ``object`` the string id of what was waited for (−1: none).
     """
 
     thread: Int64Array
     start: Int64Array
     stop: Int64Array
     by: Int64Array
+    ended_by: Int64Array
     object: Int64Array
 
 
@@ -128,19 +129,28 @@ class Threads:
         view = self.view
         if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
             none = np.empty(0, np.int64)
-            return BlockingCalls(none, none, none, none, none)
-        events = view.events("osrt")
-        by = np.full(len(events), NOBODY, np.int64)
-        for name in ("holder", "ended_by"):
-            values = np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), 0)
-            by = np.where(by == NOBODY, self._of_tids(values), by)
-        thread = self._threads(events.row)
-        objects = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
-        order = in_order(thread, events.start)
+            return BlockingCalls(none, none, none, none, none, none)
+        calls = self.calls_of(view.events("osrt"))
+        order = in_order(calls.thread, calls.start)
         if order is None:
-            return BlockingCalls(thread, events.start, events.stop, by, objects)
+            return calls
+        return BlockingCalls(*(getattr(calls, item.name)[order] for item in fields(BlockingCalls)))
+
+    def calls_of(self, events: SelectedEvents) -> BlockingCalls:
+        """Some events of the kind ``osrt`` as calls, in their own order."""
+        view = self.view
+        holder, ended_by = (
+            self._of_tids(np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), 0))
+            for name in ("holder", "ended_by")
+        )
+        objects = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
         return BlockingCalls(
-            thread[order], events.start[order], events.stop[order], by[order], objects[order]
+            self._threads(events.row),
+            events.start,
+            events.stop,
+            np.where(holder == NOBODY, ended_by, holder),
+            ended_by,
+            objects,
         )
 
     @cached_property

@@ -18,7 +18,7 @@ Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
 MOST_JUMPS = 64
 """How many actors a path may visit at one moment."""
-_PASSIVE = (*SIGNALS, Cause.LOCK, Cause.BLOCKED, Cause.SIGNAL, Cause.OTHER)
+_PASSIVE = (*SIGNALS, Cause.LOCK, Cause.SEMAPHORE, Cause.BLOCKED, Cause.SIGNAL, Cause.OTHER)
 FIRST, SHORTER, SILENT = 1, 2, 4
 _HEAD_BYTES = 24
 

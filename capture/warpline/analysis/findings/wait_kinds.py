@@ -23,7 +23,9 @@ _LIBRARY_WAITS: tuple[tuple[str, re.Pattern[str], Cause], ...] = (
     ("subprocess.py", re.compile(r"wait|communicate|_execute_child"), Cause.CHILD),
     ("threading.py", re.compile(r"Barrier\.|_wait$"), Cause.BARRIER),
     ("threading.py", re.compile(r"join|_wait_for_tstate_lock|_shutdown"), Cause.JOIN),
-    ("threading.py", re.compile(r"Semaphore\."), Cause.LOCK),
+    ("threading.py", re.compile(r"Semaphore\."), Cause.SEMAPHORE),
+    ("threading.py", re.compile(r"Thread\.start$"), Cause.START),
+    ("threading.py", re.compile(r"Event\.wait$"), Cause.EVENT),
     ("threading.py", re.compile(r"wait$|wait_for$"), Cause.CONDITION),
 )  # fmt: skip
 _UNSPECIFIC = (Cause.BLOCKED, Cause.LOCK, Cause.CONDITION, Cause.PIPE, Cause.POLL, Cause.OTHER)
@@ -40,10 +42,35 @@ def refine(cause: int, frames: Iterable[str]) -> int:
         if not is_library(frame["file"]):
             break
         library.append(frame)
+    if library and _IDLE_WORKER.search(library[0]["file"]) and library[0]["function"] == "_worker":
+        return Cause.QUEUE_EMPTY
     for file, function, kind in _LIBRARY_WAITS:
         if any(frame["file"].endswith(file) and function.search(frame["function"]) for frame in library):
             return kind
     return cause
+
+
+_IDLE_WORKER = re.compile(r"concurrent/futures/thread\.py$")
+_LOOPS = (
+    ("asyncio/base_events.py", "BaseEventLoop._run_once"),
+    ("asyncio/events.py", "Handle._run"),
+    ("asyncio/runners.py", "Runner.run"),
+    ("trio/_core/_run.py", "unrolled_run"),
+)
+"""Frames that run the steps of an event loop; uvloop runs below the last frame of asyncio."""
+_OF_A_LOOP = re.compile(r"/(asyncio|trio|uvloop|anyio|tornado)/|/selectors\.py$|^<frozen ")
+
+
+def is_loop_step(frames: Iterable[str]) -> bool:
+    """Whether a stack (leaf first) is inside a step of an event loop, rather than in the loop's own wait."""
+    is_step = False
+    for match in map(FRAME.match, frames):
+        if match is None:
+            continue
+        if any(match["file"].endswith(file) and match["function"].endswith(name) for file, name in _LOOPS):
+            return is_step
+        is_step |= not _OF_A_LOOP.search(match["file"])
+    return False
 
 
 def is_importing(frames: Iterable[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,8 @@ UInt32Array = npt.NDArray[np.uint32]
 
 NOBODY = -1
 _CONDITION = "Condition.wait ("
+_JOIN = re.compile(r"^(Thread\.(join|_wait_for_tstate_lock)|_shutdown|_ThreadHandle\.join) \(.*threading\.py:\d+\)$")
+_HOW_A_JOIN_BLOCKS = (WaitKind.UNKNOWN, WaitKind.LOCK, WaitKind.CONDITION, WaitKind.FUTEX)
 SAME_MOMENT_NS = 2_000
 """Greatest difference between the kernel's time of a switch and the program's clock reading."""
 
@@ -159,7 +162,8 @@ def read_waits(
     joined = take(joined, order)
     freed = take(freed, np.argsort(freed.time_ns, kind="stable"))
     ended = _ended(joined, freed)
-    named = _named(_conditions(ended, freed, builder), freed, Samples.join(samples))
+    kinds = _joins(_conditions(ended, freed, builder), builder)
+    named = _named(kinds, freed, Samples.join(samples))
     return replace(named, place=np.concatenate(own_places)[order]), freed
 
 
@@ -204,6 +208,20 @@ def _conditions(waits: Waits, releases: Releases, builder: CaptureBuilder) -> Wa
     rows = own[given | known[which.reshape(-1)]] if len(own) else own
     kind, holder = waits.kind.copy(), waits.holder.copy()
     kind[rows], holder[rows] = WaitKind.CONDITION, NOBODY
+    return replace(waits, kind=kind, holder=holder)
+
+
+def _joins(waits: Waits, builder: CaptureBuilder) -> Waits:
+    """The waits with those inside ``Thread.join`` marked as waits for the end of a thread, without a holder.
+
+    Up to CPython 3.12 a join acquires a lock that the thread itself holds; later it waits for an event.
+    """
+    rows = np.flatnonzero(np.isin(waits.kind, _HOW_A_JOIN_BLOCKS))
+    places, which = np.unique(waits.place[rows], return_inverse=True)
+    known = np.array([bool(_JOIN.match(builder.text(place))) for place in places.tolist()], bool)
+    rows = rows[known[which.reshape(-1)]] if len(rows) else rows
+    kind, holder = waits.kind.copy(), waits.holder.copy()
+    kind[rows], holder[rows] = WaitKind.JOIN, NOBODY
     return replace(waits, kind=kind, holder=holder)
 
 

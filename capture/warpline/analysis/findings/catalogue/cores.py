@@ -26,15 +26,12 @@ from warpline.model.intervals import merge_intervals
 from warpline.model.track_titles import CORE_LOAD
 
 Int64Array = npt.NDArray[np.int64]
-_PARTS = 2048
-"""Parts of the range in which running threads are counted."""
 _IDLE = 0.5
 """A core used for less than this share of the waiting time is idle."""
 _SEEN = 0.5
 """Share of the waiting time that samples must cover."""
 _SOME = 0.2
 """Share of the waiting time below which a set of allowed cores is ignored."""
-_RUNS = tuple(int(cause) for cause in (Cause.RUNNING, Cause.IMPORTING, Cause.ALLOCATING, Cause.COMPILING))
 
 
 def find_cores(case: Case) -> Iterator[Finding]:
@@ -47,13 +44,13 @@ def find_cores(case: Case) -> Iterator[Finding]:
     gain = case.bounded_by_cores(case.gain_ns(case.segments.cause == Cause.RUNNABLE))
     if max(waited, gain) < NOTE * case.whole_ns:
         return
-    cores, fields = _cores(case), cost(case, waited)
+    cores, fields = case.cores, cost(case, waited)
     restricted = list(_restricted(case, pieces, gain, fields))
     if restricted:
         yield from restricted
         return
     taken = _ran_meanwhile(case, start, stop)
-    crowded = crowded_ns(case, cores)
+    crowded = case.crowded_ns(cores)
     title = english("Waiting for a core")
     if crowded < NOTE * case.whole_ns or not taken:
         outside = 100 * max(1 - sum(taken.values()) / (waited * cores), 0.0)
@@ -90,7 +87,7 @@ def _restricted(
     case: Case, pieces: Int64Array, gain: int, fields: dict[str, str | float]
 ) -> Iterator[Finding]:
     """The program waits for cores while others are forbidden to it, or idle, and all cores would be enough."""
-    cores = _cores(case)
+    cores = case.cores
     allowed = _allowed_cores(case)
     idle = _idle_cores(case, case.pieces.start[pieces], case.pieces.stop[pieces])
     if allowed < cores:
@@ -100,7 +97,7 @@ def _restricted(
             allowed=allowed, cores=cores, **fields,
         )  # fmt: skip
         # Other programs would use the remaining cores just as much.
-        gain = min(gain, crowded_ns(case, allowed) - crowded_ns(case, cores))
+        gain = min(gain, case.crowded_ns(allowed) - case.crowded_ns(cores))
     elif idle:
         allowed = max(cores - idle, 1)
         text = english(
@@ -108,7 +105,7 @@ def _restricted(
             "cores were idle.",
             idle=idle, cores=cores, **fields,
         )  # fmt: skip
-    if allowed == cores or min(gain, crowded_ns(case, allowed)) < NOTE * case.whole_ns:
+    if allowed == cores or min(gain, case.crowded_ns(allowed)) < NOTE * case.whole_ns:
         return
     yield from make_finding(
         case, name="few_cores", title=english("Restricted to too few cores"), text=text, pieces=pieces, gain_ns=gain,
@@ -131,7 +128,7 @@ def _allowed_cores(case: Case) -> int:
     for process in np.unique(process_of).tolist():
         known = sorted(allowed.get(process, []), key=lambda entry: entry[0])
         if not known:
-            return _cores(case)
+            return case.cores
         own = waits[process_of == process]
         # The first entry also holds before its time.
         edges = np.array([case.view.start_ns, *(time for time, _ in known[1:]), case.view.stop_ns], np.int64)
@@ -143,7 +140,7 @@ def _allowed_cores(case: Case) -> int:
             weights[cores] = weights.get(cores, 0) + int(waited)
     least = _SOME * sum(weights.values())
     usable = frozenset[int]().union(*(cores for cores, waited in weights.items() if waited >= least))
-    return min(max(len(usable), 1), _cores(case)) if weights else _cores(case)
+    return min(max(len(usable), 1), case.cores) if weights else case.cores
 
 
 def _recorded_cores(case: Case) -> Iterator[tuple[int, int, frozenset[int]]]:
@@ -155,10 +152,6 @@ def _recorded_cores(case: Case) -> Iterator[tuple[int, int, frozenset[int]]]:
         process, time_ns, cores = (entry.get(key) for key in ("process", "time_ns", "cores"))
         if isinstance(process, int) and isinstance(time_ns, int) and isinstance(cores, list) and cores:
             yield process, time_ns, frozenset(core for core in cores if isinstance(core, int))
-
-
-def _cores(case: Case) -> int:
-    return max(sum(track.role == "core" for track in case.view.capture.tracks), 1)
 
 
 def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
@@ -180,38 +173,6 @@ def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
         if weight.sum() >= _SEEN * (waited[1] - waited[0]).sum():
             idle += bool((used * weight).sum() < _IDLE * weight.sum())
     return idle
-
-
-def crowded_ns(case: Case, cores: int) -> int:
-    """How much longer the program would take alone on ``cores`` cores than on unlimited ones, ns.
-
-    The range is replayed without any wait for a core. Whatever then runs in parallel beyond ``cores`` must be done
-    later. Other programs make threads wait longer but do not make them run more, so they do not count here. The excess
-    is averaged over short parts of the range, so that brief bursts do not count either.
-    """
-    segments, graph = case.segments, case.graph
-    ends = graph.replay(np.where(segments.cause == Cause.RUNNABLE, np.float32(0), np.float32(1)))
-    first = np.ones(len(segments), bool)
-    first[1:] = segments.actor[1:] != segments.actor[:-1]
-    begins = np.empty_like(ends)
-    begins[1:] = ends[:-1]
-    begins[first] = graph.start_ns
-    runs = np.flatnonzero(one_of(segments.cause, _RUNS))
-    edges = np.linspace(0, case.whole_ns, _PARTS + 1)
-    ran = _sum_until(begins[runs] - graph.start_ns, edges) - _sum_until(ends[runs] - graph.start_ns, edges)
-    beyond = np.maximum(np.diff(ran) - cores * np.diff(edges), 0)
-    return int(beyond.sum() / cores)
-
-
-def _sum_until(times: Int64Array, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """For each edge, the sum of its distances to all earlier times."""
-    part = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
-    before = (edges[part] - times) * (times < edges[-1])
-    # A time counts up to the end of its own part, and fully in every later part.
-    counts = np.cumsum(np.bincount(part[times < edges[-1]], minlength=len(edges)))
-    whole = np.concatenate([[0.0], np.cumsum(counts[:-1] * np.diff(edges))])
-    sums: npt.NDArray[np.float64] = whole + np.cumsum(np.bincount(part, before, len(edges)))
-    return sums
 
 
 def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int, int]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import loading_intervals
-from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.causes import CONTENTION, Cause
 from warpline.analysis.findings.draft import (
     action_text,
     at_most,
@@ -153,7 +153,7 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
         remedy = english("Run fewer workers, and fewer threads in each, than there are cores.")
         return where, english("The workers are ready to run in {place} but have no core.", **fields), remedy
     remedy = english("The workers wait rather than compute: use more of them, or let them prefetch more.")
-    if most in (Cause.LOCK, Cause.GIL):
+    if most in CONTENTION:
         remedy = english(
             "The workers wait for each other: split what the lock guards, or give each its own part."
         )

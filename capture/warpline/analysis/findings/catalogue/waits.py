@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,11 @@ _LEAVES = {
         english("Signal the condition sooner: look at what the signalling thread does meanwhile."),
         Severity.NOTE,
     ),
+    "thread_start": (
+        english("Waiting for a thread to start"),
+        english("Start fewer threads, or keep them running."),
+        Severity.NOTE,
+    ),
     "join": (
         english("Waiting for a thread to end"),
         english("Do something else meanwhile, or give the thread less to do."),
@@ -97,6 +103,13 @@ _NAMED = ("file", "network", "pipe", "poll")
 _SYNCS = ("fsync", "fdatasync", "msync")
 _MANY_SYNCS = 10
 """From this many on, syncing is for each item of something."""
+_SIGNAL_TITLES = {
+    int(Cause.EVENT): english("Waiting for an event"),
+    int(Cause.QUEUE_EMPTY): english("Waiting for a queue item"),
+    int(Cause.QUEUE_FULL): english("Waiting for space in a queue"),
+    int(Cause.RESULT): english("Waiting for a worker's result"),
+}
+"""Titles of waits in the category “condition”, by what the program calls them."""
 
 
 def find_leaves(case: Case) -> Iterator[Finding]:
@@ -121,6 +134,8 @@ def _leaf_finding(
     count = len(np.unique(case.pieces.leaf[group.pieces]))
     counts = counted_names(case, calls_of_waits(case, group.pieces))
     name = f"waits_for_{key}"
+    if key == "condition":
+        title = _SIGNAL_TITLES.get(causes[-1], title)
     reads_pages = key == "blocked" and 2 * disk_faults(case, group.pieces) >= count
     if reads_pages:
         name, title = "page_faults_disk", english("Waiting for memory pages read from disk")
@@ -158,56 +173,91 @@ def _leaf_finding(
     )  # fmt: skip
 
 
+class _Kind(NamedTuple):
+    """A kind of lock: its category in the budget, its cause and its sentences."""
+
+    key: str
+    cause: Cause
+    title: str
+    held: str
+    requested: str
+    total: str
+    remedy: str
+
+
+_LOCKS = (
+    _Kind(
+        "lock",
+        Cause.LOCK,
+        english("Waiting for a lock"),
+        english("{title} takes {time} of {whole} ({percent:.0f} %). The lock is held at {place}."),
+        english("{title} takes {time} of {whole} ({percent:.0f} %). The lock is requested at {place}."),
+        english(
+            "{title} takes {time} of {whole} ({percent:.0f} %). The lock is held at {place}. All waits for locks "
+            "take {total}; where the holder itself waits, the time counts for that wait."
+        ),
+        english("Hold the lock for a shorter time, or split it: work done under it makes others wait."),
+    ),
+    _Kind(
+        "semaphore",
+        Cause.SEMAPHORE,
+        english("Waiting for a semaphore"),
+        english("{title} takes {time} of {whole} ({percent:.0f} %). Those that it let in are at {place}."),
+        english("{title} takes {time} of {whole} ({percent:.0f} %). It is requested at {place}."),
+        english(
+            "{title} takes {time} of {whole} ({percent:.0f} %). Those that it let in are at {place}. All waits for "
+            "semaphores take {total}; where the holder itself waits, the time counts for that wait."
+        ),
+        english("Let more threads in at once, or do less between acquiring and releasing it."),
+    ),
+)
+
+
 def find_locks(case: Case) -> Iterator[Finding]:
-    """Find waits for a lock, grouped by the line that holds it, else by the line that requests it."""
-    pieces = pieces_of(case, "lock")
+    """Find waits for locks and semaphores, grouped by the line that holds them, else by the line that requests them."""
+    for kind in _LOCKS:
+        yield from _find_locks(case, kind)
+
+
+def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
+    pieces = pieces_of(case, kind.key)
     if not len(pieces):
         return
     path = case.pieces.path[pieces]
     cause = np.where(path >= 0, case.segments.cause[np.maximum(path, 0)], -1)
     # The holding line, where known, is where something can be done.
     leaf = case.pieces.leaf[pieces]
-    hop = path[np.arange(len(path)), np.argmax(cause == Cause.LOCK, 1)]
-    held = case.segments.cause[leaf] != Cause.LOCK
-    all_waits, in_budget = _through_locks(case), int(case.pieces.length[pieces].sum())
+    hop = path[np.arange(len(path)), np.argmax(cause == kind.cause, 1)]
+    held = case.segments.cause[leaf] != kind.cause
+    waits = case.segments.cause == kind.cause
+    all_waits, in_budget = _through_locks(case, waits), int(case.pieces.length[pieces].sum())
     for group in groups(case, pieces, case.group_of_segment[np.where(held, leaf, hop)]):
         where = where_of(case, group.pieces)
         usual = usual_path(case, group.pieces)
-        waits = case.segments.cause == Cause.LOCK
         gain = min(case.bounded_by_cores(case.gain_ns(waits)), group.time_ns)
         if 2 * gain < group.time_ns:
             # Nothing else could run meanwhile: only releasing the lock sooner helps.
             gain = min(max(gain, case.gain_ns(leaves_like(case, group.pieces))), group.time_ns)
-        title = english("Waiting for a lock")
-        fields = {"title": title, "place": place_known(where), **cost(case, group.time_ns)}
-        text = english(
-            "{title} takes {time} of {whole} ({percent:.0f} %). The lock is held at {place}.", **fields
-        )
-        if (case.segments.cause[case.pieces.leaf[group.pieces]] == Cause.LOCK).all():
+        text = kind.held
+        if waits[case.pieces.leaf[group.pieces]].all():
             # The holder was not recorded, or waits for the waiter: the place is where the lock is requested.
-            text = english(
-                "{title} takes {time} of {whole} ({percent:.0f} %). The lock is requested at {place}.",
-                **fields,
-            )
+            text = kind.requested
         elif all_waits - in_budget >= NOTE * case.whole_ns:
-            text = english(
-                "{title} takes {time} of {whole} ({percent:.0f} %). The lock is held at {place}. All waits for locks "
-                "take {total}; where the holder itself waits, the time counts for that wait.",
-                total=format_duration(all_waits), **fields,
-            )  # fmt: skip
-        remedy = english(
-            "Hold the lock for a shorter time, or split it: work done under it makes others wait."
-        )
+            text = kind.total
+        sentence = text.format(
+            title=kind.title, place=place_known(where), total=format_duration(all_waits),
+            **cost(case, group.time_ns),
+        )  # fmt: skip
         yield from make_finding(
-            case, name="waits_for_lock", title=title, text=text, pieces=group.pieces, gain_ns=gain, where=where,
-            remedy=remedy, path=usual, meanwhile=doings(case, usual),
-            within=within_budget(case, "lock", group.time_ns),
+            case, name=f"waits_for_{kind.key}", title=kind.title, text=sentence, pieces=group.pieces, gain_ns=gain,
+            where=where, remedy=kind.remedy, path=usual, meanwhile=doings(case, usual),
+            within=within_budget(case, kind.key, group.time_ns),
         )  # fmt: skip
 
 
-def _through_locks(case: Case) -> int:
-    """Time of all chains that pass through a wait for a lock, ns."""
-    path, is_lock = case.pieces.path, case.segments.cause == Cause.LOCK
+def _through_locks(case: Case, is_lock: npt.NDArray[np.bool_]) -> int:
+    """Time of all chains that pass through some waits, ns."""
+    path = case.pieces.path
     passes = np.zeros(len(path), bool)
     for column in range(path.shape[1]):
         passes |= (path[:, column] >= 0) & is_lock[path[:, column]]

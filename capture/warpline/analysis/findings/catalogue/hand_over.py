@@ -1,0 +1,131 @@
+"""Rules: queues with too little room, and work that is copied from process to process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import (
+    claim,
+    cost,
+    doings,
+    groups,
+    make_finding,
+    pieces_of,
+    place_known,
+    stacks_like,
+    unclaimed,
+    usual_path,
+    where_of,
+)
+from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import IntArray, one_of
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
+from warpline.i18n import english
+from warpline.model.times import format_duration
+
+_COPIES = re.compile(
+    r"multiprocessing/(connection|reduction|queues|managers)\.py:|/pickle\.py:|^Pool\._handle_(tasks|results) \("
+    r"|^_(sendback_result|ExecutorManagerThread\.\w+) \("
+)
+_WORKS = (int(Cause.RUNNING), int(Cause.ALLOCATING))
+_BOTH_WAIT = 0.1
+"""Share of the range that each side of a queue must wait for the other."""
+
+
+def find_small_queues(case: Case) -> Iterator[Finding]:
+    """Find queues whose two sides wait for each other by turns: more room would let both work."""
+    segments, least = case.segments, _BOTH_WAIT * case.fair_ns
+    full = (segments.cause == Cause.QUEUE_FULL) & (segments.by >= 0)
+    empty = (segments.cause == Cause.QUEUE_EMPTY) & (segments.by >= 0)
+    if not full.any() or not empty.any():
+        return
+    for actor, giver in np.unique(np.stack([segments.actor[full], segments.by[full]], 1), axis=0).tolist():
+        puts = np.flatnonzero(full & (segments.actor == actor) & (segments.by == giver))
+        gets = np.flatnonzero(empty & (segments.actor == giver) & (segments.by == actor))
+        put_ns, get_ns = int(segments.length[puts].sum()), int(segments.length[gets].sum())
+        if min(put_ns, get_ns) < least:
+            continue
+        pieces = unclaimed(case, _through(case, np.concatenate([puts, gets])))
+        # With room for all items, the side with less to do finishes early and only the other one counts.
+        gain = min(put_ns, get_ns, int(case.pieces.length[pieces].sum()))
+        place_of_get, place_of_put = case.where(_longest(case, gets)), case.where(_longest(case, puts))
+        text = english(
+            "Both sides of a queue wait for each other by turns: {taker} waits {empty} for an item, and {put} waits "
+            "{full} for room. That is {percent:.0f} % of {whole} on the shorter side.",
+            taker=place_known(place_of_get), put=place_known(place_of_put), empty=format_duration(get_ns),
+            full=format_duration(put_ns), **cost(case, gain),
+        )  # fmt: skip
+        yield from claim(case, pieces, make_finding(
+            case, name="small_queue", title=english("Too little room in a queue"), text=text, pieces=pieces,
+            gain_ns=gain, where=place_of_put, time_ns=gain,
+            remedy=english(
+                "Give the queue room for more items, so that a slow item on one side does not stop the other."
+            ),
+        ))  # fmt: skip
+
+
+def _through(case: Case, segments: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which pieces have one of some segments in their chain."""
+    marked = np.zeros(len(case.segments), bool)
+    marked[segments] = True
+    path = case.pieces.path
+    passes = np.zeros(len(path), bool)
+    for column in range(path.shape[1]):
+        passes |= (path[:, column] >= 0) & marked[path[:, column]]
+    return passes
+
+
+def _longest(case: Case, segments: IntArray) -> int:
+    return int(segments[int(np.argmax(case.segments.length[segments]))])
+
+
+def _copies_items(frames: list[str]) -> bool:
+    """Whether a stack, leaf first, copies objects from or to another process."""
+    for match in map(FRAME.match, frames):
+        if match is None:
+            continue
+        if _COPIES.search(match[0]):
+            return True
+        if not is_library(match["file"]):
+            return False
+    return False
+
+
+def find_copied_work(case: Case) -> Iterator[Finding]:
+    """Find time in which processes pickle, send and unpickle what they hand to each other."""
+    segments = case.segments
+    copies = stacks_like(case, _copies_items) & one_of(segments.cause, _WORKS)
+    if not copies.any():
+        return
+    pieces = pieces_of(case, "running", "other_threads")
+    pieces = pieces[copies[case.pieces.leaf[pieces]]]
+    for group in groups(case, pieces, np.zeros(len(pieces), np.int64)):
+        where, path = where_of(case, group.pieces, deepest=False), usual_path(case, group.pieces)
+        processes = np.array([thread.process for thread in case.view.capture.threads] or [0], np.int64)
+        on_threads = copies & (segments.actor < len(case.view.capture.threads))
+        count = len(np.unique(processes[segments.actor[on_threads]]))
+        text = english(
+            "Copying objects between {count} processes takes {time} of {whole} ({percent:.0f} %) of what {place} waits "
+            "for: they are pickled, sent through a pipe and unpickled. All processes together spend {total} on it.",
+            count=count, place=place_known(where), total=format_duration(int(segments.length[copies].sum())),
+            **cost(case, group.time_ns),
+        )  # fmt: skip
+        yield from claim(case, group.pieces, make_finding(
+            case, name="copied_work", title=english("Work handed over by value"), text=text, pieces=group.pieces,
+            gain_ns=case.gain_ns(copies), where=where, path=path, meanwhile=doings(case, path),
+            remedy=english(
+                "Hand over a file name, an index or shared memory instead of the data, or let the workers load it."
+            ),
+        ))  # fmt: skip
+
+
+rules = (
+    Rule("copied_work", "locks", find_copied_work, order=30),
+    Rule("small_queues", "locks", find_small_queues, order=40),
+)

@@ -1,0 +1,67 @@
+"""Rule: many requests that are sent one after another, each after the reply to the one before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import (
+    all_but_longest,
+    claim,
+    cost,
+    count_calls,
+    doings,
+    groups,
+    make_finding,
+    place_known,
+    stacks_like,
+    unclaimed,
+    usual_path,
+)
+from warpline.analysis.findings.finding import Finding, Severity
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import one_of
+from warpline.i18n import english
+from warpline.model.times import format_duration
+
+_REPLIES = (int(Cause.NETWORK), int(Cause.POLL))
+_WAITS = tuple(int(cause) for cause in Cause if cause < Cause.RUNNABLE and cause != Cause.GIL)
+_SERVES = re.compile(r"\baccept\b|/selectors\.py|/asyncio/|/socketserver\.py|/trio/|/uvloop/")
+_MANY = 16
+"""Fewer requests than this would gain little from running at once."""
+
+
+def find_requests(case: Case) -> Iterator[Finding]:
+    """Find waits of the target for replies, grouped by line."""
+    segments, root = case.segments, case.pieces.root
+    serves = stacks_like(case, lambda frames: any(_SERVES.search(frame) for frame in frames[:4]))
+    waits = one_of(segments.cause[root], _REPLIES) & ~serves[root] & (case.group_of_segment[root] > 0)
+    # What a server computes for the reply takes a core, which more requests at once would not speed up.
+    pieces = unclaimed(case, waits & one_of(segments.cause[case.pieces.leaf], _WAITS))
+    for group in groups(case, pieces, case.group_of_segment[root[pieces]]):
+        own = root[group.pieces]
+        count = count_calls(case, own)
+        if count < _MANY:
+            continue
+        where, path = case.where(int(own[0])), usual_path(case, group.pieces)
+        is_inside = (case.pieces.depth[group.pieces] > 0).mean() > 0.5
+        text = english(
+            "{count:,} requests are sent one after another, at {place}. Waiting for their replies takes {time} of "
+            "{whole} ({percent:.0f} %), {each} for each.",
+            count=count, place=place_known(where), each=format_duration(group.time_ns // count),
+            **cost(case, group.time_ns),
+        )  # fmt: skip
+        yield from claim(case, group.pieces, make_finding(
+            case, name="serial_requests", title=english("Requests sent one after another"), text=text,
+            pieces=group.pieces, gain_ns=case.gain_of_pieces(all_but_longest(case, group.pieces, own)), where=where,
+            path=path, meanwhile=doings(case, path), worst=Severity.CRITICAL if is_inside else Severity.WARNING,
+            remedy=english(
+                "Send requests that do not depend on each other at once, with threads or asyncio.gather, or ask for "
+                "many items in one request."
+            ),
+        ))  # fmt: skip
+
+
+rules = (Rule("requests", "outside", find_requests, order=60),)

@@ -1,0 +1,47 @@
+"""Computes how much longer a program takes because it has more to run than there are cores."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.wait_graph import WaitGraph
+
+Int64Array = npt.NDArray[np.int64]
+_PARTS = 2048
+"""Parts of the range in which running threads are counted."""
+_RUNS = tuple(int(cause) for cause in (Cause.RUNNING, Cause.IMPORTING, Cause.ALLOCATING, Cause.COMPILING))
+
+
+def crowded_ns(graph: WaitGraph, cores: int) -> int:
+    """How much longer the program would take alone on ``cores`` cores than on unlimited ones, ns.
+
+    The range is replayed without any wait for a core. Whatever then runs in parallel beyond ``cores`` must be done
+    later. Other programs make threads wait longer but do not make them run more, so they do not count here. The excess
+    is averaged over short parts of the range, so that brief bursts do not count either.
+    """
+    segments, whole_ns = graph.segments, max(graph.stop_ns - graph.start_ns, 1)
+    ends = graph.replay(np.where(segments.cause == Cause.RUNNABLE, np.float32(0), np.float32(1)))
+    first = np.ones(len(segments), bool)
+    first[1:] = segments.actor[1:] != segments.actor[:-1]
+    begins = np.empty_like(ends)
+    begins[1:] = ends[:-1]
+    begins[first] = graph.start_ns
+    runs = np.flatnonzero(one_of(segments.cause, _RUNS))
+    edges = np.linspace(0, whole_ns, _PARTS + 1)
+    ran = _sum_until(begins[runs] - graph.start_ns, edges) - _sum_until(ends[runs] - graph.start_ns, edges)
+    beyond = np.maximum(np.diff(ran) - cores * np.diff(edges), 0)
+    return int(beyond.sum() / cores)
+
+
+def _sum_until(times: Int64Array, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """For each edge, the sum of its distances to all earlier times."""
+    part = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
+    before = (edges[part] - times) * (times < edges[-1])
+    # A time counts up to the end of its own part, and fully in every later part.
+    counts = np.cumsum(np.bincount(part[times < edges[-1]], minlength=len(edges)))
+    whole = np.concatenate([[0.0], np.cumsum(counts[:-1] * np.diff(edges))])
+    sums: npt.NDArray[np.float64] = whole + np.cumsum(np.bincount(part, before, len(edges)))
+    return sums

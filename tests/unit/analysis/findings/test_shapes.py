@@ -1,0 +1,197 @@
+"""A finding names the shape of a program first, and leaves its time to no other finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.analysis.findings.scenes import MS, PYTHON, Acts, Does, scene
+
+from warpline.analysis.findings.diagnose import diagnose
+from warpline.analysis.findings.finding import Finding
+from warpline.analysis.framework.selection import View
+from warpline.model.waits import WaitKind
+
+SLEEP, NETWORK, CONDITION, JOIN, LOCK, POLL = (
+    WaitKind.SLEEP, WaitKind.NETWORK, WaitKind.CONDITION, WaitKind.JOIN, WaitKind.LOCK, WaitKind.POLL,
+)  # fmt: skip
+LOOP = (
+    f"Handle._run ({PYTHON}/asyncio/events.py:80)",
+    f"BaseEventLoop._run_once ({PYTHON}/asyncio/base_events.py:1922)",
+    f"Runner.run ({PYTHON}/asyncio/runners.py:118)",
+    "<module> (/src/app.py:20)",
+)
+IDLE_LOOP = (f"EpollSelector.select ({PYTHON}/selectors.py:468)", *LOOP[1:])
+WORKER = (
+    f"_WorkItem.run ({PYTHON}/concurrent/futures/thread.py:58)",
+    f"_worker ({PYTHON}/concurrent/futures/thread.py:83)",
+    f"Thread.run ({PYTHON}/threading.py:982)",
+)
+RESULT = (
+    f"Condition.wait ({PYTHON}/threading.py:327)",
+    f"Future.result ({PYTHON}/concurrent/futures/_base.py:451)",
+    "<module> (/src/app.py:30)",
+)
+GET = (
+    f"Condition.wait ({PYTHON}/threading.py:327)",
+    f"Queue.get ({PYTHON}/queue.py:171)",
+    "take (/src/app.py:40)",
+)
+PUT = (
+    f"Condition.wait ({PYTHON}/threading.py:327)",
+    f"Queue.put ({PYTHON}/queue.py:140)",
+    "give (/src/app.py:50)",
+)
+
+
+def findings_of(path: Path, threads: list[Acts]) -> list[Finding]:
+    with scene(path, threads) as capture:
+        diagnosis = diagnose(View(capture))
+    assert diagnosis.budget is not None
+    assert sum(finding.time_ns for finding in diagnosis.findings) <= (
+        diagnosis.budget.stop_ns - diagnosis.budget.start_ns
+    )
+    return list(diagnosis.findings)
+
+
+def place(finding: Finding) -> str:
+    return f"{finding.where.file}:{finding.where.line}"
+
+
+def test_a_blocking_call_in_a_step_stops_the_event_loop(tmp_path: Path) -> None:
+    step = Does(10 * MS, SLEEP, frames=("lookup (/src/app.py:3)", "handle (/src/app.py:7)", *LOOP))
+    idle = Does(2 * MS, POLL, frames=IDLE_LOOP)
+    first = findings_of(tmp_path / "loop.h5", [Acts((step, idle) * 10)])[0]
+    assert (first.id, first.severity, place(first)) == ("blocks_event_loop", "critical", "/src/app.py:3")
+    assert (first.time_ns, first.gain_ns) == (100 * MS, 90 * MS)
+    assert first.text.startswith("10 blocking calls stop the event loop for 100.0 ms of 120.0 ms (83 %)")
+
+
+def test_the_wait_of_an_event_loop_itself_blocks_nobody(tmp_path: Path) -> None:
+    findings = findings_of(
+        tmp_path / "idle.h5", [Acts((Does(90 * MS, POLL, frames=IDLE_LOOP), Does(10 * MS)))]
+    )
+    assert [(finding.id, finding.severity) for finding in findings] == [("waits_for_poll", "note")]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_pool_whose_workers_all_wait_is_too_small(tmp_path: Path, workers: int) -> None:
+    task = Does(20 * MS, SLEEP, frames=("fetch (/src/app.py:5)", *WORKER))
+    main = Acts((Does(200 * MS, CONDITION, 1, RESULT), Does(5 * MS)))
+    first = findings_of(tmp_path / "pool.h5", [main, *[Acts((task,) * 10)] * workers])[0]
+    assert (first.id, place(first), first.time_ns) == ("small_pool", "/src/app.py:5", 200 * MS)
+    assert first.gain_ns == 180 * MS
+    assert ("only worker" in first.text) == (workers == 1)
+
+
+def test_a_pool_with_idle_workers_is_not_too_small(tmp_path: Path) -> None:
+    task = Does(20 * MS, SLEEP, frames=("fetch (/src/app.py:5)", *WORKER))
+    idle = Does(60 * MS, CONDITION, 0, (WORKER[1], WORKER[2]))
+    main = Acts((Does(160 * MS, CONDITION, 1, RESULT), Does(5 * MS)))
+    threads = [main, *[Acts((task, idle, task, idle))] * 4]
+    assert "small_pool" not in {finding.id for finding in findings_of(tmp_path / "wide.h5", threads)}
+
+
+def test_two_sides_of_a_queue_that_wait_by_turns_need_more_room(tmp_path: Path) -> None:
+    takes, slow = Does(40 * MS, CONDITION, 1, GET), Does(40 * MS, SLEEP, frames=("use (/src/app.py:41)",))
+    gives, makes = Does(40 * MS, CONDITION, 0, PUT), Does(40 * MS, SLEEP, frames=("make (/src/app.py:51)",))
+    threads = [Acts((takes, slow) * 3), Acts((makes, gives) * 3)]
+    first = findings_of(tmp_path / "queue.h5", threads)[0]
+    assert (first.id, place(first), first.gain_ns) == ("small_queue", "/src/app.py:50", 120 * MS)
+
+
+def test_a_thread_for_each_item_costs_more_than_its_work(tmp_path: Path) -> None:
+    start = Does(
+        MS, CONDITION, 0, (
+            f"Condition.wait ({PYTHON}/threading.py:327)", f"Event.wait ({PYTHON}/threading.py:629)",
+            f"Thread.start ({PYTHON}/threading.py:969)", "<module> (/src/app.py:9)",
+        ),
+    )  # fmt: skip
+    threads = [Acts((start, Does(MS, frames=("<module> (/src/app.py:9)",))) * 50)]
+    threads += [
+        Acts((Does(MS, SLEEP, frames=("work (/src/app.py:4)",)),), start=2 * MS * n + MS) for n in range(50)
+    ]
+    first = findings_of(tmp_path / "threads.h5", threads)[0]
+    assert (first.id, place(first)) == ("thread_per_item", "/src/app.py:9")
+    assert first.text.startswith("50 threads are started for single items")
+
+
+def test_a_process_for_each_item_counts_processes(tmp_path: Path) -> None:
+    wait = (
+        f"Popen.wait ({PYTHON}/multiprocessing/popen_fork.py:43)",
+        f"BaseProcess.join ({PYTHON}/multiprocessing/process.py:149)",
+        "<module> (/src/app.py:6)",
+    )  # fmt: skip
+    threads = [Acts((Does(8 * MS, WaitKind.CHILD, frames=wait), Does(2 * MS)) * 20)]
+    threads += [Acts((Does(8 * MS),), start=10 * MS * n, process=1 + n) for n in range(20)]
+    first = findings_of(tmp_path / "processes.h5", threads)[0]
+    assert (first.id, place(first)) == ("process_per_item", "/src/app.py:6")
+    assert first.text.startswith("20 child processes are started for single items")
+
+
+@pytest.mark.parametrize(("count", "is_said"), [(40, True), (8, False)])
+def test_many_replies_awaited_one_by_one_are_serial_requests(
+    tmp_path: Path, count: int, is_said: bool
+) -> None:
+    ask = (Does(10 * MS, NETWORK, frames=("ask (/src/app.py:12)", "<module> (/src/app.py:14)")), Does(MS))
+    first = findings_of(tmp_path / "ask.h5", [Acts(ask * count)])[0]
+    assert (first.id == "serial_requests") == is_said
+    if is_said:
+        assert (place(first), first.severity, first.gain_ns) == ("/src/app.py:12", "warning", 390 * MS)
+
+
+def test_a_server_that_waits_for_clients_sends_no_requests(tmp_path: Path) -> None:
+    accept = (f"socket.accept ({PYTHON}/socket.py:294)", "serve (/src/app.py:5)")
+    findings = findings_of(
+        tmp_path / "serve.h5", [Acts((Does(10 * MS, NETWORK, frames=accept), Does(MS)) * 40)]
+    )
+    assert [(finding.id, finding.severity) for finding in findings] == [("waits_for_network", "note")]
+
+
+def test_objects_copied_between_processes_are_work_handed_over_by_value(tmp_path: Path) -> None:
+    loads = Does(
+        80 * MS, frames=(f"Queue.get ({PYTHON}/multiprocessing/queues.py:122)", "work (/src/app.py:4)")
+    )
+    main = Acts((Does(80 * MS, CONDITION, 1, RESULT), Does(20 * MS)))
+    first = findings_of(tmp_path / "copies.h5", [main, Acts((loads,), process=1)])[0]
+    assert (first.id, place(first), first.gain_ns) == ("copied_work", "/src/app.py:30", 80 * MS)
+
+
+def test_threads_that_wait_again_at_once_were_woken_for_nothing(tmp_path: Path) -> None:
+    wait = (f"Condition.wait ({PYTHON}/threading.py:327)", "worker (/src/app.py:8)")
+    threads = [Acts((Does(100 * MS, JOIN, 1), Does(MS)))]
+    threads += [Acts((Does(MS // 4, CONDITION, 0, wait), Does(MS // 4, frames=wait[1:])) * 200)] * 5
+    findings = {finding.id: finding for finding in findings_of(tmp_path / "herd.h5", threads)}
+    assert place(findings["vain_wake_ups"]) == "/src/app.py:8"
+    assert findings["vain_wake_ups"].text.startswith("1,000 wake-ups of 5 threads")
+
+
+def test_the_holder_of_a_lock_is_whoever_has_it_at_the_time(tmp_path: Path) -> None:
+    # Thread 2 works elsewhere for 30 ms, while thread 3 holds the lock; then it gets the lock before thread 1 does.
+    write = ("write (/src/app.py:18)",)
+    threads = [
+        Acts((Does(70 * MS, JOIN, 1), Does(MS))),
+        Acts((Does(60 * MS, LOCK, 2, write, lock=9), Does(10 * MS))),
+        Acts((
+            Does(30 * MS, SLEEP, frames=("price (/src/app.py:13)",)), Does(10 * MS, LOCK, 3, write, lock=9),
+            Does(20 * MS, SLEEP, frames=("write (/src/app.py:22)",)),
+        )),
+        Acts((Does(40 * MS, SLEEP, frames=("write (/src/app.py:22)",)),)),
+    ]  # fmt: skip
+    first = findings_of(tmp_path / "convoy.h5", threads)[0]
+    assert (first.id, place(first), first.time_ns) == ("waits_for_lock", "/src/app.py:22", 60 * MS)
+
+
+def test_joins_of_threads_that_all_run_are_not_one_at_a_time(tmp_path: Path) -> None:
+    work = (f"select ({PYTHON}/selectors.py:1)", "work (/src/app.py:5)")
+    main = Acts(
+        (*(Does(20 * MS, JOIN, number, ("<module> (/src/app.py:9)",)) for number in (1, 2, 3, 4)), Does(MS))
+    )
+    running = [Acts((Does(20 * MS * number, WaitKind.FILE, frames=work),)) for number in (1, 2, 3, 4)]
+    later = [
+        Acts((Does(20 * MS, WaitKind.FILE, frames=work),), start=20 * MS * number + number)
+        for number in range(4)
+    ]
+    ids = {finding.id for finding in findings_of(tmp_path / "running.h5", [main, *running])}
+    assert "one_at_a_time" not in ids
+    assert findings_of(tmp_path / "later.h5", [main, *later])[0].id == "one_at_a_time"

@@ -20,7 +20,7 @@ from warpline.analysis.findings.categories import (
     operator_intervals,
 )
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.core_demand import crowded_ns
+from warpline.analysis.findings.core_demand import crowded_ns, ran_meanwhile
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.gpu_segments import (
     GpuTime,
@@ -126,11 +126,25 @@ class Case:
 
     @cached_property
     def fair_ns(self) -> int:
-        """The range without waits for cores that others took: their load must not make a problem look smaller."""
-        waited = int(self.pieces.length[self.category == NUMBER["runnable"]].sum())
-        if waited * 20 < self.whole_ns:
-            return max(self.whole_ns - waited, 1)
-        return max(self.whole_ns - max(waited - self.crowded_ns(self.cores), 0), 1)
+        """The range without waits for cores that other programs took: they must not make a problem look smaller."""
+        return max(self.whole_ns - self.outside_ns, 1)
+
+    @cached_property
+    def ran_while_waiting(self) -> dict[int, int]:
+        """How long each other thread of the program ran while the target waited for a core, ns by actor."""
+        pieces = self.pieces_of_category(NUMBER["runnable"])
+        threads = len(self.view.capture.threads)
+        return ran_meanwhile(
+            self.graph, self.actor, threads, self.pieces.start[pieces], self.pieces.stop[pieces]
+        )
+
+    @cached_property
+    def outside_ns(self) -> int:
+        """The part of the waits for a core in which other programs used the cores, ns."""
+        waited = int(self.pieces.length[self.pieces_of_category(NUMBER["runnable"])].sum())
+        if waited * 50 < self.whole_ns:
+            return waited
+        return max(waited - sum(self.ran_while_waiting.values()) // self.cores, 0)
 
     @cached_property
     def cores(self) -> int:

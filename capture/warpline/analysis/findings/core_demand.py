@@ -45,3 +45,23 @@ def _sum_until(times: Int64Array, edges: npt.NDArray[np.float64]) -> npt.NDArray
     whole = np.concatenate([[0.0], np.cumsum(counts[:-1] * np.diff(edges))])
     sums: npt.NDArray[np.float64] = whole + np.cumsum(np.bincount(part, before, len(edges)))
     return sums
+
+
+def ran_meanwhile(
+    graph: WaitGraph, actor: int, threads: int, start: Int64Array, stop: Int64Array
+) -> dict[int, int]:
+    """How long each other thread of the program ran during some stretches, ns by actor."""
+    segments = graph.segments
+    running = one_of(segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
+    others = np.unique(segments.actor[running & (segments.actor < threads)])
+    ran = {}
+    for other in others[others != actor].tolist():
+        window, segment = graph.index.overlapping(np.full(len(start), other), start, stop)
+        runs = running[segment]
+        window, segment = window[runs], segment[runs]
+        length = np.minimum(stop[window], segments.stop[segment]) - np.maximum(
+            start[window], segments.start[segment]
+        )
+        if len(length):
+            ran[other] = int(length.sum())
+    return ran

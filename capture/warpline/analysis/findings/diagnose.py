@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case, make_case
-from warpline.analysis.findings.draft import pieces_of, where_of
+from warpline.analysis.findings.categories import NUMBER
+from warpline.analysis.findings.draft import where_of
 from warpline.analysis.findings.finding import Budget, Diagnosis, Finding, Where
 from warpline.analysis.findings.rule import Rule, all_rules, builtin_rules
 from warpline.analysis.findings.scope import find_scope, find_target
@@ -74,7 +75,7 @@ def _usual_where(case: Case, budget: Budget) -> Where:
     if key in ("running", "active") and groups:
         hot = groups[0].hot
         return Where(file=hot.file, line=hot.number, function=hot.function)
-    return where_of(case, pieces_of(case, key))
+    return where_of(case, case.pieces_of_category(NUMBER[key]))
 
 
 def _part_of(progress: Progress, start: float, length: float) -> Progress:

@@ -26,8 +26,6 @@ _ROWS = 20
 _SAME_MOMENT_NS = 2_000
 """A thread may be seen blocked this long before its call was seen to begin."""
 _LONG = 80
-_CORE_FINDINGS = ("waits_for_core", "few_cores")
-"""Rated against the whole range; other findings against the range without waits for cores (`Case.fair_ns`)."""
 _VISIBLE = 1.05
 """Below this speedup two decimals are printed, since one would round it to 1.0 or 1.1."""
 _NOTHING_LEFT = 1000
@@ -320,11 +318,11 @@ def make_finding(
     time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
     gain_ns = min(max(gain_ns, 0), time_ns or case.whole_ns)
     share = time_ns / case.whole_ns
-    if max(time_ns, gain_ns) < NOTE * (case.whole_ns if name in _CORE_FINDINGS else case.fair_ns):
+    if max(time_ns, gain_ns) < NOTE * case.fair_ns:
         return
     yield Finding(
         id=name,
-        severity=severity(gain_ns / (case.whole_ns if name in _CORE_FINDINGS else case.fair_ns), worst),
+        severity=severity(gain_ns / case.fair_ns, worst),
         title=title,
         text=text,
         time_ns=time_ns,

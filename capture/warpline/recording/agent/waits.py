@@ -29,7 +29,9 @@ UInt32Array = npt.NDArray[np.uint32]
 
 NOBODY = -1
 _CONDITION = "Condition.wait ("
-_JOIN = re.compile(r"^(Thread\.(join|_wait_for_tstate_lock)|_shutdown|_ThreadHandle\.join) \(.*threading\.py:\d+\)$")
+_JOIN = re.compile(
+    r"^(Thread\.(join|_wait_for_tstate_lock)|_shutdown|_ThreadHandle\.join) \(.*threading\.py:\d+\)$"
+)
 _HOW_A_JOIN_BLOCKS = (WaitKind.UNKNOWN, WaitKind.LOCK, WaitKind.CONDITION, WaitKind.FUTEX)
 SAME_MOMENT_NS = 2_000
 """Greatest difference between the kernel's time of a switch and the program's clock reading."""

@@ -19,7 +19,6 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.segments import one_of
 from warpline.analysis.structure.overlap import covered_ns
 from warpline.i18n import english
 from warpline.model.intervals import merge_intervals
@@ -42,18 +41,18 @@ def find_cores(case: Case) -> Iterator[Finding]:
     start, stop = case.pieces.start[pieces], case.pieces.stop[pieces]
     waited = int((stop - start).sum())
     gain = case.bounded_by_cores(case.gain_ns(case.segments.cause == Cause.RUNNABLE))
-    if max(waited, gain) < NOTE * case.whole_ns:
+    if max(waited, gain) < NOTE * case.fair_ns:
         return
     cores, fields = case.cores, cost(case, waited)
     restricted = list(_restricted(case, pieces, gain, fields))
     if restricted:
         yield from restricted
         return
-    taken = _ran_meanwhile(case, start, stop)
+    taken = case.ran_while_waiting
     crowded = case.crowded_ns(cores)
     title = english("Waiting for a core")
-    if crowded < NOTE * case.whole_ns or not taken:
-        outside = 100 * max(1 - sum(taken.values()) / (waited * cores), 0.0)
+    if crowded < NOTE * case.fair_ns or not taken:
+        outside = 100 * case.outside_ns / max(waited, 1)
         text = english(
             "{time} of {whole} ({percent:.0f} %) is spent ready to run but without a CPU core. Other programs on this "
             "machine used {outside:.0f} % of the cores during that time.",
@@ -105,7 +104,7 @@ def _restricted(
             "cores were idle.",
             idle=idle, cores=cores, **fields,
         )  # fmt: skip
-    if allowed == cores or min(gain, case.crowded_ns(allowed)) < NOTE * case.whole_ns:
+    if allowed == cores or min(gain, case.crowded_ns(allowed)) < NOTE * case.fair_ns:
         return
     yield from make_finding(
         case, name="few_cores", title=english("Restricted to too few cores"), text=text, pieces=pieces, gain_ns=gain,
@@ -173,24 +172,6 @@ def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
         if weight.sum() >= _SEEN * (waited[1] - waited[0]).sum():
             idle += bool((used * weight).sum() < _IDLE * weight.sum())
     return idle
-
-
-def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int, int]:
-    """How long each other thread of the program ran during some stretches, ns by actor."""
-    threads = len(case.view.capture.threads)
-    running = one_of(case.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
-    others = np.unique(case.segments.actor[running & (case.segments.actor < threads)])
-    ran = {}
-    for actor in others[others != case.actor].tolist():
-        window, segment = case.graph.index.overlapping(np.full(len(start), actor), start, stop)
-        runs = running[segment]
-        window, segment = window[runs], segment[runs]
-        length = np.minimum(stop[window], case.segments.stop[segment]) - np.maximum(
-            start[window], case.segments.start[segment]
-        )
-        if len(length):
-            ran[actor] = int(length.sum())
-    return ran
 
 
 rules = (Rule("cores", "locks", find_cores),)

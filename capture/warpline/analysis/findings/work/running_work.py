@@ -143,7 +143,7 @@ def _running_pieces(case: Case) -> Int64Array:
     if not case.view.has("operator"):
         keys.append("active")
     own = np.isin(case.category, [NUMBER[key] for key in keys])
-    own &= case.segments.cause[case.pieces.leaf] == Cause.RUNNING
+    own &= (case.segments.cause[case.pieces.leaf] == Cause.RUNNING) & ~case.claimed
     return np.flatnonzero(own)
 
 

@@ -13,6 +13,8 @@ import sys
 import time
 from typing import Any
 
+import libraries  # noqa: F401  # prints at the end
+
 import warpline
 
 PTX = b"""
@@ -47,23 +49,31 @@ TURN:
 BLOCKS, THREADS = 16, 128
 BYTES = 4 * BLOCKS * THREADS
 MAKES = {
-    "cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuModuleGetFunction", "cuMemAlloc_v2", "cuMemHostAlloc",
-    "cuStreamCreate", "cuGraphInstantiateWithFlags",
+    "cuCtxCreate_v2", "cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuModuleGetFunction", "cuMemAlloc_v2",
+    "cuMemHostAlloc", "cuStreamCreate", "cuGraphInstantiateWithFlags",
 }  # fmt: skip
 
 
-class Gpu:
-    """The first GPU's primary context, one kernel, some streams."""
+LONG_TURNS = 20_000
+"""A kernel with so many turns takes milliseconds."""
 
-    def __init__(self, streams: int) -> None:
+
+class Gpu:
+    """The first GPU's primary context, or one of its own; one kernel, some streams."""
+
+    def __init__(self, streams: int, has_own_context: bool = False) -> None:
         try:
             self.driver = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             print(error, file=sys.stderr)
             sys.exit(77)
         self.call("cuInit", 0)
-        self.call("cuDevicePrimaryCtxRetain", context := ctypes.c_void_p(), 0)
-        self.call("cuCtxSetCurrent", context)
+        self.context = ctypes.c_void_p()
+        if has_own_context:
+            self.call("cuCtxCreate_v2", self.context, 0, 0)
+        else:
+            self.call("cuDevicePrimaryCtxRetain", self.context, 0)
+            self.call("cuCtxSetCurrent", self.context)
         self.call("cuModuleLoadData", module := ctypes.c_void_p(), PTX)
         self.call("cuModuleGetFunction", function := ctypes.c_void_p(), module, b"count_up")
         self.call("cuMemAlloc_v2", memory := ctypes.c_void_p(), ctypes.c_size_t(BYTES))
@@ -76,6 +86,9 @@ class Gpu:
 
     def call(self, name: str, *arguments: Any) -> None:
         """A function of the driver; those of `MAKES` write their first argument."""
+        if not hasattr(self.driver, name):
+            print(f"the driver has no {name}", file=sys.stderr)
+            sys.exit(77)
         first = arguments[0] if arguments else None
         given = list(arguments)
         if name in MAKES and isinstance(first, ctypes.c_void_p):
@@ -99,8 +112,8 @@ class Gpu:
         self.numbers["copies"] += 2
         self.numbers["sets"] += 1
 
-    def graph(self, nodes: int, replays: int) -> None:
-        """A graph of one stream's kernels, replayed."""
+    def make_graph(self, nodes: int) -> ctypes.c_void_p:
+        """An executable graph of one stream's kernels."""
         stream = self.streams[0]
         self.call("cuStreamBeginCapture_v2", stream, 0)
         launched = self.numbers["kernels"]
@@ -109,13 +122,40 @@ class Gpu:
         self.numbers["kernels"] = launched
         self.call_out("cuStreamEndCapture", graph := ctypes.c_void_p(), stream)
         self.call("cuGraphInstantiateWithFlags", executable := ctypes.c_void_p(), graph, ctypes.c_uint64(0))
-        for _ in range(replays):
-            self.call("cuGraphLaunch", executable, stream)
+        return executable
+
+    def replay(self, executable: ctypes.c_void_p) -> None:
+        self.call("cuGraphLaunch", executable, self.streams[0])
 
     def call_out(self, name: str, result: ctypes.c_void_p, *arguments: Any) -> None:
         """A function that writes its last argument."""
         if getattr(self.driver, name)(*arguments, ctypes.byref(result)):
             sys.exit(3)
+
+
+def print_memory(gpu: Gpu) -> None:
+    """The most memory of this process so far, and what the GPU has free."""
+    with open("/proc/self/status") as status:
+        peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+    print(f"host_mib={int(peak) / 1024:.1f}")
+    if hasattr(gpu.driver, "cuMemGetInfo_v2"):
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        gpu.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        print(f"gpu_used_mib={(total.value - free.value) / (1 << 20):.1f}")
+
+
+def end(how: str) -> None:
+    """End this process in the way that was asked for."""
+    if how == "exception":
+        raise RuntimeError("as asked")
+    if how == "sigterm":
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(30)
+    if how == "_exit":
+        os._exit(0)
+    if how in ("sigkill", "segfault"):
+        time.sleep(0.6)
+        os.kill(os.getpid(), signal.SIGKILL) if how == "sigkill" else ctypes.string_at(0)
 
 
 def main() -> None:
@@ -125,7 +165,12 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=1)
     parser.add_argument("--replays", type=int, default=0)
     parser.add_argument("--range", action="store_true", help="only half of the work lies in a capture range")
-    parser.add_argument("--end", choices=("exit", "exception", "sigterm", "sigkill"), default="exit")
+    parser.add_argument(
+        "--unsynchronized", action="store_true", help="stop the range while its work is queued"
+    )
+    parser.add_argument("--busy", type=int, default=0, help="end while so many long kernels are queued")
+    ends = ("exit", "exception", "sigterm", "sigkill", "_exit", "segfault")
+    parser.add_argument("--end", choices=ends, default="exit")
     args = parser.parse_args()
     gpu = Gpu(args.streams)
     gpu.call("cuCtxSynchronize")
@@ -138,8 +183,9 @@ def main() -> None:
         outside = dict(gpu.numbers)
         gpu.call("cuProfilerStart")
         for number in range(args.launches):
-            gpu.launch(gpu.streams[number % len(gpu.streams)])
-        gpu.call("cuCtxSynchronize")
+            gpu.launch(gpu.streams[number % len(gpu.streams)], LONG_TURNS if args.unsynchronized else 1)
+        if not args.unsynchronized:
+            gpu.call("cuCtxSynchronize")
         gpu.call("cuProfilerStop")
         time.sleep(0.2)
         gpu.numbers = {name: count - outside[name] for name, count in gpu.numbers.items()}
@@ -148,19 +194,18 @@ def main() -> None:
             for stream in gpu.streams:
                 gpu.copy_and_set(stream)
     if args.replays:
-        gpu.graph(10, args.replays)
+        executable = gpu.make_graph(10)
+        for _ in range(args.replays):
+            gpu.replay(executable)
         print(f"nodes=10\nreplays={args.replays}")
     gpu.call("cuCtxSynchronize")
+    for number in range(args.busy):
+        gpu.launch(gpu.streams[number % len(gpu.streams)], LONG_TURNS)
     print("\n".join(f"{name}={count}" for name, count in gpu.numbers.items()))
-    print(f"launch_us={launch_us:.3f}", flush=True)
-    if args.end == "exception":
-        raise RuntimeError("as asked")
-    if args.end == "sigterm":
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(30)
-    if args.end == "sigkill":
-        time.sleep(0.6)
-        os.kill(os.getpid(), signal.SIGKILL)
+    print(f"launch_us={launch_us:.3f}")
+    print_memory(gpu)
+    sys.stdout.flush()
+    end(args.end)
 
 
 if __name__ == "__main__":

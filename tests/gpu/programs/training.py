@@ -65,6 +65,10 @@ with profiler, emit:
     torch.cuda.synchronize()
     print(f"step_ms={(time.perf_counter() - began) / max(args.steps - 1, 1) * 1e3:.4f}")
 print(f"loss={loss.item():.4f}")
+with open("/proc/self/status") as status:
+    peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+free, total = torch.cuda.mem_get_info()
+print(f"host_mib={int(peak) / 1024:.1f}\ngpu_used_mib={(total - free) / (1 << 20):.1f}")
 if args.count_kernels:
     kernels = [
         event

@@ -1,19 +1,48 @@
-"""torch.profiler inside a program that is recorded: started before, or after, the first CUDA call."""
+"""torch.profiler in a recorded program, started before or after the first CUDA call.  with_profiler.py {first,later}
+
+Work comes before (``later``), during and after the profiler.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
 
 from common import need_torch
 
+BEFORE, DURING, AFTER = 30, 100, 50
 torch = need_torch()
-later = sys.argv[1] == "later"
-if later:
-    torch.ones(1, device="cuda").add_(1)
-with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
-    value = torch.ones(1 << 10, device="cuda")
-    for _ in range(100):
-        value.add_(1)
+# A kernel that PyTorch does not launch on its own.
+value = torch.full((1 << 10,), 0.1)
+
+
+def work(count: int) -> None:
+    for _ in range(count):
+        on_gpu.erfinv_()
     torch.cuda.synchronize()
-kernels = [event for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA]
-print(f"profiler_kernels={len(kernels)}")
+
+
+kernels = DURING + AFTER
+if sys.argv[1] == "later":
+    on_gpu = value.to("cuda")
+    work(BEFORE)
+    kernels += BEFORE
+began_ns = time.time_ns()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+    if sys.argv[1] == "first":
+        on_gpu = value.to("cuda")
+    work(DURING)
+ended_ns = time.time_ns()
+work(AFTER)
+events = [
+    event
+    for event in profiler.events()
+    if "erfinv" in event.name.lower() and event.device_type.name == "CUDA"
+]
+print(f"kernels={kernels}\nduring={DURING}\nprofiler_kernels={len(events)}")
+raw = [event for event in profiler.profiler.kineto_results.events() if "erfinv" in event.name().lower()]
+if raw and hasattr(raw[0], "start_ns"):
+    outside = sum(not began_ns <= event.start_ns() <= ended_ns for event in raw)
+    print(
+        f"outside={outside}\nfirst_after_ms={(min(event.start_ns() for event in raw) - began_ns) / 1e6:.3f}"
+    )

@@ -5,7 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
-from warpline.analysis.compare.comparison_text import alignment_text, signed_duration, signed_percent, verdict
+from warpline.analysis.compare.comparison_text import (
+    alignment_text,
+    prediction_text,
+    signed_duration,
+    signed_percent,
+    verdict,
+)
 from warpline.i18n import english, tr, translated
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.open.comparing import ComparedPair
@@ -77,6 +83,8 @@ class ControlRow(QWidget):
         comparison = self._pair.comparison
         percent = signed_percent(comparison.a.total_ns, comparison.b.total_ns)
         self.result.setText(f"B − A: {signed_duration(comparison.difference_ns)}  {percent}")
-        text = " ".join(filter(None, [verdict(comparison), alignment_text(comparison)]))
+        text = " ".join(
+            filter(None, [prediction_text(comparison), verdict(comparison), alignment_text(comparison)])
+        )
         self.verdict_label.setText(text)
         self.verdict_label.setToolTip(text)

@@ -13,6 +13,7 @@ from warpline.analysis.compare.alignment import Align, Windows, align_views, num
 from warpline.analysis.compare.causes import TimeUse, gpu_time_use, has_gpu_work, host_time_use
 from warpline.analysis.compare.metadata import FactChange, compare_metadata
 from warpline.analysis.compare.names import rule_titles
+from warpline.analysis.compare.predictions import Prediction, find_predictions
 from warpline.analysis.compare.repetitions import ReportOfRun, around, with_repetitions
 from warpline.analysis.compare.tables import TableComparison, compare_tables
 from warpline.analysis.compare.variation import FEWEST, Variation, variation
@@ -91,7 +92,8 @@ class Side:
 class Comparison:
     """The result of `compare`; lists are sorted by largest change.
 
-    ``steps`` are the compared pairs, if asked for: (number in A, number in B, ns, ns).
+    ``steps`` are the compared pairs, if asked for: (number in A, number in B, ns, ns). ``predictions`` are the findings
+    of A that are cured in B.
     """
 
     a: Side
@@ -103,6 +105,7 @@ class Comparison:
     facts: tuple[FactChange, ...]
     tables: tuple[TableComparison, ...]
     steps: tuple[tuple[int, int, int, int], ...] = ()
+    predictions: tuple[Prediction, ...] = ()
 
     @property
     def difference_ns(self) -> int:
@@ -175,6 +178,8 @@ def compare(
             _repeated_parts(side_b, views[len(a) :]),
         )
         parts = varied_parts(parts, "runs" if len(runs) > 2 else "steps", values_a, values_b)
+    # What other programs took is no part of a cure.
+    gained_ns = -sum(part.difference_ns for part in parts if part.cause != "runnable")
     return Comparison(
         a=side_a,
         b=side_b,
@@ -185,6 +190,9 @@ def compare(
         facts=compare_metadata(side_a.run.capture, side_b.run.capture),
         tables=tuple(compare_report(side_a, side_b, name, choices, cancelled) for name in choices.reports),
         steps=_step_pairs(side_a, side_b) if choices.is_each else (),
+        predictions=find_predictions(
+            views[at_a], views[len(a) + at_b], (side_a.total_ns, side_b.total_ns), gained_ns
+        ),
     )
 
 

@@ -26,6 +26,18 @@ def comparison_json(comparison: Comparison, judged: Sequence[Judgement] = ()) ->
         "ratio": b_ns / a_ns if a_ns else None,
         "variation": None if comparison.variation is None else _variation(comparison.variation),
         "is_noise": comparison.is_noise,
+        "predictions": [
+            {
+                "id": prediction.id,
+                "title": prediction.title,
+                "file": prediction.where.file or None,
+                "line": prediction.where.line,
+                "function": prediction.where.function or None,
+                "predicted_ns": prediction.predicted_ns,
+                "gained_ns": prediction.gained_ns,
+            }
+            for prediction in comparison.predictions
+        ],
         "parts": [_part(part) for part in comparison.parts],
         "steps": [
             {"a": a, "b": b, "a_ns": step_a_ns, "b_ns": step_b_ns, "difference_ns": step_b_ns - step_a_ns}

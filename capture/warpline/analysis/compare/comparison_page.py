@@ -14,6 +14,7 @@ from warpline.analysis.compare.comparison_text import (
     largest,
     marked,
     noise_text,
+    prediction_text,
     rules_text,
     share_text,
     signed_duration,
@@ -63,7 +64,9 @@ def comparison_page(comparison: Comparison, title: str = "") -> str:
     result = f"B − A: {signed_duration(comparison.difference_ns)} · {signed_percent(a.total_ns, b.total_ns)}".strip(
         " ·"
     )
-    summary = " ".join(filter(None, [verdict(comparison), alignment_text(comparison)]))
+    summary = " ".join(
+        filter(None, [prediction_text(comparison), verdict(comparison), alignment_text(comparison)])
+    )
     parts = [
         f"<h1>{heading}</h1><p class='sides'>{sides}</p>",
         f"<p><b>{html.escape(result)}</b> {html.escape(summary)}</p>",

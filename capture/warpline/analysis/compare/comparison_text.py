@@ -12,6 +12,7 @@ from warpline.analysis.compare.metadata import GROUPS, FactChange
 from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
+from warpline.analysis.findings.draft import place_of
 from warpline.analysis.framework.column import Role
 from warpline.analysis.framework.fitting import fit_names
 from warpline.i18n import tr, tr_n, translated
@@ -151,6 +152,35 @@ def verdict(comparison: Comparison) -> str:
     return f"{text} · {basis_text(varied)}."
 
 
+def prediction_text(comparison: Comparison) -> str:
+    """A sentence about the finding with the largest predicted gain that is cured in B; empty for none."""
+    if not comparison.predictions:
+        return ""
+    first = comparison.predictions[0]
+    fields = {
+        "title": translated(first.title),
+        "place": place_of(first.where) or tr("an unrecorded place"),
+        "predicted": format_duration(first.predicted_ns),
+        "gained": format_duration(abs(first.gained_ns)),
+    }
+    if first.gained_ns < 0:
+        return tr(
+            "A finding is gone. {title}, {place}: predicted up to {predicted}, but B takes {gained} longer.",
+            **fields,
+        )
+    if first.together > 1:
+        return tr(
+            "{count} findings are gone or smaller. {title}, {place}: predicted up to {predicted}; gained {gained} together.",
+            count=first.together,
+            **fields,
+        )
+    if not first.is_gone:
+        return tr(
+            "A finding is smaller. {title}, {place}: predicted up to {predicted}, gained {gained}.", **fields
+        )
+    return tr("A finding is gone. {title}, {place}: predicted up to {predicted}, gained {gained}.", **fields)
+
+
 def basis_text(varied: Variation) -> str:
     """What was repeated, and how often on each side."""
     if varied.of == "runs":
@@ -212,7 +242,11 @@ def comparison_lines(
     ]
     # In a terminal the conditions are printed last, on standard error.
     lines = [*(lines if is_markdown else ()), *writer.facts(comparison)]
-    lines += [alignment_text(comparison), *filter(None, [verdict(comparison)]), ""]
+    lines += [
+        alignment_text(comparison),
+        *filter(None, [verdict(comparison), prediction_text(comparison)]),
+        "",
+    ]
     rows = [_total_row(comparison.a, comparison.b)]
     for part in comparison.parts:
         rows.append(_part_row(part))

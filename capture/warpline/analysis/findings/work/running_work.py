@@ -64,7 +64,7 @@ def running_work(case: Case) -> RunningWork:
     length = case.pieces.length[pieces]
     stacks, inverse = np.unique(stack, return_inverse=True)
     inverse = inverse.reshape(-1)
-    times = np.bincount(inverse, length, len(stacks))
+    times = np.bincount(inverse, length, len(stacks)).astype(np.float64)
     sources = case.once(source_files)
     frames = case.view.capture.stack_frames
     hots: dict[int, HotLine] = {}

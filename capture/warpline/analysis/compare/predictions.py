@@ -1,0 +1,81 @@
+"""Whether the gains that the findings of A predicted came true in B."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpline.analysis.findings.diagnose import diagnose
+from warpline.analysis.findings.finding import Diagnosis, Finding, Severity, Where
+from warpline.analysis.framework.selection import View
+
+AT_MOST_EVENTS = 2_000_000
+"""Larger captures are not diagnosed for a comparison: it would take too long."""
+
+
+_SMALLER = 0.5
+"""A finding counts as cured when its gain in B is at most this part of that in A."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """A critical finding or warning of A that is gone or much smaller in B.
+
+    ``predicted_ns`` is its upper bound, scaled to what is compared, less what remains in B; ``gained_ns`` how much
+    shorter B is, without waits for cores. ``together`` is how many findings are cured: they share what was gained.
+    """
+
+    id: str
+    title: str
+    where: Where
+    predicted_ns: int
+    gained_ns: int
+    is_gone: bool = True
+    together: int = 1
+
+    @property
+    def ratio(self) -> float:
+        """Predicted by gained; infinite when nothing was gained."""
+        return self.predicted_ns / self.gained_ns if self.gained_ns > 0 else float("inf")
+
+
+def find_predictions(
+    a: View, b: View, compared_ns: tuple[int, int], gained_ns: int
+) -> tuple[Prediction, ...]:
+    """The findings of A that are cured in B, largest predicted gain first; none for large captures.
+
+    ``compared_ns`` are the lengths that are compared, ``gained_ns`` how much shorter B is.
+    """
+    if any(len(view.capture.events.start) > AT_MOST_EVENTS for view in (a, b)):
+        return ()
+    before, after = diagnose(a), diagnose(b)
+    if before.budget is None or after.budget is None:
+        return ()
+    scales = [
+        length / max(budget.stop_ns - budget.start_ns, 1)
+        for length, budget in zip(compared_ns, (before.budget, after.budget), strict=True)
+    ]
+    cured = []
+    for finding in before.findings:
+        predicted = finding.gain_ns * scales[0]
+        rest = max((same.gain_ns for same in _same(finding, after)), default=0) * scales[1]
+        if finding.severity != Severity.NOTE and predicted and rest <= _SMALLER * predicted:
+            cured.append((round(predicted - rest), not rest, finding))
+    cured.sort(key=lambda entry: -entry[0])
+    return tuple(
+        Prediction(
+            id=finding.id,
+            title=finding.title,
+            where=finding.where,
+            predicted_ns=predicted_ns,
+            gained_ns=gained_ns,
+            is_gone=is_gone,
+            together=len(cured),
+        )
+        for predicted_ns, is_gone, finding in cured
+    )
+
+
+def _same(finding: Finding, diagnosis: Diagnosis) -> list[Finding]:
+    """The findings of a diagnosis with the same cause and function. Lines move in a program that is changed."""
+    key = finding.id, finding.title, finding.where.function
+    return [other for other in diagnosis.findings if (other.id, other.title, other.where.function) == key]

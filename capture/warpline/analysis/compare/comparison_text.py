@@ -170,7 +170,8 @@ def prediction_text(comparison: Comparison) -> str:
         )
     if first.together > 1:
         return tr(
-            "{count} findings are gone or smaller. {title}, {place}: predicted up to {predicted}; gained {gained} together.",
+            "{count} findings are gone or smaller. {title}, {place}: predicted up to {predicted}; all together gained "
+            "{gained}.",
             count=first.together,
             **fields,
         )

@@ -305,7 +305,12 @@ def fact_rows(facts: Sequence[FactChange]) -> list[tuple[str, str, str]]:
 
 def fact_name(fact: FactChange) -> str:
     """The name of a fact, translated when it is one of ours."""
-    own = {"format": tr("format"), "devices": tr("devices"), "kinds of events": tr("kinds of events")}
+    own = {
+        "command_line": tr("command line"),
+        "format": tr("format"),
+        "devices": tr("devices"),
+        "kinds of events": tr("kinds of events"),
+    }
     return own.get(fact.name, fact.name)
 
 

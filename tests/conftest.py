@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.leftovers import be_marked, end_all, now_s, with_usual_signals
+from tests.waiting import wait_until
 
 # Before anything imports Qt or h5py.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -155,8 +155,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
     if _types_checked is None or exitstatus >= pytest.ExitCode.INTERRUPTED:
         return
     answer = Path(_types_checked)
-    while not answer.exists():
-        time.sleep(0.1)
+    wait_until(answer.exists, "the types were not checked within an hour", 3600)
     told = answer.read_text().strip()
     terminalreporter.write_line(f"{'types':<16} {told}")
     if told != "ok":

@@ -88,7 +88,7 @@ def end_all(since_s: float = 0) -> list[str]:
         quiet = 0 if found else quiet + 1
         if quiet == 2:
             break
-        time.sleep(0.02)
+        time.sleep(0.02)  # noqa: TID251 - between two looks at what may just be starting
     return [f"{pid}: {ended[pid]}" for pid in sorted(ended)]
 
 

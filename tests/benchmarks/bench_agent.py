@@ -1,6 +1,6 @@
 """What the agent costs the program it is in, and how soon it obeys; `bench_finalise.py` turns its records into events.
 
-    python tests/benchmarks/bench_agent.py [--events N] [--spool DIR] [--smoke]
+    python -m tests.benchmarks.bench_agent [--events N] [--spool DIR] [--smoke]
 
 Costs are CPU time of the thread, the best of several rounds, so that other programs on the machine do not count. The
 spool is written to a disk, never to memory: the kind of file system is printed. Bars: 60 ns per NVTX record (a range
@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from tests.unit.recording.recording_tools import wait_for_samples
+from tests.waiting import wait_until
 
 from warpline.recording.agent.library import native_folders
 
@@ -262,14 +264,13 @@ def control(bench: Bench) -> None:
         "cpu,nvtx,cuda",
     ]
     recorder = subprocess.Popen([*command, "--", sys.executable, "-c", BUSY], stdin=subprocess.PIPE, env=here)
-    while not (spool / "control.sock").exists():
-        time.sleep(0.01)
-    time.sleep(1.0)
+    wait_until((spool / "control.sock").exists, "the recording did not start")
+    wait_for_samples(spool, 1000)
     asked: list[tuple[str, int]] = []
     for word in (*("pause", "resume") * (2 if bench.smoke else 10), "stop"):
         asked.append((word, time.monotonic_ns()))
         send_command(spool, word)
-        time.sleep(0.15)
+        time.sleep(0.15)  # what happens in this time shows whether the command worked
     recorder.communicate()
     took: dict[tuple[str, str], list[float]] = {}
     with open_capture(output) as capture:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.waiting import wait_until
 
 from warpline.recording.agent.library import native_folders
 from warpline.recording.spool import records
@@ -210,10 +211,11 @@ class Session:
 
     def wait_for(self, record_type: int, dtype: npt.DTypeLike, count: int, seconds: float = 10) -> None:
         """Until so many records can be read; the files are readable while they grow."""
-        until = time.monotonic() + seconds
-        while self.count(record_type, dtype) < count:
-            assert time.monotonic() < until, f"{self.count(record_type, dtype)} of {count} records came"
-            time.sleep(0.005)
+        wait_until(
+            lambda: self.count(record_type, dtype) >= count,
+            lambda: f"{self.count(record_type, dtype)} of {count} records came",
+            seconds,
+        )
 
 
 @pytest.fixture

@@ -17,16 +17,17 @@ from warpline.cli import main
 
 LOCK_HELD_WHILE_ASLEEP = """
     import threading, time
-    lock = threading.Lock()
+    lock, is_held = threading.Lock(), threading.Event()
     def hold():
         with lock:
+            is_held.set()
             time.sleep(0.4)  # sick
     def want():
         with lock:
             pass
     holder = threading.Thread(target=hold, name="holder")
     holder.start()
-    time.sleep(0.02)
+    is_held.wait()
     waiter = threading.Thread(target=want, name="waiter")
     waiter.start()
     waiter.join()

@@ -208,8 +208,7 @@ def test_a_program_without_a_framework_tells_that_there_was_none(tmp_path: Path)
 @pytest.mark.parametrize("flags", [[], ["-S"], ["-I"], ["-E", "-S"]])
 def test_hooks_come_in_whatever_python_is_told_to_ignore(tmp_path: Path, flags: list[str]) -> None:
     program = (
-        f"import sys; sys.path.insert(0, {str(STANDIN)!r}); import time; time.sleep(0.1)\n"
-        "import torch\ntorch.autograd.backward(0.01)"
+        f"{UNTIL_HOOKED}\nsys.path.insert(0, {str(STANDIN)!r})\nimport torch\ntorch.autograd.backward(0.01)"
     )
     assert record(tmp_path / "x.h5", sys.executable, *flags, "-c", program, path="").returncode == 0
     with warpline.open(tmp_path / "x.h5") as capture:

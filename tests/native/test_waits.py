@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import pytest
-from tests.unit.recording.recording_tools import UNTIL_HOOKED, WARPLINE
+from tests.unit.recording.recording_tools import UNTIL_SAMPLED, WARPLINE
 
 import warpline
 from warpline.model import Flag
@@ -287,7 +287,7 @@ for stretch in keeps():
 def test_a_generator_whose_code_in_c_keeps_the_gil_is_sampled_meanwhile(tmp_path: Path, before: str) -> None:
     output = tmp_path / "keeps.h5"
     command = [*WARPLINE, "record", "-q", "-o", str(output), "--"]
-    program = [sys.executable, "-c", before + UNTIL_HOOKED + KEEPS_THE_GIL]
+    program = [sys.executable, "-c", before + UNTIL_SAMPLED + KEEPS_THE_GIL]
     done = subprocess.run([*command, *program], capture_output=True, text=True, timeout=100, check=True)
     with warpline.open(output) as capture:
         samples = capture.events("sample").to_pandas().start_ns + capture.metadata["start_monotonic_ns"]

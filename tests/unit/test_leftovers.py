@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.leftovers import end_all, now_s, started_here
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 
@@ -35,13 +35,14 @@ os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-p", "no:cachep
 
 def wait_until_gone(pid: int) -> None:
     """Gone, or nothing but a status for its parent."""
-    while True:
+
+    def is_gone() -> bool:
         try:
-            if not Path(f"/proc/{pid}/cmdline").read_bytes():
-                return
+            return not Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
-            return
-        time.sleep(0.005)
+            return True
+
+    wait_until(is_gone, f"process {pid} still runs")
 
 
 def test_those_without_parents_are_found_too() -> None:

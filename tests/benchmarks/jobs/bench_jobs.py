@@ -17,11 +17,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.jobs.generate_job import JobPlan, late_plan, times_of, write_rank
+from tests.waiting import wait_until
 
 MOST_CLIENT_MB = 500
 MOST_GROWTH = 1.5
@@ -130,8 +130,7 @@ def start_cluster(folder: Path, number: int) -> tuple[list[subprocess.Popen[byte
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for command in commands
     ]
-    while not place.exists():
-        time.sleep(0.05)
+    wait_until(place.exists, "the scheduler did not start")
     return started, str(json.loads(place.read_text())["address"])
 
 

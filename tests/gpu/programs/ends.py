@@ -24,7 +24,7 @@ if how == "exception":
     raise RuntimeError("as asked")
 if how == "sigterm":
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(30)
+    signal.pause()
 if how == "sigkill":
     time.sleep(0.6)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 import pytest
+from tests.waiting import wait_until
 
 from warpline.recording.control import send_command
 from warpline.recording.doctor import check_source
@@ -27,13 +27,24 @@ from warpline.storage import open_capture
 
 WARPLINE = [sys.executable, "-m", "warpline"]
 UNTIL_HOOKED = """
-import sys, time
+import os, sys, time
+deadline = time.monotonic() + 60
 while not any(type(finder).__module__ == "_warpline_boot" for finder in sys.meta_path):
+    assert time.monotonic() < deadline, "no hooks"
     time.sleep(0.001)
-time.sleep(0.2)
 """
-"""Begins a program whose first moments count: hooks and samples come in when Python first runs pending calls, which
-on a busy machine may be after a short program has ended. The sampler may wait for the GIL then, once: it gets it."""
+"""Begins a program whose first moments count: hooks come in when Python first runs pending calls, which on a busy
+machine may be after a short program has ended."""
+UNTIL_SAMPLED = f"""{UNTIL_HOOKED}
+def is_sampled():
+    folder = os.environ["WARPLINE_SPOOL"]
+    files = [os.path.join(folder, name) for name in os.listdir(folder)]
+    return any(b"<string>" in open(file, "rb").read() for file in files if os.path.isfile(file))
+while not is_sampled():
+    assert time.monotonic() < deadline, "no sample"
+    time.sleep(0.001)
+"""
+"""The same for ``python -c``, until a spool file has the stack of a sample."""
 NOBODY = 65534
 
 
@@ -89,8 +100,9 @@ def record(
 def wait_for_samples(spool: Path, count: int = 100) -> None:
     """Until a recorder has taken so many records more, of threads it knows and of such as it finds meanwhile."""
     enough = send_command(spool, "status", timeout_s=60)["events"] + count
-    while send_command(spool, "status", timeout_s=60)["events"] < enough:
-        time.sleep(0.01)
+    wait_until(
+        lambda: send_command(spool, "status", timeout_s=60)["events"] >= enough, f"less than {enough} events"
+    )
 
 
 def on_time_once(folder: Path, check: Callable[[Path], None]) -> None:

@@ -209,8 +209,10 @@ def test_the_main_finding_is_printed_at_the_end(tmp_path: Path, options: list[st
         assert program.stdout is not None
         program.stdout.readline()
         words = [*WARPLINE, "attach", str(program.pid), "-o", str(tmp_path / "run.h5"), "--duration", "300ms"]
-        done = subprocess.run([*words, *options], capture_output=True, text=True, check=True)
-        program.kill()
+        try:
+            done = subprocess.run([*words, *options], capture_output=True, text=True, check=True)
+        finally:
+            program.kill()
     *_sources, last = done.stderr.splitlines()
     assert ("(warpline check " in last) == (not options)
 

@@ -59,7 +59,7 @@ def kill_recorder_after(folder: Path, delay_s: float) -> tuple[int, tuple[int, i
         with open(read) as statuses:
             started = json.loads(statuses.readline())
             assert started["state"] == "started"
-            time.sleep(delay_s)
+            time.sleep(delay_s)  # noqa: TID251 - the moment of the kill is the subject
             written = written_switches(Path(started["spool"]))
             while delay_s >= 0.3 and written[0] < 500:
                 written = written_switches(Path(started["spool"]))
@@ -115,7 +115,7 @@ def test_a_running_recording_cannot_be_recovered(tmp_path: Path) -> None:
 
 def test_a_program_that_outlived_its_recorder_is_named(tmp_path: Path) -> None:
     read, write = os.pipe()
-    waiting = python("import time; time.sleep(0.01); print('ready', flush=True); time.sleep(100)")
+    waiting = python("import signal; print('ready', flush=True); signal.pause()")
     words = [*WARPLINE, "record", "-o", "run.h5", "--status-fd", str(write), "--", *waiting]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, pass_fds=(write,)) as recorder:
         os.close(write)

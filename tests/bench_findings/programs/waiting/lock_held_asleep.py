@@ -6,12 +6,14 @@ import time
 
 SICK = sys.argv[1] == "sick"
 lock = threading.Lock()
+is_held = threading.Event()
 
 
 def hold() -> None:
     if not SICK:
         return
     with lock:
+        is_held.set()
         time.sleep(0.5)  # sick
 
 
@@ -23,7 +25,7 @@ def want() -> None:
 holder = threading.Thread(target=hold)
 holder.start()
 if SICK:
-    time.sleep(0.02)
+    is_held.wait()
 waiter = threading.Thread(target=want)
 waiter.start()
 waiter.join()

@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.unit.recording.recording_tools import needs_perf, record
+from tests.waiting import wait_until
 
 from warpline.recording.recover import recover
 from warpline.storage import open_capture, verify
@@ -146,9 +146,7 @@ def group() -> Iterator[Path]:
             pytest.skip("control groups of this machine limit no memory")
         yield folder
     finally:
-        until_empty = time.monotonic() + 10
-        while (folder / "cgroup.procs").read_text() and time.monotonic() < until_empty:
-            time.sleep(0.01)
+        wait_until(lambda: not (folder / "cgroup.procs").read_text(), "programs remain in the group", 10)
         folder.rmdir()
 
 

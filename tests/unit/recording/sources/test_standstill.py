@@ -8,13 +8,13 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.waiting import wait_until
 
 from warpline.model.waits import WaitKind
 from warpline.recording.agent.records import Closed
@@ -86,9 +86,14 @@ def test_system_calls_have_a_kind_of_wait(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_standing_thread_is_looked_up_once(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         schedstat = Path(f"/proc/{child.pid}/task/{child.pid}/schedstat")
-        before = None
-        while before != (before := schedstat.read_bytes()) or not reads(child.pid):
-            time.sleep(0.02)
+        before = b""
+
+        def stands() -> bool:
+            nonlocal before
+            latest, before = before, schedstat.read_bytes()
+            return latest == before and reads(child.pid)
+
+        wait_until(stands, "the program does not wait for its input")
         writer = SpoolWriter(tmp_path / "procfs.spool", "procfs")
         watch = StandstillWatch(writer)
         for number in range(4):
@@ -166,8 +171,8 @@ def test_a_static_program_is_reported(tmp_path: Path) -> None:
     if made.returncode:
         pytest.skip("this machine cannot link statically")
     with subprocess.Popen([program], stdin=subprocess.PIPE) as child:
-        while (found := why_closed(child.pid)) is not None and found[0] != str(program):
-            time.sleep(0.01)
+        wait_until(lambda: (why_closed(child.pid) or [""])[0] == str(program), "the program did not start")
+        found = why_closed(child.pid)
         child.communicate(b"x")
     assert found == (str(program), Closed.STATIC)
     own = why_closed(os.getpid())

@@ -1,0 +1,54 @@
+/* Writes a buffer as hexadecimal text to a file. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char digits[] = "0123456789abcdef";
+
+static char buffer[65536];
+static size_t used;
+
+static void flush(int fd)
+{
+    if (write(fd, buffer, used) != (ssize_t)used)
+        exit(1);
+    used = 0;
+}
+
+static void put(int fd, char c)
+{
+    if (used == sizeof buffer)
+        flush(fd);
+    buffer[used++] = c;
+}
+
+static void dump(int fd, const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        put(fd, digits[data[i] >> 4]);
+        put(fd, digits[data[i] & 15]);
+        put(fd, i % 32 == 31 ? '\n' : ' ');
+    }
+}
+
+int main(void)
+{
+    enum { SIZE = 600000 };
+    uint8_t *data = malloc(SIZE);
+    uint32_t x = 12345;
+    for (int i = 0; i < SIZE; i++) {
+        x = x * 1664525u + 1013904223u;
+        data[i] = x >> 24;
+    }
+    char name[] = "/tmp/hexdump-XXXXXX";
+    int fd = mkstemp(name);
+    dump(fd, data, SIZE);
+    flush(fd);
+    printf("%ld\n", (long)lseek(fd, 0, SEEK_END));
+    close(fd);
+    unlink(name);
+    free(data);
+    return 0;
+}

@@ -267,6 +267,13 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         ),
     ),
     KindSpec(
+        "call_count",
+        "Many OS runtime calls",
+        "os",
+        "os",
+        (_a("count", "int64", "Calls"), _a("bytes", "int64", "Bytes", "bytes"), _PLACE, _STACK),
+    ),
+    KindSpec(
         "release", "Release of a lock", "os", "os", (_a("address", "uint64", "Address"), _PLACE, _STACK)
     ),
     KindSpec(

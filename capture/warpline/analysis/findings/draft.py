@@ -86,7 +86,8 @@ def all_but_longest(case: Case, pieces: Int64Array, task: IntArray) -> Int64Arra
     """The pieces without those of the task (a number for each piece) that takes the most time."""
     _, inverse = np.unique(task, return_inverse=True)
     time = np.bincount(inverse.reshape(-1), case.pieces.length[pieces])
-    return pieces[inverse.reshape(-1) != int(np.argmax(time))]
+    rest: Int64Array = pieces[inverse.reshape(-1) != int(np.argmax(time))]
+    return rest
 
 
 def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGroup]:

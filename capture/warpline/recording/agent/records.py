@@ -9,6 +9,7 @@ import numpy as np
 OSRT_CALL = 400
 OSRT_RELEASE = 401
 OSRT_WAITING = 402
+OSRT_COUNT = 403
 CLOSED_PROGRAM = 124
 
 PYTHON_CODE = 500
@@ -45,6 +46,16 @@ osrt_waiting = np.dtype(
         ("holder", "<u4"),
         ("caller", "<u4"),
         ("reserved", "<u4", (5,)),
+    ]
+)
+osrt_count = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("bytes", "<u8"),
+        ("function", "<u4"),
+        ("stack", "<u4"),
+        ("caller", "<u4"),
+        ("count", "<u4"),
     ]
 )
 

@@ -169,6 +169,17 @@ def read_waits(
     return replace(named, place=np.concatenate(own_places)[order]), freed
 
 
+def stacks_or_callers(
+    spool: SpoolFile, builder: CaptureBuilder, ids: UInt32Array, callers: UInt32Array, names: CallerNames
+) -> tuple[UInt32Array, UInt32Array]:
+    """Capture ids of the Python stacks and places of records [n]; without a stack the place is the native caller.
+
+    ``ids`` and ``callers`` are ids of the spool, ``names`` the callers read so far.
+    """
+    caller = capture_strings(spool, builder, callers, names.text)
+    return _with_callers(builder, PythonStacks(spool, builder), ids, caller)
+
+
 def _with_callers(
     builder: CaptureBuilder, stacks: PythonStacks, ids: UInt32Array, caller: UInt32Array
 ) -> tuple[UInt32Array, UInt32Array]:

@@ -74,7 +74,7 @@ def _late_answers(case: Case, own: LibraryCalls) -> Int64Array:
     at = np.arange(2, len(own))
     lengths = own.stop - own.start
     low, high = _ACKNOWLEDGED_NS
-    late = at[
+    late: Int64Array = at[
         ~sends[at] & sends[at - 1] & sends[at - 2]
         & (own.object[at] == own.object[at - 1]) & (own.object[at] == own.object[at - 2])
         & (own.result[at - 1] > 0) & (own.result[at - 1] < _SMALL_BYTES)
@@ -82,8 +82,9 @@ def _late_answers(case: Case, own: LibraryCalls) -> Int64Array:
     ]  # fmt: skip
     if not len(late):
         return late
-    usual = np.median(lengths[late])
-    return late[np.abs(lengths[late] - usual) <= _SPREAD_NS]
+    usual = float(np.median(lengths[late]))
+    close: Int64Array = late[np.abs(lengths[late] - usual) <= _SPREAD_NS]
+    return close
 
 
 def _sending_place(case: Case, sends: LibraryCalls, answers: LibraryCalls) -> Where:

@@ -58,7 +58,7 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
     gain = 0 if worst is Severity.NOTE else case.gain_ns(removable)
     yield from make_finding(
         case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing),
-        text=_with_growth(case, group, text),
+        text=_with_counts(case, group, text),
         pieces=group.pieces, gain_ns=gain, where=where, worst=worst, remedy=kind.remedy,
         refutation=kind.refutation,
     )  # fmt: skip
@@ -89,14 +89,20 @@ def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         )
     where = _where(case, group)
     yield from make_finding(
-        case, name="hot_spot", title=english("Running"), text=_with_growth(case, group, text), pieces=pieces,
+        case, name="hot_spot", title=english("Running"), text=_with_counts(case, group, text), pieces=pieces,
         where=where, worst=Severity.NOTE, needs=line_needed(case, where),
         refutation=english("Refuted if most samples of a longer recording lie on another line."),
         remedy=english("To make the program faster, do less there, or use a faster algorithm."),
     )  # fmt: skip
 
 
-def _with_growth(case: Case, group: WorkGroup, text: str) -> str:
+def _with_counts(case: Case, group: WorkGroup, text: str) -> str:
+    """The sentence, with how often the line calls the C library and whether its share grows, where that is known."""
+    if group.calls is not None:
+        text = english(
+            "{sentence} The line makes {count:,} {call} calls of {size:,.0f} bytes on average.",
+            sentence=text, count=group.calls.count, call=group.calls.name, size=group.calls.mean_bytes,
+        )  # fmt: skip
     shares = growth(case, group)
     if shares is None:
         return text

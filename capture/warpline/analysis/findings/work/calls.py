@@ -161,3 +161,68 @@ def calls_of_waits(case: Case, pieces: Int64Array) -> LibraryCalls:
 def calls_text(counts: list[tuple[str, int]]) -> str:
     """``600 fsync, 1,200 write``: the most frequent calls; empty for none."""
     return ", ".join(f"{count:,} {name}" for name, count in counts[:_SHOWN])
+
+
+@dataclass(frozen=True)
+class CallCount:
+    """How many calls of a function a line makes, and the bytes they move in total."""
+
+    name: str
+    count: int
+    bytes: int
+
+    @property
+    def mean_bytes(self) -> float:
+        """Bytes of one call."""
+        return self.bytes / max(self.count, 1)
+
+
+def counted_calls(case: Case) -> dict[tuple[str, int | None, str], CallCount]:
+    """The most frequent function of each own line (file, line, function), short calls included."""
+    totals: Counter[tuple[str, int | None, str, str]] = Counter()
+    moved: Counter[tuple[str, int | None, str, str]] = Counter()
+    calls = case.once(read_calls)
+    recorded = calls.take((calls.stack >= 0) & np.isin(calls.name, _counted_names(case)))
+    _add_counts(case, recorded.name, recorded.stack, np.ones(len(recorded), np.int64), totals)
+    _add_counts(case, recorded.name, recorded.stack, np.maximum(recorded.result, 0), moved)
+    view = case.view
+    table = view.capture.kinds.get("call_count")
+    if table is not None:
+        events = view.events("call_count")
+        stack, count, size = (
+            np.ma.filled(view.column("call_count", name, events.index).astype(np.int64), -1)
+            for name in ("stack", "count", "bytes")
+        )
+        stack = np.where(stack < len(view.capture.stacks[0]), stack, -1)
+        _add_counts(case, events.name.astype(np.int64), stack, np.maximum(count, 0), totals)
+        _add_counts(case, events.name.astype(np.int64), stack, np.maximum(size, 0), moved)
+    most: dict[tuple[str, int | None, str], CallCount] = {}
+    for (file, line, function, name), total in totals.items():
+        place = file, line, function
+        if place not in most or most[place].count < total:
+            most[place] = CallCount(name, total, moved[file, line, function, name])
+    return most
+
+
+def _counted_names(case: Case) -> Int64Array:
+    """String ids of the functions whose short calls are counted, if any are."""
+    view = case.view
+    if "call_count" not in view.capture.kinds:
+        return np.unique(case.once(read_calls).name)
+    return np.unique(view.events("call_count").name).astype(np.int64)
+
+
+def _add_counts(
+    case: Case,
+    name: Int64Array,
+    stack: Int64Array,
+    value: Int64Array,
+    totals: Counter[tuple[str, int | None, str, str]],
+) -> None:
+    known = np.flatnonzero(stack >= 0)
+    pairs, inverse = np.unique(np.stack([name[known], stack[known]], 1), axis=0, return_inverse=True)
+    sums = np.bincount(inverse.reshape(-1), value[known], len(pairs))
+    for (code, stack_id), total in zip(pairs.tolist(), sums.tolist(), strict=True):
+        place = call_place(case, stack_id, 0)
+        if place.file:
+            totals[place.file, place.line, place.function, case.view.capture.strings[code]] += int(total)

@@ -270,6 +270,12 @@ FILE_AGAIN = WorkKind(
     remedy=english("Read the file once and keep its contents, or check its modification time first."),
     refutation=english("Refuted if the file changes between reads."),
 )
+SMALL_CALLS = WorkKind(
+    key="small_calls",
+    doing=english("many system calls with few bytes each"),
+    remedy=english("Use a buffer: read or write in pieces of 64 KB or more, and flush rarely."),
+    refutation=english("Refuted if the program is as slow with the same bytes in fewer calls."),
+)
 
 
 def kind_of(callees: tuple[str, ...], line: SourceLine | None) -> WorkKind | None:

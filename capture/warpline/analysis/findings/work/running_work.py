@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,15 +13,17 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.work.calls import call_place, named, read_calls
+from warpline.analysis.findings.work.calls import CallCount, call_place, counted_calls, named, read_calls
 from warpline.analysis.findings.work.hot_lines import HotLine, hot_line
-from warpline.analysis.findings.work.kinds import EXCEPTIONS, FILE_AGAIN, WorkKind
+from warpline.analysis.findings.work.kinds import EXCEPTIONS, FILE_AGAIN, SMALL_CALLS, WorkKind
 from warpline.analysis.findings.work.shapes import handlers, is_in_handler, opening_line
 from warpline.analysis.findings.work.source_lines import SourceFiles, dotted
 
 Int64Array = npt.NDArray[np.int64]
 _HANDLED = 0.1
 """Share of the time of a ``try`` statement in its ``except`` clauses from which exceptions count as frequent."""
+_MANY_CALLS, _FEW_BYTES = 1000, 512
+"""From so many calls of one line on, they are mentioned; below so many bytes each, they are the problem."""
 _OPENED_AGAIN = 10
 """How often one path must be opened at one line to count as opened again."""
 _GROWN, _GROWTH = 1.5, 0.15
@@ -36,7 +39,8 @@ class WorkGroup:
     """Running time of one kind and function, or of one line when ``kind`` is None.
 
     ``hot`` is its longest line; ``pieces`` index the case's pieces; ``stacks`` are the ids of its stacks; ``samples``
-    is how many samples it rests on; ``opened`` the path opened again and how often.
+    is how many samples it rests on; ``opened`` the path opened again and how often; ``calls`` the most frequent calls
+    of the C library on its longest line, when there are many.
     """
 
     kind: WorkKind | None
@@ -46,6 +50,7 @@ class WorkGroup:
     time_ns: int
     samples: int
     opened: tuple[str, int] = ("", 0)
+    calls: CallCount | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +69,7 @@ def running_work(case: Case) -> RunningWork:
     length = case.pieces.length[pieces]
     stacks, inverse = np.unique(stack, return_inverse=True)
     inverse = inverse.reshape(-1)
-    times = np.bincount(inverse, length, len(stacks)).astype(np.float64)
+    times: npt.NDArray[np.float64] = np.bincount(inverse, length.astype(np.float64), len(stacks))
     sources = case.once(source_files)
     frames = case.view.capture.stack_frames
     hots: dict[int, HotLine] = {}
@@ -74,6 +79,10 @@ def running_work(case: Case) -> RunningWork:
             hots[number] = hot
     opened = _name_reads(case, hots)
     _name_exceptions(hots, times)
+    counted = {
+        place: calls for place, calls in case.once(counted_calls).items() if calls.count >= _MANY_CALLS
+    }
+    _name_small_calls(hots, counted)
     keys: dict[tuple[object, ...], list[int]] = {}
     for number, hot in hots.items():
         key = (hot.kind.key, hot.file, hot.function) if hot.kind is not None else hot.place
@@ -95,6 +104,7 @@ def running_work(case: Case) -> RunningWork:
                 time_ns=int(times[members].sum()),
                 samples=sum(taken[code] for code in stacks[members].tolist()),
                 opened=opened.get(f"{longest.file}:{longest.function}", ("", 0)),
+                calls=counted.get(longest.place),
             )
         )
     groups.sort(key=lambda group: -group.time_ns)
@@ -154,9 +164,9 @@ def source_files(case: Case) -> SourceFiles:
 
 
 def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:
-    totals: Counter[tuple[str, int | None, str]] = Counter()
+    totals: dict[tuple[str, int | None, str], float] = {}
     for hot, time in lines:
-        totals[hot.place] += time  # type: ignore[assignment]
+        totals[hot.place] = totals.get(hot.place, 0.0) + time
     best = max(totals, key=lambda place: totals[place])
     own = [(hot, time) for hot, time in lines if hot.place == best]
     with_callee = [(hot, time) for hot, time in own if hot.callee]
@@ -190,6 +200,16 @@ def _name_reads(case: Case, hots: dict[int, HotLine]) -> dict[str, tuple[str, in
         ):
             hots[number] = replace(hot, kind=FILE_AGAIN)
     return again
+
+
+def _name_small_calls(
+    hots: dict[int, HotLine], counted: Mapping[tuple[str, int | None, str], CallCount]
+) -> None:
+    """Mark the lines without another kind that make many calls with few bytes."""
+    for number, hot in hots.items():
+        calls = counted.get(hot.place)
+        if hot.kind is None and calls is not None and 0 < calls.mean_bytes < _FEW_BYTES:
+            hots[number] = replace(hot, kind=SMALL_CALLS)
 
 
 def _name_exceptions(hots: dict[int, HotLine], times: npt.NDArray[np.float64]) -> None:

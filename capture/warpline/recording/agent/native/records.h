@@ -39,6 +39,7 @@ enum {
     RECORD_OSRT_CALL = 400,
     RECORD_OSRT_RELEASE = 401,
     RECORD_OSRT_WAITING = 402,
+    RECORD_OSRT_COUNT = 403,
     RECORD_PYTHON_CODE = 500,
     RECORD_PYTHON_STACK = 501,
     RECORD_PYTHON_SAMPLE = 502,
@@ -84,6 +85,7 @@ enum {
     SLOT(OSRT_CALL) \
     SLOT(OSRT_RELEASE) \
     SLOT(OSRT_WAITING) \
+    SLOT(OSRT_COUNT) \
     SLOT(PYTHON_CODE) \
     SLOT(PYTHON_STACK) \
     SLOT(PYTHON_SAMPLE) \
@@ -259,6 +261,10 @@ struct record_osrt_waiting {
     uint64_t start_ns, object;
     uint32_t tid, function, text, holder, caller, reserved[5];
 };
+struct record_osrt_count {
+    uint64_t time_ns, bytes;
+    uint32_t function, stack, caller, count;
+};
 struct record_python_code {
     uint32_t code, name, file;
     int32_t first_line;
@@ -336,6 +342,7 @@ RECORD_SIZE(record_cupti_name, 16);
 RECORD_SIZE(record_osrt_call, 56);
 RECORD_SIZE(record_osrt_release, 24);
 RECORD_SIZE(record_osrt_waiting, 56);
+RECORD_SIZE(record_osrt_count, 32);
 RECORD_SIZE(record_python_code, 16);
 RECORD_SIZE(record_python_stack, 16);
 RECORD_SIZE(record_python_sample, 16);

@@ -50,7 +50,7 @@ class OsrtSource(RecordingSource):
     needs_start = english("calls can only be recorded from the start of a program")
     record_types = frozenset(range(400, 500))
     timed_records = ((400, 8),)
-    passing_records = ((400, 0, 8), (401, 0, 0))
+    passing_records = ((400, 0, 8), (401, 0, 0), (403, 0, 0))
 
     def probe(self) -> str:
         from warpline.recording.agent.probing import count_records, require_agent

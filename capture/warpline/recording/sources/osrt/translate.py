@@ -13,6 +13,7 @@ from warpline.model import Flag, links
 from warpline.model.waits import FUNCTION_NAMES, WaitKind
 from warpline.recording.agent.reported_sources import add_agent_source, closed_programs
 from warpline.recording.agent.waits import NOBODY, Releases, Waits
+from warpline.recording.sources.osrt.counts import add_counts
 from warpline.recording.sources.osrt.endings import (
     CHILD,
     LAST_RELEASE,
@@ -36,6 +37,7 @@ _ADDRESSES = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.GIL, WaitKind.BARRIER)
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add the blocking calls and releases that the agents recorded."""
     waits, releases = translation.given(WaitReasons)[0].waits_and_releases
+    add_counts(translation, spools, builder)
     if not len(waits):
         never_used = english(
             "no recorded process made a wait above the threshold, or the agent could not enter it"

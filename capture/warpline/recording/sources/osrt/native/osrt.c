@@ -22,6 +22,7 @@ static uint64_t stack_ns = 10000;
 #define NEVER_WAITS_NS 200000u
 
 uint64_t osrt_threshold_ns = 1000;
+__thread struct osrt_counted osrt_counted[COUNTED_PLACES] __attribute__((tls_model("initial-exec")));
 static bool has_stacks = true;
 
 /* Callers by return address: a small cache that may forget. */
@@ -202,6 +203,8 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
         };
         if (wants_stack(call, duration_ns))
             record.stack = wl_python_stack(duration_ns >= TASK_NS ? &record.task : NULL);
+        else if (call->function <= OSRT_OPEN)
+            osrt_count(call, end_ns);
         if (call->text != NULL) {
             record.text = wl_intern(call->text, strlen(call->text));
             if (call->function == OSRT_OPEN && call->result >= 0)
@@ -215,6 +218,28 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
         }
         gil_record = is_gil ? to : NULL;
         gil_chunk = writer->cursors[SLOT_OSRT_CALL].chunk;
+    }
+    wl_quiet--;
+    errno = saved_errno;
+}
+
+void osrt_write_count(struct osrt_counted *counted, uint64_t now)
+{
+    int saved_errno = errno;
+    struct osrt_counted full = *counted;
+    counted->count = 0;
+    counted->bytes = 0;
+    struct writer *writer = wl_writer();
+    if (writer == NULL || writer->is_busy)
+        return;
+    wl_quiet++;
+    follow_fork();
+    uint32_t stack = has_stacks ? wl_python_stack(NULL) : 0;
+    uint32_t caller = osrt_caller_text(full.caller, true);
+    struct record_osrt_count *to = WL_RESERVE(writer, SLOT_OSRT_COUNT, record_osrt_count);
+    if (to != NULL) {
+        *to = (struct record_osrt_count){now, full.bytes, full.function, stack, caller, full.count};
+        WL_COMMIT(writer, SLOT_OSRT_COUNT, record_osrt_count);
     }
     wl_quiet--;
     errno = saved_errno;

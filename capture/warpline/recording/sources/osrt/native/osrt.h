@@ -126,6 +126,30 @@ static inline void osrt_begin(struct osrt_call *call)
 /* Writes a call that began at `start_ns`; keeps errno. */
 void osrt_write(const struct osrt_call *call, uint64_t end_ns);
 
+/* Calls of this thread that have no stack of their own, by function and caller. Every `COUNTED_TOGETHER` of them become
+ * one record with a stack, so that the places of many short calls are known for the price of few stacks. */
+#define COUNTED_PLACES 16u
+#define COUNTED_TOGETHER 128u
+struct osrt_counted {
+    const void *caller;
+    uint64_t bytes;
+    uint32_t function, count;
+};
+extern __thread struct osrt_counted osrt_counted[COUNTED_PLACES] __attribute__((tls_model("initial-exec")));
+/* Writes a full count and begins the next one; keeps errno. */
+void osrt_write_count(struct osrt_counted *counted, uint64_t now);
+
+static inline void osrt_count(const struct osrt_call *call, uint64_t now)
+{
+    uintptr_t key = (uintptr_t)call->caller ^ ((uintptr_t)call->function * 37u);
+    struct osrt_counted *to = &osrt_counted[(key ^ key >> 6) % COUNTED_PLACES];
+    if (UNLIKELY(to->caller != call->caller || to->function != call->function))
+        *to = (struct osrt_counted){.caller = call->caller, .function = call->function};
+    to->bytes += call->result > 0 ? (uint64_t)call->result : 0;
+    if (UNLIKELY(++to->count == COUNTED_TOGETHER))
+        osrt_write_count(to, now);
+}
+
 static inline void osrt_finish(const struct osrt_call *call)
 {
     uint64_t now = wl_clock(CLOCK_MONOTONIC);
@@ -133,6 +157,8 @@ static inline void osrt_finish(const struct osrt_call *call)
         __atomic_store_n(&call->waiting->start_ns, 0, __ATOMIC_RELAXED);
     if (UNLIKELY(now - call->start_ns >= osrt_threshold_ns))
         osrt_write(call, now);
+    else if (call->function <= OSRT_OPEN)
+        osrt_count(call, now);
 }
 
 /* Records the end of another thread's wait: a contended lock released, a condition signalled. `now` is before the

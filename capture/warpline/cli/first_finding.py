@@ -38,7 +38,7 @@ def first_finding_line(path: Path, shown: Path, events: int) -> str:
 
 def _line(path: Path, shown: Path, deadline: float) -> str:
     from warpline.analysis.findings.diagnose import diagnose
-    from warpline.analysis.findings.wording import finding_sentence
+    from warpline.analysis.findings.wording import finding_sentence, followed_by
     from warpline.analysis.framework.selection import View
     from warpline.storage import open_capture
 
@@ -49,5 +49,6 @@ def _line(path: Path, shown: Path, deadline: float) -> str:
         return ""
     text = f"[{first.severity}] {finding_sentence(first)}"
     if first.gain_ns:
-        text += " " + tr("Fixing it saves up to {time}.", time=format_duration(first.gain_ns))
+        gain = tr("Fixing it saves up to {time}.", time=format_duration(first.gain_ns))
+        text = followed_by(text, gain)
     return f"{text} (warpline check {shown})".replace("\n", " ")

@@ -55,14 +55,21 @@ def verdict(diagnosis: Diagnosis) -> str:
 
 def finding_sentence(finding: Finding) -> str:
     """The finding in one paragraph, with what other threads did meanwhile; translated."""
-    text = " ".join(translated(part) for part in (finding.text, finding.within) if part)
+    text = translated(finding.text)
+    if finding.within:
+        text = followed_by(text, translated(finding.within))
     if not finding.meanwhile:
         return text
     doings = [
         tr("{actor} {action}", actor=translated(doing.actor), action=translated(doing.action))
         for doing in finding.meanwhile
     ]
-    return tr("{sentence} Meanwhile: {doings}.", sentence=text, doings="; ".join(doings))
+    return tr("{sentence} Meanwhile: {doings}.", sentence=text, doings=tr("; ", "list").join(doings))
+
+
+def followed_by(sentence: str, next_sentence: str) -> str:
+    """Two sentences; some languages put no space between them."""
+    return tr("{first} {second}", "sentences", first=sentence, second=next_sentence)
 
 
 def finding_lines(finding: Finding, bullet: str) -> list[str]:

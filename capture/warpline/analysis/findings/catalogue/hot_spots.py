@@ -46,7 +46,7 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
             "{time} of {whole} ({percent:.0f} %) goes to {doing} at {place}: {path} is opened {count:,} times.",
             path=path, count=count, **fields,
         )  # fmt: skip
-    elif group.hot.callee:
+    elif group.hot.callee and not group.hot.callee.rpartition(".")[2].startswith("_"):
         text = english(
             "{time} of {whole} ({percent:.0f} %) goes to {doing}: {callee}, called from {place}.",
             callee=group.hot.callee, **fields,
@@ -79,6 +79,12 @@ def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         text = english(
             "Running code takes {time} of {whole} ({percent:.0f} %). The hottest line is {place}, which calls "
             "{callee}: {part:.0f} % of that time.",
+            **fields,
+        )
+    elif not group.hot.file:
+        text = english(
+            "Running code takes {time} of {whole} ({percent:.0f} %). The hottest function is {place}: {part:.0f} % of "
+            "that time.",
             **fields,
         )
     else:

@@ -9,7 +9,8 @@ from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.kinds import WorkKind, kind_of
 from warpline.analysis.findings.work.source_lines import SourceFiles, SourceLine
 
-_PACKAGE = re.compile(r"/(?:lib(?:64)?/python3[^/]*)/(?:(?:site|dist)-packages/)?(?P<path>.*)$")
+_INSTALLED = re.compile(r"/(?:site|dist)-packages/(?P<package>[^/]+)")
+_STANDARD = re.compile(r"/lib(?:64)?/python3[^/]*/(?P<path>.*)$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,13 @@ def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
 
 
 def callee_name(file: str, function: str) -> str:
-    """``re.compile`` from a library file and the function's qualified name."""
-    match = _PACKAGE.search(file)
+    """``re.compile`` from a library file and the function's qualified name; of installed packages only the top-level
+    name is given, since their inner modules are not what a program imports.
+    """
+    installed = _INSTALLED.search(file)
+    if installed is not None:
+        return f"{installed['package'].removesuffix('.py')}.{function}"
+    match = _STANDARD.search(file)
     path = match["path"] if match else file.removeprefix("<frozen ").removesuffix(">").rpartition("/")[2]
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").lstrip("_")
     return f"{module}.{function}"

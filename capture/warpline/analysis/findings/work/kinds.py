@@ -148,7 +148,7 @@ KINDS: tuple[WorkKind, ...] = (
     ),
     WorkKind(
         key="sorted_again",
-        doing=english("sorting or summing the same collection again in each round of a loop"),
+        doing=english("sorting or searching through the same collection again in each round of a loop"),
         line=shapes.sorts_in_loop,
         remedy=english("Sort once, or keep order with heapq or bisect; keep a running sum or minimum."),
         refutation=english("Refuted if the collection is a different one in each round."),

@@ -1,6 +1,6 @@
-/* The part of CUPTI's binary interface that is used here, declared by us: the agent is built without CUDA. Names of
- * functions and offsets of fields are those of CUPTI 12.1 to 13.5. Activity records only ever grew at the end in
- * these versions, so the structures below are their common beginning; their sizes are not the records' sizes. */
+/* The part of CUPTI's binary interface that the agent uses, declared here because it is built without CUDA. Functions and
+ * offsets are those of CUPTI 11.8 to 13.5. In these versions records only grew at their end. The structures below are the
+ * common beginning, so their sizes are not those of the records. */
 #ifndef WARPLINE_CUPTI_ABI_H
 #define WARPLINE_CUPTI_ABI_H
 
@@ -65,6 +65,15 @@ enum { FLUSH_COMPLETED = 0, FLUSH_FORCED = 1 };
 enum { THREAD_ID_DEFAULT = 0, THREAD_ID_SYSTEM = 1 };
 enum { OBJECT_THREAD = 2 };
 
+/* Checks offsets of fields, each given with AT. */
+#define LAYOUT(type, ...)                                      \
+    static inline void check_##type(const struct type *record) \
+    {                                                          \
+        (void)record;                                          \
+        __VA_ARGS__                                            \
+    }
+#define AT(field, offset) _Static_assert(offsetof(__typeof__(*record), field) == (offset), "CUPTI 11.8 to 13.5");
+
 struct activity_kernel {
     uint32_t kind;
     uint8_t cache_config, shared_config;
@@ -84,25 +93,10 @@ struct activity_kernel {
     uint64_t graph_node;
     uint32_t shared_limit, graph;
 };
-#define AT(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), "CUPTI 12.1 to 13.5")
-AT(activity_kernel, registers, 6);
-AT(activity_kernel, start, 16);
-AT(activity_kernel, end, 24);
-AT(activity_kernel, device, 40);
-AT(activity_kernel, context, 44);
-AT(activity_kernel, stream, 48);
-AT(activity_kernel, grid, 52);
-AT(activity_kernel, block, 64);
-AT(activity_kernel, static_shared, 76);
-AT(activity_kernel, dynamic_shared, 80);
-AT(activity_kernel, local_per_thread, 84);
-AT(activity_kernel, correlation, 92);
-AT(activity_kernel, name, 104);
-AT(activity_kernel, queued, 120);
-AT(activity_kernel, submitted, 128);
-AT(activity_kernel, launch_type, 136);
-AT(activity_kernel, graph_node, 144);
-AT(activity_kernel, graph, 156);
+LAYOUT(activity_kernel,
+       AT(registers, 6) AT(start, 16) AT(end, 24) AT(device, 40) AT(context, 44) AT(stream, 48) AT(grid, 52)
+           AT(block, 64) AT(static_shared, 76) AT(dynamic_shared, 80) AT(local_per_thread, 84) AT(correlation, 92)
+               AT(name, 104) AT(queued, 120) AT(submitted, 128) AT(launch_type, 136) AT(graph_node, 144) AT(graph, 156))
 
 struct activity_memcpy {
     uint32_t kind;
@@ -113,15 +107,8 @@ struct activity_memcpy {
     uint64_t graph_node;
     uint32_t graph;
 };
-AT(activity_memcpy, copy_kind, 4);
-AT(activity_memcpy, bytes, 8);
-AT(activity_memcpy, start, 16);
-AT(activity_memcpy, end, 24);
-AT(activity_memcpy, device, 32);
-AT(activity_memcpy, stream, 40);
-AT(activity_memcpy, correlation, 44);
-AT(activity_memcpy, graph_node, 64);
-AT(activity_memcpy, graph, 72);
+LAYOUT(activity_memcpy, AT(copy_kind, 4) AT(bytes, 8) AT(start, 16) AT(end, 24) AT(device, 32) AT(stream, 40)
+                            AT(correlation, 44) AT(graph_node, 64) AT(graph, 72))
 
 struct activity_memcpy_peer {
     uint32_t kind;
@@ -133,11 +120,8 @@ struct activity_memcpy_peer {
     uint64_t graph_node;
     uint32_t graph;
 };
-AT(activity_memcpy_peer, source_device, 44);
-AT(activity_memcpy_peer, destination_device, 52);
-AT(activity_memcpy_peer, correlation, 60);
-AT(activity_memcpy_peer, graph_node, 72);
-AT(activity_memcpy_peer, graph, 80);
+LAYOUT(activity_memcpy_peer,
+       AT(source_device, 44) AT(destination_device, 52) AT(correlation, 60) AT(graph_node, 72) AT(graph, 80))
 
 struct activity_memset {
     uint32_t kind, value;
@@ -149,42 +133,35 @@ struct activity_memset {
     uint64_t graph_node;
     uint32_t graph;
 };
-AT(activity_memset, start, 16);
-AT(activity_memset, correlation, 44);
-AT(activity_memset, memory_kind, 50);
-AT(activity_memset, graph_node, 64);
-AT(activity_memset, graph, 72);
+LAYOUT(activity_memset, AT(start, 16) AT(correlation, 44) AT(memory_kind, 50) AT(graph_node, 64) AT(graph, 72))
 
 struct activity_api {
     uint32_t kind, function;
     uint64_t start, end;
     uint32_t process, thread, correlation, result;
 };
-AT(activity_api, thread, 28);
-AT(activity_api, result, 36);
+LAYOUT(activity_api, AT(thread, 28) AT(result, 36))
 
 struct activity_sync {
     uint32_t kind, type;
     uint64_t start, end;
     uint32_t correlation, context, stream, event;
 };
-AT(activity_sync, start, 8);
-AT(activity_sync, event, 36);
+LAYOUT(activity_sync, AT(start, 8) AT(event, 36))
 
 struct activity_overhead {
     uint32_t kind, overhead_kind, object_kind;
     uint32_t object[3]; /* process and thread, or device, context and stream */
     uint64_t start, end;
 };
-AT(activity_overhead, object, 12);
-AT(activity_overhead, start, 24);
+LAYOUT(activity_overhead, AT(object, 12) AT(start, 24))
 
 struct activity_external {
     uint32_t kind, external_kind;
     uint64_t external;
     uint32_t correlation;
 };
-AT(activity_external, correlation, 16);
+LAYOUT(activity_external, AT(correlation, 16))
 
 struct activity_stream {
     uint32_t kind, context, stream, priority, flag;
@@ -193,7 +170,7 @@ struct activity_context {
     uint32_t kind, context, device;
     uint16_t api, null_stream;
 };
-AT(activity_context, null_stream, 14);
+LAYOUT(activity_context, AT(null_stream, 14))
 
 struct activity_device {
     uint32_t kind, flags;
@@ -205,20 +182,15 @@ struct activity_device {
     uint8_t uuid[16];
     const char *name;
 };
-AT(activity_device, multiprocessors, 44);
-AT(activity_device, max_threads_per_block, 76);
-AT(activity_device, compute_major, 104);
-AT(activity_device, device, 112);
-AT(activity_device, uuid, 120);
-AT(activity_device, name, 136);
+LAYOUT(activity_device, AT(multiprocessors, 44) AT(max_threads_per_block, 76) AT(compute_major, 104) AT(device, 112)
+                            AT(uuid, 120) AT(name, 136))
 
 struct activity_graph {
     uint32_t kind, correlation;
     uint64_t start, end;
     uint32_t device, graph, context, stream;
 };
-AT(activity_graph, device, 24);
-AT(activity_graph, stream, 36);
+LAYOUT(activity_graph, AT(device, 24) AT(stream, 36))
 
 struct activity_memory {
     uint32_t kind, operation, memory_kind, correlation;
@@ -226,9 +198,7 @@ struct activity_memory {
     uint32_t process, device, context, stream;
     const char *name;
 };
-AT(activity_memory, timestamp, 32);
-AT(activity_memory, device, 52);
-AT(activity_memory, name, 64);
+LAYOUT(activity_memory, AT(timestamp, 32) AT(device, 52) AT(name, 64))
 
 /* The beginning of CUpti_CallbackData. */
 struct callback_data {

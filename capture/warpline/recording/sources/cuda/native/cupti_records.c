@@ -1,4 +1,4 @@
-/* CUPTI's activity records -> records of the spool. Runs on CUPTI's own thread, or on the thread that flushes. */
+/* Turns CUPTI's activity records into records of the spool, on CUPTI's own thread or the thread that flushes. */
 #include <string.h>
 
 #include "cupti_clocks.h"
@@ -178,10 +178,10 @@ static void write_context(const struct activity_context *from)
 
 static void write_device(const struct activity_device *from)
 {
-    /* A session that is joined later is told again what CUPTI may tell only once. */
-    static _Atomic uint64_t told;
+    /* Every subscription describes the devices again, but a definition is repeated in later sessions by itself. */
+    static _Atomic uint64_t described;
     uint64_t bit = 1ull << (from->device & 63);
-    if (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit)
+    if (atomic_fetch_or_explicit(&described, bit, memory_order_relaxed) & bit)
         return;
     struct record_cupti_device record = {
         from->memory_bytes,

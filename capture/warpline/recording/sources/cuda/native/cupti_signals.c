@@ -1,7 +1,7 @@
 /* A signal that ends the program at once would lose what CUPTI still holds. Where the program left SIGTERM, SIGINT or
- * SIGHUP at its default, the agent's thread is woken to flush and then lets the signal do what it does by default, so
- * that the exit status stays. Signals the program handles or ignores are not touched; a handler of its own that it
- * installs later replaces this one. */
+ * SIGHUP at its default, the agent's thread flushes and then delivers the signal, so the exit status stays the same.
+ * Signals that the program handles or ignores are left alone. A handler that the program installs later replaces this
+ * one. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ static void (*wake_thread)(void);
 static void on_signal(int number)
 {
     int none = 0;
-    /* A forked child has no thread to wake, and whoever asks twice does not want to wait. */
+    /* A forked child has no thread to wake. A second signal means that nobody wants to wait. */
     if (getpid() != owner || !atomic_compare_exchange_strong(&caught, &none, number)) {
         signal(number, SIG_DFL);
         raise(number); /* arrives when this handler returns */

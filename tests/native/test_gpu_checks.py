@@ -10,12 +10,14 @@ import os
 import subprocess
 import tarfile
 import venv
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 import pytest
+from tests.gpu import surroundings
 from tests.gpu.catalogue import CHECKS, GROUPS, HARNESS
 from tests.gpu.evidence import Evidence, shorten_raw
 from tests.native.conftest import fake_gpu_environment
@@ -124,6 +126,28 @@ def test_a_run_without_time_left_says_that_nothing_ran(bare_python: Path, tmp_pa
     _document, seen = run(bare_python, tmp_path / "output", HARNESS, "--minutes=0")
     assert {row["seen"] for row in seen.values()} == {"because: no time was left in this call"}
     assert {row["is_good"] for row in seen.values()} == {None}
+
+
+def test_without_numpy_nothing_runs_and_the_reason_is_given(tmp_path: Path) -> None:
+    venv.create(tmp_path / "empty", with_pip=False)
+    _document, seen = run(tmp_path / "empty" / "bin" / "python", tmp_path / "output", HARNESS)
+    assert seen["passes", "not run"]["seen"].startswith("because: numpy is missing")
+    assert {row["is_good"] for row in seen.values()} == {None}
+
+
+def test_wheels_come_before_what_is_carried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    with zipfile.ZipFile(wheels / "orjson-9-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("orjson/__init__.py", "")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setenv("PYTHONPATH", "/before")
+    unpacked = tmp_path / "unpacked"
+    paths = surroundings.environment(wheels, unpacked)["PYTHONPATH"].split(":")
+    assert paths == [str(surroundings.ROOT / "capture"), str(unpacked), "/before"]
+    assert (unpacked / "orjson" / "__init__.py").is_file()
+    paths = surroundings.environment(None, unpacked)["PYTHONPATH"].split(":")
+    assert paths == [str(surroundings.ROOT / "capture"), str(surroundings.CARRIED), "/before"]
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))

@@ -202,11 +202,12 @@ def test_the_carried_orjson_writes_what_orjson_writes() -> None:
     assert spec.loader is not None
     carried = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(carried)
-    for value in (
+    values: list[Any] = [
         {"a": [1, -(1 << 63), (1 << 64) - 1], "ä": 'µ\n\x01\u2028"\\/\x7f', "empty": {}, "none": None},
         [math.nan, math.inf, 0.1, 1.5, True, False, [], ""],
         "text",
-    ):
+    ]
+    for value in values:
         data = orjson.dumps(value)
         assert carried.dumps(value) == data
         assert carried.dumps(value, option=carried.OPT_INDENT_2) == orjson.dumps(

@@ -61,7 +61,8 @@ work(100)
 print(counts({profiler!r}), file=sys.stderr)
 assert counts({profiler!r}) == [100, 0, 0, 0], counts({profiler!r})
 """
-    run(preloaded, program, **version)
+    preloaded.variables.update(version)
+    run(preloaded, program)
     assert preloaded.count(*KERNEL) == 300
     assert states(preloaded.spool())["cuda"][0]
 
@@ -80,7 +81,8 @@ stop[{profiler!r}]()
 work(100)
 assert counts({profiler!r}) == [100, 0, 0, 0], counts({profiler!r})
 """
-    run(preloaded, program, **version)
+    preloaded.variables.update(version)
+    run(preloaded, program)
     assert preloaded.count(*KERNEL) == 200
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import struct
 import sys
 from pathlib import Path
 
@@ -207,6 +208,28 @@ def test_the_drivers_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tex
 def test_the_driver_is_found_as_the_program_would_find_it(tmp_path: Path) -> None:
     library_path = make(tmp_path / "libcuda.so.1")
     assert find_driver({"LD_LIBRARY_PATH": f"/nonexistent:{tmp_path}"}) == library_path
+
+
+def test_the_driver_is_found_where_only_the_loaders_cache_lists_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library_path = make(tmp_path / "tegra" / "libcuda.so.1")
+    monkeypatch.setattr(libraries, "_DRIVER_FOLDERS", ())
+    monkeypatch.setattr(libraries.platform, "machine", lambda: "aarch64")
+    names = [b"libcuda.so.1", b"/usr/lib32/libcuda.so.1", b"libcuda.so.1", os.fsencode(library_path)]
+    offsets, strings = [], b""
+    for name in names:
+        offsets.append(48 + 2 * 24 + len(strings))
+        strings += name + b"\0"
+    entries = struct.pack("<iIIIQ", 0x0803, offsets[0], offsets[1], 0, 0)
+    entries += struct.pack("<iIIIQ", 0x0A03, offsets[2], offsets[3], 0, 0)
+    header = b"glibc-ld.so.cache1.1" + struct.pack("<IIBBBBIIII", 2, len(strings), 2, 0, 0, 0, 0, 0, 0, 0)
+    cache = tmp_path / "ld.so.cache"
+    cache.write_bytes(header + entries + strings)
+    monkeypatch.setattr(libraries, "_LOADER_CACHE", cache)
+    assert find_driver({}) == library_path
+    cache.write_bytes((header + entries + strings)[:60])
+    assert find_driver({}) is None
 
 
 def test_annotations_are_exported_lazily() -> None:

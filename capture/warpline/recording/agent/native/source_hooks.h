@@ -20,6 +20,9 @@ struct source_hooks {
     void (*start_threads)(void);
     /* The process ran already and has joined a session. */
     void (*joined)(void);
+    /* The process is about to end without atexit, perhaps in a signal handler: hand over the last records. Takes no lock
+     * and at most half a second. */
+    void (*ending)(void);
     /* A spool file was opened: write what every file needs. Called with the spool's lock held. */
     void (*file_opened_locked)(void);
     /* In Python's main thread, with the GIL, as soon as Python code may run. */

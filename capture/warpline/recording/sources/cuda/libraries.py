@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
+import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -20,17 +22,54 @@ _DRIVER_FOLDERS = (
     "/usr/lib/wsl/lib",
     "/run/opengl-driver/lib",
 )
+_LOADER_CACHE = Path("/etc/ld.so.cache")
 _DRIVER_VERSION = Path("/proc/driver/nvidia/version")
 _FIRST_DRIVER_OF_CUDA_13 = 580
+_DRIVER = "libcuda.so.1"
+_CACHE_MAGIC = b"glibc-ld.so.cache1.1"
+_CACHE_HEADER = 48
+_CACHE_ENTRY = struct.Struct("<iIIIQ")
+_CACHE_ARCHITECTURES = {"x86_64": 0x0300, "aarch64": 0x0A00}
 
 
 def find_driver(environment: Mapping[str, str]) -> Path | None:
     """The CUDA driver's library, as a program with this environment finds it; None if there is none."""
-    for folder in (*environment.get("LD_LIBRARY_PATH", "").split(":"), *_DRIVER_FOLDERS):
-        path = Path(folder) / "libcuda.so.1"
-        if folder and path.exists():
-            return path
-    return None
+    searched = [
+        Path(folder) / _DRIVER for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder
+    ]
+    usual = [Path(folder) / _DRIVER for folder in _DRIVER_FOLDERS]
+    # Jetson and clusters have the driver in folders of their own, which the loader's cache lists.
+    candidates = [*searched, *cached_libraries(_DRIVER), *usual]
+    return next((path for path in candidates if path.exists()), None)
+
+
+def cached_libraries(name: str) -> list[Path]:
+    """Where the loader's cache has this library, for this machine's architecture; empty without a readable cache.
+
+    The format is that of glibc's ``dl-cache.h``: a header of 48 bytes and entries of 24 with offsets of two strings.
+    """
+    try:
+        data = _LOADER_CACHE.read_bytes()
+    except OSError:
+        return []
+    start = data.find(_CACHE_MAGIC)
+    architecture = _CACHE_ARCHITECTURES.get(platform.machine())
+    if start < 0 or len(data) < start + _CACHE_HEADER:
+        return []
+    (count,) = struct.unpack_from("<I", data, start + len(_CACHE_MAGIC))
+    paths = []
+    for number in range(min(count, (len(data) - start - _CACHE_HEADER) // _CACHE_ENTRY.size)):
+        flags, key, value, _version, _capabilities = _CACHE_ENTRY.unpack_from(
+            data, start + _CACHE_HEADER + number * _CACHE_ENTRY.size
+        )
+        if _text_at(data, start + key) == name and architecture in (None, flags & 0xFF00):
+            paths.append(Path(_text_at(data, start + value)))
+    return paths
+
+
+def _text_at(data: bytes, offset: int) -> str:
+    end = data.find(b"\0", offset)
+    return os.fsdecode(data[offset:end]) if end >= 0 else ""
 
 
 def find_libcupti(command: Iterable[str], environment: Mapping[str, str]) -> Path | None:

@@ -21,6 +21,7 @@ from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.nvml import records
 from warpline.recording.sources.nvml.gpm import GPM_METRICS, GpmSampler, GpmUnavailable
+from warpline.recording.sources.nvml.quantity import Quantity
 from warpline.recording.unavailable import Unavailable
 
 PERIOD_S = 0.1
@@ -30,16 +31,12 @@ NO_DRIVER = english("no NVIDIA driver")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
-    """A quantity of a device: its number in the spool, its title, and how to read it.
+class Metric(Quantity):
+    """A quantity that NVML answers with at once, and how to read it.
 
     ``read(library, device)`` returns the value in ``unit``. ``slow`` metrics are read once a second.
     """
 
-    number: int
-    key: str
-    title: str
-    unit: str
     read: Callable[[Any, Any], float]
     slow: bool = False
 
@@ -112,6 +109,8 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 """The metrics, in display order."""
+QUANTITIES: tuple[Quantity, ...] = (*METRICS, *GPM_METRICS)
+"""Everything that is sampled, in display order."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,7 @@ class NvmlCollector(Collector):
             english("GPU {number} not recorded: {why}", number=gpu.index, why=gpu.reason)
             for gpu in self._lost
         ]
-        titles = {metric.number: metric.title for metric in (*METRICS, *GPM_METRICS)}
+        titles = {metric.number: metric.title for metric in QUANTITIES}
         lacking = {number for _index, number in self._unsupported}
         for sampler in self._gpm.values():
             lacking |= sampler.missing

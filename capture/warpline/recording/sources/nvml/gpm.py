@@ -9,18 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from warpline.i18n import english
+from warpline.recording.sources.nvml.quantity import Quantity
 
 _PERCENT, _MIB_PER_SECOND = 0.01, float(1 << 20)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GpmMetric:
-    """A quantity of GPM: its number in the spool, its name in NVML, and the factor from NVML's unit to ``unit``."""
+class GpmMetric(Quantity):
+    """A quantity of GPM: its name in NVML, and the factor from NVML's unit to ``unit``."""
 
-    number: int
-    key: str
-    title: str
-    unit: str
     constant: str
     factor: float
 

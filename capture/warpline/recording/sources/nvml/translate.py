@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warpline.recording.sources.nvml import records
-from warpline.recording.sources.nvml.collect import METRICS
-from warpline.recording.sources.nvml.gpm import GPM_METRICS
+from warpline.recording.sources.nvml.collect import QUANTITIES
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -27,7 +26,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             tracks = translation.tracks
             gpu = builder.add_track(tracks.gpu(index, title))
             own = samples[samples["index"] == index]
-            for metric in (*METRICS, *GPM_METRICS):
+            for metric in QUANTITIES:
                 rows = own[own["metric"] == metric.number]
                 if not len(rows):
                     continue

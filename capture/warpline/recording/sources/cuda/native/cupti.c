@@ -249,6 +249,10 @@ static void run(void)
             cupti_deliver_signal(number);
             return;
         }
+        if (cupti_is_ending()) {
+            finish();
+            break;
+        }
         bool is_turned_off = follow_control();
         now = wl_clock(CLOCK_MONOTONIC);
         if (is_turned_off && atomic_load(&wl_control->state) == STATE_STOPPING)
@@ -268,6 +272,7 @@ static void run(void)
             write_clock_pair();
         }
     }
+    cupti_thread_is_over();
 }
 
 static void wake_thread(void) { sem_post(&wake); }

@@ -51,6 +51,10 @@ uint64_t cupti_unreadable(void);
 void cupti_catch_signals(void (*wake)(void));
 /* The signal that asked, or 0. */
 int cupti_caught_signal(void);
+/* The process ends by _exit, and waits for the thread's last flush. */
+bool cupti_is_ending(void);
+/* The thread has flushed for the last time. */
+void cupti_thread_is_over(void);
 /* Lets the signal do what it would have done. */
 void cupti_deliver_signal(int number);
 

@@ -1,4 +1,6 @@
-/* A signal that ends the program at once would lose what CUPTI still holds. Where the program left SIGTERM, SIGINT or
+/* Ends of the program that atexit does not see.
+ *
+ * A signal that ends the program at once would lose what CUPTI still holds. Where the program left SIGTERM, SIGINT or
  * SIGHUP at its default, the agent's thread flushes and then delivers the signal, so the exit status stays the same.
  * Signals that the program handles or ignores are left alone. A handler that the program installs later replaces this
  * one. */
@@ -7,13 +9,21 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cupti_internal.h"
+#include "source_hooks.h"
+#include "spool.h"
+
+/* No program waits longer for its end. */
+#define LONGEST_NS 500000000u
+#define PAUSE_NS 500000u
 
 static _Atomic int caught;
 static pid_t owner;
 static void (*wake_thread)(void);
+static _Atomic bool is_ending, is_thread_over;
 
 static void on_signal(int number)
 {
@@ -54,3 +64,21 @@ void cupti_deliver_signal(int number)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     raise(number);
 }
+
+bool cupti_is_ending(void) { return atomic_load(&is_ending); }
+
+void cupti_thread_is_over(void) { atomic_store(&is_thread_over, true); }
+
+/* The thread flushes, because the caller may be in a signal handler, or hold a lock that a flush needs. */
+static void ending(void)
+{
+    if (wake_thread == NULL || getpid() != owner)
+        return;
+    uint64_t until = wl_clock(CLOCK_MONOTONIC) + LONGEST_NS;
+    atomic_store(&is_ending, true);
+    wake_thread();
+    while (!atomic_load(&is_thread_over) && wl_clock(CLOCK_MONOTONIC) < until)
+        nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
+}
+
+REGISTER_SOURCE(.ending = ending);

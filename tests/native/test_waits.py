@@ -252,7 +252,7 @@ def test_stacks_of_a_forked_child_are_sampled(tmp_path: Path) -> None:
 import os, sys, time
 child = os.fork()
 if child == 0:
-    time.sleep(0.01)
+    time.sleep(0.01)  # sampling begins in a forked child with its first call that waits
     stop = time.monotonic() + 0.4
     while time.monotonic() < stop:
         sum(range(100))

@@ -312,7 +312,8 @@ def test_a_recording_with_a_ring_ends_at_its_limit(tmp_path: Path) -> None:
     script = """
         import os, time
         print("begun", flush=True)
-        while not os.path.exists("run.h5"): time.sleep(0.001)
+        deadline = time.monotonic() + 60
+        while not os.path.exists("run.h5") and time.monotonic() < deadline: time.sleep(0.001)
         print("done", flush=True)
     """
     options = ["--ring", "200ms", "--max-duration", "700ms", "--trace", "cpu"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.finding import Where
+from warpline.analysis.findings.segments import distinct, in_order
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -78,7 +79,8 @@ def read_calls(case: Case) -> LibraryCalls:
         object=column("object"),
         row=events.row,
     )
-    return calls.take(np.lexsort((calls.start, calls.thread)))
+    order = in_order(calls.thread, calls.start)
+    return calls if order is None else calls.take(order)
 
 
 def named(case: Case, calls: LibraryCalls, names: Iterable[str]) -> BoolArray:
@@ -119,22 +121,35 @@ def usual_object(case: Case, calls: LibraryCalls) -> tuple[str, int]:
 
 def calls_during(case: Case, pieces: Int64Array) -> LibraryCalls:
     """The calls around the segments that explain some pieces, each once."""
-    calls = case.once(read_calls)
+    calls, timeline = case.once(read_calls), case.once(_timeline)
     leaf = np.unique(case.pieces.leaf[pieces])
     if not len(calls) or not len(leaf):
         return calls.take(slice(0, 0))
     segments = case.segments
-    span = 2 * (case.view.duration_ns + (1 << 32))
-    origin = case.view.start_ns - (1 << 32)
-    keys = calls.thread * span + np.clip(calls.start - origin, 0, span - 1)
+    actor = segments.actor[leaf].astype(np.int64)
     middle = (segments.start[leaf] + segments.stop[leaf]) // 2
-    wanted = segments.actor[leaf].astype(np.int64) * span + np.clip(middle - origin, 0, span - 1)
-    at = np.searchsorted(keys, wanted, "right") - 1
+    at = np.searchsorted(timeline, _moments(case, actor, middle), "right") - 1
     known = at >= 0
-    known[known] = (calls.thread[at[known]] == segments.actor[leaf[known]]) & (
-        calls.stop[at[known]] >= middle[known]
-    )
+    known[known] = (calls.thread[at[known]] == actor[known]) & (calls.stop[at[known]] >= middle[known])
     return calls.take(np.unique(at[known]))
+
+
+def _timeline(case: Case) -> Int64Array:
+    """The start of each call on one axis for all threads, ascending."""
+    calls = case.once(read_calls)
+    return _moments(case, calls.thread, calls.start)
+
+
+def _moments(case: Case, thread: Int64Array, time: Int64Array) -> Int64Array:
+    """Times of threads on one axis, where threads are far apart."""
+    span = 2 * (case.view.duration_ns + (1 << 32))
+    return thread * span + np.clip(time - case.view.start_ns + (1 << 32), 0, span - 1)
+
+
+def _places(case: Case) -> tuple[Int64Array, list[Where]]:
+    """The stacks of all calls, ascending, and the own line of each, without its thread."""
+    stacks = np.unique(case.once(read_calls).stack)
+    return stacks, [call_place(case, stack, 0) for stack in stacks.tolist()]
 
 
 def counted_names(case: Case, calls: LibraryCalls) -> list[tuple[str, int]]:
@@ -146,16 +161,19 @@ def counted_names(case: Case, calls: LibraryCalls) -> list[tuple[str, int]]:
 
 def calls_of_waits(case: Case, pieces: Int64Array) -> LibraryCalls:
     """All calls of the lines and functions that some waits go to, whether or not each of them had to wait."""
-    calls, waiting = case.once(read_calls), calls_during(case, pieces)
-    waiting = waiting.take(waiting.stack >= 0)
+    around = calls_during(case, pieces)
+    waiting = around.take(around.stack >= 0)
     if not len(waiting):
-        return calls_during(case, pieces)
-    stacks = np.unique(calls.stack[calls.stack >= 0])
-    places = {stack: call_place(case, stack, 0) for stack in stacks.tolist()}
-    wanted = {places[stack] for stack in np.unique(waiting.stack).tolist()}
-    same_place = np.isin(calls.stack, [stack for stack, place in places.items() if place in wanted])
-    own = same_place & np.isin(calls.name, waiting.name) & np.isin(calls.thread, waiting.thread)
-    return calls.take(own)
+        return around
+    calls = case.once(read_calls)
+    stacks, places = case.once(_places)
+    wanted = {places[at] for at in np.searchsorted(stacks, np.unique(waiting.stack)).tolist()}
+    same_place = [stack for stack, place in zip(stacks.tolist(), places, strict=True) if place in wanted]
+    return calls.take(
+        np.isin(calls.stack, same_place)
+        & np.isin(calls.name, np.unique(waiting.name))
+        & np.isin(calls.thread, np.unique(waiting.thread))
+    )
 
 
 def calls_text(counts: list[tuple[str, int]]) -> str:
@@ -183,8 +201,8 @@ def counted_calls(case: Case) -> dict[tuple[str, int | None, str], CallCount]:
     moved: Counter[tuple[str, int | None, str, str]] = Counter()
     calls = case.once(read_calls)
     recorded = calls.take((calls.stack >= 0) & np.isin(calls.name, _counted_names(case)))
-    _add_counts(case, recorded.name, recorded.stack, np.ones(len(recorded), np.int64), totals)
-    _add_counts(case, recorded.name, recorded.stack, np.maximum(recorded.result, 0), moved)
+    ones = np.ones(len(recorded), np.int64)
+    _add_counts(case, recorded, ((ones, totals), (np.maximum(recorded.result, 0), moved)))
     view = case.view
     table = view.capture.kinds.get("call_count")
     if table is not None:
@@ -194,8 +212,12 @@ def counted_calls(case: Case) -> dict[tuple[str, int | None, str], CallCount]:
             for name in ("stack", "count", "bytes")
         )
         stack = np.where(stack < len(view.capture.stacks[0]), stack, -1)
-        _add_counts(case, events.name.astype(np.int64), stack, np.maximum(count, 0), totals)
-        _add_counts(case, events.name.astype(np.int64), stack, np.maximum(size, 0), moved)
+        none = np.full(len(events), -1, np.int64)
+        counted = LibraryCalls(
+            name=events.name.astype(np.int64), thread=none, start=events.start, stop=events.stop, result=size,
+            stack=stack, object=none, row=events.row,
+        )  # fmt: skip
+        _add_counts(case, counted, ((np.maximum(count, 0), totals), (np.maximum(size, 0), moved)))
     most: dict[tuple[str, int | None, str], CallCount] = {}
     for (file, line, function, name), total in totals.items():
         place = file, line, function
@@ -214,15 +236,18 @@ def _counted_names(case: Case) -> Int64Array:
 
 def _add_counts(
     case: Case,
-    name: Int64Array,
-    stack: Int64Array,
-    value: Int64Array,
-    totals: Counter[tuple[str, int | None, str, str]],
+    calls: LibraryCalls,
+    sums: tuple[tuple[Int64Array, Counter[tuple[str, int | None, str, str]]], ...],
 ) -> None:
-    known = np.flatnonzero(stack >= 0)
-    pairs, inverse = np.unique(np.stack([name[known], stack[known]], 1), axis=0, return_inverse=True)
-    sums = np.bincount(inverse.reshape(-1), value[known], len(pairs))
-    for (code, stack_id), total in zip(pairs.tolist(), sums.tolist(), strict=True):
-        place = call_place(case, stack_id, 0)
-        if place.file:
-            totals[place.file, place.line, place.function, case.view.capture.strings[code]] += int(total)
+    """Add values of calls [n] to counters by line and name of the function."""
+    known = calls.stack >= 0
+    stacks = len(case.view.capture.stacks[0])
+    keys, inverse = distinct((calls.name * stacks + calls.stack)[known])
+    strings = case.view.capture.strings
+    places = {key: call_place(case, key % stacks, 0) for key in keys.tolist()}
+    for values, totals in sums:
+        added = np.bincount(inverse, values[known], len(keys))
+        for key, total in zip(keys.tolist(), added.tolist(), strict=True):
+            place = places[key]
+            if place.file:
+                totals[place.file, place.line, place.function, strings[key // stacks]] += int(total)

@@ -69,7 +69,7 @@ def running_work(case: Case) -> RunningWork:
     length = case.pieces.length[pieces]
     stacks, inverse = np.unique(stack, return_inverse=True)
     inverse = inverse.reshape(-1)
-    times: npt.NDArray[np.float64] = np.bincount(inverse, length.astype(np.float64), len(stacks))
+    times = np.asarray(np.bincount(inverse, length, len(stacks)), np.float64)
     sources = case.once(source_files)
     frames = case.view.capture.stack_frames
     hots: dict[int, HotLine] = {}

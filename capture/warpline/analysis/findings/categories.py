@@ -89,6 +89,7 @@ CATEGORIES = (
     Category("end", english("after the last operation")),
     Category("other", english("other waits")),
     Category("blocked", english("blocked for an unknown reason")),
+    Category("not_alive", english("before the thread started or after it ended")),
     Category("not_recorded", english("not recorded")),
 )
 NUMBER = {category.key: number for number, category in enumerate(CATEGORIES)}
@@ -157,6 +158,7 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
         category[is_contended & (leaf != Cause.RUNNABLE)] = NUMBER[key]
     if target.gpu is not None:
         _categorize_gpu_idle(view, segments, pieces, category)
+    category[_not_alive(view, segments, pieces, target)] = NUMBER["not_alive"]
     loading = _inside_loading(view, target, segments, pieces)
     category[loading] = NUMBER["data_loading"]
     collected = one_of(category, [NUMBER[key] for key in _MAY_BE_GARBAGE]) & _inside(
@@ -164,6 +166,17 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     )
     category[collected] = NUMBER["gc"]
     return category
+
+
+def _not_alive(view: View, segments: Segments, pieces: Pieces, target: WaitedFor) -> npt.NDArray[np.bool_]:
+    """Which pieces lie before the target thread started or after it ended; they are no gap of the recording."""
+    none = segments.cause[pieces.root] == Cause.NOT_RECORDED
+    if target.thread is None or not none.any():
+        return np.zeros(len(pieces), bool)
+    thread = view.capture.threads[target.thread]
+    early = pieces.stop <= (view.start_ns if thread.start_ns is None else thread.start_ns)
+    late = pieces.start >= (view.stop_ns if thread.stop_ns is None else thread.stop_ns)
+    return none & (early | late)
 
 
 def _passes(

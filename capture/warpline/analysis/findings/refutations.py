@@ -25,6 +25,22 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         "imports": english("Refuted if python -X importtime shows a shorter time for these modules."),
         "garbage": english("Refuted if the range takes as long after gc.freeze() and gc.disable()."),
         "waits_for_lock": english("Refuted if the waits remain when the holder does nothing under the lock."),
+        "waits_for_semaphore": english(
+            "Refuted if the program is as slow when the semaphore lets everyone in."
+        ),
+        "waits_for_thread_start": english(
+            "Refuted if the same number of threads starts as slowly before the range."
+        ),
+        "blocks_event_loop": english("Refuted if the loop has no other task to run meanwhile."),
+        "small_pool": english("Refuted if twice as many workers take as long for the same tasks."),
+        "small_queue": english("Refuted if the program takes as long with a queue without a limit."),
+        "copied_work": english(
+            "Refuted if the program takes as long when it hands over indices instead of data."
+        ),
+        "thread_per_item": english("Refuted if a few lasting threads take as long for the same items."),
+        "process_per_item": english("Refuted if a few lasting processes take as long for the same items."),
+        "serial_requests": english("Refuted if each request needs the reply to the one before."),
+        "vain_wake_ups": english("Refuted if the program takes as long when each item wakes one thread."),
         "waits_for_gil": english("Refuted if processes instead of threads are no faster."),
         "waits_for_core": english("Refuted if the program takes as long on a machine with more free cores."),
         "few_cores": english("Refuted if the program takes as long when it may use all cores."),

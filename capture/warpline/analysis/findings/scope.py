@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.findings.launchers import program_behind
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.steps.step_breakdown import device_windows
@@ -47,6 +48,8 @@ class Scope:
 def find_target(view: View, uri: str | None = None) -> WaitedFor | None:
     """The busiest GPU, else the main thread, else the thread with most events; or the one with the track ``uri``.
 
+    A launcher, which only starts a program and waits for it, is passed over for the program's main thread.
+
     None when nothing was recorded. Raises UsageError when the URI names no thread, GPU, stream or rank.
     """
     if uri is not None:
@@ -59,7 +62,7 @@ def find_target(view: View, uri: str | None = None) -> WaitedFor | None:
             busy = [int(activity_combinations(view, gpu)[1:].sum()) for gpu in active]
             return _gpu_target(active[int(np.argmax(busy))])
     thread = main_thread(view)
-    return None if thread is None else thread_target(view, thread)
+    return None if thread is None else thread_target(view, program_behind(view, thread))
 
 
 def thread_target(view: View, thread: int) -> WaitedFor:
@@ -137,7 +140,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
         inside = (steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)
         return Scope(view, steps.take(np.flatnonzero(inside)), ())
     if not len(steps):
-        return Scope(view, steps, ())
+        return _lifetime(view, target, steps)
     first = warm_up(steps.stop - steps.start)
     notices = []
     if first:
@@ -161,6 +164,23 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
             english("{time} before and after the steps is left out.", time=format_duration(outside))
         )
     return Scope(view.restrict(start, stop), steady, tuple(notices), steps.take(np.arange(first)))
+
+
+def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
+    """The part of the capture in which the target thread lived: before and after, it waited for nothing."""
+    if target.thread is None:
+        return Scope(view, steps, ())
+    thread = view.capture.threads[target.thread]
+    start = view.start_ns if thread.start_ns is None else max(thread.start_ns, view.start_ns)
+    stop = view.stop_ns if thread.stop_ns is None else min(thread.stop_ns, view.stop_ns)
+    outside = view.duration_ns - (stop - start)
+    if start >= stop or outside <= view.duration_ns // 100:
+        return Scope(view, steps, ())
+    notice = english(
+        "{time} before {thread} started and after it ended is left out.",
+        time=format_duration(outside), thread=target.title,
+    )  # fmt: skip
+    return Scope(view.restrict(start, stop), steps, (notice,))
 
 
 def warm_up(duration: Int64Array) -> int:

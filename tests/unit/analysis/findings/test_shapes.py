@@ -9,7 +9,7 @@ from tests.unit.analysis.findings.scenes import MS, PYTHON, Acts, Does, scene
 
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Finding
-from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.selection import Selection, View
 from warpline.model.waits import WaitKind
 
 SLEEP, NETWORK, CONDITION, JOIN, LOCK, POLL = (
@@ -195,3 +195,37 @@ def test_joins_of_threads_that_all_run_are_not_one_at_a_time(tmp_path: Path) -> 
     ids = {finding.id for finding in findings_of(tmp_path / "running.h5", [main, *running])}
     assert "one_at_a_time" not in ids
     assert findings_of(tmp_path / "later.h5", [main, *later])[0].id == "one_at_a_time"
+
+
+def test_a_launcher_is_not_the_subject(tmp_path: Path) -> None:
+    call = (f"call ({PYTHON}/subprocess.py:391)", "<module> (/src/launch.py:2)")
+    launcher = Acts((Does(10 * MS), Does(100 * MS, WaitKind.CHILD, frames=call), Does(2 * MS)))
+    program = Acts(
+        (Does(20 * MS), Does(75 * MS, SLEEP, frames=("work (/src/app.py:5)",))), 15 * MS, process=1
+    )
+    with scene(tmp_path / "launcher.h5", [launcher, program]) as capture:
+        diagnosis = diagnose(View(capture))
+    assert diagnosis.budget is not None
+    assert (diagnosis.budget.waited_for, diagnosis.budget.start_ns, diagnosis.budget.stop_ns) == (
+        "python (72)", 15 * MS, 110 * MS,
+    )  # fmt: skip
+    assert "not_recorded" not in {part.cause for part in diagnosis.budget.parts}
+    assert diagnosis.notices == ("17.00 ms before python (72) started and after it ended is left out.",)
+
+
+def test_a_program_that_waits_for_several_children_is_the_subject(tmp_path: Path) -> None:
+    waits = Acts((Does(10 * MS), Does(100 * MS, WaitKind.CHILD, 1), Does(2 * MS)))
+    children = [Acts((Does(90 * MS),), 15 * MS, process=number) for number in (1, 2)]
+    with scene(tmp_path / "children.h5", [waits, *children]) as capture:
+        budget = diagnose(View(capture)).budget
+    assert budget is not None
+    assert budget.waited_for == "python (71)"
+
+
+def test_time_before_a_thread_started_was_recorded(tmp_path: Path) -> None:
+    threads = [Acts((Does(100 * MS),)), Acts((Does(40 * MS),), start=30 * MS)]
+    with scene(tmp_path / "late.h5", threads) as capture:
+        view = View(capture, Selection(10 * MS, 90 * MS))
+        budget = diagnose(view, of="process/71.1/thread/72.1/state").budget
+    assert budget is not None
+    assert {part.cause: part.time_ns for part in budget.parts} == {"running": 40 * MS, "not_alive": 40 * MS}

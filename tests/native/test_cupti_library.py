@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.conftest import Session, states
-from tests.native.cupti_tools import PRELUDE, RUNTIME, run
+from tests.native.cupti_tools import KERNEL, PRELUDE, RUNTIME, run
 
 SET_DEVICE = 16
 
@@ -49,3 +49,11 @@ def test_a_refusal_has_its_own_remedy(gpu_session: Session, result: int, remedy:
     is_on, _reason, advice = states(gpu_session.spool())["cuda"]
     assert not is_on
     assert remedy in advice
+
+
+def test_nothing_is_flushed_while_cuda_is_being_initialised(gpu_session: Session, tmp_path: Path) -> None:
+    log = tmp_path / "flushes"
+    program = PRELUDE + f"assert not os.path.exists({str(log)!r}); launch(); cuda.fakeSynchronize(7)"
+    run(gpu_session, program, FAKE_CUDA_INIT_MS="900", FAKE_CUPTI_FLUSHES=str(log))
+    assert gpu_session.count(*KERNEL) == 1
+    assert log.exists()

@@ -215,7 +215,7 @@ def test_the_driver_is_found_where_only_the_loaders_cache_lists_it(
 ) -> None:
     library_path = make(tmp_path / "tegra" / "libcuda.so.1")
     monkeypatch.setattr(libraries, "_DRIVER_FOLDERS", ())
-    monkeypatch.setattr(libraries.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
     names = [b"libcuda.so.1", b"/usr/lib32/libcuda.so.1", b"libcuda.so.1", os.fsencode(library_path)]
     offsets, strings = [], b""
     for name in names:

@@ -14,6 +14,7 @@ REASONS = (
     english("activity kind {number}"),
     english("{count} CUDA calls that only ask for state were left out"),
     english("{count} buffers could not be read to their end"),
+    english("{count} records did not reach the program's own profiler, which gave no buffer"),
 )
 REMEDIES = (
     english(

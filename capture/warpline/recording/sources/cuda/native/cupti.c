@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cupti_internal.h"
+#include "cupti_sharing.h"
 #include "interpose.h"
 #include "own_threads.h"
 #include "spool.h"
@@ -205,6 +206,9 @@ static void final_state(void)
     if (cupti_unreadable() > 0)
         snprintf(reason, sizeof reason, "%llu buffers could not be read to their end",
                  (unsigned long long)cupti_unreadable());
+    if (sharing_refused() > 0)
+        snprintf(reason, sizeof reason, "%llu records did not reach the program's own profiler, which gave no buffer",
+                 (unsigned long long)sharing_refused());
     if (reason[0] != 0 || cupti_dropped() > 0)
         cupti_set_state(true, reason, "");
 }
@@ -237,6 +241,14 @@ static void wait_for_wake(void)
     sem_timedwait(&wake, &until);
 }
 
+/* The thread starts inside cuInit, which may take seconds and holds the driver's locks: CUPTI is left alone until then. */
+static bool is_cuda_ready(void)
+{
+    static bool is_ready;
+    is_ready = is_ready || cupti_is_cuda_initialised();
+    return is_ready;
+}
+
 static void run(void)
 {
     uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now, last_work_ends = 0;
@@ -263,7 +275,7 @@ static void run(void)
             flush(FLUSH_FORCED);
             final_state();
             last_work_ends = 0;
-        } else if (is_turned_off || last_work_ends != 0 || now - flushed >= FLUSH_EVERY_NS) {
+        } else if ((is_turned_off || last_work_ends != 0 || now - flushed >= FLUSH_EVERY_NS) && is_cuda_ready()) {
             flushed = now;
             flush(FLUSH_COMPLETED);
         }

@@ -18,7 +18,7 @@ run() { # name, -fsanitize=, runtime
     fi
     echo "$name"
     CFLAGS="-fsanitize=$kinds -fno-omit-frame-pointer -O1" WARPLINE_SANITIZER="$runtime" \
-        TSAN_OPTIONS="log_path=$reports/$name exitcode=0 die_after_fork=0 suppressions=$PWD/tests/native/sanitizers.txt" \
+        TSAN_OPTIONS="log_path=$reports/$name exitcode=0 die_after_fork=0 report_mutex_bugs=0 suppressions=$PWD/tests/native/sanitizers.txt" \
         ASAN_OPTIONS="log_path=$reports/$name detect_leaks=0 verify_asan_link_order=0" \
         UBSAN_OPTIONS="log_path=$reports/$name print_stacktrace=1" \
         .venv/bin/python -m pytest -q -p no:cacheprovider tests/native/test_agent_*.py "$@" || status=1
@@ -34,5 +34,5 @@ run thread thread libtsan.so \
     --deselect tests/native/test_agent_cupti_session.py::test_nothing_of_ours_is_left_running_or_open \
     --deselect tests/native/test_agent_cupti_ends.py::test_without_memory_for_buffers_the_program_goes_on_and_records_count_as_lost \
     "$@"
-run address address,undefined libasan.so "$@"
+run address address,undefined libasan.so tests/native/test_cupti_sharing.py "$@"
 exit $status

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import Session
+from tests.native.conftest import HERE, Session, compile_c
 
 import warpline
 from warpline.recording.sources.cuda import records as cupti_records
@@ -91,6 +91,13 @@ def test_a_changed_directory_does_not_matter(session: Session, nvtx_program: Pat
     )
     assert done.returncode == 0
     assert session.count(*RANGE) == 2 * 10 * 4
+
+
+def test_a_reason_from_the_loader_is_printed_whole(session: Session, agent: Path, built: Path) -> None:
+    """A lookup by the agent would free the text of dlerror between the program's two calls."""
+    program = compile_c(built / "dlerror", [HERE / "programs" / "dlerror.c"])
+    done = session.run(program, LD_PRELOAD=str(agent))
+    assert done.stderr.startswith("not loaded: /nonexistent/library.so: cannot open shared object file")
 
 
 def check_losses(session: Session, expected_records: int, error: int) -> None:

@@ -107,7 +107,10 @@ typedef void *(*lookup_function)(void *handle, const char *name);
 /* The next definition of dlsym: since glibc 2.34 in libc, before in libdl. Read by the assembly below. */
 lookup_function cupti_next_dlsym __attribute__((visibility("hidden")));
 
-static lookup_function next_dlsym(void)
+/* Sanitizers look functions up before they are ready for instrumented code. */
+#define BEFORE_SANITIZERS __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
+
+BEFORE_SANITIZERS static lookup_function next_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     lookup_function next = __atomic_load_n(&cupti_next_dlsym, __ATOMIC_RELAXED);
@@ -125,11 +128,21 @@ void *cupti_symbol(void *library, const char *name)
     return library != NULL && next != NULL ? next(library, name) : NULL;
 }
 
+BEFORE_SANITIZERS static bool is_of_cupti(const char *name)
+{
+    static const char prefix[] = "cupti";
+    for (size_t i = 0; i + 1 < sizeof prefix; i++)
+        if (name[i] != prefix[i])
+            return false;
+    return true;
+}
+
 /* What the program's dlsym returns; NULL: what the next dlsym returns. */
-__attribute__((visibility("hidden"), used)) void *cupti_answer_to_dlsym(void *handle, const char *name)
+BEFORE_SANITIZERS __attribute__((visibility("hidden"), used)) void *cupti_answer_to_dlsym(void *handle,
+                                                                                          const char *name)
 {
     next_dlsym();
-    if (LIKELY(name == NULL || strncmp(name, "cupti", 5) != 0) || wl_quiet || !is_wanted() || handle == RTLD_NEXT ||
+    if (LIKELY(name == NULL || !is_of_cupti(name)) || wl_quiet || !is_wanted() || handle == RTLD_NEXT ||
         handle == RTLD_DEFAULT)
         return NULL;
     for (size_t i = 0; i < sizeof stand_ins / sizeof stand_ins[0]; i++)

@@ -170,11 +170,13 @@ void osrt_forget_holders(void);
 
 /* The GIL: address of the condition its threads wait on; NULL until found. Its mutex follows, then the condition and
  * mutex on which a thread that drops the GIL waits until another has taken it. */
-extern const void *osrt_gil;
+extern const void *_Atomic osrt_gil;
+static inline const void *osrt_gil_address(void) { return atomic_load_explicit(&osrt_gil, memory_order_relaxed); }
 #define GIL_BYTES (2 * (sizeof(pthread_cond_t) + sizeof(pthread_mutex_t)))
 static inline bool osrt_is_gil(const void *object)
 {
-    return UNLIKELY((uintptr_t)object - (uintptr_t)osrt_gil < GIL_BYTES) && osrt_gil != NULL;
+    const void *gil = osrt_gil_address();
+    return UNLIKELY((uintptr_t)object - (uintptr_t)gil < GIL_BYTES) && gil != NULL;
 }
 /* Finds the GIL; called with the GIL held. */
 void osrt_find_gil(void);

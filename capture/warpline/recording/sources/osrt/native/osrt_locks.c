@@ -11,7 +11,7 @@
 #include "python_layout.h"
 #include "python_memory.h"
 
-const void *osrt_gil;
+const void *_Atomic osrt_gil;
 /* Set in the thread that searches for the GIL: its next wait is on the GIL's condition. */
 static __thread bool is_probing __attribute__((tls_model("initial-exec")));
 static _Atomic(const void *) probed;
@@ -88,7 +88,7 @@ static __thread struct {
     bool is_there;
 } gil_wait __attribute__((tls_model("initial-exec")));
 
-static inline const void *gil_mutex(void) { return (const char *)osrt_gil + sizeof(pthread_cond_t); }
+static inline const void *gil_mutex(void) { return (const char *)osrt_gil_address() + sizeof(pthread_cond_t); }
 
 static void write_gil_wait(void)
 {
@@ -212,7 +212,7 @@ static uint32_t gil_holder(bool is_mutex_held)
     uint64_t id = 0;
     if (!python_is_readable())
         return 0;
-    memcpy(&thread, (const char *)osrt_gil - 24, sizeof thread);
+    memcpy(&thread, (const char *)osrt_gil_address() - 24, sizeof thread);
     if (thread == 0)
         return 0;
     /* While we hold the mutex, nobody can drop the GIL and end: the thread exists. */
@@ -232,7 +232,7 @@ static uint32_t gil_holder(bool is_mutex_held)
         }                                                                    \
         if (!osrt_is_on())                                                   \
             return expression;                                               \
-        if (UNLIKELY((const void *)condition == osrt_gil)) {                 \
+        if (UNLIKELY((const void *)condition == osrt_gil_address())) {       \
             struct osrt_call call = {.function = OSRT_GIL,                   \
                                      .descriptor = -1,                       \
                                      .object = (uintptr_t)condition,         \
@@ -324,7 +324,7 @@ static void wait_for_gil(void)
  * its address. Accepted only if the holder beside it is the caller. */
 void osrt_find_gil(void)
 {
-    if (osrt_gil != NULL || !wl_start_thread(wait_for_gil))
+    if (osrt_gil_address() != NULL || !wl_start_thread(wait_for_gil))
         return;
     const void *found = NULL;
     for (int attempt = 0; attempt < 200 && found == NULL; attempt++) {
@@ -335,5 +335,5 @@ void osrt_find_gil(void)
     uintptr_t holder = 0;
     if (found != NULL && python_read(&holder, (uintptr_t)found - 24, sizeof holder) &&
         holder == (uintptr_t)python.this_thread_state())
-        osrt_gil = found;
+        atomic_store_explicit(&osrt_gil, found, memory_order_relaxed);
 }

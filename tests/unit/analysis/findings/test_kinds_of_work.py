@@ -52,6 +52,7 @@ def kind_at(source: str, number: int, *callees: str) -> str:
         ("while queue:\n    work(queue.pop())\n", 1, ""),
         ("for i in range(3):\n    gc.collect()\n", 2, "garbage_collected"),
         ("for row in rows:\n    print(row)\n", 2, "printed"),
+        ("for row in rows:\n    print(row, flush=True)\n", 2, "flushed"),
         ("print(total)\n", 1, ""),
         ("for row in rows:\n    x = json.load(file)\n", 2, "serialized"),
         ("for row in rows:\n    x = row.astype('float32')\n", 2, "converted"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.analysis.findings.test_engine import MS, threads_capture
 
+from warpline.analysis.findings import catalogue
 from warpline.analysis.findings.refutations import REFUTATIONS
 from warpline.cli import main
 from warpline.model.waits import WaitKind
@@ -23,6 +24,13 @@ def test_every_documented_finding_says_what_refutes_it() -> None:
     assert len(names) > 40
     assert names - set(REFUTATIONS) == set()
     assert all(text.startswith("Refuted if ") for text in REFUTATIONS.values())
+
+
+def test_every_rule_of_the_catalogue_says_what_refutes_its_findings() -> None:
+    sources = (module.read_text() for module in Path(catalogue.__file__).parent.glob("*.py"))
+    names = {name for text in sources for name in re.findall(r'\b(?:name|id)="([a-z_]+)"', text)}
+    assert len(names) > 20
+    assert {name for name in names if not name.startswith(NO_PROBLEMS)} - set(REFUTATIONS) == set()
 
 
 def test_why_prints_numbers_chain_and_refutation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -216,9 +216,9 @@ KINDS: tuple[WorkKind, ...] = (
         refutation=english("Refuted if the copies are changed afterwards."),
     ),
     WorkKind(
-        key="printed",
-        doing=english("printing"),
-        line=lambda line: shapes.flushes(line) or (shapes.prints(line) and line.loop is not None),
+        key="flushed",
+        doing=english("printing and flushing"),
+        line=shapes.flushes,
         remedy=english("Print less often, or collect the text and write it in large pieces; do not flush."),
         refutation=english("Refuted if the program is as slow with its output sent to /dev/null."),
     ),
@@ -244,6 +244,14 @@ KINDS: tuple[WorkKind, ...] = (
         line=shapes.tests_membership,
         remedy=english("If the right side is a list or tuple, use a set or dict instead."),
         refutation=english("Refuted if the right side is already a set or dict."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="printed",
+        doing=english("printing"),
+        line=lambda line: shapes.prints(line) and line.loop is not None,
+        remedy=english("Print less often, or collect the text and write it in large pieces."),
+        refutation=english("Refuted if the program is as slow with its output sent to /dev/null."),
         worst=NOTE,
     ),
     WorkKind(

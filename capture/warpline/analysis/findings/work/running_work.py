@@ -13,6 +13,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.finding import Severity
 from warpline.analysis.findings.work.calls import CallCount, call_place, counted_calls, named, read_calls
 from warpline.analysis.findings.work.hot_lines import HotLine, hot_line
 from warpline.analysis.findings.work.kinds import EXCEPTIONS, FILE_AGAIN, SMALL_CALLS, WorkKind
@@ -205,10 +206,11 @@ def _name_reads(case: Case, hots: dict[int, HotLine]) -> dict[str, tuple[str, in
 def _name_small_calls(
     hots: dict[int, HotLine], counted: Mapping[tuple[str, int | None, str], CallCount]
 ) -> None:
-    """Mark the lines without another kind that make many calls with few bytes."""
+    """Mark the lines that make many calls with few bytes, unless a kind that is more than a note explains them."""
     for number, hot in hots.items():
         calls = counted.get(hot.place)
-        if hot.kind is None and calls is not None and 0 < calls.mean_bytes < _FEW_BYTES:
+        is_open = hot.kind is None or hot.kind.worst is Severity.NOTE
+        if is_open and calls is not None and 0 < calls.mean_bytes < _FEW_BYTES:
             hots[number] = replace(hot, kind=SMALL_CALLS)
 
 

@@ -1,6 +1,6 @@
 # Every target first prepares what it needs (scripts/bootstrap.sh); that takes a moment when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel format native clean
+.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel wheels format native clean
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
@@ -57,6 +57,9 @@ mutation: setup ## put bugs into a copy of the tree and report which the tests n
 
 wheel: setup ## build the wheel and the source distribution in dist/
 	@.venv/bin/python -m build --no-isolation
+
+wheels: setup ## build and check the wheels of all platforms in dist/; ARGS="--target windows-arm64"
+	@.venv/bin/python packaging/build_wheels.py $(ARGS)
 
 format: setup ## format, and fix what the linter can fix
 	@.venv/bin/ruff check --fix --quiet; .venv/bin/ruff format; .venv/bin/clang-format -i $$(git ls-files '*.c' '*.h')

@@ -1,6 +1,8 @@
-"""Build hook: compiles the recording agent when it can, and puts ``resources/`` into the wheel.
+"""Build hook: compiles the recording agent (on Linux) and the helpers, and puts ``resources/`` into the wheel.
 
-Without a compiler the wheel is pure Python and everything but the agent works; ``warpline doctor`` says so.
+Without a compiler the wheel is pure Python: only recording needs the agent, and the helpers only make things faster.
+``warpline doctor`` says what is compiled. ``WARPLINE_WHEEL_PLATFORM`` is the wheel's platform tag; ``any`` compiles
+nothing.
 """
 
 from __future__ import annotations
@@ -43,26 +45,30 @@ class WarplineBuildHook(BuildHookInterface[Any]):
             build_data["force_include"][str(resources)] = "warpline/_resources"
         # A new folder each time, since the compiler and its flags may have changed.
         self._scratch = tempfile.TemporaryDirectory(prefix="warpline-build-")
-        library = native.build(root, Path(self._scratch.name))
-        if library is None:
-            # The sources instead: the machine it is installed on may have a compiler.
+        scratch = Path(self._scratch.name)
+        platform = os.environ.get("WARPLINE_WHEEL_PLATFORM", "")
+        libraries: dict[Path, str] = {}
+        if platform != "any":
+            agent = native.build(root, scratch)
+            if agent is not None:
+                libraries[agent] = native.PACKAGE_NAME
+            for helper in native.HELPERS:
+                built = native.build_helper(helper, root, scratch)
+                if built is not None:
+                    libraries[built] = helper.package
+        for library, package in libraries.items():
+            build_data["force_include"][str(library)] = f"{package}/{library.name}"
+        if native.PACKAGE_NAME not in libraries.values() and (native.SYSTEM == "linux" or platform == "any"):
+            # The machine it is installed on may have a compiler: the first recording compiles the agent there.
             for folder in native.agent_folders(root):
                 for source in sorted(folder.glob("*.[ch]")):
                     place = source.relative_to(root / "capture")
                     build_data["force_include"][str(source)] = place.as_posix()
-        else:
-            build_data["force_include"][str(library)] = f"{native.PACKAGE_NAME}/{library.name}"
+        if libraries:
             build_data["pure_python"] = False
             # No symbol of Python's is used: one library serves every Python of this platform.
-            # packaging/build_wheels.py compiles for other machines and for an old glibc, and says so.
-            platform = os.environ.get("WARPLINE_WHEEL_PLATFORM") or sysconfig.get_platform().replace(
-                "-", "_"
-            ).replace(".", "_")
+            platform = platform or sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
-            for helper in native.HELPERS:
-                built = native.build_helper(helper, root, Path(self._scratch.name))
-                if built is not None:
-                    build_data["force_include"][str(built)] = f"{helper.package}/{built.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if version != "editable":

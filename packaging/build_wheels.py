@@ -1,73 +1,59 @@
-"""Build wheels with the agent for x86-64 and aarch64 that run on any Linux with glibc 2.17 or newer.
+"""Builds the wheels of every platform on one machine, and checks each (``make wheels``).
 
-``python packaging/build_wheels.py [--output dist] [--machine x86_64 --machine aarch64]``; needs
-``pip install build hatchling ziglang``. Zig's C compiler brings the headers and stubs of every glibc for both machines,
-so one machine without containers builds both, in seconds. What each library needs of glibc is checked before its wheel
-is kept.
+``python packaging/build_wheels.py [--output dist] [--target linux-x86_64 ...]``; needs the extra ``packaging``. Zig's C
+compiler has the headers and libraries of all targets. The first build for Windows also builds the C runtime, which
+takes a minute or more; ``ZIG_GLOBAL_CACHE_DIR`` is where zig keeps it.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
-import struct
 import subprocess
 import sys
 import tempfile
-import zipfile
+import time
 from pathlib import Path
 
+from check_wheel import PackagingError, check_wheel
+from targets import PURE, TARGETS, Target
+
 ROOT = Path(__file__).resolve().parents[1]
-LIBRARY = "warpline/recording/agent/libwarpline_agent.so"
-GLIBC = (2, 17)
-MACHINES = {"x86_64": 62, "aarch64": 183}
-"""ELF's number of each machine."""
 
 
-class PackagingError(Exception):
-    """A wheel is not what it says."""
-
-
-def build(machine: str, output: Path) -> Path:
-    """Build and check one wheel; its path."""
-    version = "_".join(map(str, GLIBC))
-    environment = {
-        **os.environ,
-        "CC": f"{sys.executable} -m ziglang cc -target {machine}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}",
-        "LDFLAGS": "-s",
-        "WARPLINE_REQUIRE_NATIVE": "1",
-        "WARPLINE_WHEEL_PLATFORM": f"manylinux_{version}_{machine}.manylinux2014_{machine}",
-    }
+def build_wheel(target: Target, output: Path) -> Path:
+    """Builds and checks the wheel of a target. Raises PackagingError and CalledProcessError."""
+    environment = {**os.environ, "WARPLINE_WHEEL_PLATFORM": target.tag}
+    if target is not PURE:
+        environment |= {
+            "CC": f"{sys.executable} -m ziglang cc -target {target.triple}",
+            "LDFLAGS": "-s",
+            "WARPLINE_REQUIRE_NATIVE": "1",
+            "WARPLINE_SYSTEM": target.system,
+        }
     with tempfile.TemporaryDirectory(prefix="warpline-wheel-") as folder:
         command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, str(ROOT)]
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
         (wheel,) = Path(folder).glob("*.whl")
-        check(wheel, machine)
+        check_wheel(wheel, target)
         output.mkdir(parents=True, exist_ok=True)
         return wheel.replace(output / wheel.name)
 
 
-def check(wheel: Path, machine: str) -> None:
-    """Raises PackagingError when the library in a wheel is for another machine or needs a newer glibc."""
-    library = zipfile.ZipFile(wheel).read(LIBRARY)
-    (found,) = struct.unpack_from("<H", library, 18)
-    if library[:4] != b"\x7fELF" or found != MACHINES[machine]:
-        raise PackagingError(f"{wheel.name}: the agent is not for {machine}")
-    needed = {tuple(map(int, match.split(b"."))) for match in re.findall(rb"GLIBC_(\d+\.\d+)", library)}
-    newest = max(needed, default=(0, 0))
-    if newest > GLIBC:
-        raise PackagingError(f"{wheel.name}: the agent needs glibc {newest[0]}.{newest[1]}")
-
-
 def main() -> int:
-    """Build what the arguments ask for."""
+    """Builds the wheels that the arguments name, by default all."""
+    targets = {target.name: target for target in (*TARGETS, PURE)}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
-    parser.add_argument("--machine", action="append", choices=sorted(MACHINES))
+    parser.add_argument("--target", action="append", choices=list(targets))
     args = parser.parse_args()
-    for machine in args.machine or sorted(MACHINES):
-        print(build(machine, args.output))
+    for name in args.target or targets:
+        started = time.monotonic()
+        wheel = build_wheel(targets[name], args.output)
+        print(
+            f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, {time.monotonic() - started:.0f} s",
+            flush=True,
+        )
     return 0
 
 

@@ -1,28 +1,51 @@
-"""Compile the recording agent, and what makes other parts faster, with the system's C compiler, if there is one.
+"""Compiles the recording agent and the helpers, which make other parts faster, if there is a C compiler.
 
 Used by the build hook and by ``make``; on its own: ``python scripts/build_native.py`` compiles into the checkout.
-``CC`` names another compiler, ``WARPLINE_REQUIRE_NATIVE=1`` turns "cannot" into a failure, for packagers and CI.
+``CC`` names another compiler, ``WARPLINE_SYSTEM`` the system it compiles for (as in `sys.platform`).
+``WARPLINE_REQUIRE_NATIVE=1`` makes it an error when something cannot be compiled, for packagers and CI.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 PACKAGE_NAME = "warpline/recording/agent"
 PACKAGE_FOLDER = f"capture/{PACKAGE_NAME}"
 SOURCES_FOLDER = "capture/warpline/recording/sources"
-LIBRARY_NAME = "libwarpline_agent.so"
+SYSTEM = os.environ.get("WARPLINE_SYSTEM") or sys.platform
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
 # It must never be unmapped: threads and handlers of the program point into it. One segment for what is only read: it is
 # loaded into every process of a recording, and each mapping costs it microseconds.
-AGENT_OPTIONS = ["-ldl", "-Wl,-z,nodelete", "-Wl,-z,noseparate-code"]
+# Zig's linker would drop the table of sources, to which only its start and stop symbols refer.
+AGENT_OPTIONS = ["-ldl", "-Wl,-z,nodelete", "-Wl,--no-gc-sections"]
+AGENT_OPTIONS_IF_KNOWN = ["-Wl,-z,noseparate-code"]
+"""Zig's linker has no such option."""
 HELPER_OPTIONS = ["-O3"]
+
+
+def _compiled() -> ModuleType:
+    """`warpline.compiled`; the build backend cannot import the package."""
+    path = Path(__file__).resolve().parents[1] / "capture/warpline/compiled.py"
+    spec = importlib.util.spec_from_file_location("warpline_compiled", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+library_file = _compiled().library_file
+LIBRARY_NAME = library_file("agent", "linux")
 
 
 class Helper(NamedTuple):
@@ -42,6 +65,11 @@ class Helper(NamedTuple):
         return f"{self.root}/{self.package}"
 
     @property
+    def file(self) -> str:
+        """The library's file name on `SYSTEM`."""
+        return str(library_file(self.name, SYSTEM))
+
+    @property
     def sources(self) -> list[str]:
         """Folders of a checkout with its C."""
         return [f"{self.root}/{package}/native" for package in (self.package, *self.shared)]
@@ -54,7 +82,7 @@ def _importer_helpers(root: Path) -> list[Helper]:
         Helper(
             "capture",
             native.parent.relative_to(root / "capture").as_posix(),
-            f"libwarpline_{native.relative_to(interchange).parts[0]}.so",
+            native.relative_to(interchange).parts[0],
             ("warpline/interchange/framework",),
         )
         for native in sorted(interchange.glob("*/**/native"))
@@ -64,12 +92,12 @@ def _importer_helpers(root: Path) -> list[Helper]:
 
 HELPERS = (
     *_importer_helpers(Path(__file__).resolve().parents[1]),
-    Helper("capture", "warpline/storage/columns", "libwarpline_guard.so"),
-    Helper("capture", "warpline/storage/index", "libwarpline_strip.so"),
-    Helper("capture", "warpline/storage/write", "libwarpline_packing.so"),
-    Helper("capture", "warpline/analysis/framework", "libwarpline_nesting.so"),
-    Helper("capture", "warpline/analysis/findings", "libwarpline_waits.so"),
-    Helper("app", "warpline_app/timeline/draw", "libwarpline_lines.so"),
+    Helper("capture", "warpline/storage/columns", "guard"),
+    Helper("capture", "warpline/storage/index", "strip"),
+    Helper("capture", "warpline/storage/write", "packing"),
+    Helper("capture", "warpline/analysis/framework", "nesting"),
+    Helper("capture", "warpline/analysis/findings", "waits"),
+    Helper("app", "warpline_app/timeline/draw", "lines"),
 )
 
 
@@ -78,11 +106,13 @@ class NativeBuildError(Exception):
 
 
 def build(root: Path, folder: Path) -> Path | None:
-    """Compile the agent of the checkout ``root`` into ``folder``; the library, or None when it was not possible.
+    """Compiles the agent of the checkout ``root`` into ``folder``. Returns the library, or None if that fails.
 
-    Nothing is compiled when the library is newer than every source.
+    The agent exists on Linux only. Nothing is compiled when the library is newer than every source.
     """
-    return _compile(agent_folders(root), folder / LIBRARY_NAME, AGENT_OPTIONS)
+    if SYSTEM != "linux":
+        return None
+    return _compile(agent_folders(root), folder / LIBRARY_NAME, AGENT_OPTIONS, AGENT_OPTIONS_IF_KNOWN)
 
 
 def agent_folders(root: Path) -> list[Path]:
@@ -92,11 +122,28 @@ def agent_folders(root: Path) -> list[Path]:
 
 
 def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
-    """Likewise one of `HELPERS`."""
-    return _compile([root / source for source in helper.sources], folder / helper.name, HELPER_OPTIONS)
+    """Compiles one of `HELPERS` likewise, on every system."""
+    options = list(HELPER_OPTIONS)
+    if SYSTEM == "darwin":
+        # Otherwise the linker writes the path of the build folder into the library.
+        options.append(f"-Wl,-install_name,@rpath/{helper.file}")
+    return _compile([root / source for source in helper.sources], folder / helper.file, options)
 
 
-def _compile(folders: list[Path], library: Path, options: list[str]) -> Path | None:
+@lru_cache(maxsize=1)
+def _takes(compiler: tuple[str, ...], option: str) -> bool:
+    """Whether a compiler links with an option."""
+    with tempfile.TemporaryDirectory(prefix="warpline-option-") as folder:
+        source = Path(folder) / "empty.c"
+        source.write_text("int warpline_nothing;\n", "utf-8")
+        command = [*compiler, "-shared", "-fPIC", option, "-o", f"{folder}/empty.so", str(source)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def _compile(
+    folders: list[Path], library: Path, options: list[str], options_if_known: list[str] | None = None
+) -> Path | None:
     sources = [path for folder in folders for path in sorted(folder.glob("*.c"))]
     if not sources:
         return _without(library, "this source tree has no C sources for it")
@@ -111,6 +158,10 @@ def _compile(folders: list[Path], library: Path, options: list[str]) -> Path | N
     library.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place: a program being recorded may have the old library mapped, and writing into that kills it.
     unfinished = library.with_suffix(f".{os.getpid()}.tmp")
+    options = [
+        *options,
+        *(option for option in options_if_known or [] if _takes(tuple(compiler), option)),
+    ]
     command = [
         *compiler, *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *(f"-I{folder}" for folder in folders),
         "-o", str(unfinished), *map(str, sources), *shlex.split(os.environ.get("LDFLAGS", "")), *options,
@@ -136,7 +187,7 @@ if __name__ == "__main__":
     checkout = Path(__file__).resolve().parents[1]
     try:
         built = [
-            build(checkout, checkout / PACKAGE_FOLDER),
+            *([build(checkout, checkout / PACKAGE_FOLDER)] if SYSTEM == "linux" else []),
             *(build_helper(helper, checkout, checkout / helper.folder) for helper in HELPERS),
         ]
         sys.exit(0 if None not in built else 1)

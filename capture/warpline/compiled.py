@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,14 @@ Signatures = Mapping[str, tuple[Any, list[Any] | None]]
 """Result and arguments of each function; None leaves the arguments to ctypes."""
 POINTER, INTEGER = ctypes.c_void_p, ctypes.c_int64
 """The address of a column, and a count, a time or an index."""
+
+
+_FILE_NAMES = {"darwin": "libwarpline_{}.dylib", "win32": "warpline_{}.dll"}
+
+
+def library_file(name: str, system: str = sys.platform) -> str:
+    """File name of the compiled library ``name`` on a system, which is named as in `sys.platform`."""
+    return _FILE_NAMES.get(system, "libwarpline_{}.so").format(name)
 
 
 def usable_cores() -> int:

@@ -12,10 +12,10 @@ import mmap
 from functools import lru_cache
 from pathlib import Path
 
-from warpline.compiled import Signatures, load
+from warpline.compiled import Signatures, library_file, load
 
-LIBRARY = Path(__file__).parent / "storage" / "columns" / "libwarpline_guard.so"
-_SIGNATURES: Signatures = {
+LIBRARY = Path(__file__).parent / "storage" / "columns" / library_file("guard")
+SIGNATURES: Signatures = {
     "warpline_guard_install": (ctypes.c_int, []),
     "warpline_guard_add": (ctypes.c_int, [ctypes.c_size_t, ctypes.c_size_t]),
     "warpline_guard_remove": (None, [ctypes.c_int]),
@@ -85,4 +85,4 @@ class GuardedMap(mmap.mmap):
 
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL | None:
-    return load(LIBRARY, _SIGNATURES)
+    return load(LIBRARY, SIGNATURES)

@@ -1,4 +1,4 @@
-"""The recipe for wheels: one machine compiles the agent for both architectures and an old glibc."""
+"""One machine builds the wheels of every platform, and a library that does not fit its wheel is refused."""
 
 from __future__ import annotations
 
@@ -12,53 +12,107 @@ import pytest
 from tests.native.conftest import compile_c
 
 ROOT = Path(__file__).resolve().parents[2]
+NEEDED = "install the extra packaging: pip install ziglang lief build hatchling"
+lief = pytest.importorskip("lief", reason=NEEDED)
 
 
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+def load(name: str) -> ModuleType:
+    path = ROOT / "packaging" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses look their module up
+    sys.modules[name] = module  # the scripts import each other by these names
     spec.loader.exec_module(module)
     return module
 
 
-recipe = load(ROOT / "packaging" / "build_wheels.py")
+targets = load("targets")
+checks = load("check_wheel")
+recipe = load("build_wheels")
+NAMES = [target.name for target in targets.TARGETS]
 
 
-def wheel_with(library: Path, folder: Path) -> Path:
-    path = folder / "warpline-0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as file:
-        file.write(library, recipe.LIBRARY)
-    return path
+def target_named(name: str) -> object:
+    return next(target for target in (*targets.TARGETS, targets.PURE) if target.name == name)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("machine", sorted(recipe.MACHINES))
-def test_the_agent_compiles_for_both_machines_and_glibc_2_17(
-    machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if importlib.util.find_spec("ziglang") is None:
-        pytest.skip("needs the packaging extra: pip install ziglang")
-    monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc -target {machine}-linux-gnu.2.17")
-    monkeypatch.setenv("WARPLINE_REQUIRE_NATIVE", "1")
-    library = load(ROOT / "scripts" / "build_native.py").build(ROOT, tmp_path)
-    wheel = wheel_with(library, tmp_path)
-    recipe.check(wheel, machine)
-    other = next(name for name in recipe.MACHINES if name != machine)
-    with pytest.raises(recipe.PackagingError, match=f"not for {other}"):
-        recipe.check(wheel, other)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [*NAMES, "any"])
+def test_a_wheel_is_built_for_every_platform(name: str, tmp_path: Path) -> None:
+    for module in ("ziglang", "build", "hatchling"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(NEEDED)
+    target = target_named(name)
+    wheel = recipe.build_wheel(target, tmp_path)
+    assert checks.wheel_target(wheel) == target
+    libraries = checks.check_wheel(wheel)
+    assert len(libraries) == (0 if name == "any" else 8 + name.startswith("linux"))
+    with zipfile.ZipFile(wheel) as archive:
+        sources = [entry for entry in archive.namelist() if entry.endswith(".c")]
+    assert bool(sources) is (name == "any")
+    for other in targets.TARGETS:
+        if other.name != name:
+            with pytest.raises(checks.PackagingError):
+                checks.check_wheel(wheel, other)
 
 
-def test_a_library_that_needs_a_newer_glibc_is_refused(tmp_path: Path) -> None:
-    source = tmp_path / "new.c"
-    source.write_text('const char needs[] = "GLIBC_2.34";\n')
-    library = compile_c(tmp_path / "new.so", [source], "-shared", "-fPIC")
-    machine = next(
-        name
-        for name, number in recipe.MACHINES.items()
-        if library.read_bytes()[18:20] == number.to_bytes(2, "little")
+@pytest.fixture
+def target_here() -> object:
+    guard = next(iter((ROOT / "capture/warpline/storage/columns").glob("libwarpline_guard.so")), None)
+    if guard is None:
+        pytest.skip("build the compiled loops: python scripts/build_native.py")
+    machine = lief.parse(str(guard)).header.machine_type.name
+    return next(target for target in targets.TARGETS if (target.system, target.machine) == ("linux", machine))
+
+
+def library(folder: Path, text: str, *options: str) -> bytes:
+    source = folder / "planted.c"
+    source.write_text(text)
+    return compile_c(folder / "planted.so", [source], "-shared", "-fPIC", "-g0", *options).read_bytes()
+
+
+def test_a_fitting_library_is_accepted(target_here: object, tmp_path: Path) -> None:
+    data = library(tmp_path, "int planted(void) { return 1; }\n", "-nostdlib")
+    checks.check_library(data, target_here, {"planted"})
+
+
+def test_a_library_that_needs_a_newer_glibc_is_refused(target_here: object, tmp_path: Path) -> None:
+    text = '#define _GNU_SOURCE\n#include <sys/mman.h>\nint planted(void) { return memfd_create("x", 0); }\n'
+    with pytest.raises(checks.PackagingError, match=r"needs glibc 2\.27"):
+        checks.check_library(library(tmp_path, text), target_here, {"planted"})
+
+
+def test_exports_that_python_does_not_declare_are_refused(target_here: object, tmp_path: Path) -> None:
+    data = library(
+        tmp_path, "int planted(void) { return 1; }\nint surplus(void) { return 2; }\n", "-nostdlib"
     )
-    with pytest.raises(recipe.PackagingError, match=r"needs glibc 2\.34"):
-        recipe.check(wheel_with(library, tmp_path), machine)
+    with pytest.raises(checks.PackagingError, match=r"exports differ .*: surplus"):
+        checks.check_library(data, target_here, {"planted"})
+    with pytest.raises(checks.PackagingError, match=r"exports differ .*: absent"):
+        checks.check_library(data, target_here, {"planted", "surplus", "absent"})
+
+
+def test_a_path_of_the_build_is_refused(target_here: object, tmp_path: Path) -> None:
+    text = f'const char *planted(void) {{ return "{ROOT}/planted.c"; }}\n'
+    with pytest.raises(checks.PackagingError, match="contains the path"):
+        checks.check_library(library(tmp_path, text, "-nostdlib"), target_here, {"planted"})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_library_of_another_platform_is_refused(target_here: object, tmp_path: Path, name: str) -> None:
+    target = target_named(name)
+    if target is target_here:
+        return
+    data = library(tmp_path, "int planted(void) { return 1; }\n", "-nostdlib")
+    with pytest.raises(checks.PackagingError, match=r"is for|is no library for"):
+        checks.check_library(data, target, {"planted"})
+
+
+def test_every_compiled_helper_declares_its_functions() -> None:
+    declared = checks.declared_functions()
+    assert len(declared) == 8
+    assert all(names for names in declared.values())
+    assert "warpline_levels_next" in declared["warpline/storage/index/libwarpline_strip.so"]
+    assert "warpline_sort_names" in declared["warpline/storage/index/libwarpline_strip.so"]

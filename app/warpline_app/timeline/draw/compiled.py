@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import Signatures, load
+from warpline.compiled import Signatures, library_file, load
 
 Array = npt.NDArray[Any]
 
-LIBRARY = Path(__file__).parent / "libwarpline_lines.so"
+LIBRARY = Path(__file__).parent / library_file("lines")
 
 BAR = np.dtype(
     [
@@ -86,7 +86,7 @@ class CFrame(ctypes.Structure):
     ]
 
 
-_SIGNATURES: Signatures = {
+SIGNATURES: Signatures = {
     "warpline_density": (
         None,
         [_Integer, _Integer, *[_Pointer] * 6, _Integer, _Integer, _Pointer],
@@ -105,7 +105,7 @@ _SIGNATURES: Signatures = {
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loops, or None."""
-    return load(LIBRARY, _SIGNATURES)
+    return load(LIBRARY, SIGNATURES)
 
 
 def fits(array: Array, dtype: npt.DTypeLike) -> bool:

@@ -13,38 +13,36 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.compiled import INTEGER, POINTER, address, load
+from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load
 
 Int64Array = npt.NDArray[np.int64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 NOBODY = -1
 _NARROW = np.iinfo(np.int32).max
-LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
+LIBRARY = Path(__file__).parent / library_file("waits")
+SIGNATURES: Signatures = {
+    "warpline_segments_at": (None, [INTEGER, *[POINTER] * 4, INTEGER, *[POINTER] * 2]),
+    "warpline_blame": (
+        INTEGER,
+        [*[POINTER] * 6, INTEGER, POINTER, *[INTEGER] * 6, *[POINTER] * 6],
+    ),
+    "warpline_overlay": (
+        INTEGER,
+        [INTEGER, *[POINTER] * 3, INTEGER, *[POINTER] * 3, INTEGER, *[POINTER] * 3],
+    ),
+    "warpline_by_ends": (None, [*[POINTER] * 3, INTEGER, *[POINTER] * 2]),
+    "warpline_replay": (
+        None,
+        [INTEGER, *[POINTER] * 5, *[INTEGER] * 3, POINTER, INTEGER, POINTER],
+    ),
+    "warpline_walk": (INTEGER, [*[POINTER] * 2, *[INTEGER] * 5, *[POINTER] * 2]),
+}
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loops of a diagnosis; None when they are not compiled."""
-    return load(
-        LIBRARY,
-        {
-            "warpline_segments_at": (None, [INTEGER, *[POINTER] * 4, INTEGER, *[POINTER] * 2]),
-            "warpline_blame": (
-                INTEGER,
-                [*[POINTER] * 6, INTEGER, POINTER, *[INTEGER] * 6, *[POINTER] * 6],
-            ),
-            "warpline_overlay": (
-                INTEGER,
-                [INTEGER, *[POINTER] * 3, INTEGER, *[POINTER] * 3, INTEGER, *[POINTER] * 3],
-            ),
-            "warpline_by_ends": (None, [*[POINTER] * 3, INTEGER, *[POINTER] * 2]),
-            "warpline_replay": (
-                None,
-                [INTEGER, *[POINTER] * 5, *[INTEGER] * 3, POINTER, INTEGER, POINTER],
-            ),
-            "warpline_walk": (INTEGER, [*[POINTER] * 2, *[INTEGER] * 5, *[POINTER] * 2]),
-        },
-    )
+    return load(LIBRARY, SIGNATURES)
 
 
 def as_int32(values: IntArray) -> npt.NDArray[np.int32]:

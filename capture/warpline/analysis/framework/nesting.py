@@ -11,32 +11,30 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, address, load
+from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load
 
 Int64Array = npt.NDArray[np.int64]
-LIBRARY = Path(__file__).parent / "libwarpline_nesting.so"
+LIBRARY = Path(__file__).parent / library_file("nesting")
+SIGNATURES: Signatures = {
+    "warpline_parents": (None, [INTEGER, *[POINTER] * 5]),
+    "warpline_uncovered": (None, [INTEGER, *[POINTER] * 6]),
+    "warpline_sort": (INTEGER, [INTEGER, *[POINTER] * 2]),
+    "warpline_nested": (INTEGER, [POINTER, POINTER]),
+    "warpline_nested_free": (None, [POINTER]),
+    "warpline_entries_add": (INTEGER, [POINTER, INTEGER, POINTER, POINTER, INTEGER]),
+    "warpline_entries_free": (None, [POINTER]),
+    "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 4]),
+    "warpline_gaps": (INTEGER, [POINTER, POINTER]),
+    "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
+    "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
+    "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),
+}
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loops of this room; None if they are not compiled."""
-    return load(
-        LIBRARY,
-        {
-            "warpline_parents": (None, [INTEGER, *[POINTER] * 5]),
-            "warpline_uncovered": (None, [INTEGER, *[POINTER] * 6]),
-            "warpline_sort": (INTEGER, [INTEGER, *[POINTER] * 2]),
-            "warpline_nested": (INTEGER, [POINTER, POINTER]),
-            "warpline_nested_free": (None, [POINTER]),
-            "warpline_entries_add": (INTEGER, [POINTER, INTEGER, POINTER, POINTER, INTEGER]),
-            "warpline_entries_free": (None, [POINTER]),
-            "warpline_sweep": (INTEGER, [POINTER, INTEGER, *[POINTER] * 4]),
-            "warpline_gaps": (INTEGER, [POINTER, POINTER]),
-            "warpline_add_rows": (None, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER]),
-            "warpline_add_sums": (None, [INTEGER, POINTER, POINTER, INTEGER, POINTER]),
-            "warpline_block": (INTEGER, [INTEGER, POINTER, POINTER, INTEGER, INTEGER, *[POINTER] * 3]),
-        },
-    )
+    return load(LIBRARY, SIGNATURES)
 
 
 @dataclass(frozen=True, eq=False)

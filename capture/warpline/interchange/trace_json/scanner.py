@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import load
+from warpline.compiled import Signatures, library_file, load
 from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
 
 Int64Array = npt.NDArray[np.int64]
 
-LIBRARY = Path(__file__).parent / "libwarpline_trace_json.so"
-_FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern")
+LIBRARY = Path(__file__).parent / library_file("trace_json")
+SIGNATURES: Signatures = dict.fromkeys(
+    ("warpline_scan_events", "warpline_scan_members", "warpline_intern"), (ctypes.c_int64, None)
+)
 
 
 class ScanColumn(IntEnum):
@@ -53,7 +55,7 @@ _MOST_EVENTS = 1 << 16
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled scanner, None if there is none."""
-    return load(LIBRARY, dict.fromkeys(_FUNCTIONS, (ctypes.c_int64, None)), SHARED_SOURCES)
+    return load(LIBRARY, SIGNATURES, SHARED_SOURCES)
 
 
 class TokenTables:

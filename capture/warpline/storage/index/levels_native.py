@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, address, load
+from warpline.compiled import INTEGER, POINTER, Signatures, address, load
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.index.level_of_detail import LodLevel
 from warpline.storage.index.strip_native import LIBRARY
@@ -18,23 +18,18 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 
+SIGNATURES: Signatures = {
+    "warpline_levels_count": (INTEGER, [POINTER, INTEGER, INTEGER]),
+    "warpline_levels_first": (INTEGER, [*[POINTER] * 4, *[INTEGER] * 4, POINTER]),
+    "warpline_levels_next": (INTEGER, [POINTER, INTEGER, INTEGER, INTEGER, POINTER]),
+}
 _NOT_BUSY = INTEGER(int(NOT_BUSY))
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loops, None where they are not compiled."""
-    count = [POINTER, INTEGER, INTEGER]
-    first = [POINTER] * 4 + [INTEGER] * 4 + [POINTER]
-    following = [POINTER, INTEGER, INTEGER, INTEGER, POINTER]
-    return load(
-        LIBRARY,
-        {
-            "warpline_levels_count": (INTEGER, count),
-            "warpline_levels_first": (INTEGER, first),
-            "warpline_levels_next": (INTEGER, following),
-        },
-    )
+    return load(LIBRARY, SIGNATURES)
 
 
 class _Level(ctypes.Structure):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, address, load, usable_cores
+from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load, usable_cores
 from warpline.memory_room import require_memory
 from warpline.model.flags import NOT_BUSY
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
@@ -32,7 +32,13 @@ Make = Callable[[str, int], Array]
 PIECE = 1 << 21
 """Events of a lane that are sorted at once."""
 
-LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
+LIBRARY = Path(__file__).parent / library_file("strip")
+SIGNATURES: Signatures = {
+    "warpline_sort_names": (
+        INTEGER,
+        [INTEGER, *[POINTER] * 3, ctypes.c_uint8, INTEGER, *[POINTER] * 5],
+    ),
+}
 _MOST_THREADS = 8
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _IDS_PER_EVENT = 16
@@ -42,9 +48,7 @@ _IDS_PER_EVENT = 16
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled sort, None where it is not compiled."""
-    byte = ctypes.c_uint8
-    arguments = [INTEGER, *[POINTER] * 3, byte, INTEGER, *[POINTER] * 5]
-    return load(LIBRARY, {"warpline_sort_names": (INTEGER, arguments)})
+    return load(LIBRARY, SIGNATURES)
 
 
 def build_columns(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, address, load, usable_cores
+from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load, usable_cores
 from warpline.memory_room import require_memory
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.columns.events import Events, Lanes
@@ -35,7 +35,8 @@ SPLIT_ENTRIES = 1 << 17
 
 _CORES = usable_cores()
 
-LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
+LIBRARY = Path(__file__).parent / library_file("strip")
+SIGNATURES: Signatures = {"warpline_strip_choose": (None, None), "warpline_strip_draw": (INTEGER, None)}
 
 RUN = np.dtype([(name, np.int64) for name in ("lane", "index", "low", "high")])
 """One lane at the level chosen for a view (an index into the directory, or `RAW`), and its part that can be seen."""
@@ -44,7 +45,7 @@ RUN = np.dtype([(name, np.int64) for name in ("lane", "index", "low", "high")])
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loop, None where it is not compiled."""
-    return load(LIBRARY, {"warpline_strip_choose": (None, None), "warpline_strip_draw": (INTEGER, None)})
+    return load(LIBRARY, SIGNATURES)
 
 
 class _Columns(ctypes.Structure):

@@ -63,7 +63,8 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
     try:
         with new_file(part) as (file, room), Datasets(file, room, contents.compress) as out:
             _write(contents, out, step)
-        with part.open("rb") as done:
+        # Windows flushes only a file that is open for writing.
+        with part.open("r+b") as done:
             os.fsync(done.fileno())
         os.replace(part, path)
     except OSError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, address, load
+from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load
 from warpline.model import Packing
 
 Int64Array = npt.NDArray[np.int64]
@@ -24,14 +24,16 @@ _MAX_PEELED_LANES = 48
 _FEW_LANES = 12
 _FOREVER_AGO = np.iinfo(np.int64).min
 
-LIBRARY = Path(__file__).parent / "libwarpline_packing.so"
+LIBRARY = Path(__file__).parent / library_file("packing")
+SIGNATURES: Signatures = {
+    "warpline_nesting_depths": (INTEGER, [POINTER, POINTER, INTEGER, POINTER, INTEGER, POINTER]),
+}
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loop (``native/packing.c``), None where it is not compiled."""
-    arguments = [POINTER, POINTER, INTEGER, POINTER, INTEGER, POINTER]
-    return load(LIBRARY, {"warpline_nesting_depths": (INTEGER, arguments)})
+    return load(LIBRARY, SIGNATURES)
 
 
 class Packer:

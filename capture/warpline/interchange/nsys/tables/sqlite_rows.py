@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from warpline.compiled import load
+from warpline.compiled import Signatures, library_file, load
 from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
 from warpline.interchange.nsys.tables.access import Batch
 
-LIBRARY = Path(__file__).parent / "libwarpline_nsys.so"
+LIBRARY = Path(__file__).parent / library_file("nsys")
+SIGNATURES: Signatures = {"warpline_sqlite_rows": (ctypes.c_int64, None)}
 INTEGER, REAL, TEXT = range(3)
 
 _FUNCTIONS = ("step", "column_type", "column_int64", "column_double", "column_blob", "column_bytes")
@@ -25,7 +26,7 @@ _MAX_COLUMNS = 64
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loop (``native/sqlite_rows.c``), None if there is none."""
-    return load(LIBRARY, {"warpline_sqlite_rows": (ctypes.c_int64, None)}, SHARED_SOURCES)
+    return load(LIBRARY, SIGNATURES, SHARED_SOURCES)
 
 
 @lru_cache(maxsize=1)

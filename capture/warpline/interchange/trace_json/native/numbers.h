@@ -14,6 +14,18 @@
 /* 2^61 ns in microseconds, as in columns.py. */
 #define MAX_WHOLE INT64_C(2305843009213693)
 
+#if defined(_WIN32)
+typedef _locale_t Locale;
+static inline Locale plain_locale(void) { return _create_locale(LC_ALL, "C"); }
+static inline double parse_real(const char *text, Locale locale) { return _strtod_l(text, NULL, locale); }
+static inline void free_locale(Locale locale) { _free_locale(locale); }
+#else
+typedef locale_t Locale;
+static inline Locale plain_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
+static inline double parse_real(const char *text, Locale locale) { return strtod_l(text, NULL, locale); }
+static inline void free_locale(Locale locale) { freelocale(locale); }
+#endif
+
 static inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
 
 /* Whether digits have a leading zero, which JSON does not allow. */
@@ -100,11 +112,11 @@ static inline bool read_long_real(const uint8_t *at, double *value)
     if ((after_point && !decimals) || has_leading_zero(at + first))
         return false;
     copy[length] = 0;
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    Locale plain = plain_locale();
     if (!plain)
         return false;
-    *value = strtod_l(copy, NULL, plain);
-    freelocale(plain);
+    *value = parse_real(copy, plain);
+    free_locale(plain);
     return true;
 }
 

@@ -13,10 +13,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "interpose.h"
 #include "spool.h"
+
+#define CLOSE_ON_EXEC 1U /* MFD_CLOEXEC */
 
 static _Atomic uint64_t counted; /* process << 32 | number of its threads: a forked child starts with none */
 
@@ -89,7 +92,8 @@ static FILE *without_threads(FILE *file, uint32_t own, const char *mode)
     long threads = at != NULL ? strtol(at, &rest, 10) : 0;
     if (threads <= (long)own)
         return file;
-    int descriptor = memfd_create("stat", MFD_CLOEXEC);
+    /* glibc has a function for this since 2.27 only. */
+    int descriptor = (int)syscall(SYS_memfd_create, "stat", CLOSE_ON_EXEC);
     if (descriptor < 0)
         return file;
     FILE *made = NULL;

@@ -1,15 +1,38 @@
 /* Keeps a process alive when a mapped file is truncated or its disk is gone: lost pages read as zeros, and the loss is
- * noted (page_guard.py). */
+ * noted (page_guard.py). Windows keeps the file of a map from being truncated or removed, and needs no guard. */
 #define _GNU_SOURCE
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+#if defined(_WIN32)
+
+EXPORT int warpline_guard_install(void) { return 0; }
+
+EXPORT int warpline_guard_add(uintptr_t base, uintptr_t length)
+{
+    (void)base;
+    (void)length;
+    return -1;
+}
+
+EXPORT void warpline_guard_remove(int number) { (void)number; }
+
+EXPORT int warpline_guard_is_lost(int number)
+{
+    (void)number;
+    return 0;
+}
+
+#else
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
 #define REGIONS 1024
 
 /* Read by the handler without a lock: `length` is written last and cleared first. */
@@ -109,3 +132,5 @@ EXPORT void warpline_guard_remove(int number) { atomic_store(&regions[number].le
 
 /* Returns whether zeros were read in place of lost pages. */
 EXPORT int warpline_guard_is_lost(int number) { return atomic_load(&regions[number].lost); }
+
+#endif

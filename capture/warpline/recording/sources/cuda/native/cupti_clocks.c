@@ -1,5 +1,6 @@
 /* CUPTI has one clock for all records. While Warpline records it is Warpline's, CLOCK_MONOTONIC. The program's profiler
  * expects CLOCK_REALTIME, or a clock that it has registered itself; the times in its copies are converted. */
+#define _GNU_SOURCE
 #include "cupti_clocks.h"
 
 #include <stdatomic.h>

@@ -119,9 +119,7 @@ def test_lost_records_are_told_with_whose_how_many_of_all_and_what_it_means(
     window: MainWindow, open_page: OpenPage, tmp_path: Path, lost: int, enabled: bool, words: str
 ) -> None:
     open_page(lossy(tmp_path / "lossy.h5", lost, enabled))
-    assert only_bar(window).text == (
-        f"lossy.h5: Python stacks: {words}, too few to change what is told of the whole"
-    )
+    assert only_bar(window).text == (f"lossy.h5: Python stacks: {words}, too few to change the results")
 
 
 def test_a_loss_of_less_than_a_thousandth_stands_in_the_status_line_and_about_the_capture(
@@ -135,4 +133,4 @@ def test_a_loss_of_less_than_a_thousandth_stands_in_the_status_line_and_about_th
     panel = window.panels.panel("sources")
     assert panel is not None
     about = [label.text() for label in panel.findChildren(QLabel)]
-    assert "1 record lost (< 0.1 % of all): too few to change what is told of the whole" in about
+    assert "1 record lost (< 0.1 % of all): too few to change the results" in about

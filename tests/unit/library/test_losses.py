@@ -23,7 +23,7 @@ def test_a_loss_is_a_share_of_all_there_was(lost: int, events: int, text: str) -
 
 def test_the_more_is_lost_the_less_is_promised() -> None:
     words = [meaning_of(share) for share in (0.0, 0.009, 0.05, 0.5)]
-    assert words[0] == words[1] == "too few to change what is told of the whole"
+    assert words[0] == words[1] == "too few to change the results"
     assert "too low" in words[2]
     assert "counts as not recorded" in words[3]
     assert share_text(lost_ratio(1, 10**9)) == "< 0.1 %"

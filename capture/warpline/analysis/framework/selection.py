@@ -332,7 +332,8 @@ class View:
         start = self.starts(place, offset)
         duration = self.durations(place)
         inside = duration
-        if not self.is_whole:
+        # The events of an exported part may reach beyond it.
+        if not self.is_whole or "exported_from" in self.capture.meta:
             end = np.minimum(start + duration, self.stop_ns)
             inside = np.maximum(end - np.maximum(start, self.start_ns), 0)
         return SelectedEvents(row=row, index=index, start=start, duration=duration, inside=inside, name=name)

@@ -22,6 +22,8 @@ from warpline.model import format_duration
 _MUCH, _SOME = 0.1, 0.02
 """Shares of all ranks' time from which waiting is critical, or a warning."""
 _MOST = 0.5
+_FEWEST = 2
+"""A rank that came last less often than this is not always late."""
 _MOST_OF_HOST = 0.6
 _NEARLY_ALL = 0.8
 _IN_TURNS = 0.3
@@ -122,9 +124,7 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
         yield JobFinding(
             id="late_rank",
             severity=severity,
-            title=english("One rank is always late")
-            if 5 * top.last >= top.collectives
-            else english("One rank causes most of the waiting"),
+            title=_late_title(case, top),
             text=_straggler_text(top, total),
             ranks=(top.rank,),
             cost_ns=top.others_ns,
@@ -184,6 +184,15 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
                 cost_ns=int(sums[needed - 1]),
                 remedy=_remedy(top),
             )
+
+
+def _late_title(case: JobCase, top: Straggler) -> str:
+    """How often the rank that costs most comes last, compared with the others."""
+    if any(other.last >= top.last for other in case.stragglers if other.rank != top.rank):
+        return english("One rank costs most, though others come last as often")
+    if 5 * top.last >= top.collectives and top.last >= _FEWEST:
+        return english("One rank is always late")
+    return english("One rank causes most of the waiting")
 
 
 def _straggler_text(straggler: Straggler, total: float) -> str:

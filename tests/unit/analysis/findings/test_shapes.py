@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.unit.analysis.findings.scenes import MS, PYTHON, Acts, Does, scene
+from tests.unit.analysis.findings.test_engine import threads_capture
 
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Finding
 from warpline.analysis.framework.selection import Selection, View
+from warpline.cli import main
 from warpline.model.waits import WaitKind
+from warpline.storage import open_capture
 
 SLEEP, NETWORK, CONDITION, JOIN, LOCK, POLL = (
     WaitKind.SLEEP, WaitKind.NETWORK, WaitKind.CONDITION, WaitKind.JOIN, WaitKind.LOCK, WaitKind.POLL,
@@ -229,3 +232,17 @@ def test_time_before_a_thread_started_was_recorded(tmp_path: Path) -> None:
         budget = diagnose(view, of="process/71.1/thread/72.1/state").budget
     assert budget is not None
     assert {part.cause: part.time_ns for part in budget.parts} == {"running": 40 * MS, "not_alive": 40 * MS}
+
+
+def test_an_exported_part_says_what_the_range_says_in_the_whole(tmp_path: Path) -> None:
+    states = [(30 * MS, 0, 0, 0), (40 * MS, 2, int(SLEEP), 0), (30 * MS, 0, 0, 0)]
+    steps = [(0, 95 * MS)]
+    part = tmp_path / "part.h5"
+    with threads_capture(tmp_path / "whole.h5", [states], steps) as whole:
+        expected = diagnose(View(whole, Selection(40 * MS, 80 * MS))).budget
+        assert main(["export", str(whole.path), "--range", "40ms:80ms", str(part)]) == 0
+    with open_capture(part) as capture:
+        budget = diagnose(View(capture)).budget
+    assert budget is not None
+    assert expected is not None
+    assert (budget.start_ns, budget.stop_ns, budget.parts) == (40 * MS, 80 * MS, expected.parts)

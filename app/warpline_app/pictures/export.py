@@ -116,6 +116,8 @@ def save_svg(view: TimelineView, out: Path) -> None:
             painter.fillRect(0, 0, view.width(), view.height(), view.theme.color("header"))
             view.render(painter, QPoint(0, 0))
             painter.end()
+            # Windows renames no file that is open, and the generator closes it when it is destroyed.
+            del generator
             part.write_text(with_sharp_edges(part.read_text("utf-8")), "utf-8")
     except OSError as error:
         raise ExportError(

@@ -64,9 +64,12 @@ def require_widgets(scale: float = 1.0) -> None:
 def prepare_offscreen(scale: float) -> QApplication:
     """Create an application that needs no display; must be the first in this process.
 
+    Outside Linux it uses the system's platform, since the offscreen one finds no fonts there.
+
     Raises ExportError when the system has no font.
     """
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    if sys.platform not in {"darwin", "win32"}:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
     os.environ["QT_LOGGING_RULES"] = "*.debug=false;qt.qpa.*=false"
     from PySide6.QtCore import QtMsgType, qInstallMessageHandler
@@ -195,5 +198,7 @@ def save_picture(image: QImage, path: Path) -> None:
             writer = QImageWriter(str(part), suffix.encode())
             if not writer.write(image):
                 raise ExportError(tr("{path}: {reason}", path=path, reason=writer.errorString()))
+            # Windows renames no file that is open, and the writer closes it when it is destroyed.
+            del writer
     except OSError as error:
         raise ExportError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from warpline.file_descriptors import OPEN_FLAGS
 from warpline.output_places import is_no_file
 
 _GZIP_LEVEL = 4
@@ -28,7 +29,7 @@ def replacing(out: Path) -> Iterator[Path]:
     # An unpredictable name, created exclusively: nobody can plant a link there.
     part = out.with_name(f".warpline-{uuid4().hex}.part")
     try:
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o666))
     except OSError as error:  # report the name that the user knows
         raise OSError(error.errno, error.strerror, str(out)) from error
     try:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import h5py
 
+from warpline.file_descriptors import OPEN_FLAGS
 from warpline.memory_room import require_memory
 from warpline.storage.columns.schema import ALIGNMENT
 
@@ -54,7 +55,7 @@ class Room:
 @contextlib.contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[tuple[h5py.File, Room]]:
     """Create a file; leaving the block closes it, even when it can no longer be written. Raises OSError."""
-    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    nowhere = os.open(os.devnull, os.O_RDWR | OPEN_FLAGS)
     try:
         file = _create(path, h5py.h5f.ACC_TRUNC if overwrite else h5py.h5f.ACC_EXCL)
         descriptor = file.id.get_vfd_handle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from warpline.file_descriptors import OPEN_FLAGS, write_at
 from warpline.storage.columns.new_file import Room
 from warpline.storage.write.behind import WriteBehind
 
@@ -39,7 +41,7 @@ class Datasets:
         self._plain = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         self._plain.set_obj_track_times(False)
         self._plain.set_attr_creation_order(0)
-        self._descriptor = os.open(file.filename, os.O_WRONLY | os.O_CLOEXEC)
+        self._descriptor = os.open(file.filename, os.O_WRONLY | OPEN_FLAGS)
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +87,7 @@ class Datasets:
     def _put_bytes(self, values: Array, place: int) -> None:
         view = np.ascontiguousarray(values).view(np.uint8).data
         while view:
-            written = os.pwrite(self._descriptor, view, place)
+            written = write_at(self._descriptor, view, place)
             view, place = view[written:], place + written
 
     def empty(self, group: h5py.Group, name: str, dtype: str, n: int) -> h5py.Dataset:
@@ -119,7 +121,8 @@ class Datasets:
         """Map a written column, or read it when it is not contiguous; flush the file first."""
         dataset = self.file[path]
         offset = dataset.id.get_offset()
-        if offset is None or not dataset.shape[0]:
+        # On Windows HDF5 cannot extend a file that is mapped.
+        if offset is None or not dataset.shape[0] or sys.platform == "win32":
             return np.asarray(dataset[:], dtype)
         # A plain view: slicing a memmap object costs ten times as much.
         return np.asarray(np.memmap(self.file.filename, dtype, "r", offset=offset, shape=dataset.shape))

@@ -53,6 +53,8 @@ BoolArray = npt.NDArray[np.bool_]
 Result = TypeVar("Result")
 _AT_ONCE = 1 << 20
 """How many pieces or segments are processed together."""
+_EXACT = 0.02
+"""Share of the range by which a replay may miss the recording."""
 _DELAYS = 0.02
 """Share of the target's time from which a cause at a place counts as delaying it."""
 
@@ -156,6 +158,11 @@ class Case:
         if cores not in self._crowded:
             self._crowded[cores] = crowded_ns(self.graph, cores)
         return self._crowded[cores]
+
+    @cached_property
+    def is_reproduced(self) -> bool:
+        """Whether a replay without any change ends where the recording does; else no gain can be computed."""
+        return self.graph.baseline_error_ns(self.actor) <= _EXACT * self.whole_ns
 
     @cached_property
     def device(self) -> str:

@@ -176,7 +176,8 @@ def _not_alive(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     thread = view.capture.threads[target.thread]
     early = pieces.stop <= (view.start_ns if thread.start_ns is None else thread.start_ns)
     late = pieces.start >= (view.stop_ns if thread.stop_ns is None else thread.stop_ns)
-    return none & (early | late)
+    outside: npt.NDArray[np.bool_] = none & (early | late)
+    return outside
 
 
 def _passes(

@@ -121,6 +121,16 @@ class WaitGraph:
             before = self._before[actor]
         return max(before - int(self._replay(keep, own)[last]), 0)
 
+    def baseline_error_ns(self, actor: int) -> int:
+        """How far the replay without any change ends from where the recording of an actor ends, ns."""
+        actors = self.segments.actor
+        low, high = np.searchsorted(actors, np.array([actor, actor + 1], actors.dtype)).tolist()
+        if low == high:
+            return 0
+        if actor not in self._before:
+            self._before[actor] = int(self._replay(None, (low, high))[high - 1])
+        return abs(self.stop_ns - self._before[actor])
+
     def walk(self, actor: int) -> tuple[Int64Array, Int64Array, Int64Array]:
         """The critical path to the end of an actor: (segment, start, stop), int64 [n] each, filling the range."""
         at = int(self.index.at(np.array([actor]), np.array([self.stop_ns - 1]))[0])

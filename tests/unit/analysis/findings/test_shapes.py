@@ -10,6 +10,7 @@ from tests.unit.analysis.findings.test_engine import threads_capture
 
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.analysis.framework.selection import Selection, View
 from warpline.cli import main
 from warpline.model.waits import WaitKind
@@ -246,3 +247,15 @@ def test_an_exported_part_says_what_the_range_says_in_the_whole(tmp_path: Path) 
     assert budget is not None
     assert expected is not None
     assert (budget.start_ns, budget.stop_ns, budget.parts) == (40 * MS, 80 * MS, expected.parts)
+
+
+@pytest.mark.parametrize(("error_ns", "is_known"), [(3 * MS, False), (MS, True)])
+def test_no_bound_is_given_where_the_replay_misses_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error_ns: int, is_known: bool
+) -> None:
+    monkeypatch.setattr(WaitGraph, "baseline_error_ns", lambda _graph, _actor: error_ns)
+    sleeps = Acts((Does(90 * MS, SLEEP, frames=("serve (/src/app.py:11)",)), Does(10 * MS)))
+    sleep = findings_of(tmp_path / "bound.h5", [sleeps])[0]
+    assert sleep.severity == "critical"
+    assert bool(sleep.gain_ns) == is_known
+    assert ("How much time a fix saves is unknown" in sleep.text) != is_known

@@ -12,6 +12,7 @@ from typing import Any
 from warpline._version import __version__
 from warpline.cli import registry
 from warpline.cli.command import Command
+from warpline.cli.system_packages import install_command
 from warpline.i18n import install, tr, translated
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError, WarplineError
@@ -183,6 +184,8 @@ def _missing(error: ImportError) -> str:
         return translated(hint)
     if ".so" in str(error) and not isinstance(error, ModuleNotFoundError):
         # Qt's wheels need libraries of the system (libEGL, libxkbcommon, ...), which pip cannot install.
+        if command := install_command(str(error)):
+            return tr("a system library is missing: {error}; run: {command}", error=error, command=command)
         return tr("a system library is missing: {error}; README.md lists the packages", error=error)
     return tr("cannot import {module}: {error}", module=error.name or "?", error=error)
 

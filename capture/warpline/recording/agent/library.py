@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import uuid
 from dataclasses import dataclass
 from functools import lru_cache
@@ -87,6 +88,12 @@ def _compiled(recording: Path, cache: Path) -> AgentLibrary:
     library = cache / digest.hexdigest()[:16] / LIBRARY_NAME
     if library.is_file():
         return AgentLibrary(library)
+    if "musl" in (sysconfig.get_config_var("SOABI") or ""):
+        return AgentLibrary(
+            None,
+            english("the agent needs glibc, and this system has musl (as Alpine does)"),
+            english("record in a container with glibc, for example Debian"),
+        )
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
     if shutil.which(compiler[0]) is None:
         return AgentLibrary(

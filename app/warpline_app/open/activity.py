@@ -45,6 +45,6 @@ class Activity(QObject):
             self.job.cancel()
 
     def close_tab(self) -> bool:
-        """The user closes its tab: True when the tab closes at once, False when it closes with ``ended``."""
+        """Close the tab for the user: True if it may close at once, False if it waits for ``ended``."""
         self.stop()
         return True

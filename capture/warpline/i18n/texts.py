@@ -44,7 +44,7 @@ def tr_n(singular: str, plural: str, count: int, context: str = "", /, **fields:
 
 
 def english(text: str, /, **fields: object) -> str:
-    """A text that is data, in English, with its fields filled in; translators see it like one of `tr`."""
+    """A text stored as data: in English, with its fields filled in. Translators see its literal like that of `tr`."""
     message = Message(text)
     return message.format(**fields) if fields else message
 

@@ -88,7 +88,7 @@ class GraphView(DrawnChart):
         return self._edges
 
     def show_graph(self, nodes: Sequence[Node], edges: Sequence[tuple[int, int, int]], title: str) -> None:
-        """Draw other nodes; edges are (index, index, count)."""
+        """Replace the graph. Edges are (from index, to index, count)."""
         is_same = [node.part.item for node in nodes] == [node.part.item for node in self._nodes]
         self._nodes, self._edges, self._title = list(nodes), list(edges), title
         self._places = []

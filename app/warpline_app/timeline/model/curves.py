@@ -233,7 +233,7 @@ def row_figure(
 
 
 def process_busy_ns(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, done: int) -> int | None:
-    """Busy time of a process's next lane after ``done`` lanes; None after the last.
+    """Busy time of lane number ``done`` of a process's row; None when all lanes are done.
 
     One lane at a time: loading pages of a large file can take milliseconds per lane.
     """

@@ -1,4 +1,4 @@
-"""Table of one rank: its communication, with times and exposed part."""
+"""Table of one rank's communication: its times, and how much of it no computation overlaps."""
 
 from __future__ import annotations
 

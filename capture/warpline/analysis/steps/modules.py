@@ -103,7 +103,7 @@ _TITLES = {
 
 
 def _add_memory(view: View, tree: ModuleTree, columns: list[Column], data: dict[str, Values]) -> bool:
-    """Add columns of memory growth per call; whether any was recorded."""
+    """Add columns of memory growth per call. Returns whether any growth was recorded."""
     calls = np.maximum(tree.count, 1)
     recorded = view.capture.kinds["module"].attributes if "module" in view.capture.kinds else ()
     names = [name for name in KEPT if name in recorded]

@@ -238,7 +238,7 @@ class CaptureCopy:
     def _stacks(
         self, stacks: npt.NDArray[Any], valid: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
-        """Stack ids in the new capture, which gets the used stacks and their callers."""
+        """Copy the used stacks and their callers to the new capture, and return their ids there."""
         frame, parent = self._capture.stacks
         valid = valid & (stacks < len(frame))
         if self._stack_map is None:

@@ -87,7 +87,7 @@ class TrainingJob:
         return Report("job_step_ranks", english("Steps of each rank"), known.range_ns, result)
 
     def rank(self, number: int) -> JobRank:
-        """The rank with a number. Raises KeyError without one."""
+        """The rank with this number. Raises KeyError if there is none."""
         for rank in self.ranks:
             if rank.rank == number:
                 return rank

@@ -23,7 +23,7 @@ def query_strip(
     stop_ns: int,
     width_px: int,
 ) -> Strip:
-    """Draw the strip of some lanes, with the compiled loop if available.
+    """Compute the strip of some lanes, with the compiled loop if available.
 
     Raises ValueError for an empty view, IndexError for a lane that is not there.
     """

@@ -10,5 +10,5 @@ from warpline.storage.columns.mapped_file import MappedFile
 
 
 def attribute_type(file: MappedFile, name: str, stored: str) -> str:
-    """Type of an attribute of events by the rules of version 1: stacks were known by their name alone."""
+    """The type of an event attribute under version 1's rules. In version 0, only its name marked a stack."""
     return "stack" if file.version == 0 and name == "stack" and stored == "uint32" else stored

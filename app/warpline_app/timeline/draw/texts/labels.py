@@ -223,7 +223,7 @@ class Labels:
         return result
 
     def _lay_out(self, boxes: Boxes, wanted: Wanted, own: Float64Array) -> LabelPieces:
-        """Pieces of all labels; ``own`` is the width of whole boxes."""
+        """Lay out all labels and return their pieces; ``own`` holds the full width of each box."""
         ratio, atlas = self._ratio, self._atlas
         may = self._capture.events.kind[boxes.row] != self._causes.code
         entries = self._short.in_lines(wanted.line, wanted.entry, wanted.ink, own, may)

@@ -1,4 +1,4 @@
-"""Sorts the texts of a line and measures common prefixes, to show what distinguishes a cut text."""
+"""Sorts a line's texts and measures their common prefixes, so a shortened text keeps what distinguishes it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def uuid_text(raw: bytes) -> str:
 
 
 def number_devices(spools: Sequence[SpoolFile], known: Mapping[str, int]) -> dict[str, int]:
-    """A number for each GPU, by UUID: NVML's if ``known``, else the process's own unless another GPU has it.
+    """A number for each GPU, by UUID: NVML's from ``known``, else the process's own if free, else the lowest.
 
     Processes that see one GPU each all call it 0 (``CUDA_VISIBLE_DEVICES``), so their numbers do not identify a GPU.
     """

@@ -47,12 +47,11 @@ def run_steps(tutorials: ModuleType, name: str, folder: Path, python: str) -> No
             printed = tutorials.run(step, folder, environment)
         except subprocess.CalledProcessError as error:
             pytest.fail(f"{step.commands}\n{error.output}")
-        # Times decide which rows come first and how many there are; the words stay.
-        shown = {words(line) for line in step.output} - {""}
-        missing = sorted(shown - {words(line) for line in printed})
-        assert len(missing) <= len(shown) * 0.6, f"{step.commands}\nnot printed any more:\n" + "\n".join(
-            missing
-        )
+        # Times decide which rows come first and how many there are, and the folder's name where tables fold; the words
+        # stay.
+        shown = {word for line in step.output for word in words(line).split()} - {"#"}
+        missing = sorted(shown - {word for line in printed for word in words(line).split()})
+        assert len(missing) <= len(shown) * 0.3, f"{step.commands}\nnot printed any more: {' '.join(missing)}"
 
 
 @pytest.mark.parametrize("name", ["lock.md", "foreign-trace.md"])

@@ -77,19 +77,20 @@ def check(folder: Path, program: str) -> tuple[dict[str, Any], Path, int]:
 
 @needs_perf
 @pytest.mark.parametrize(
-    ("program", "kind"),
+    ("program", "kinds"),
     [
-        (LOCK_HELD_WHILE_ASLEEP, "waits_for_lock"),
-        (SLEEPS, "waits_for_sleep"),
-        (CHILDREN_THAT_SLEEP, "waits_for_child"),
-        (WORKERS_THAT_SLEEP, "waits_for_sleep"),
+        (LOCK_HELD_WHILE_ASLEEP, {"waits_for_lock"}),
+        (SLEEPS, {"waits_for_sleep"}),
+        (CHILDREN_THAT_SLEEP, {"waits_for_child"}),
+        # Both workers sleep while items queue: the pool is too small, which comes before what the workers wait for.
+        (WORKERS_THAT_SLEEP, {"small_pool", "waits_for_sleep"}),
     ],
 )
-def test_the_disease_is_found_with_its_line(tmp_path: Path, program: str, kind: str) -> None:
+def test_the_disease_is_found_with_its_line(tmp_path: Path, program: str, kinds: set[str]) -> None:
     found, path, sick = check(tmp_path, program)
     start, stop = found["range_ns"]
     assert sum(part["time_ns"] for part in found["budget"]) == stop - start
-    first = next(finding for finding in found["findings"] if finding["id"] == kind)
+    first = next(finding for finding in found["findings"] if finding["id"] in kinds)
     assert first["severity"] in ("critical", "warning")
     assert 0.2e9 < first["gain_ns"] <= first["time_ns"]
     places = {(hop.get("file"), hop.get("line")) for hop in first["chain"]}

@@ -39,7 +39,7 @@ _BOTH_WAIT = 0.1
 
 
 def find_small_queues(case: Case) -> Iterator[Finding]:
-    """Find queues whose two sides wait for each other by turns: more room would let both work."""
+    """Find queues whose two sides take turns waiting for each other: more room would let both work."""
     segments, least = case.segments, _BOTH_WAIT * case.fair_ns
     full = (segments.cause == Cause.QUEUE_FULL) & (segments.by >= 0)
     empty = (segments.cause == Cause.QUEUE_EMPTY) & (segments.by >= 0)

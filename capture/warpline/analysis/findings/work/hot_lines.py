@@ -34,7 +34,7 @@ class HotLine:
 
 
 def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
-    """The own line of a stack (leaf first); the outermost library line when there is none of the program's own."""
+    """The program's own innermost line of a stack (leaf first); the outermost library line if it has none."""
     parsed = [match for match in map(FRAME.match, frames) if match is not None]
     if not parsed:
         name = frames[0] if frames else ""

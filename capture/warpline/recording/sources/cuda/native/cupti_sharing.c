@@ -1,4 +1,4 @@
-/* CUPTI's first family of functions serves one user: whoever registers buffers last gets all records, and there is one
+/* CUPTI's first family of functions serves one user: the last to register buffers gets all records, and there is one
  * subscription and one clock. Here the process has one subscription, one pair of buffer callbacks and one clock, all
  * ours, and each user has its own view of them. Records are written into Warpline's buffers. Those that the program's
  * profiler has asked for are copied into buffers of its own, with times of its clock.

@@ -17,7 +17,7 @@ static sem_t asked;
 
 static void do_with_gil(struct gil_work *work)
 {
-    if (python_is_readable()) {
+    if (python.is_initialized() && !python.is_finalizing()) {
         int gil = python.ensure_gil();
         work->run();
         python.release_gil(gil);

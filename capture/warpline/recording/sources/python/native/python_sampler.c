@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "gil_work.h"
 #include "interpose.h"
 #include "own_threads.h"
 #include "python_layout.h"
@@ -175,9 +176,13 @@ static void rest(uint64_t time_ns)
     nanosleep(&time, NULL);
 }
 
+static void do_nothing(void) {}
+
+static struct gil_work nudge = {.run = do_nothing};
+
 /* Waits until Python has run `boot`, and asks again as long as it was too early. 3.11 notices a call queued by
  * another thread only when it next releases the GIL (Py_AddPendingCall checks there whether *this* thread may run
- * it), so it is forced to. */
+ * it), so another thread makes it release the GIL. */
 static void wait_for_python(void)
 {
     for (uint64_t pause = FIRST_POLL_NS, waited = 0; !atomic_load(&is_booted); rest(pause), waited += pause) {
@@ -191,7 +196,7 @@ static void wait_for_python(void)
                 atomic_store(&is_asked, false);
         } else if (waited > NUDGE_NS) {
             waited = 0;
-            python.release_gil(python.ensure_gil());
+            gil_work_request(&nudge);
         }
     }
 }

@@ -20,7 +20,7 @@ from warpline.analysis.findings.categories import (
     operator_intervals,
 )
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.core_demand import crowded_ns, ran_meanwhile
+from warpline.analysis.findings.core_demand import crowded_ns, ran_meanwhile, with_core_waits
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.gpu_segments import (
     GpuTime,
@@ -141,9 +141,14 @@ class Case:
         )
 
     @cached_property
+    def core_waits_ns(self) -> int:
+        """How long the target waits for a core, itself or through others, ns."""
+        return int(self.pieces.length[self.pieces_of_category(NUMBER["runnable"])].sum())
+
+    @cached_property
     def outside_ns(self) -> int:
         """The part of the waits for a core in which other programs used the cores, ns."""
-        waited = int(self.pieces.length[self.pieces_of_category(NUMBER["runnable"])].sum())
+        waited = self.core_waits_ns
         if waited * 50 < self.whole_ns:
             return waited
         return max(waited - sum(self.ran_while_waiting.values()) // self.cores, 0)
@@ -214,10 +219,20 @@ class Case:
 
     def gain_ns(self, without: BoolArray) -> int:
         """How much shorter the range could be if the marked segments took no time, ns; an upper bound."""
-        return self.graph.gain_ns(self.actor, np.where(without, np.float32(0), np.float32(1)))
+        return self.gain_of_shares(np.where(without, np.float32(0), np.float32(1)))
+
+    def gain_of_shares(self, keep: npt.NDArray[np.float32]) -> int:
+        """How much shorter the range could be if only the share ``keep`` (0–1) of each segment remained, ns.
+
+        Code that runs for less time also waits for a core for less time.
+        """
+        return self.graph.gain_ns(self.actor, with_core_waits(self.segments, keep))
 
     def gain_of_pieces(self, pieces: Int64Array) -> int:
-        """How much shorter the range could be without the time that explains some pieces; at most their length."""
+        """How much shorter the range could be without the time that explains some pieces, ns.
+
+        At most their length, and the waits for a core of the code that runs in them.
+        """
         removed = np.zeros(len(self.segments), np.float64)
         whole = 0
         for first in range(0, len(pieces), _AT_ONCE):
@@ -231,6 +246,9 @@ class Case:
             length = self.segments.stop[some] - self.segments.start[some]
             keep[some] = np.clip(1 - removed[some] / np.maximum(length, 1), 0.0, 1.0)
         del removed
+        keep = with_core_waits(self.segments, keep)
+        waits = self.pieces_of_category(NUMBER["runnable"])
+        whole += int((self.pieces.length[waits] * (1 - keep[self.pieces.leaf[waits]])).sum())
         return min(self.graph.gain_ns(self.actor, keep), whole)
 
     def bounded_by_cores(self, gain_ns: int) -> int:

@@ -1,4 +1,4 @@
-"""Computes how much longer a program takes because it has more to run than there are cores."""
+"""Computes what waits for a core cost: more to run than there are cores, and waits that go with the code that runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.segments import Segments, one_of
 from warpline.analysis.findings.wait_graph import WaitGraph
 
 Int64Array = npt.NDArray[np.int64]
@@ -65,3 +65,20 @@ def ran_meanwhile(
         if len(length):
             ran[other] = int(length.sum())
     return ran
+
+
+def with_core_waits(segments: Segments, keep: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """``keep`` (the share of each segment that remains) with waits for a core shortened like the code around them."""
+    waits = np.flatnonzero((segments.cause == Cause.RUNNABLE) & (keep == 1))
+    runs = one_of(segments.cause, _RUNS)
+    if not len(waits) or not (keep[runs] != 1).any():
+        return keep
+    total, count = np.zeros(len(waits), np.float32), np.zeros(len(waits), np.float32)
+    for beside in (waits - 1, waits + 1):
+        at = np.clip(beside, 0, len(segments) - 1)
+        known = (at == beside) & (segments.actor[at] == segments.actor[waits]) & runs[at]
+        total += np.where(known, keep[at], np.float32(0))
+        count += known
+    shortened = keep.copy()
+    shortened[waits[count > 0]] = (total / np.maximum(count, 1))[count > 0]
+    return shortened

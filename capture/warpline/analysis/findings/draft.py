@@ -313,15 +313,17 @@ def make_finding(
 ) -> Iterator[Finding]:
     """Yield the finding of some pieces, or nothing when it is too small for a note.
 
-    ``time_ns`` is what it costs (None: the pieces' total); the gain is limited to that. ``path`` is the chain to show
-    (None: the usual one).
+    ``time_ns`` is what it costs (None: the pieces' total); the gain is limited to that, and to the waits for a core
+    when the pieces run. ``path`` is the chain to show (None: the usual one).
     """
     time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
-    gain_ns = min(max(gain_ns, 0), time_ns or case.whole_ns)
+    runs = (case.segments.cause[case.pieces.leaf[pieces]] == Cause.RUNNING).any()
+    gain_ns = min(max(gain_ns, 0), time_ns + case.core_waits_ns * runs if time_ns else case.whole_ns)
     share = time_ns / case.whole_ns
     if max(time_ns, gain_ns) < NOTE * case.fair_ns:
         return
-    level = severity(gain_ns / case.fair_ns, worst)
+    # Waits for a core make no problem look larger.
+    level = severity(min(gain_ns, time_ns or gain_ns) / case.fair_ns, worst)
     if gain_ns and not case.is_reproduced:
         gain_ns = 0
         text = english(

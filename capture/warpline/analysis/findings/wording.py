@@ -75,7 +75,15 @@ def followed_by(sentence: str, next_sentence: str) -> str:
 def finding_lines(finding: Finding, bullet: str) -> list[str]:
     """The sentence with its severity; below it, as bullets, the gain, the remedy, and what to record."""
     lines = [f"[{finding.severity}] {finding_sentence(finding)}"]
-    if finding.gain_ns:
+    if finding.gain_ns > finding.time_ns > 0:
+        lines.append(
+            bullet
+            + tr(
+                "Fixing it saves up to {time}: less running code also waits less for a core.",
+                time=format_duration(finding.gain_ns),
+            )
+        )
+    elif finding.gain_ns:
         lines.append(bullet + tr("Fixing it saves up to {time}.", time=format_duration(finding.gain_ns)))
     lines.append(bullet + translated(finding.remedy))
     if finding.needs:

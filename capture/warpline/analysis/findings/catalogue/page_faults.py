@@ -58,7 +58,7 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
     if not spent:
         return
     lost_ns = int((case.pieces.length * (1 - keep[case.pieces.leaf])).sum())
-    gain = min(case.graph.gain_ns(case.actor, keep), case.whole_ns)
+    gain = min(case.gain_of_shares(keep), case.whole_ns)
     if max(lost_ns, gain) < NOTE * case.whole_ns:
         return
     _most, count, runs = max(spent, key=lambda entry: entry[0])

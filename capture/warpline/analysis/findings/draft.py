@@ -317,7 +317,7 @@ def make_finding(
     when the pieces run. ``path`` is the chain to show (None: the usual one).
     """
     time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
-    runs = (case.segments.cause[case.pieces.leaf[pieces]] == Cause.RUNNING).any()
+    runs = bool((case.segments.cause[case.pieces.leaf[pieces]] == Cause.RUNNING).any())
     gain_ns = min(max(gain_ns, 0), time_ns + case.core_waits_ns * runs if time_ns else case.whole_ns)
     share = time_ns / case.whole_ns
     if max(time_ns, gain_ns) < NOTE * case.fair_ns:

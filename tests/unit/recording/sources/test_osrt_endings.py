@@ -89,6 +89,37 @@ def test_a_thread_does_not_read_its_own_writes_to_a_socket(tmp_path: Path) -> No
     assert not len(read)
 
 
+@pytest.mark.parametrize("listener", ["127.0.0.1:80", "0.0.0.0:80"])
+def test_a_server_waits_for_the_client_that_connects(tmp_path: Path, listener: str) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        waits = transfers(
+            builder,
+            [
+                (f"socket:[1] from {listener}", Function.POLL, 10, 50),
+                ("socket:[2] 127.0.0.1:80 from 127.0.0.1:9", Function.CONNECT, 45, 48),
+                ("socket:[3] 127.0.0.1:81 from 127.0.0.1:10", Function.CONNECT, 46, 47),
+            ],
+        )
+        read, write = match_data(waits, builder)
+    assert list(zip(read.tolist(), write.tolist(), strict=True)) == [(0, 1)]
+
+
+def test_a_wait_for_several_descriptors_is_for_the_one_read_next(tmp_path: Path) -> None:
+    server, client = "socket:[1] 1.1.1.1:9 from 1.1.1.1:80", "socket:[2] 1.1.1.1:80 from 1.1.1.1:9"
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        waits = transfers(
+            builder,
+            [
+                ("anon_inode:[eventpoll]", Function.EPOLL_WAIT, 10, 50),
+                (server, Function.RECV, 51, 52),
+                (client, Function.SEND, 45, 48),
+            ],
+        )
+        waits = replace(waits, thread=np.array([0, 0, 1]))
+        read, write = match_data(waits, builder)
+    assert list(zip(read.tolist(), write.tolist(), strict=True)) == [(0, 2)]
+
+
 def test_a_child_that_ended_is_found_by_its_id_and_time() -> None:
     threads = ThreadTable()
     threads.add_fork(1, 70, 70, 60, 60)

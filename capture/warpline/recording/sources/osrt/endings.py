@@ -1,4 +1,4 @@
-"""Finds what ended a wait without a lock: the write before a read or the end of a child, and how certain that is."""
+"""Finds what ended a wait without a lock: a write, a connection or the end of a child, and how certain that is."""
 
 from __future__ import annotations
 
@@ -20,25 +20,33 @@ LAST_RELEASE = english("the last release during the wait; likely")
 WRITTEN = english("the last write before the read; likely")
 CHILD = english("the child process that was waited for; certain")
 
-_WRITES = (Function.WRITE, Function.PWRITE, Function.WRITEV, Function.SEND)
-_READS = (Function.READ, Function.PREAD, Function.READV, Function.RECV, Function.POLL)
+_WRITES = (Function.WRITE, Function.PWRITE, Function.WRITEV, Function.SEND, Function.CONNECT)
+_READS = (Function.READ, Function.PREAD, Function.READV, Function.RECV, Function.POLL, Function.ACCEPT)
+_POLLS = (Function.POLL, Function.SELECT, Function.EPOLL_WAIT)
 _TIME_BITS = 48  # nanoseconds of three days
 _PAIR = re.compile(r"socket:\[(\d+)\] paired with socket:\[(\d+)\]")
 _INODE = re.compile(r"socket:\[(\d+)\]")
+_ANY_ADDRESS = ("0.0.0.0:", "[::]:", ":::")
 
 
 def match_data(waits: Waits, builder: CaptureBuilder) -> tuple[Int64Array, Int64Array]:
     """Reads of pipes and sockets and the writes that ended them, indexes int64 [m] each.
 
-    A read is matched with the last write that began during it, in any recorded process.
+    A read is matched with the last write that began during it, in any recorded process; waiting for a client with the
+    connection that began during it. A wait for several descriptors is for the one that its thread reads next.
     """
-    is_stream = (waits.kind == WaitKind.PIPE) | (waits.kind == WaitKind.NETWORK)
-    is_stream |= (waits.function == Function.POLL) & (waits.text != 0)
+    is_poll = np.isin(waits.function, _POLLS)
+    is_stream = (waits.kind == WaitKind.PIPE) | (waits.kind == WaitKind.NETWORK) | is_poll
     rows = np.flatnonzero(is_stream)
     texts, which = np.unique(waits.text[rows], return_inverse=True)
-    written, read = _channels([builder.text(text) for text in texts.tolist()])
-    is_write, is_read = (np.isin(waits.function[rows], functions) for functions in (_WRITES, _READS))
-    channel = np.where(is_write, written[which.reshape(-1)], read[which.reshape(-1)])
+    written, read, listened = _channels([builder.text(text) if text else "" for text in texts.tolist()])
+    which = which.reshape(-1)
+    function = waits.function[rows]
+    is_write, is_read = np.isin(function, _WRITES), np.isin(function, _READS) | is_poll[rows]
+    channel = np.where(is_write, written[which], read[which])
+    channel = np.where(function == Function.CONNECT, listened[which], channel)
+    polls = np.flatnonzero(is_poll[rows] & (channel < 0))
+    channel[polls] = _read_next(waits, rows, polls, np.where(is_read & ~is_poll[rows], channel, -1))
     writes, reads = np.flatnonzero(is_write & (channel >= 0)), np.flatnonzero(is_read & (channel >= 0))
     if not len(writes) or not len(reads):
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -53,12 +61,25 @@ def match_data(waits: Waits, builder: CaptureBuilder) -> tuple[Int64Array, Int64
     return rows[reads[matched]], rows[writes[order[at[matched]]]]
 
 
-def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array]:
-    """Numbers of the channels that a write to each descriptor goes to, and that a read comes from; −1 for none."""
+def _read_next(waits: Waits, rows: Int64Array, polls: Int64Array, channel: Int64Array) -> Int64Array:
+    """For each poll, the channel of the call that its thread makes next; −1 when that reads none."""
+    thread, start = waits.thread[rows].astype(np.int64), waits.start_ns[rows]
+    order = np.lexsort((start, thread))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    following = order[np.minimum(place[polls] + 1, len(order) - 1)]
+    is_own = (following != polls) & (thread[following] == thread[polls])
+    return np.where(is_own, channel[following], -1)
+
+
+def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Numbers of the channels that a write to each descriptor goes to, that a read comes from, and that its connection
+    goes to; −1 for none.
+    """
     numbers: dict[tuple[str, str], int] = {}
     peers = {inode: peer for text in texts for inode, peer in _PAIR.findall(text)}
     peers |= {peer: inode for inode, peer in peers.items()}
-    written, read = np.full(len(texts), -1, np.int64), np.full(len(texts), -1, np.int64)
+    written, read, listened = (np.full(len(texts), -1, np.int64) for _ in range(3))
     for place, text in enumerate(texts):
         own = peer = ""
         if text.startswith("pipe:"):
@@ -68,11 +89,29 @@ def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array]:
             own = inode[1] if inode else ""
             peer = peers.get(own, "")
             if not peer:
-                peer, _from, own = text.partition(" ")[2].partition(" from ")
+                peer, own = _addresses(text)
         if own and peer:
             written[place] = numbers.setdefault((own, peer), len(numbers))
             read[place] = numbers.setdefault((peer, own), len(numbers))
-    return written, read
+        elif (own and not text.startswith("socket:[")) or ":" in own:
+            # A socket without a peer waits for clients.
+            listener = _port(own) if own.startswith(_ANY_ADDRESS) else own
+            read[place] = numbers.setdefault(("", listener), len(numbers))
+    for place, text in enumerate(texts):
+        peer = _addresses(text)[0] if text.startswith("socket:") else ""
+        if peer:
+            listened[place] = numbers.get(("", peer), numbers.get(("", _port(peer)), -1))
+    return written, read, listened
+
+
+def _addresses(text: str) -> tuple[str, str]:
+    """The peer's address and the own one in a socket's text; empty without one."""
+    peer, _from, own = (" " + text.partition(" ")[2]).partition(" from ")
+    return peer.strip(), own
+
+
+def _port(address: str) -> str:
+    return ":" + address.rpartition(":")[2]
 
 
 def match_children(waits: Waits, threads: ThreadTable) -> tuple[Int64Array, Int64Array]:

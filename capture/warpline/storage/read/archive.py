@@ -23,7 +23,7 @@ def working_file(
     progress: Progress | None = None,
     cancelled: IsCancelled | None = None,
 ) -> Path:
-    """The capture itself when it is mapped or small, else its working form in the cache.
+    """The file to map: the capture itself, or the working form of a large archive in the user's cache.
 
     Raises CaptureFormatError, StorageError when the disk is full, Cancelled.
     """
@@ -42,7 +42,7 @@ def working_file(
 def expand_archive(
     source: Path, target: Path, progress: Progress | None = None, cancelled: IsCancelled | None = None
 ) -> None:
-    """Writes the working form of an archive, piece by piece; ``target`` is complete when this returns.
+    """Writes the working form of an archive to ``target``, in pieces of bounded size.
 
     Raises CaptureFormatError for a damaged source, StorageError when the disk is full, Cancelled.
     """

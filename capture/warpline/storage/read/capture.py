@@ -78,7 +78,7 @@ def open_capture(
     progress: Progress | None = None,
     cancelled: IsCancelled | None = None,
 ) -> Capture:
-    """Opens a capture in bounded work, whatever its size; a large archive is unpacked into the user's cache first.
+    """Opens a capture without reading its events. A large archive is first unpacked into the user's cache.
 
     ``progress`` is told a fraction and what is being done while unpacking. Raises CaptureFormatError when the file is
     no capture, is damaged or is of another version; of archives also StorageError when the disk is full, and Cancelled.
@@ -91,7 +91,7 @@ def open_capture(
     except CaptureFormatError:
         if working == path:
             raise
-        # Damaged in the cache or in the archive: unpacking it again tells which.
+        # Either the copy in the cache or the archive is damaged; unpacking again shows which.
         cache.discard(working)
     return _open(working_file(path, cache, progress, cancelled), path)
 
@@ -106,10 +106,10 @@ def _open(working: Path, path: Path) -> Capture:
 
 
 class Capture(ExactQueries):
-    """A capture to read. Columns are numpy arrays mapped from the file; every time asked or answered is capture time.
+    """A capture to read. Columns are numpy arrays mapped from the file; all times are capture time in ns.
 
-    Row numbers identify events, lane numbers lanes, indexes tracks. `ExactQueries` answers about single events and
-    exact times, `query` draws.
+    Events are identified by row number, lanes by lane number, tracks by index. `query` returns what to draw;
+    `ExactQueries` looks up single events and exact times.
     """
 
     def __init__(self, file: MappedFile, path: Path | None = None) -> None:
@@ -155,17 +155,17 @@ class Capture(ExactQueries):
 
     @cached_property
     def writer(self) -> str:
-        """The program that wrote the file, with its version; empty when it does not say."""
+        """The program that wrote the file, with its version; empty when the file does not name it."""
         return self._file.text("", "writer", "")
 
     @cached_property
     def unknown(self) -> tuple[str, ...]:
-        """Paths of everything in the file that this Warpline does not know and ignores; see `read.unknown`."""
+        """Paths of the parts of the file that this version of Warpline ignores; see `read.unknown`."""
         return tuple(find_unknown(self._file, self._unknown_meta))
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
-        """Notices to show with the capture: that a newer Warpline wrote it, and what is ignored."""
+        """Notices to show with the capture, such as that a newer Warpline wrote it and which parts are ignored."""
         if self._file.minor_version <= MINOR_VERSION:
             return ()
         return (newer_notice(self._file.version, self._file.minor_version, self.writer, self.unknown),)
@@ -198,11 +198,11 @@ class Capture(ExactQueries):
         return read_links(self._file, len(self.events))
 
     def links_from(self, row: int) -> tuple[Int64Array, Array]:
-        """Target rows and kinds of the links from an event; −1 is an end outside the capture."""
+        """Rows at the other end of the links from an event, and the links' kinds; row −1 lies outside the capture."""
         return self.links.leaving(row)
 
     def links_to(self, row: int) -> tuple[Int64Array, Array]:
-        """Source rows and kinds of the links to an event; −1 is an end outside the capture."""
+        """Rows at the other end of the links to an event, and the links' kinds; row −1 lies outside the capture."""
         return self.links.arriving(row)
 
     @cached_property
@@ -220,7 +220,7 @@ class Capture(ExactQueries):
 
     @cached_property
     def stacks(self) -> tuple[Array, Array]:
-        """The trie of stacks: frame (string id) and parent (a stack with a smaller number, or `NO_STACK`) of each."""
+        """The trie of stacks: for each stack its frame (string id) and its parent (a smaller number, or `NO_STACK`)."""
         return read_stacks(self._file)
 
     def stack_frames(self, stack: int) -> list[str]:
@@ -254,10 +254,10 @@ class Capture(ExactQueries):
         return self.clocks[self.tracks[track].clock].offset_ns
 
     def with_clock_offsets(self, offsets_ns: Mapping[int, int]) -> Capture:
-        """A view of the capture with other clock offsets (clock index → ns), which re-aligns ranks without rewriting.
+        """A view of the capture with other clock offsets (clock index → ns): aligns ranks without rewriting the file.
 
-        Other clocks have the offsets of the file. The span grows or shrinks with the events at its ends. Both captures
-        share the file: closing either closes it for both.
+        Clocks not given keep the file's offset. The span follows the events at its ends. Both captures share the
+        file: closing either closes it for both.
         """
         other = copy.copy(self)
         other.__dict__.pop("counters_of_tracks", None)
@@ -278,7 +278,7 @@ class Capture(ExactQueries):
         return other
 
     def _extent(self) -> tuple[int, int]:
-        """First and last time of events and counters by the current clocks; reads only the ends of lanes."""
+        """First and last time of events and counters under the current clock offsets; reads only the ends of lanes."""
         first, count = self.lanes.first, self.lanes.count
         rows = np.concatenate([first, first + count - 1])
         # Damaged times must not wrap around.
@@ -296,11 +296,11 @@ class Capture(ExactQueries):
 
     @cached_property
     def strip_loop(self) -> StripLoop | None:
-        """The compiled loop of `query` over these columns; None without one."""
+        """The compiled loop that `query` runs over these columns; None where no native library is loaded."""
         return strip_loop(self.events, self.lanes, self.pyramid)
 
     def query(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, width_px: int) -> Strip:
-        """What to draw of some lanes in [start_ns, stop_ns) on ``width_px`` pixels; see `Strip`."""
+        """What to draw for some lanes in [start_ns, stop_ns) across ``width_px`` pixels; see `Strip`."""
         numbers = np.asarray(lanes, np.int64)
         return query_strip(
             self.lane_columns, self.strip_loop, numbers, int(start_ns), int(stop_ns), int(width_px)
@@ -308,7 +308,7 @@ class Capture(ExactQueries):
 
     @cached_property
     def groups(self) -> dict[int, LaneGroup]:
-        """Tracks whose `utilization` is known (all cores, processes, GPUs, contexts), and the lanes they stand for."""
+        """Tracks with a `utilization` (all cores, processes, GPUs, contexts), and the lanes each one sums up."""
         return find_groups(self.tracks, self.track_lanes)
 
     @cached_property
@@ -322,8 +322,8 @@ class Capture(ExactQueries):
         context: the share of time in which any stream works. Outside what was recorded, and for tracks not in
         `groups`, NaN.
 
-        As long as the parts are no narrower than the bins of the curve in the file (65,536 over the whole
-        capture) this costs pixels, whatever the number of lanes; closer, the lanes are queried.
+        Reads the curve stored in the file (65,536 bins over the whole capture) while its bins are narrow enough,
+        so the cost does not depend on the number of lanes; closer in, it queries the lanes.
         """
         if stop_ns <= start_ns or bins <= 0:
             raise ValueError(f"nothing to draw: [{start_ns}, {stop_ns}) in {bins} parts")
@@ -346,7 +346,7 @@ class Capture(ExactQueries):
         progress: Progress | None = None,
         cancelled: IsCancelled | None = None,
     ) -> NameIndex:
-        """Index of rows by name: the file's, or one that is built on first use. Call this in a worker.
+        """Index of rows by name, from the file or built on first use. Call this off the window's thread.
 
         Raises Cancelled.
         """
@@ -361,11 +361,11 @@ class Capture(ExactQueries):
 
     @cached_property
     def stored_name_index(self) -> Mapping[str, Array] | None:
-        """The columns of the index of names in the file; None where it has none."""
+        """The columns of the index of names in the file; None if the file has no such index."""
         return read_name_index(self._file, self.lanes, len(self.events))
 
     def index_lanes(self, lanes: Sequence[int], cancelled: IsCancelled | None = None) -> NameIndex:
-        """Index the names of some lanes only, in memory, at about 10 ns per event. Raises Cancelled."""
+        """Indexes the names of some lanes in memory, in about 10 ns per event. Raises Cancelled."""
         return index_lanes(self.lane_columns, lanes, cancelled)
 
     # The file
@@ -376,7 +376,7 @@ class Capture(ExactQueries):
         return self._file.mapped
 
     def is_intact(self) -> bool:
-        """Whether the file is still as long as when it was opened.
+        """Whether the file still has the length it had when it was opened.
 
         Columns are mapped, so reading one after the file was truncated kills the process (SIGBUS). With
         `warpline.page_guard` enabled, zeros are read instead and this returns False. Warpline itself never truncates a
@@ -389,7 +389,7 @@ class Capture(ExactQueries):
         return self._file.fate()
 
     def close(self) -> None:
-        """Closes the file; columns in use stay valid until they are dropped."""
+        """Closes the file. Columns still referenced stay valid until they are released."""
         self._file.close()
 
     def __enter__(self) -> Self:

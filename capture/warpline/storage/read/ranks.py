@@ -1,4 +1,4 @@
-"""Which ranks a capture is of, without opening the whole of it."""
+"""Finds the ranks in a capture without opening all of it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from warpline.storage.read.read_tables import read_meta
 
 
 def capture_ranks(path: Path) -> frozenset[int]:
-    """The ranks of the processes in a capture; reads its description alone.
+    """The ranks of the processes in a capture; reads only its description.
 
-    Raises CaptureFormatError when the file is no capture, or damaged so far.
+    Raises CaptureFormatError when the file is not a capture or its description is damaged.
     """
     file = MappedFile(path)
     try:

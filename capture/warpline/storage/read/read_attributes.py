@@ -1,4 +1,4 @@
-"""Reads what describes itself: kinds of events with their attributes, and the attributes of tracks."""
+"""Reads the self-describing parts of a capture: event kinds with their attributes, and attributes of tracks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _read_kind(file: MappedFile, name: str, n_events: int) -> KindTable:
 
 
 def _read_attribute(file: MappedFile, path: str, name: str) -> AttributeSpec | None:
-    """What is said of an attribute; None for one of a type that is not known."""
+    """The description of an attribute; None if its type is unknown."""
     attribute_type = version_0.attribute_type(file, name, str(file.attribute(path, "type")))
     if attribute_type not in ATTRIBUTE_TYPES:
         return None
@@ -74,7 +74,7 @@ def _read_attribute(file: MappedFile, path: str, name: str) -> AttributeSpec | N
 def read_track_attributes(
     file: MappedFile, strings: Strings, tracks: int
 ) -> dict[int, dict[str, AttributeValue]]:
-    """Attributes of those tracks that have any, by the index of the track. Types that are not known are left out."""
+    """Attributes of tracks by track index; tracks without attributes and attributes of unknown types are left out."""
     by_track: dict[int, dict[str, AttributeValue]] = {}
     names = file.names(TRACK_ATTRIBUTES)
     if len(names) > MAX_ATTRIBUTES:

@@ -145,7 +145,7 @@ def _device(entry: Mapping[str, Any]) -> Device:
 
 
 def _known(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Free metadata; keys with a fixed meaning are dropped when their type is wrong."""
+    """Free metadata, without the keys that have a fixed meaning but a value of the wrong type."""
     expected: dict[str, type | tuple[type, ...]] = {
         "command_line": list,
         "working_directory": str,

@@ -1,6 +1,7 @@
 """Reads what a capture may leave out: links, stacks, counters, utilization, the index of names.
 
-A group is there whole or not at all. Nothing is trusted; everything raises CaptureFormatError for what cannot be.
+A group is either complete or absent. Every function checks what it reads and raises CaptureFormatError for
+impossible values.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def read_links(file: MappedFile, n_events: int) -> Links:
 
 
 def read_stacks(file: MappedFile) -> tuple[Array, Array]:
-    """The trie of stacks: frame and parent of each."""
+    """The trie of stacks: the frame and the parent of each stack."""
     if not file.has("stacks"):
         return np.empty(0, np.uint32), np.empty(0, np.uint32)
     frame, parent = (file.column(f"stacks/{name}", dtype) for name, dtype in STACK_COLUMNS.items())
@@ -66,7 +67,7 @@ def read_stacks(file: MappedFile) -> tuple[Array, Array]:
 
 
 def read_name_index(file: MappedFile, lanes: Lanes, n_events: int) -> dict[str, Array] | None:
-    """The columns of the index of names; None where the file has none."""
+    """The columns of the index of names; None if the file has no such index."""
     if not file.has("index/names"):
         return None
     index = {name: file.column(f"index/names/{name}", dtype) for name, dtype in NAME_INDEX_COLUMNS.items()}
@@ -76,7 +77,7 @@ def read_name_index(file: MappedFile, lanes: Lanes, n_events: int) -> dict[str, 
 
 
 def _directory(file: MappedFile, group: str, columns: Mapping[str, str]) -> dict[str, Array]:
-    """A small table, whose columns are equally long."""
+    """A small table; checks that its columns have equal length."""
     directory = {
         name: file.column(f"{group}/{name}", dtype, limit=MAX_TRACKS) for name, dtype in columns.items()
     }
@@ -88,7 +89,7 @@ def _directory(file: MappedFile, group: str, columns: Mapping[str, str]) -> dict
 def read_counters(
     file: MappedFile, strings: Strings, tracks: Sequence[Track], clocks: Sequence[Clock]
 ) -> tuple[Counter, ...]:
-    """Values over time, their columns mapped. An interpolation that is not known holds a value until the next."""
+    """The counters, with mapped columns. A counter with an unknown interpolation holds each value until the next."""
     if not file.has("counters"):
         return ()
     directory = _directory(file, "counters", COUNTER_COLUMNS)
@@ -127,7 +128,7 @@ def read_counters(
 
 
 def read_curves(file: MappedFile, groups: Mapping[int, LaneGroup]) -> dict[int, BusyCurve]:
-    """How busy groups are over time, by track; curves of unknown groups are ignored."""
+    """Utilization over time by track; curves of unknown groups are ignored."""
     if not file.has("utilization"):
         return {}
     directory = _directory(file, "utilization", UTILIZATION_COLUMNS)

@@ -1,6 +1,6 @@
-"""Reads the directories of a capture, trusting nothing: types, sizes, places, order and bounds are checked.
+"""Reads the tables of a capture and checks their types, sizes, positions, order and bounds.
 
-Everything raises CaptureFormatError for what cannot be.
+Every function raises CaptureFormatError for impossible values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_LANES = 1 << 22
 
 
 def read_uuid(file: MappedFile) -> str:
-    """The capture's UUID. It names files of the user's settings and caches, so it must be one and no path."""
+    """The capture's UUID. Settings and cache files are named after it, so anything else, such as a path, is refused."""
     try:
         return str(UUID(str(file.attribute("", "uuid"))))
     except ValueError as error:
@@ -63,7 +63,7 @@ def read_events(file: MappedFile) -> Events:
 
 
 def read_clocks(file: MappedFile, strings: Strings) -> tuple[Clock, ...]:
-    """The table of clocks; one without an offset where the file has none."""
+    """The table of clocks; a single clock without an offset if the file has no table."""
     if not file.has("clocks"):
         return (Clock("capture"),)
     columns = {
@@ -92,7 +92,7 @@ def read_clocks(file: MappedFile, strings: Strings) -> tuple[Clock, ...]:
 def read_tracks(
     file: MappedFile, strings: Strings, clocks: int, processes: int, threads: int
 ) -> tuple[Track, ...]:
-    """The tree of tracks with their attributes; the numbers are the sizes of the tables it refers to."""
+    """The tree of tracks with their attributes. The numbers are the sizes of the tables that tracks refer to."""
     uri = file.column("tracks/uri", TRACK_COLUMNS["uri"], limit=MAX_TRACKS)
     n = len(uri)
     columns = {
@@ -145,8 +145,8 @@ def read_tracks(
 
 
 def read_lanes(file: MappedFile, n_events: int, tracks: int) -> Lanes:
-    """The directory of lanes, which covers all rows without a gap."""
-    # In memory: compiled loops go where it leads, and a file may be written into after it was checked.
+    """The table of lanes, which together cover all rows without a gap."""
+    # Copied: compiled loops follow these numbers, and somebody could write to the file after the check.
     lanes = Lanes(
         **{
             name: np.array(file.column(f"lanes/{name}", dtype, limit=MAX_LANES))
@@ -174,7 +174,7 @@ def read_lanes(file: MappedFile, n_events: int, tracks: int) -> Lanes:
 
 
 def _depth(parent: Int64Array) -> int:
-    """How deep the tree of tracks is, counted up to one more than is allowed; parents come first."""
+    """The depth of the tree of tracks, counted no further than one past the limit; parents come first."""
     depth = 0
     level = np.arange(len(parent))
     while len(level) and depth <= MAX_DEPTH:

@@ -1,7 +1,7 @@
 """Lists the parts of a capture that this Warpline does not know: a newer version or another program wrote them.
 
-Readers ignore these parts. They are listed as ``group/dataset``, ``group/dataset@attribute`` and ``meta.key``. Values
-of columns are not checked, except small ones of directories.
+Readers ignore these parts. They are listed as ``group/dataset``, ``group/dataset@attribute`` and ``meta.key``. Only the
+values of small tables are checked, not those of event columns.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ _ATTRIBUTES: Mapping[str, frozenset[str]] = {
 
 
 def find_unknown(file: MappedFile, meta_keys: Sequence[str]) -> Iterator[str]:
-    """Everything unknown in a file; ``meta_keys`` are the unknown keys of its description.
+    """Paths of all unknown parts of a file; ``meta_keys`` are the unknown keys of its description.
 
-    Raises CaptureFormatError when a directory is damaged.
+    Raises CaptureFormatError when a table is damaged.
     """
     yield from _walk(file, "", "")
     yield from (f"meta.{key}" for key in meta_keys)
@@ -112,7 +112,7 @@ def newer_notice(major: int, minor: int, writer: str, unknown: Sequence[str]) ->
 
 
 def _walk(file: MappedFile, path: str, pattern: str) -> Iterator[str]:
-    """Unknown parts of a known group or dataset; ``pattern`` is its path with `_ANY` for names."""
+    """Unknown parts below a known group or dataset; ``pattern`` is its path with `_ANY` in place of names."""
     attributes = _ATTRIBUTES.get(pattern, frozenset())
     yield from (f"{path}@{name}" for name in file.attribute_names(path) if name not in attributes)
     if attributes is _DESCRIBED and file.text(path, "type", "") not in ATTRIBUTE_TYPES:

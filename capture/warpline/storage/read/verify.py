@@ -1,4 +1,4 @@
-"""Checks every value of a capture, which opening it does not."""
+"""Checks every value of a capture; opening a capture does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PIECE = 1 << 20
 
 
 def verify(capture: Capture) -> Iterator[str]:
-    """Says what is wrong in a capture, one line for each defect; nothing when it is sound.
+    """Yields one line for each defect of a capture; none if it is sound.
 
     Reads the whole file. Raises CaptureFormatError when a column cannot even be opened.
     """
@@ -179,7 +179,7 @@ def _is_level(
     flags: UInt8Array,
     kind: UInt8Array,
 ) -> bool:
-    """Whether a stored level says what ours says: of equally long events of a bin it may name any."""
+    """Whether a stored level equals ours. Of events of equal length in a bin it may name any."""
     row = stored.row.astype(np.int64)
     return bool(
         len(row) == len(built.row)
@@ -193,7 +193,7 @@ def _is_level(
 
 
 def _busy(level: LodLevel) -> UInt32Array:
-    """Busy time of all events of each bin, as far as 32 bits tell it."""
+    """Busy time of all events in each bin, modulo 2³²."""
     is_busy = (unpack_flags(level.longest) & np.uint8(NOT_BUSY)) == 0
     busy: UInt32Array = level.rest + np.where(is_busy, unpack_duration(level.longest), 0).astype(np.uint32)
     return busy

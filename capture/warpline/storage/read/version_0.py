@@ -1,7 +1,7 @@
-"""What is different in a file of version 0, from before the format was finished.
+"""The differences of format version 0, used before the format was finished.
 
-Version 1 names the type of stacks, has attributes of tracks and allows to leave tables out; everything else lies where
-it lay. This module goes when files of version 0 are to be refused.
+Version 1 added a type for stacks, attributes of tracks and optional tables; the rest is unchanged. Delete this module
+once files of version 0 may be refused.
 """
 
 from __future__ import annotations

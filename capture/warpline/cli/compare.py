@@ -153,7 +153,7 @@ def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
         return plugin.value
     if suffix == ".png":
         raise UsageError(tr("pictures need the window: pip install 'warpline[gui]'"))
-    raise UsageError(tr("{path}: write a page (.html) or a picture (.png)", path=output))
+    raise UsageError(tr("{path}: unknown file type; use .html for a page or .png for a picture", path=output))
 
 
 def _write_page(comparison: Comparison, path: Path) -> None:

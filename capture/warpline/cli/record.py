@@ -184,7 +184,7 @@ class RecordCommand:
         return result.exit_status
 
     def _record_again(self, args: argparse.Namespace) -> int:
-        """What a capture holds, recorded anew where it was recorded."""
+        """Repeats the command of a capture with its settings, in the folder where it ran."""
         from warpline.recording.again import next_output, read_recipe
         from warpline.recording.record import record
 
@@ -200,7 +200,7 @@ class RecordCommand:
             raise _usage(tr("{path}: {reason}", path=folder, reason=error.strerror or error)) from error
         report = status_writer(args.status_fd)
         result = record(recipe.command, output, recipe.options, spool=spool, report=report)
-        # Paths are told as they are where the person is.
+        # Messages show paths relative to the folder of the user.
         os.chdir(here)
         self._tell(args, result)
         if result.path is not None and not args.quiet:
@@ -208,7 +208,7 @@ class RecordCommand:
         return result.exit_status
 
     def _tell(self, args: argparse.Namespace, result: Result) -> None:
-        """What came of it, and what stands out."""
+        """Prints one line about the recording and one with the first finding."""
         if not args.quiet or result.error:
             print(f"warpline: {summary_line(result)}", file=sys.stderr)
         if result.path is not None and not (args.quiet or args.no_check):
@@ -220,7 +220,7 @@ class RecordCommand:
 
 
 def _what_next(result: Result, before: Path, path: Path) -> str:
-    """After a recording anew: how to compare, or why that would tell nothing."""
+    """The hint after ``--again``: how to compare, or why a comparison would say nothing."""
     if result.exit_status:
         return tr(
             "the program ended with status {status}, so its time is not compared; how it failed: {command}",
@@ -252,7 +252,7 @@ def count_of_steps(text: str) -> int:
 
 
 def with_operators(trace: tuple[str, ...], shapes: int) -> tuple[str, ...]:
-    """The sources; what is asked of operators asks for operators."""
+    """The sources, with ``torch`` added if shapes of operators were asked for."""
     return (*trace, "torch") if shapes and "torch" not in trace else trace
 
 
@@ -269,7 +269,7 @@ def capture_range(text: str) -> str:
 
 
 def status_writer(descriptor: int | None) -> Callable[[dict[str, Any]], None]:
-    """Writes each status as one JSON line; a reader that went away does not stop the recording."""
+    """A function that writes each status as a JSON line; if the reader has gone, recording continues."""
     if descriptor is None:
         return lambda _status: None
     try:
@@ -291,7 +291,7 @@ def status_writer(descriptor: int | None) -> Callable[[dict[str, Any]], None]:
 
 
 def summary_line(result: Result) -> str:
-    """One line about a recording: what was written, how much, what was lost or not recorded."""
+    """One line about a recording: the file, the number of events, and what was lost or not recorded."""
     if result.path is None:
         return result.error or tr("the recording was discarded")
     lost = (

@@ -6,7 +6,7 @@ import importlib
 
 from tests.fuzz.guided.target import Target
 
-ROOMS = ("traces", "archives", "tables", "spools", "captures", "directories", "texts", "twins")
+ROOMS = ("traces", "profiles", "archives", "tables", "spools", "captures", "directories", "texts", "twins")
 """Modules beside this one, each with its ``TARGETS``."""
 
 

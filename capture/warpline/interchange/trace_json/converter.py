@@ -37,6 +37,7 @@ from warpline.interchange.trace_json.unfinished import (
     PendingBorders,
     PendingFlows,
 )
+from warpline.interchange.trace_json.v8_samples import JavaScriptSamples
 from warpline.model import Flag
 from warpline.model.links import FLOW
 
@@ -71,6 +72,7 @@ class TraceConverter(TraceTarget):
         self.steps: dict[int, tuple[int, int]] = {}
         self.events = 0
         self._samples: list[Group] = []
+        self._javascript = JavaScriptSamples()
 
     def begin(self, header: Mapping[str, Any]) -> None:
         """Read the header, the part of the file before the first event."""
@@ -105,6 +107,9 @@ class TraceConverter(TraceTarget):
             self.flows.add(group)
 
     def _add_instants(self, group: Group) -> None:
+        group = self._javascript.take(group)
+        if not len(group):
+            return
         self.saw(group.start, group.start)
         names = name_ids(self.builder, group.name)
         sample = group.of_phase("P")
@@ -157,6 +162,7 @@ class TraceConverter(TraceTarget):
         """Resolve what needs the whole file, name threads, report problems."""
         self._apply_metadata()
         add_samples(self, self._samples, state.header.get("stackFrames"))
+        self.events += self._javascript.finish(self)
         for text, count in self.borders.finish(self.builder, self.tracks, self.slices).items():
             self.note(text, count)
         for text, count in self.asyncs.finish(self.builder, self.tracks).items():
@@ -188,10 +194,7 @@ class TraceConverter(TraceTarget):
                 len(value) if isinstance(value, list | dict) else 1,
                 english("not part of the timeline format; needs an importer for the tool that wrote it"),
             )
-        for (subject, reason), count in self.losses.items():
-            self.builder.add_skipped(subject, count, reason)
-        for (singular, plural), count in self.notes.items():
-            self.builder.add_warning(english_n(singular, plural, count))
+        self.report()
         span = self.tracks.header.span_ns
         if span is not None and self.options.rank is None:
             self.builder.set_span(*span)

@@ -50,7 +50,7 @@ class Group:
     """Further columns; masked arrays where a value may be missing."""
     texts: dict[str, TextColumn] = field(default_factory=dict)
     ids: list[Any] = field(default_factory=list)
-    """Ids of flows and asynchronous events, hashable, one per event; else empty."""
+    """Ids of flows, asynchronous events, and instants among which are samples; hashable, one per event; else empty."""
     phases: TextColumn | None = None
     """Phase letters, if the group has several phases."""
     places: list[tuple[int | None, int | None, int | None]] = field(default_factory=list)
@@ -323,6 +323,8 @@ def extract_points(rows: list[Any], losses: Counter[Loss]) -> Group:
     group.phases = texts([row.ph for row in rows])
     group.texts["scope"] = texts([row.s for row in rows])
     group.texts["frame"] = texts([row.sf for row in rows])
+    if "P" in group.phases.table:
+        group.ids = [_identity(row) for row in rows]
     return group
 
 

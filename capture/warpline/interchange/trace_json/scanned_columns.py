@@ -190,12 +190,13 @@ def _with_marks(scan: Scan, index: Int64Array, route: str, group: Group, tables:
     if route == SLICES:
         return group
     group.phases = _texts(_codes(scan, ScanColumn.PHASE, index), tables.phases)
-    if route in (ASYNC, FLOWS):
+    if route in (ASYNC, FLOWS) or (route == INSTANTS and "P" in group.phases.table):
         ids = [*_scalars(scan.tables[ScanColumn.ID]), None]
         if any(isinstance(value, bytes) for value in ids):
             return None
         identities = [(value, None) for value in ids]
         group.ids = [identities[code] for code in _codes(scan, ScanColumn.ID, index).tolist()]
+    if route in (ASYNC, FLOWS):
         binds = _marks(scan, ScanColumn.BIND, index)
         if binds is None:
             return None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import forms
+from warpline.i18n import english_n, forms
 from warpline.interchange.framework.columns import TextColumn
-from warpline.interchange.framework.importer import ImportOptions
+from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.trace_json.piece_columns import Group, Loss, ThreadKey
 from warpline.interchange.trace_json.tracks import ThreadEntry, TraceTracks
 from warpline.interchange.trace_json.unfinished import SliceRegistry
@@ -158,6 +158,20 @@ class TraceTarget:
         """Count a harmless irregularity; ``text`` is from `i18n.forms`."""
         if count:
             self.notes[text] += count
+
+    def report(self) -> None:
+        """Write the losses and notes into the capture."""
+        for (subject, reason), count in self.losses.items():
+            self.builder.add_skipped(subject, count, reason)
+        for (singular, plural), count in self.notes.items():
+            self.builder.add_warning(english_n(singular, plural, count))
+
+    def summary(self, events: int, *, utc_offset_ns: int | None = None) -> ImportSummary:
+        """Report, and what an importer returns for a file whose events were all added."""
+        self.report()
+        return ImportSummary(
+            events=events, start_ns=self.start_ns, stop_ns=self.stop_ns, utc_offset_ns=utc_offset_ns
+        )
 
     def saw(self, starts: Int64Array, stops: Int64Array) -> None:
         """Extend the time range of the file's events."""

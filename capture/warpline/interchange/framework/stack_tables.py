@@ -1,0 +1,62 @@
+"""Adds tables of stacks to a capture: nodes that name a frame and the node of their caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def stacks_of_nodes(builder: CaptureBuilder, frames: Sequence[int], callers: Sequence[int]) -> Int64Array:
+    """The stack of each node, int64 [n]; -1 for a node of which neither it nor a caller has a frame.
+
+    ``frames`` holds string ids (0 for a node to leave out, such as a root), ``callers`` indexes of nodes (-1 for none).
+    Callers may follow their callees. A chain that returns to itself ends where it does.
+    """
+    stacks: list[int] = [-2] * len(frames)
+    for node in range(len(frames)):
+        path: list[int] = []
+        at = node
+        while 0 <= at < len(stacks) and stacks[at] == -2:
+            stacks[at] = -1  # on the path; also ends a circle
+            path.append(at)
+            at = callers[at]
+        stack = stacks[at] if 0 <= at < len(stacks) else -1
+        for step in reversed(path):
+            if frames[step]:
+                stack = builder.stack(frames[step], stack) if stack >= 0 else builder.stack(frames[step])
+            stacks[step] = stack
+    return np.array(stacks, np.int64)
+
+
+class StackChains:
+    """Stacks that a file writes as whole chains of frames, each chain added once."""
+
+    def __init__(self, builder: CaptureBuilder) -> None:
+        self._builder = builder
+        self._known: dict[tuple[str, ...], int] = {}
+
+    def stack(self, frames: Sequence[str]) -> int:
+        """The stack of these frames, outermost first; -1 without any."""
+        key = tuple(frames)
+        stack = self._known.get(key)
+        if stack is None:
+            stack = -1
+            for frame in key:
+                name = self._builder.string(frame)
+                stack = self._builder.stack(name, stack) if stack >= 0 else self._builder.stack(name)
+            self._known[key] = stack
+        return stack
+
+
+def stack_column(stacks: npt.ArrayLike) -> np.ma.MaskedArray[tuple[int], np.dtype[np.uint32]]:
+    """The attribute ``stack`` of events; -1 is missing."""
+    ids = np.asarray(stacks, np.int64)
+    return np.ma.MaskedArray(np.maximum(ids, 0).astype(np.uint32), ids < 0)

@@ -31,7 +31,7 @@ _NO_LINE = 0
 
 
 @dataclass(frozen=True)
-class Samples:
+class SampleRun:
     """Samples in order: the node of each, the ns since the one before, and the line (0: not recorded)."""
 
     node: MaskedColumn
@@ -46,7 +46,7 @@ class V8Profile:
         self.start_us: Any = None
         self._nodes: dict[int, Mapping[str, Any]] = {}
         self._callers: dict[int, int] = {}
-        self._chunks: list[tuple[int, Samples]] = []
+        self._chunks: list[tuple[int, SampleRun]] = []
 
     def add(self, profile: Mapping[str, Any], data: Mapping[str, Any], time_ns: int = 0) -> None:
         """Add nodes and samples. ``profile`` has nodes and samples; the other members may be in ``data`` instead."""
@@ -67,7 +67,7 @@ class V8Profile:
         if deltas:
             whole = integers([*lines, *[_NO_LINE] * (len(deltas) - len(lines))])
             steps, _missing = nanoseconds(deltas)
-            self._chunks.append((time_ns, Samples(integers(samples[: len(deltas)]), steps, whole)))
+            self._chunks.append((time_ns, SampleRun(integers(samples[: len(deltas)]), steps, whole)))
 
     @property
     def first_ns(self) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench_findings.pairs import HEALTHY, Pair, program_of, sick_line
-from tests.native.conftest import build_fake_gpu, fake_gpu_environment
+from tests.native.conftest import build_simulated_gpu, simulated_gpu_environment
 
 from warpline.cli import main
 from warpline.storage import open_capture
@@ -51,8 +51,8 @@ def record(program: Path, argument: str, capture: Path, on_gpu: bool = False) ->
     """Runs a program under Warpline, if wanted with a GPU that is none; the diagnosis as JSON."""
     environment = dict(os.environ)
     if on_gpu:
-        folder = capture.parent / "fake"
-        environment |= fake_gpu_environment(folder if folder.is_dir() else build_fake_gpu(folder))
+        folder = capture.parent / "simulated"
+        environment |= simulated_gpu_environment(folder if folder.is_dir() else build_simulated_gpu(folder))
     command = [
         *WARPLINE,
         "record",

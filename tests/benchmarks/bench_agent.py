@@ -72,7 +72,7 @@ cuda = ctypes.CDLL("libcuda.so.1")
 cuda.cuInit(0)
 while not select.select([sys.stdin], [], [], 0)[0]:
     with warpline.annotate("turn"):
-        cuda.fakeLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(1000))
+        cuda.simulatedLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(1000))
     time.sleep(0.0005)
 """
 
@@ -152,7 +152,7 @@ def file_system(path: Path) -> str:
 
 
 def build(bench: Bench) -> None:
-    """The agent, the program that measures it, the fake GPU."""
+    """The agent, the program that measures it, the simulated GPU."""
     sources = [path for folder in NATIVE for path in sorted(folder.glob("*.c"))]
     headers = [f"-I{folder}" for folder in NATIVE]
     shared = ("-shared", "-fPIC", "-fvisibility=hidden")
@@ -227,7 +227,7 @@ def startup(bench: Bench) -> None:
     programs = {
         "python, neither NVTX nor CUDA": "pass",
         "python, one NVTX range": "import nvtx; nvtx.push_range('x'); nvtx.pop_range()",
-        "python, cuInit of the fake driver": "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)",
+        "python, cuInit of the simulated driver": "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)",
     }
     for label, program in programs.items():
         times: dict[str, list[float]] = {"without": [], "with": []}

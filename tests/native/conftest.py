@@ -1,4 +1,4 @@
-"""The agent, a fake driver and a fake libcupti, compiled once; and programs run with them."""
+"""The agent, a simulated driver and libcupti, compiled once; and programs run with them."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def agent(built: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def fake_gpu(built: Path) -> Path:
-    """See `build_fake_gpu`."""
-    return build_fake_gpu(built / "fake")
+def simulated_gpu(built: Path) -> Path:
+    """See `build_simulated_gpu`."""
+    return build_simulated_gpu(built / "simulated")
 
 
-def build_fake_gpu(folder: Path) -> Path:
+def build_simulated_gpu(folder: Path) -> Path:
     """A folder with the simulated driver and the other profilers: libcuda.so.1, libcupti.so.12, libclients.so."""
     folder.mkdir()
     for name, sources in SIMULATED_LIBRARIES.items():
@@ -107,8 +107,8 @@ def build_fake_gpu(folder: Path) -> Path:
     return folder
 
 
-def fake_gpu_environment(folder: Path) -> dict[str, str]:
-    """What a recorded program needs to find the fake GPU of that folder."""
+def simulated_gpu_environment(folder: Path) -> dict[str, str]:
+    """What a recorded program needs to find the simulated GPU of that folder."""
     return {"LD_LIBRARY_PATH": str(folder), "WARPLINE_LIBCUPTI": str(folder / "libcupti.so.12")}
 
 
@@ -225,11 +225,11 @@ def session(tmp_path: Path, agent: Path) -> Session:
 
 
 @pytest.fixture
-def gpu_session(session: Session, fake_gpu: Path) -> Session:
-    """A recording of programs that find the fake GPU."""
+def gpu_session(session: Session, simulated_gpu: Path) -> Session:
+    """A recording of programs that find the simulated GPU."""
     session.variables = {
-        "LD_LIBRARY_PATH": str(fake_gpu),
-        "WARPLINE_LIBCUPTI": str(fake_gpu / "libcupti.so.12"),
+        "LD_LIBRARY_PATH": str(simulated_gpu),
+        "WARPLINE_LIBCUPTI": str(simulated_gpu / "libcupti.so.12"),
     }
     return session
 
@@ -252,8 +252,8 @@ Record = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def record(tmp_path_factory: pytest.TempPathFactory, fake_gpu: Path) -> Record:
-    """``warpline record`` with the fake GPU; returns the capture's path."""
+def record(tmp_path_factory: pytest.TempPathFactory, simulated_gpu: Path) -> Record:
+    """``warpline record`` with the simulated GPU; returns the capture's path."""
 
     def run(
         *command: str | Path,
@@ -274,7 +274,9 @@ def record(tmp_path_factory: pytest.TempPathFactory, fake_gpu: Path) -> Record:
                 "--",
                 *map(str, command),
             ],
-            env=with_sanitizer({**os.environ, **fake_gpu_environment(fake_gpu), **(variables or {})}),
+            env=with_sanitizer(
+                {**os.environ, **simulated_gpu_environment(simulated_gpu), **(variables or {})}
+            ),
             capture_output=True,
             text=True,
             check=False,

@@ -1,4 +1,4 @@
-"""Programs that find the fake GPU, for tests of what the agent records of them."""
+"""Programs that find the simulated GPU, for tests of what the agent records of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ u64 = ctypes.c_uint64
 NAMES = {}
 def launch(name="_Z4axpyPfS_f", stream=7, ns=1000):
     # CUPTI hands out a pointer to the name: it has to live as long as the program.
-    cuda.fakeLaunch(NAMES.setdefault(name, ctypes.c_char_p(name.encode())), stream, u64(ns))
+    cuda.simulatedLaunch(NAMES.setdefault(name, ctypes.c_char_p(name.encode())), stream, u64(ns))
 def converse():
     for line in sys.stdin:
         exec(line)

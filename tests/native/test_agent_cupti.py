@@ -1,4 +1,4 @@
-"""CUPTI in programs that find a fake driver and a fake libcupti: all record kinds, versions, refusals, clocks."""
+"""CUPTI in programs that find a simulated driver and libcupti: all record kinds, versions, refusals, clocks."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ EVERYTHING = (
     PRELUDE
     + """
 launch("_Z4axpyPfS_f", 7, 5000)
-cuda.fakeDriverLaunch(ctypes.c_char_p(b"triton_kernel"), 8, u64(2000))
+cuda.simulatedDriverLaunch(ctypes.c_char_p(b"triton_kernel"), 8, u64(2000))
 for kind in (1, 2, 8, 10):
-    cuda.fakeCopy(kind, u64(1 << 20), 7, u64(3000))
-cuda.fakeSet(255, u64(4096), 9, u64(500))
-cuda.fakeGraph(3, 5, 10, u64(700))
-cuda.fakeSynchronize(10)
-cuda.fakeAllocate(u64(0x7f0000), u64(1 << 21), 0)
-cuda.fakeAllocate(u64(0x7f0000), u64(1 << 21), 1)
-cuda.fakeExternal(u64(77), ctypes.c_char_p(b"external"), 7, u64(10))
-cuda.fakeOverhead(1 << 16)
-cuda.fakeGetDevice(0)
-cuda.fakeGetDevice(101)
+    cuda.simulatedCopy(kind, u64(1 << 20), 7, u64(3000))
+cuda.simulatedSet(255, u64(4096), 9, u64(500))
+cuda.simulatedGraph(3, 5, 10, u64(700))
+cuda.simulatedSynchronize(10)
+cuda.simulatedAllocate(u64(0x7f0000), u64(1 << 21), 0)
+cuda.simulatedAllocate(u64(0x7f0000), u64(1 << 21), 1)
+cuda.simulatedExternal(u64(77), ctypes.c_char_p(b"external"), 7, u64(10))
+cuda.simulatedOverhead(1 << 16)
+cuda.simulatedGetDevice(0)
+cuda.simulatedGetDevice(101)
 """
 )
 
 
 def check_everything(session: Session) -> None:
-    """Every record kind with the values the fake gave it."""
+    """Every record kind with the values the simulation gave it."""
     spool = session.spool()
     assert spool.header.lost == 0
     kernels = np.sort(spool.records(*KERNEL).values, order="correlation")
@@ -79,7 +79,7 @@ def check_everything(session: Session) -> None:
     (overhead,) = spool.records(records.CUPTI_OVERHEAD, records.cupti_overhead).values
     assert (int(overhead["kind"]), int(overhead["tid"])) == (1 << 16, spool.header.pid)
     (device,) = spool.records(records.CUPTI_DEVICE, records.cupti_device).values
-    assert spool.text(device["name"]) == "Fake H100"
+    assert spool.text(device["name"]) == "Simulated H100"
     assert [int(device[name]) for name in ("multiprocessors", "compute_major", "max_warps_per_sm")] == [
         132,
         9,
@@ -114,12 +114,12 @@ def check_everything(session: Session) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_record_kind_at_every_records_size(gpu_session: Session, version: str) -> None:
-    run(gpu_session, EVERYTHING, FAKE_CUPTI_VERSION=version, WARPLINE_CUPTI="memory=1")
+    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_VERSION=version, WARPLINE_CUPTI="memory=1")
     check_everything(gpu_session)
 
 
 def test_records_out_of_order(gpu_session: Session) -> None:
-    run(gpu_session, EVERYTHING, FAKE_CUPTI_SHUFFLE="1", WARPLINE_CUPTI="memory=1")
+    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_SHUFFLE="1", WARPLINE_CUPTI="memory=1")
     check_everything(gpu_session)
 
 
@@ -142,7 +142,7 @@ def test_a_graph_is_one_event_per_launch_on_request(gpu_session: Session) -> Non
 
 
 def test_dropped_records_are_counted(gpu_session: Session) -> None:
-    run(gpu_session, EVERYTHING, FAKE_CUPTI_DROP="5")
+    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_DROP="5")
     dropped = column(gpu_session.spool(), records.CUPTI_DROPPED, records.cupti_dropped, "count")
     assert len(dropped) >= 1
     assert set(dropped.tolist()) == {5}
@@ -165,7 +165,7 @@ def test_dropped_records_are_counted(gpu_session: Session) -> None:
 def test_a_refusal_is_told_and_the_program_runs_on(
     gpu_session: Session, refuse: str, reason: str, remedy: str
 ) -> None:
-    run(gpu_session, EVERYTHING, FAKE_CUPTI_REFUSE=refuse)
+    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_REFUSE=refuse)
     enabled, why, what = states(gpu_session.spool())["cuda"]
     assert not enabled
     assert reason in why
@@ -173,7 +173,7 @@ def test_a_refusal_is_told_and_the_program_runs_on(
 
 
 def test_one_kind_refused_leaves_the_others(gpu_session: Session) -> None:
-    run(gpu_session, EVERYTHING, FAKE_CUPTI_REFUSE="enable38=27", WARPLINE_CUPTI="calls=all")
+    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_REFUSE="enable38=27", WARPLINE_CUPTI="calls=all")
     spool = gpu_session.spool()
     enabled, why, _what = states(spool)["cuda"]
     assert enabled
@@ -181,10 +181,10 @@ def test_one_kind_refused_leaves_the_others(gpu_session: Session) -> None:
     assert len(spool.records(*KERNEL).values) == 8
 
 
-def test_no_libcupti_is_told(gpu_session: Session, fake_gpu: Path, tmp_path: Path) -> None:
+def test_no_libcupti_is_told(gpu_session: Session, simulated_gpu: Path, tmp_path: Path) -> None:
     alone = tmp_path / "driver only"
     alone.mkdir()
-    (alone / "libcuda.so.1").symlink_to(fake_gpu / "libcuda.so.1")
+    (alone / "libcuda.so.1").symlink_to(simulated_gpu / "libcuda.so.1")
     for name in ("libcupti.so.13", "libcupti.so.12", "libcupti.so"):
         (alone / name).write_text("found before any that the machine has, and no library")
     run(gpu_session, EVERYTHING, LD_LIBRARY_PATH=str(alone), WARPLINE_LIBCUPTI="/nonexistent/libcupti.so")
@@ -197,7 +197,7 @@ def test_no_libcupti_is_told(gpu_session: Session, fake_gpu: Path, tmp_path: Pat
 @pytest.mark.parametrize("clock", ["", "realtime", "device"])
 def test_gpu_times_are_on_the_hosts_clock(gpu_session: Session, clock: str) -> None:
     before = time.monotonic_ns()
-    run(gpu_session, EVERYTHING, FAKE_CUPTI_CLOCK=clock)
+    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_CLOCK=clock)
     after = time.monotonic_ns()
     spool = gpu_session.spool()
     session = spool.records(records.CUPTI_SESSION, records.cupti_session).values[-1]
@@ -216,7 +216,7 @@ def test_gpu_times_are_on_the_hosts_clock(gpu_session: Session, clock: str) -> N
     ):
         assert before < start < after
         if correlation in calls:
-            # The fake's kernels start 2 µs after their launch, on an idle stream.
+            # The simulated kernels start 2 µs after their launch, on an idle stream.
             assert 0 < start - calls[correlation] < 50_000_000
 
 

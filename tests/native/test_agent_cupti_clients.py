@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import Session, column, fake_gpu_environment, states
+from tests.native.conftest import Session, column, simulated_gpu_environment, states
 from tests.native.cupti_tools import KERNEL, PRELUDE, RUNTIME, run
 
 OTHERS = (
@@ -32,12 +32,12 @@ def test_a_refused_agent_leaves_the_clock_to_the_programs_profiler(
         + f"""
 assert {start} == 0
 for _ in range(10): launch()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 {stop}
 print(*seen({is_paddle}), abs(clients.kinetoClockError()) < 10**9)
 """
     )
-    done = gpu_session.run(sys.executable, "-c", program, FAKE_CUPTI_REFUSE="subscribe=39")
+    done = gpu_session.run(sys.executable, "-c", program, SIMULATED_CUPTI_REFUSE="subscribe=39")
     assert done.stdout.split() == ["10", "0", "0", "True"]
     assert not states(gpu_session.spool())["cuda"][0]
 
@@ -49,7 +49,7 @@ def test_a_subscriber_before_the_agent_keeps_its_clock(gpu_session: Session) -> 
     )
     program += """
 for _ in range(10): launch()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 clients.kinetoStop()
 print(*seen(False), abs(clients.kinetoClockError()) < 10**9)
 """
@@ -75,13 +75,13 @@ agent.warpline_leave_cuda()
 print(*during, *settings())
 assert clients.kinetoStart(1) == 0
 for _ in range(10): launch()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 clients.kinetoStop()
 print(*seen(False))
 agent.warpline_join_cuda()
 print(*settings())
 launch()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 """
 )
 
@@ -94,9 +94,9 @@ def test_leaving_gives_clock_and_thread_ids_back(gpu_session: Session) -> None:
     assert len(column(spool, *RUNTIME, "tid")) >= 2
 
 
-def test_the_clients_work_without_the_agent(fake_gpu: Path, session: Session) -> None:
+def test_the_clients_work_without_the_agent(simulated_gpu: Path, session: Session) -> None:
     """What the tests above compare with."""
-    session.variables = {**fake_gpu_environment(fake_gpu), "CUDA_INJECTION64_PATH": ""}
+    session.variables = {**simulated_gpu_environment(simulated_gpu), "CUDA_INJECTION64_PATH": ""}
     run(
         session,
         OTHERS
@@ -106,7 +106,7 @@ stops = clients.kinetoStop, clients.paddleStop
 for is_paddle in (0, 1):
     assert starts[is_paddle]() == 0
     for _ in range(10): launch()
-    cuda.fakeSynchronize(7)
+    cuda.simulatedSynchronize(7)
     stops[is_paddle]()
     assert seen(is_paddle) == [10, 0, 0]
 """,

@@ -47,14 +47,14 @@ def lost(session: Session) -> dict[tuple[int, int], int]:
         "cuda.cuCtxDestroy_v2(made)",
         "cuda.cuGreenCtxDestroy(made)",
         "cuda.cuDevicePrimaryCtxRelease_v2(0)",
-        "cuda.fakeReset()",
+        "cuda.simulatedReset()",
     ],
 )
 def test_work_of_a_context_that_ends_is_on_disk_when_the_call_returns(
     gpu_session: Session, destroy: str
 ) -> None:
     """The simulated CUPTI aborts on a flush inside the callback that announces the end of a context."""
-    work = "stream = 7" if "fakeReset" in destroy or "Primary" in destroy else "made, stream = context()"
+    work = "stream = 7" if "simulatedReset" in destroy or "Primary" in destroy else "made, stream = context()"
     program = DRIVER + f"{work}\nfor _ in range(10): launch(stream=stream)\n{destroy}\n"
     program += "os.kill(os.getpid(), signal.SIGKILL)"
     run(gpu_session, program, status=-signal.SIGKILL)
@@ -77,7 +77,7 @@ for _ in range(200):
     if _ % 50 == 0: time.sleep(0.26)
 over = True
 thread.join()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 """
     )
     run(gpu_session, program)
@@ -90,12 +90,12 @@ cuda.fakeSynchronize(7)
 QUEUED = (
     PRELUDE
     + """
-cuda.fakeProfiler(1)
+cuda.simulatedProfiler(1)
 for _ in range(400): launch("inside", 7, 500_000)
-cuda.fakeProfiler(0)
+cuda.simulatedProfiler(0)
 cupti = ctypes.CDLL("libcupti.so.12")
-while cupti.fake_is_enabled(10): time.sleep(0.001)
-cuda.fakeSynchronize(7)
+while cupti.simulated_is_enabled(10): time.sleep(0.001)
+cuda.simulatedSynchronize(7)
 """
 )
 
@@ -115,7 +115,7 @@ def test_work_queued_before_a_pause_is_recorded_during_the_pause(gpu_session: Se
     say(process, "cupti = ctypes.CDLL('libcupti.so.12')")
     say(process, "for _ in range(400): launch('queued', 7, 500_000)")
     gpu_session.set_state(PAUSED)
-    wait_until(process, "not cupti.fake_is_enabled(10)")
+    wait_until(process, "not cupti.simulated_is_enabled(10)")
     gpu_session.wait_for(*KERNEL, 400)  # during the pause, while the program lives
     kernels = gpu_session.spool().records(*KERNEL).values
     assert np.all(kernels["end_ns"] - kernels["start_ns"] == 500_000)
@@ -125,11 +125,10 @@ def test_work_queued_before_a_pause_is_recorded_during_the_pause(gpu_session: Se
 
 
 def test_what_is_unfinished_at_the_end_is_counted_by_kind(gpu_session: Session) -> None:
-    program = PRELUDE + "launch()\ncuda.fakeSynchronize(7)\n"
+    program = PRELUDE + "launch()\ncuda.simulatedSynchronize(7)\n"
     program += "for _ in range(30): launch('late', 7, 10**9)\n"
-    program += (
-        "for _ in range(3): cuda.fakeCopy(1, u64(1024), 7, u64(1000))\ncuda.fakeSet(0, u64(64), 7, u64(10))\n"
-    )
+    program += "for _ in range(3): cuda.simulatedCopy(1, u64(1024), 7, u64(1000))\n"
+    program += "cuda.simulatedSet(0, u64(64), 7, u64(10))\n"
     run(gpu_session, program)
     kernels = gpu_session.spool().records(*KERNEL).values
     assert len(kernels) == 1
@@ -173,12 +172,12 @@ launch()
 agent.warpline_leave_cuda()
 agent.warpline_join_cuda()
 launch()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 """
     )
     later = "del os.environ['CUDA_INJECTION64_PATH']; cuda.cuInit(0)"
     program = program.replace("assert cuda.cuInit(0) == 0", later)
-    run(gpu_session, program, FAKE_CUDA_DEVICES="2")
+    run(gpu_session, program, SIMULATED_CUDA_DEVICES="2")
     spool = gpu_session.spool()
     devices = spool.records(*DEVICES).values
     assert sorted(devices["device"].tolist()) == [0, 1]
@@ -202,10 +201,10 @@ refuses = ctypes.c_int.in_dll(ctypes.CDLL(None), "refuses_memory")
 for _ in range(10): launch()
 refuses.value = 1
 for _ in range(5000): launch(ns=10)
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 """
     )
-    run(gpu_session, program, FAKE_CUPTI_VERSION="12.4", LD_PRELOAD=str(shim))
+    run(gpu_session, program, SIMULATED_CUPTI_VERSION="12.4", LD_PRELOAD=str(shim))
     kept = len(gpu_session.spool().records(*KERNEL).values)
     assert 10 <= kept < 5010
     counts = lost(gpu_session)
@@ -217,7 +216,7 @@ cuda.fakeSynchronize(7)
 def test_losses_are_named_in_the_capture(record: Record, tmp_path: Path) -> None:
     script = tmp_path / "late.py"
     script.write_text(
-        PRELUDE + "launch()\ncuda.fakeSynchronize(7)\nfor _ in range(30): launch('late', 7, 10**9)\n"
+        PRELUDE + "launch()\ncuda.simulatedSynchronize(7)\nfor _ in range(30): launch('late', 7, 10**9)\n"
     )
     with open_capture(record(sys.executable, script)) as capture:
         cuda = next(source for source in capture.sources if source.name == "cuda")

@@ -1,4 +1,4 @@
-"""When the agent flushes what CUPTI holds, follows the recorder, and leaves a program alone: with the fake GPU."""
+"""When the agent flushes what CUPTI holds, follows the recorder, and leaves a program alone: with the simulated GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warpline.recording.sources.cuda import records
 
 def test_flush_at_the_end_of_the_program(gpu_session: Session, tmp_path: Path) -> None:
     log = tmp_path / "flushes"
-    run(gpu_session, PRELUDE + "for _ in range(100): launch()", FAKE_CUPTI_FLUSHES=str(log))
+    run(gpu_session, PRELUDE + "for _ in range(100): launch()", SIMULATED_CUPTI_FLUSHES=str(log))
     assert len(gpu_session.spool().records(*KERNEL).values) == 100
     assert log.read_text().splitlines()[-1].startswith("1 "), "the last flush is a forced one"
 
@@ -75,8 +75,8 @@ def test_a_killed_program_keeps_what_was_flushed(gpu_session: Session) -> None:
 
 def test_flush_before_the_device_is_reset(gpu_session: Session, tmp_path: Path) -> None:
     log = tmp_path / "flushes"
-    program = PRELUDE + "launch(); cuda.fakeReset(); os.kill(os.getpid(), signal.SIGKILL)"
-    run(gpu_session, program, status=-signal.SIGKILL, FAKE_CUPTI_FLUSHES=str(log))
+    program = PRELUDE + "launch(); cuda.simulatedReset(); os.kill(os.getpid(), signal.SIGKILL)"
+    run(gpu_session, program, status=-signal.SIGKILL, SIMULATED_CUPTI_FLUSHES=str(log))
     assert len(gpu_session.spool().records(*KERNEL).values) == 1
 
 
@@ -98,13 +98,13 @@ def test_pause_resume_and_stop_reach_cupti(gpu_session: Session) -> None:
     say(process, "cupti = ctypes.CDLL('libcupti.so.12')")
     say(process, "launch('recorded')")
     gpu_session.set_state(PAUSED)
-    wait_until(process, "not cupti.fake_is_enabled(10)")
+    wait_until(process, "not cupti.simulated_is_enabled(10)")
     say(process, "launch('paused')")
     gpu_session.set_state(RECORDING)
-    wait_until(process, "cupti.fake_is_enabled(10)")
+    wait_until(process, "cupti.simulated_is_enabled(10)")
     say(process, "launch('resumed')")
     gpu_session.set_state(STOPPING)
-    wait_until(process, "not cupti.fake_is_enabled(10)")
+    wait_until(process, "not cupti.simulated_is_enabled(10)")
     say(process, "launch('stopped')")
     gpu_session.wait_for(*KERNEL, 2)  # flushed at the stop, not only at the end
     process.communicate(timeout=10)
@@ -117,9 +117,9 @@ def test_the_profiler_calls_bound_the_capture(gpu_session: Session) -> None:
         PRELUDE
         + """
 launch("before")
-cuda.fakeProfiler(1); launch("inside"); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)
+cuda.simulatedProfiler(1); launch("inside"); cuda.simulatedSynchronize(7); cuda.simulatedProfiler(0)
 cupti = ctypes.CDLL('libcupti.so.12')
-while cupti.fake_is_enabled(10): time.sleep(0.001)
+while cupti.simulated_is_enabled(10): time.sleep(0.001)
 launch("after")
 """
     )
@@ -132,7 +132,7 @@ launch("after")
 
 
 def test_the_profiler_calls_mean_nothing_otherwise(gpu_session: Session) -> None:
-    run(gpu_session, PRELUDE + "cuda.fakeProfiler(0); launch('still recorded')")
+    run(gpu_session, PRELUDE + "cuda.simulatedProfiler(0); launch('still recorded')")
     assert names(gpu_session.spool(), *KERNEL) == ["still recorded"]
     assert gpu_session.page() == (RECORDING, 0)
 
@@ -154,7 +154,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 launch("parent again")
 """
     )
-    run(gpu_session, program, FAKE_CUPTI_FLUSHES=str(log))
+    run(gpu_session, program, SIMULATED_CUPTI_FLUSHES=str(log))
     assert sorted(names(gpu_session.spool(), *KERNEL)) == ["parent", "parent again"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.native.conftest import PAUSED, Session
 from tests.native.cupti_tools import KERNEL, PRELUDE, run
 
-WORK = "[launch() for _ in range(100)]; cuda.fakeSynchronize(7)\n"
+WORK = "[launch() for _ in range(100)]; cuda.simulatedSynchronize(7)\n"
 
 
 @pytest.fixture
@@ -66,12 +66,12 @@ def test_an_end_does_not_wait_for_a_cupti_that_hangs(preloaded: Session) -> None
     program = f"""{PRELUDE}{WORK}
 print("ready", flush=True)
 cupti = ctypes.CDLL("libcupti.so.12")
-while cupti.fake_is_enabled(10):
+while cupti.simulated_is_enabled(10):
     pass
 print("hangs", flush=True)
 os._exit(8)
 """
-    process = preloaded.start(sys.executable, "-c", program, FAKE_CUPTI_DISABLE_MS="5000")
+    process = preloaded.start(sys.executable, "-c", program, SIMULATED_CUPTI_DISABLE_MS="5000")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     preloaded.set_state(PAUSED)
@@ -90,7 +90,7 @@ for _ in range(3):
     except FileNotFoundError:
         pass
 launch()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)
 """
     run(preloaded, program)
     assert preloaded.count(*KERNEL) == 101

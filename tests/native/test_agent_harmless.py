@@ -38,7 +38,7 @@ for i in range(1000):
         with nvtx.annotate(f"name {i % 7}", color="blue"):
             pass
     if cuda:
-        cuda.fakeLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(100))
+        cuda.simulatedLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(100))
 new = os.open("/dev/null", os.O_RDONLY)
 print("next descriptor", new)
 print("descriptors", sorted(os.listdir("/proc/self/fd")))

@@ -27,7 +27,10 @@ assert libraries == {{{str(older)!r}}}, libraries
 
 
 def test_a_slow_set_device_is_kept_and_a_fast_one_left_out(gpu_session: Session) -> None:
-    run(gpu_session, PRELUDE + "cuda.fakeSetDevice(0, u64(5_000_000)); cuda.fakeSetDevice(0, u64(0))")
+    run(
+        gpu_session,
+        PRELUDE + "cuda.simulatedSetDevice(0, u64(5_000_000)); cuda.simulatedSetDevice(0, u64(0))",
+    )
     calls = gpu_session.spool().records(*RUNTIME).values
     slow = calls[(calls["function"] == SET_DEVICE) & (calls["end_ns"] - calls["start_ns"] > 4_000_000)]
     assert len(slow) == 1
@@ -45,7 +48,7 @@ def test_a_slow_set_device_is_kept_and_a_fast_one_left_out(gpu_session: Session)
     ],
 )
 def test_a_refusal_has_its_own_remedy(gpu_session: Session, result: int, remedy: str) -> None:
-    run(gpu_session, PRELUDE, FAKE_CUPTI_REFUSE=f"subscribe={result}")
+    run(gpu_session, PRELUDE, SIMULATED_CUPTI_REFUSE=f"subscribe={result}")
     is_on, _reason, advice = states(gpu_session.spool())["cuda"]
     assert not is_on
     assert remedy in advice
@@ -53,7 +56,7 @@ def test_a_refusal_has_its_own_remedy(gpu_session: Session, result: int, remedy:
 
 def test_nothing_is_flushed_while_cuda_is_being_initialised(gpu_session: Session, tmp_path: Path) -> None:
     log = tmp_path / "flushes"
-    program = PRELUDE + f"assert not os.path.exists({str(log)!r}); launch(); cuda.fakeSynchronize(7)"
-    run(gpu_session, program, FAKE_CUDA_INIT_MS="900", FAKE_CUPTI_FLUSHES=str(log))
+    program = PRELUDE + f"assert not os.path.exists({str(log)!r}); launch(); cuda.simulatedSynchronize(7)"
+    run(gpu_session, program, SIMULATED_CUDA_INIT_MS="900", SIMULATED_CUPTI_FLUSHES=str(log))
     assert gpu_session.count(*KERNEL) == 1
     assert log.exists()

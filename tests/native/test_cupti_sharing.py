@@ -25,16 +25,16 @@ stop = {"kineto": clients.kinetoStop, "old kineto": clients.kinetoStop, "paddle"
 def work(count):
     for _ in range(count):
         launch()
-    cuda.fakeSynchronize(7)
+    cuda.simulatedSynchronize(7)
 def counts(name):
     return [clients.clientCount(name == "paddle", what) for what in range(4)]
 """
 )
 VERSIONS = [
-    {"FAKE_CUPTI_VERSION": "12.9"},
-    {"FAKE_CUPTI_VERSION": "12.4"},
-    {"FAKE_CUPTI_VERSION": "13.0"},
-    {"FAKE_CUPTI_VERSION": "13.5", "FAKE_DRIVER_VERSION": "13050"},
+    {"SIMULATED_CUPTI_VERSION": "12.9"},
+    {"SIMULATED_CUPTI_VERSION": "12.4"},
+    {"SIMULATED_CUPTI_VERSION": "13.0"},
+    {"SIMULATED_CUPTI_VERSION": "13.5", "SIMULATED_DRIVER_VERSION": "13050"},
 ]
 PROFILERS = ["kineto", "old kineto", "paddle"]
 
@@ -46,7 +46,7 @@ def preloaded(gpu_session: Session) -> Session:
     return gpu_session
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version["FAKE_CUPTI_VERSION"])
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version["SIMULATED_CUPTI_VERSION"])
 @pytest.mark.parametrize("profiler", PROFILERS)
 def test_a_profiler_started_later_and_warpline_are_both_complete(
     preloaded: Session, profiler: str, version: dict[str, str]
@@ -67,7 +67,7 @@ assert counts({profiler!r}) == [100, 0, 0, 0], counts({profiler!r})
     assert states(preloaded.spool())["cuda"][0]
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version["FAKE_CUPTI_VERSION"])
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version["SIMULATED_CUPTI_VERSION"])
 @pytest.mark.parametrize("profiler", PROFILERS)
 def test_a_profiler_started_before_cuda_and_warpline_are_both_complete(
     preloaded: Session, profiler: str, version: dict[str, str]

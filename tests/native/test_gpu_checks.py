@@ -20,7 +20,7 @@ import pytest
 from tests.gpu import surroundings
 from tests.gpu.catalogue import CHECKS, GROUPS, HARNESS
 from tests.gpu.evidence import Evidence, shorten_raw
-from tests.native.conftest import fake_gpu_environment
+from tests.native.conftest import simulated_gpu_environment
 
 SCRIPT = Path(__file__).resolve().parents[1] / "gpu" / "run_gpu_checks.py"
 # The simulated driver launches everything with one grid and one block of its own.
@@ -61,7 +61,7 @@ def run(python: Path | str, output: Path, *arguments: str, **variables: str) -> 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
-    bare_python: Path, fake_gpu: Path, tmp_path: Path
+    bare_python: Path, simulated_gpu: Path, tmp_path: Path
 ) -> None:
     commands = tmp_path / "commands"
     commands.mkdir()
@@ -77,7 +77,7 @@ def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
         output,
         "driver",
         *(f"--only={name}" for name in only),
-        **fake_gpu_environment(fake_gpu),
+        **simulated_gpu_environment(simulated_gpu),
         PYTHONPATH=str(modules),
         PATH=f"{commands}:{os.environ['PATH']}",
     )
@@ -90,7 +90,7 @@ def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
     assert seen["driver_range", "kernels inside"]["seen"] == "500"
     assert seen["profiler_alone", "kernels of two steps"]["seen"] == "200"
     assert seen["two_ranks", "processes with streams"]["seen"] == "2"
-    assert seen["two_ranks", "libcupti in its processes"]["seen"] == str(fake_gpu / "libcupti.so.12")
+    assert seen["two_ranks", "libcupti in its processes"]["seen"] == str(simulated_gpu / "libcupti.so.12")
     assert "torch cannot be imported: from PYTHONPATH" in seen["graphs", "not run"]["seen"]
     with tarfile.open(output / "evidence.tar.gz") as archive:
         assert {"driver/01.h5", "driver/01.raw"} <= set(archive.getnames())

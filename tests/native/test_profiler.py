@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import fake_gpu_environment
+from tests.native.conftest import simulated_gpu_environment
 from tests.native.profiler_tools import needs_agent, run, steps_of, the_capture
 from tests.unit.recording.recording_tools import WARPLINE
 
@@ -219,7 +219,7 @@ with profiler.Profiler(scheduler=schedule, on_trace_ready=profiler.export_protob
         if step == first_use:
             assert cuda.cuInit(0) == 0
         for _ in range(step + 1):
-            cuda.fakeLaunch(NAMES[step], 7, ctypes.c_uint64(1000))
+            cuda.simulatedLaunch(NAMES[step], 7, ctypes.c_uint64(1000))
         prof.step()
 assert dict(os.environ) == before
 if first_use == 0:
@@ -233,9 +233,11 @@ assert cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), None, None) == 0
 
 
 @pytest.mark.parametrize("first_use", [0, 2])
-def test_alone_it_records_the_kernels_of_its_steps(tmp_path: Path, fake_gpu: Path, first_use: int) -> None:
+def test_alone_it_records_the_kernels_of_its_steps(
+    tmp_path: Path, simulated_gpu: Path, first_use: int
+) -> None:
     program = ON_A_GPU.replace("FIRST_USE", str(first_use))
-    done = run(tmp_path, program, variables=fake_gpu_environment(fake_gpu))
+    done = run(tmp_path, program, variables=simulated_gpu_environment(simulated_gpu))
     assert done.stderr == ""
     paths = sorted(tmp_path.glob("log/*.h5"))
     cycles = [{"kernel_2": 3, "kernel_3": 4}]
@@ -250,7 +252,7 @@ def test_alone_it_records_the_kernels_of_its_steps(tmp_path: Path, fake_gpu: Pat
         with warpline.open(path) as capture:
             names = capture.events("kernel")["name"].tolist()
             assert {name: names.count(name) for name in names} == counts
-            assert [gpu.name for gpu in capture.storage.devices] == ["Fake H100"]
+            assert [gpu.name for gpu in capture.storage.devices] == ["Simulated H100"]
             assert capture.storage.links.counts()["launch"] >= len(names)
             (source,) = [source for source in capture.sources if source.name == "cuda"]
             assert source.enabled

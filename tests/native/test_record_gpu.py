@@ -1,4 +1,4 @@
-"""``warpline record`` of programs with NVTX and (fake) CUDA: tracks, events, attributes, links in the capture."""
+"""``warpline record`` of programs with NVTX and simulated CUDA: tracks, events, attributes, links in the capture."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ AXPY, GEMM = ctypes.c_char_p(b"_Z4axpyPfS_f"), ctypes.c_char_p(b"sgemm_128x64")
 for step in range(10):
     with nvtx.annotate("step", color="green", payload=step):
         with nvtx.annotate("forward", domain="net"):
-            cuda.fakeCopy(1, u64(1 << 20), 7, u64(20000))
-            cuda.fakeLaunch(AXPY, 7, u64(30000))
-            cuda.fakeLaunch(GEMM, 8, u64(50000))
-        cuda.fakeGraph(3, 4, 9, u64(2000))
-        cuda.fakeSet(0, u64(4096), 7, u64(1000))
-        cuda.fakeSynchronize(8)
+            cuda.simulatedCopy(1, u64(1 << 20), 7, u64(20000))
+            cuda.simulatedLaunch(AXPY, 7, u64(30000))
+            cuda.simulatedLaunch(GEMM, 8, u64(50000))
+        cuda.simulatedGraph(3, 4, 9, u64(2000))
+        cuda.simulatedSet(0, u64(4096), 7, u64(1000))
+        cuda.simulatedSynchronize(8)
 def work():
-    for _ in range(5): cuda.fakeLaunch(GEMM, 11, u64(1000))
+    for _ in range(5): cuda.simulatedLaunch(GEMM, 11, u64(1000))
 thread = threading.Thread(target=work); thread.start(); thread.join()
-cuda.fakeAllocate(u64(0x1000), u64(1 << 20), 0)
-cuda.fakeAllocate(u64(0x1000), u64(1 << 20), 1)
+cuda.simulatedAllocate(u64(0x1000), u64(1 << 20), 0)
+cuda.simulatedAllocate(u64(0x1000), u64(1 << 20), 1)
 """
 
 
@@ -90,7 +90,7 @@ def text(capture: Capture, value: int | None) -> str | None:
 def test_kernels_copies_and_sets_are_on_their_streams_and_linked(trained: Capture) -> None:
     capture = trained
     assert capture.kinds["kernel"].rows.size == 10 * 2 + 10 * 4 + 5
-    assert [gpu.name for gpu in capture.devices] == ["Fake H100"]
+    assert [gpu.name for gpu in capture.devices] == ["Simulated H100"]
     streams = {track.stream: track for track in capture.tracks if track.role == "stream"}
     assert sorted(stream for stream in streams if stream is not None) == [7, 8, 9, 11]
     assert streams[7].title.endswith("default")
@@ -100,7 +100,7 @@ def test_kernels_copies_and_sets_are_on_their_streams_and_linked(trained: Captur
         assert (track.device, track.context) == (0, 1)
         assert capture.tracks[track.parent].role == "context"
     for kernel in table(capture, "kernel"):
-        # By the queue of its stream, the fake runs one after the other.
+        # By the queue of its stream, the simulated GPU runs one after the other.
         callers, _kinds = capture.links_to(kernel["row"])
         assert len(callers) == 1
         caller = capture.kinds["cuda_api"].at(int(callers[0]))
@@ -236,13 +236,13 @@ def test_sources_say_what_happened(trained: Capture) -> None:
 
 def test_refusals_and_losses_reach_the_capture(record: Record, training: Path) -> None:
     with open_capture(
-        record(sys.executable, training, variables={"FAKE_CUPTI_REFUSE": "subscribe=39"})
+        record(sys.executable, training, variables={"SIMULATED_CUPTI_REFUSE": "subscribe=39"})
     ) as capture:
         cuda = next(source for source in capture.sources if source.name == "cuda")
         assert not cuda.enabled
         assert "MULTIPLE_SUBSCRIBERS" in cuda.reason
         assert "without that one" in cuda.remedy
-    with open_capture(record(sys.executable, training, variables={"FAKE_CUPTI_DROP": "5"})) as capture:
+    with open_capture(record(sys.executable, training, variables={"SIMULATED_CUPTI_DROP": "5"})) as capture:
         cuda = next(source for source in capture.sources if source.name == "cuda")
         assert cuda.enabled
         assert cuda.lost > 0
@@ -274,13 +274,13 @@ def test_a_capture_range_of_the_profiler(record: Record, tmp_path: Path) -> None
 import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
 cuda.cuInit(0)
-def launch(name): cuda.fakeLaunch(ctypes.c_char_p(name), 7, ctypes.c_uint64(1000))
+def launch(name): cuda.simulatedLaunch(ctypes.c_char_p(name), 7, ctypes.c_uint64(1000))
 A, B, C = b"before", b"inside", b"after"
 launch(A)
-cuda.fakeProfiler(1); launch(B); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)
+cuda.simulatedProfiler(1); launch(B); cuda.simulatedSynchronize(7); cuda.simulatedProfiler(0)
 import time
 cupti = ctypes.CDLL("libcupti.so.12")
-while cupti.fake_is_enabled(10): time.sleep(0.001)
+while cupti.simulated_is_enabled(10): time.sleep(0.001)
 launch(C)
 """
     )
@@ -317,7 +317,7 @@ name(2, 1, 0, ctypes.c_char_p, b"the only one")
 name(2, 3, 1, ctypes.c_char_p, b"training")
 name(2, 5, 8, ctypes.c_char_p, b"compute")
 name(4, 4, 9, ctypes.c_wchar_p, "kopieren \u00fc")
-for stream in (7, 8, 9): cuda.fakeLaunch(ctypes.c_char_p(b"kernel"), stream, ctypes.c_uint64(1000))
+for stream in (7, 8, 9): cuda.simulatedLaunch(ctypes.c_char_p(b"kernel"), stream, ctypes.c_uint64(1000))
 """
 
 
@@ -328,7 +328,7 @@ def test_names_given_through_nvtx_are_titles(record: Record) -> None:
         (context,) = (track for track in capture.tracks if track.role == "context")
         assert context.title.startswith("training · ")
         (gpu,) = (track for track in capture.tracks if track.role == "gpu")
-        assert gpu.title.endswith("Fake H100 · the only one")
+        assert gpu.title.endswith("Simulated H100 · the only one")
 
 
 @pytest.mark.fuzz

@@ -23,7 +23,7 @@ cuda.cuInit(0)
 import nvtx
 for number in range(100):
     with nvtx.annotate("turn"):
-        cuda.fakeLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(100))
+        cuda.simulatedLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(100))
 print("terminals", [os.isatty(number) for number in range(3)], os.get_terminal_size(), os.ttyname(0) == os.ttyname(1))
 print("in the foreground", os.tcgetpgrp(0) == os.getpgrp())
 print("directory", os.getcwd(), "umask", os.umask(0o22), "nice", os.nice(0), sys.argv)
@@ -67,14 +67,14 @@ def in_a_terminal(command: list[str], environment: Mapping[str, str], folder: Pa
     return output, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_a_program_in_a_terminal_is_as_without(fake_gpu: Path, tmp_path: Path) -> None:
+def test_a_program_in_a_terminal_is_as_without(simulated_gpu: Path, tmp_path: Path) -> None:
     pytest.importorskip("nvtx")
     script = tmp_path / "look.py"
     script.write_text(LOOK)
     environment = {
         **os.environ,
-        "LD_LIBRARY_PATH": str(fake_gpu),
-        "WARPLINE_LIBCUPTI": str(fake_gpu / "libcupti.so.12"),
+        "LD_LIBRARY_PATH": str(simulated_gpu),
+        "WARPLINE_LIBCUPTI": str(simulated_gpu / "libcupti.so.12"),
     }
     program = [sys.executable, str(script), "a b", "--record"]
     output = tmp_path / "x.h5"

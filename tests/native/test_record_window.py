@@ -1,4 +1,4 @@
-"""What ``warpline record`` made of a program with (fake) CUDA, in the window: kernels on streams, and their arrows."""
+"""What ``warpline record`` made of a program on the simulated GPU, in the window: kernels on streams, their arrows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ import ctypes
 cuda = ctypes.CDLL("libcuda.so.1")
 cuda.cuInit(0)
 for _ in range(3):
-    cuda.fakeLaunch(ctypes.c_char_p(b"axpy"), 7, ctypes.c_uint64(40_000_000))
-    cuda.fakeGraph(3, 4, 9, ctypes.c_uint64(10_000_000))
-    cuda.fakeSynchronize(7)
+    cuda.simulatedLaunch(ctypes.c_char_p(b"axpy"), 7, ctypes.c_uint64(40_000_000))
+    cuda.simulatedGraph(3, 4, 9, ctypes.c_uint64(10_000_000))
+    cuda.simulatedSynchronize(7)
 """
 
 

@@ -24,7 +24,7 @@ CHANGE = (records.RECORDING_STATE, records.recording_state)
 
 
 class Program:
-    """Runs lines of Python on the fake GPU, from the first one on."""
+    """Runs lines of Python on the simulated GPU, from the first one on."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -54,7 +54,7 @@ def test_ranges_begin_and_end_while_the_recorder_follows_others(
     (gpu_session.folder / "control").unlink()  # the recorder makes it
     session = session_in(gpu_session.folder, capture_range="cuda-profiler")
     program = Program(gpu_session)
-    begin, end = "cuda.fakeProfiler(1)", "cuda.fakeProfiler(0)"
+    begin, end = "cuda.simulatedProfiler(1)", "cuda.simulatedProfiler(0)"
     followed: list[str] = []
     seen: list[tuple[int, int]] = []
 
@@ -103,7 +103,7 @@ def test_ranges_count_once_a_delay_is_over(gpu_session: Session) -> None:
     delay_ns = 3600 * 10**9
     session = session_in(gpu_session.folder, capture_range="cuda-profiler", delay_ns=delay_ns)
     program = Program(gpu_session)
-    inside = "cuda.fakeProfiler(1); launch({!r}); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)".format
+    inside = "cuda.simulatedProfiler(1); launch({!r}); cuda.simulatedSynchronize(7); cuda.simulatedProfiler(0)".format
 
     def steps() -> Iterator[bool]:
         program.say(inside("early"))
@@ -128,10 +128,10 @@ def test_a_range_begins_while_the_agent_turns_cupti_off(gpu_session: Session) ->
         PRELUDE
         + """
 cupti = ctypes.CDLL("libcupti.so.12")
-cuda.fakeProfiler(1); launch("first"); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)
-while cupti.fake_is_enabled(10): time.sleep(0.001)
-cuda.fakeProfiler(1); launch("second"); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)
+cuda.simulatedProfiler(1); launch("first"); cuda.simulatedSynchronize(7); cuda.simulatedProfiler(0)
+while cupti.simulated_is_enabled(10): time.sleep(0.001)
+cuda.simulatedProfiler(1); launch("second"); cuda.simulatedSynchronize(7); cuda.simulatedProfiler(0)
 """
     )
-    run(gpu_session, program, WARPLINE_CAPTURE_RANGE="cuda-profiler", FAKE_CUPTI_DISABLE_MS="20")
+    run(gpu_session, program, WARPLINE_CAPTURE_RANGE="cuda-profiler", SIMULATED_CUPTI_DISABLE_MS="20")
     assert names(gpu_session.spool(), *KERNEL) == ["first", "second"]

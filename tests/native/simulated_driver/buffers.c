@@ -68,12 +68,12 @@ static struct buffer *request_buffer(struct collector *collector)
     return buffer;
 }
 
-/* Where the next record goes. Several buffers are open at once where FAKE_CUPTI_SHUFFLE is set: the call and the kernel
- * of one launch then lie in different ones. */
+/* Where the next record goes. Where SIMULATED_CUPTI_SHUFFLE is set, two buffers are open at once: the call and the
+ * kernel of one launch then lie in different ones. */
 static struct buffer *open_buffer(struct collector *collector, size_t size)
 {
     static unsigned turn;
-    unsigned wanted = getenv("FAKE_CUPTI_SHUFFLE") ? turn++ % 2 : 0, seen = 0;
+    unsigned wanted = getenv("SIMULATED_CUPTI_SHUFFLE") ? turn++ % 2 : 0, seen = 0;
     struct buffer **place = &collector->buffers;
     for (; *place != NULL; place = &(*place)->next) {
         struct buffer *buffer = *place;
@@ -94,7 +94,7 @@ static uint64_t clock_offset(const struct collector *collector, bool is_of_gpu)
 {
     for (;;) {
         uint64_t before = clock_ns(CLOCK_MONOTONIC);
-        bool is_real = is_of_gpu && setting_is("FAKE_CUPTI_CLOCK", "device");
+        bool is_real = is_of_gpu && setting_is("SIMULATED_CUPTI_CLOCK", "device");
         uint64_t time = is_real ? clock_ns(CLOCK_REALTIME) : host_now(collector);
         if (clock_ns(CLOCK_MONOTONIC) - before < 2000)
             return time - before;
@@ -150,7 +150,7 @@ static void complete_records(const struct collector *collector, struct buffer *b
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC), kept = 0;
     uint64_t offset = buffer->pending_count ? clock_offset(collector, true) : 0;
-    long error = setting("FAKE_CUPTI_CLOCK_ERROR_NS", 0), drift = setting("FAKE_CUPTI_DRIFT_PPM", 0);
+    long error = setting("SIMULATED_CUPTI_CLOCK_ERROR_NS", 0), drift = setting("SIMULATED_CUPTI_DRIFT_PPM", 0);
     static uint64_t epoch;
     epoch = epoch ? epoch : now;
     for (size_t i = 0; i < buffer->pending_count; i++) {
@@ -185,7 +185,7 @@ static void reverse_records(uint8_t *data, size_t used)
 static void hand_out(struct collector *collector, struct buffer *buffer)
 {
     enum inside before = inside;
-    if (getenv("FAKE_CUPTI_SHUFFLE"))
+    if (getenv("SIMULATED_CUPTI_SHUFFLE"))
         reverse_records(buffer->data, buffer->used);
     inside = INSIDE_BUFFER_CALLBACK;
     if (collector->complete_v2 != NULL) {
@@ -218,7 +218,7 @@ void deliver(struct collector *collector, bool is_forced, bool is_full_only)
         }
         *place = buffer->next;
         buffer->next = NULL;
-        if (getenv("FAKE_CUPTI_SHUFFLE")) { /* the newest first */
+        if (getenv("SIMULATED_CUPTI_SHUFFLE")) { /* the newest first */
             buffer->next = ready;
             ready = buffer;
         } else {

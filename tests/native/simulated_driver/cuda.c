@@ -47,15 +47,15 @@ static long setting(const char *name, long otherwise)
 
 EXPORT int cuDriverGetVersion(int *version)
 {
-    *version = (int)setting("FAKE_DRIVER_VERSION", 13000);
+    *version = (int)setting("SIMULATED_DRIVER_VERSION", 13000);
     return 0;
 }
 
-/* FAKE_CUDA_DEVICES says how many there are; CUDA_VISIBLE_DEVICES, with numbers, which of them the program sees. */
+/* SIMULATED_CUDA_DEVICES says how many there are; CUDA_VISIBLE_DEVICES, with numbers, which of them the program sees. */
 static void find_devices(void)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    long count = setting("FAKE_CUDA_DEVICES", 1);
+    long count = setting("SIMULATED_CUDA_DEVICES", 1);
     for (long i = 0; i < count && machine->device_count < MOST_DEVICES; i++) {
         long physical = i;
         if (visible != NULL) {
@@ -84,11 +84,11 @@ EXPORT int cuInit(unsigned flags)
         if (initialize && initialize() != 1) {
             result = 999;
         } else {
-            usleep(1000u * (unsigned)setting("FAKE_CUDA_INIT_MS", 0));
+            usleep(1000u * (unsigned)setting("SIMULATED_CUDA_INIT_MS", 0));
             find_devices();
             machine->is_initialised = true;
             for (uint32_t i = 0; i < machine->device_count; i++)
-                CALL(fake_created, void (*)(uint32_t, uint32_t), 8, i);
+                CALL(simulated_created, void (*)(uint32_t, uint32_t), 8, i);
         }
     }
     pthread_mutex_unlock(&once);
@@ -97,20 +97,20 @@ EXPORT int cuInit(unsigned flags)
 
 void call_back(uint32_t domain, uint32_t id, uint32_t site)
 {
-    CALL(fake_callback, void (*)(uint32_t, uint32_t, uint32_t), domain, id, site);
+    CALL(simulated_callback, void (*)(uint32_t, uint32_t, uint32_t), domain, id, site);
 }
 
 uint32_t api_begin(bool is_driver, uint32_t id, uint64_t *start)
 {
     static uint32_t (*_Atomic function)(uint32_t, uint32_t, uint64_t *);
     if (!function)
-        function = (uint32_t (*)(uint32_t, uint32_t, uint64_t *))of_cupti("fake_api_begin");
+        function = (uint32_t (*)(uint32_t, uint32_t, uint64_t *))of_cupti("simulated_api_begin");
     return function ? function(is_driver, id, start) : 0;
 }
 void api_end(bool is_driver, uint32_t id, uint32_t correlation, uint64_t start, int result)
 {
-    CALL(fake_api_end, void (*)(uint32_t, uint32_t, uint32_t, uint64_t, int32_t), is_driver, id, correlation, start,
-         result);
+    CALL(simulated_api_end, void (*)(uint32_t, uint32_t, uint32_t, uint64_t, int32_t), is_driver, id, correlation,
+         start, result);
 }
 
 uint32_t create_stream(uint32_t context, uint32_t id, uint32_t flag, int32_t priority)
@@ -130,7 +130,7 @@ uint32_t create_stream(uint32_t context, uint32_t id, uint32_t flag, int32_t pri
     }
     pthread_mutex_unlock(&machine->lock);
     if (is_new) {
-        CALL(fake_created, void (*)(uint32_t, uint32_t), 37, id);
+        CALL(simulated_created, void (*)(uint32_t, uint32_t), 37, id);
         call_back(3, RESOURCE_STREAM_CREATED, 0);
     }
     return id;
@@ -152,7 +152,7 @@ uint32_t create_context(uint32_t device, uint32_t id)
     }
     pthread_mutex_unlock(&machine->lock);
     if (is_new) {
-        CALL(fake_created, void (*)(uint32_t, uint32_t), 9, id);
+        CALL(simulated_created, void (*)(uint32_t, uint32_t), 9, id);
         call_back(3, RESOURCE_CONTEXT_CREATED, 0);
         create_stream(id, null_stream, STREAM_NULL, 0);
     }
@@ -200,11 +200,11 @@ static void run_kernel(const char *name, uint32_t stream, uint64_t duration_ns, 
                        uint64_t node)
 {
     stream = use(stream);
-    CALL(fake_kernel, void (*)(const char *, uint32_t, uint64_t, uint32_t, uint32_t, uint64_t), name, stream,
+    CALL(simulated_kernel, void (*)(const char *, uint32_t, uint64_t, uint32_t, uint32_t, uint64_t), name, stream,
          duration_ns, correlation, graph, node);
 }
 
-EXPORT void fakeLaunch(const char *name, uint32_t stream, uint64_t duration_ns)
+EXPORT void simulatedLaunch(const char *name, uint32_t stream, uint64_t duration_ns)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_LAUNCH_KERNEL, &start);
@@ -212,7 +212,7 @@ EXPORT void fakeLaunch(const char *name, uint32_t stream, uint64_t duration_ns)
     api_end(false, RUNTIME_LAUNCH_KERNEL, correlation, start, 0);
 }
 
-EXPORT void fakeDriverLaunch(const char *name, uint32_t stream, uint64_t duration_ns)
+EXPORT void simulatedDriverLaunch(const char *name, uint32_t stream, uint64_t duration_ns)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(true, DRIVER_LAUNCH_KERNEL, &start);
@@ -220,22 +220,22 @@ EXPORT void fakeDriverLaunch(const char *name, uint32_t stream, uint64_t duratio
     api_end(true, DRIVER_LAUNCH_KERNEL, correlation, start, 0);
 }
 
-EXPORT void fakeCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration_ns)
+EXPORT void simulatedCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration_ns)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_MEMCPY_ASYNC, &start);
     stream = use(stream);
-    CALL(fake_copy, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), kind, bytes, stream, duration_ns,
+    CALL(simulated_copy, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), kind, bytes, stream, duration_ns,
          correlation);
     api_end(false, RUNTIME_MEMCPY_ASYNC, correlation, start, 0);
 }
 
-EXPORT void fakeSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration_ns)
+EXPORT void simulatedSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration_ns)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_MEMSET_ASYNC, &start);
     stream = use(stream);
-    CALL(fake_set, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), value, bytes, stream, duration_ns,
+    CALL(simulated_set, void (*)(uint32_t, uint64_t, uint32_t, uint64_t, uint32_t), value, bytes, stream, duration_ns,
          correlation);
     api_end(false, RUNTIME_MEMSET_ASYNC, correlation, start, 0);
 }
@@ -246,10 +246,10 @@ static void launch_graph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_GRAPH_LAUNCH, &start);
-    int (*is_enabled)(uint32_t) = (int (*)(uint32_t))of_cupti("fake_is_enabled");
+    int (*is_enabled)(uint32_t) = (int (*)(uint32_t))of_cupti("simulated_is_enabled");
     stream = use(stream);
     if (is_enabled && is_enabled(51))
-        CALL(fake_graph, void (*)(uint32_t, uint32_t, uint64_t, uint32_t), graph, stream, duration_ns *nodes,
+        CALL(simulated_graph, void (*)(uint32_t, uint32_t, uint64_t, uint32_t), graph, stream, duration_ns *nodes,
              correlation);
     else
         for (uint32_t i = 0; i < nodes; i++)
@@ -257,35 +257,35 @@ static void launch_graph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64
     api_end(false, RUNTIME_GRAPH_LAUNCH, correlation, start, 0);
 }
 
-EXPORT void fakeGraph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duration_ns)
+EXPORT void simulatedGraph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duration_ns)
 {
     launch_graph(graph, nodes, stream, duration_ns, true);
 }
 
-EXPORT bool fakeGraphInstantiate(void)
+EXPORT bool simulatedGraphInstantiate(void)
 {
-    int (*is_subscribed)(void) = (int (*)(void))of_cupti("fake_is_subscribed");
+    int (*is_subscribed)(void) = (int (*)(void))of_cupti("simulated_is_subscribed");
     return is_subscribed && is_subscribed();
 }
 
-EXPORT void fakeGraphLaunch(bool is_known, uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duration_ns)
+EXPORT void simulatedGraphLaunch(bool is_known, uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duration_ns)
 {
     launch_graph(graph, nodes, stream, duration_ns, is_known);
 }
 
-EXPORT void fakeSynchronize(uint32_t stream)
+EXPORT void simulatedSynchronize(uint32_t stream)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_STREAM_SYNCHRONIZE, &start);
     stream = use(stream);
     while (machine->streams[stream].free_ns > now())
         usleep(20);
-    CALL(fake_synchronised, void (*)(uint32_t, uint32_t, uint64_t, uint32_t), 3, stream, start, correlation);
+    CALL(simulated_synchronised, void (*)(uint32_t, uint32_t, uint64_t, uint32_t), 3, stream, start, correlation);
     api_end(false, RUNTIME_STREAM_SYNCHRONIZE, correlation, start, 0);
 }
 
 /* The stream of this thread, for programs compiled with --default-stream per-thread. */
-EXPORT uint32_t fakePerThreadStream(void)
+EXPORT uint32_t simulatedPerThreadStream(void)
 {
     static _Thread_local uint32_t own;
     use(NULL_STREAM);
@@ -294,7 +294,7 @@ EXPORT uint32_t fakePerThreadStream(void)
     return own;
 }
 
-EXPORT void fakeGetDevice(int result)
+EXPORT void simulatedGetDevice(int result)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_GET_DEVICE, &start);
@@ -302,7 +302,7 @@ EXPORT void fakeGetDevice(int result)
 }
 
 /* Since CUDA 12 the call makes the context, which takes long the first time. */
-EXPORT void fakeSetDevice(uint32_t device, uint64_t duration_ns)
+EXPORT void simulatedSetDevice(uint32_t device, uint64_t duration_ns)
 {
     uint64_t start = 0, until = now() + duration_ns;
     uint32_t correlation = api_begin(false, RUNTIME_SET_DEVICE, &start);
@@ -312,27 +312,30 @@ EXPORT void fakeSetDevice(uint32_t device, uint64_t duration_ns)
     api_end(false, RUNTIME_SET_DEVICE, correlation, start, 0);
 }
 
-EXPORT void fakeAllocate(uint64_t address, uint64_t bytes, int is_release)
+EXPORT void simulatedAllocate(uint64_t address, uint64_t bytes, int is_release)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_MALLOC, &start);
-    CALL(fake_allocated, void (*)(uint32_t, uint64_t, uint64_t, uint32_t), is_release ? 2 : 1, address, bytes,
+    CALL(simulated_allocated, void (*)(uint32_t, uint64_t, uint64_t, uint32_t), is_release ? 2 : 1, address, bytes,
          correlation);
     api_end(false, RUNTIME_MALLOC, correlation, start, is_release ? 0 : 2);
 }
 
-EXPORT void fakeExternal(uint64_t id, const char *name, uint32_t stream, uint64_t duration_ns)
+EXPORT void simulatedExternal(uint64_t id, const char *name, uint32_t stream, uint64_t duration_ns)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_LAUNCH_KERNEL, &start);
-    CALL(fake_external, void (*)(uint32_t, uint64_t, uint32_t), 3, id, correlation);
+    CALL(simulated_external, void (*)(uint32_t, uint64_t, uint32_t), 3, id, correlation);
     run_kernel(name, stream, duration_ns, correlation, 0, 0);
     api_end(false, RUNTIME_LAUNCH_KERNEL, correlation, start, 0);
 }
 
-EXPORT void fakeOverhead(uint32_t kind) { CALL(fake_overhead, void (*)(uint32_t, uint64_t), kind, now() - 1000); }
+EXPORT void simulatedOverhead(uint32_t kind)
+{
+    CALL(simulated_overhead, void (*)(uint32_t, uint64_t), kind, now() - 1000);
+}
 
-EXPORT void fakeProfiler(int is_start)
+EXPORT void simulatedProfiler(int is_start)
 {
     uint64_t start = 0;
     uint32_t id = is_start ? RUNTIME_PROFILER_START : RUNTIME_PROFILER_STOP;
@@ -343,7 +346,7 @@ EXPORT void fakeProfiler(int is_start)
     api_end(false, id, correlation, start, 0);
 }
 
-EXPORT void fakeReset(void)
+EXPORT void simulatedReset(void)
 {
     uint64_t start = 0;
     uint32_t correlation = api_begin(false, RUNTIME_DEVICE_RESET, &start);

@@ -46,7 +46,7 @@ bool setting_is(const char *name, const char *text)
 
 static const struct version *version(void)
 {
-    const char *name = getenv("FAKE_CUPTI_VERSION");
+    const char *name = getenv("SIMULATED_CUPTI_VERSION");
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++)
         if (strcmp(versions[i].name, name ? name : "12.9") == 0)
             return &versions[i];
@@ -59,7 +59,7 @@ uint16_t size_of(uint32_t kind) { return kind < 52 ? version()->sizes[kind] : 0;
 
 int refused(const char *call)
 {
-    const char *text = getenv("FAKE_CUPTI_REFUSE");
+    const char *text = getenv("SIMULATED_CUPTI_REFUSE");
     size_t n = strlen(call);
     while (text && *text) {
         if (strncmp(text, call, n) == 0 && text[n] == '=')
@@ -96,14 +96,14 @@ uint64_t host_now(const struct collector *collector)
 
 uint32_t thread_id(const struct collector *collector)
 {
-    if (!collector->has_system_tids || setting_is("FAKE_CUPTI_THREAD", "pthread"))
+    if (!collector->has_system_tids || setting_is("SIMULATED_CUPTI_THREAD", "pthread"))
         return (uint32_t)(uintptr_t)pthread_self();
     return (uint32_t)syscall(SYS_gettid);
 }
 
 void log_flush(uint32_t flag, size_t records)
 {
-    const char *log = getenv("FAKE_CUPTI_FLUSHES");
+    const char *log = getenv("SIMULATED_CUPTI_FLUSHES");
     FILE *file = log ? fopen(log, "a") : NULL;
     if (file) {
         fprintf(file, "%u %zu\n", flag, records);
@@ -215,7 +215,7 @@ EXPORT int cuptiActivityRegisterTimestampCallback(timestamp_fn callback)
 {
     if (callback == NULL)
         return INVALID_PARAMETER;
-    if (setting_is("FAKE_CUPTI_CLOCK", "realtime"))
+    if (setting_is("SIMULATED_CUPTI_CLOCK", "realtime"))
         return NOT_SUPPORTED;
     process->timestamp = callback;
     return OK;
@@ -266,7 +266,7 @@ EXPORT int cuptiActivityEnable(uint32_t kind) { return enable(kind, false); }
 EXPORT int cuptiActivityEnableAndDump(uint32_t kind) { return enable(kind, true); }
 EXPORT int cuptiActivityDisable(uint32_t kind)
 {
-    long ms = setting("FAKE_CUPTI_DISABLE_MS", 0);
+    long ms = setting("SIMULATED_CUPTI_DISABLE_MS", 0);
     GLOBAL_CALL("cuptiActivityDisable", INSIDE_API_CALLBACK)
     if (kind < KINDS)
         process->is_enabled[kind] = false;
@@ -302,7 +302,7 @@ EXPORT int cuptiActivityGetNextRecord(uint8_t *from, size_t valid, void **record
 EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
 {
     (void)context, (void)stream;
-    *dropped = (size_t)setting("FAKE_CUPTI_DROP", 0) + atomic_exchange(&process->dropped, 0);
+    *dropped = (size_t)setting("SIMULATED_CUPTI_DROP", 0) + atomic_exchange(&process->dropped, 0);
     return OK;
 }
 EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **name)
@@ -324,11 +324,11 @@ EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **name)
     return *name ? OK : INVALID_PARAMETER;
 }
 
-EXPORT int fake_is_enabled(uint32_t kind)
+EXPORT int simulated_is_enabled(uint32_t kind)
 {
     for (size_t i = 0; i < COLLECTORS; i++)
         if (kind < KINDS && collectors[i].is_enabled[kind])
             return 1;
     return 0;
 }
-EXPORT int fake_is_subscribed(void) { return process->is_subscribed; }
+EXPORT int simulated_is_subscribed(void) { return process->is_subscribed; }

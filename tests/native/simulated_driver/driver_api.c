@@ -9,12 +9,12 @@
 
 int cuCtxGetCurrent(uintptr_t *context);
 
-void fakeDriverLaunch(const char *name, uint32_t stream, uint64_t duration_ns);
-void fakeCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
-void fakeSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
-void fakeGraph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duration_ns);
-void fakeSynchronize(uint32_t stream);
-void fakeProfiler(int is_start);
+void simulatedDriverLaunch(const char *name, uint32_t stream, uint64_t duration_ns);
+void simulatedCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
+void simulatedSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
+void simulatedGraph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duration_ns);
+void simulatedSynchronize(uint32_t stream);
+void simulatedProfiler(int is_start);
 
 static uint32_t captured;
 static uintptr_t capturing;
@@ -81,29 +81,29 @@ EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *context)
 {
     return *context = stream < MOST_STREAMS ? simulated_machine.streams[stream].context : 1, 0;
 }
-EXPORT int cuStreamSynchronize(uintptr_t stream) { return fakeSynchronize(number_of(stream)), 0; }
+EXPORT int cuStreamSynchronize(uintptr_t stream) { return simulatedSynchronize(number_of(stream)), 0; }
 EXPORT int cuCtxSynchronize(void)
 {
     uint32_t context = current_context();
     for (uint32_t i = 0; i < MOST_STREAMS; i++)
         if (simulated_machine.streams[i].is_alive && simulated_machine.streams[i].context == context)
-            fakeSynchronize(i);
+            simulatedSynchronize(i);
     return 0;
 }
 EXPORT int cuMemcpyHtoDAsync_v2(uintptr_t to, const void *from, size_t size, uintptr_t stream)
 {
     (void)to, (void)from;
-    return fakeCopy(1, size, number_of(stream), KERNEL_NS), 0;
+    return simulatedCopy(1, size, number_of(stream), KERNEL_NS), 0;
 }
 EXPORT int cuMemcpyDtoHAsync_v2(void *to, uintptr_t from, size_t size, uintptr_t stream)
 {
     (void)to, (void)from;
-    return fakeCopy(2, size, number_of(stream), KERNEL_NS), 0;
+    return simulatedCopy(2, size, number_of(stream), KERNEL_NS), 0;
 }
 EXPORT int cuMemsetD32Async(uintptr_t to, unsigned value, size_t count, uintptr_t stream)
 {
     (void)to;
-    return fakeSet(value, 4 * count, number_of(stream), KERNEL_NS), 0;
+    return simulatedSet(value, 4 * count, number_of(stream), KERNEL_NS), 0;
 }
 EXPORT int cuLaunchKernel(uintptr_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                           unsigned bz, unsigned shared, uintptr_t stream, void **parameters, void **extra)
@@ -112,7 +112,7 @@ EXPORT int cuLaunchKernel(uintptr_t function, unsigned gx, unsigned gy, unsigned
     if (capturing && capturing == stream)
         captured++;
     else
-        fakeDriverLaunch((const char *)function, number_of(stream), KERNEL_NS);
+        simulatedDriverLaunch((const char *)function, number_of(stream), KERNEL_NS);
     return 0;
 }
 EXPORT int cuStreamBeginCapture_v2(uintptr_t stream, int mode)
@@ -134,7 +134,7 @@ EXPORT int cuGraphInstantiateWithFlags(uintptr_t *executable, uintptr_t graph, u
 EXPORT int cuGraphLaunch(uintptr_t executable, uintptr_t stream)
 {
     (void)executable;
-    return fakeGraph(3, captured, number_of(stream), KERNEL_NS), 0;
+    return simulatedGraph(3, captured, number_of(stream), KERNEL_NS), 0;
 }
-EXPORT int cuProfilerStart(void) { return fakeProfiler(1), 0; }
-EXPORT int cuProfilerStop(void) { return fakeProfiler(0), 0; }
+EXPORT int cuProfilerStart(void) { return simulatedProfiler(1), 0; }
+EXPORT int cuProfilerStop(void) { return simulatedProfiler(0), 0; }

@@ -31,7 +31,7 @@ static void describe_device(struct collector *collector, uint32_t device)
     PUT(r, 108, uint32_t, 0);
     PUT(r, 112, uint32_t, device);
     memcpy(r + 120, machine()->devices[device].uuid, 16);
-    PUT(r, 136, const char *, "Fake H100");
+    PUT(r, 136, const char *, "Simulated H100");
     submit_to(collector, (struct work){.record = r});
 }
 
@@ -70,7 +70,7 @@ void dump_existing(struct collector *collector, uint32_t kind)
 }
 
 /* Something came into being: whoever has its kind enabled now gets a record, nobody later. */
-EXPORT void fake_created(uint32_t kind, uint32_t id)
+EXPORT void simulated_created(uint32_t kind, uint32_t id)
 {
     for (size_t i = 0; i < COLLECTORS; i++) {
         if (!collectors[i].is_enabled[kind])
@@ -107,9 +107,9 @@ static void run(uint8_t *record, uint32_t start_at, uint32_t stream, uint64_t du
     submit((struct work){record, .start_at = start_at, .start_ns = start, .end_ns = end});
 }
 
-EXPORT void fake_callback(uint32_t domain, uint32_t id, uint32_t site) { call_back(domain, id, site); }
+EXPORT void simulated_callback(uint32_t domain, uint32_t id, uint32_t site) { call_back(domain, id, site); }
 
-EXPORT uint32_t fake_api_begin(uint32_t is_driver, uint32_t id, uint64_t *start)
+EXPORT uint32_t simulated_api_begin(uint32_t is_driver, uint32_t id, uint64_t *start)
 {
     uint32_t correlation = next_correlation++;
     *start = clock_ns(CLOCK_MONOTONIC);
@@ -117,7 +117,7 @@ EXPORT uint32_t fake_api_begin(uint32_t is_driver, uint32_t id, uint64_t *start)
     return correlation;
 }
 
-EXPORT void fake_api_end(uint32_t is_driver, uint32_t id, uint32_t correlation, uint64_t start, int32_t result)
+EXPORT void simulated_api_end(uint32_t is_driver, uint32_t id, uint32_t correlation, uint64_t start, int32_t result)
 {
     uint8_t r[256] = {0};
     call_back(is_driver ? 1 : 2, id, 1);
@@ -136,8 +136,8 @@ EXPORT void fake_api_end(uint32_t is_driver, uint32_t id, uint32_t correlation, 
     });
 }
 
-EXPORT void fake_kernel(const char *name, uint32_t stream, uint64_t duration, uint32_t correlation, uint32_t graph,
-                        uint64_t node)
+EXPORT void simulated_kernel(const char *name, uint32_t stream, uint64_t duration, uint32_t correlation, uint32_t graph,
+                             uint64_t node)
 {
     uint8_t r[256];
     memset(r, 0xee, sizeof r); /* fields the agent does not know must not matter */
@@ -165,7 +165,7 @@ EXPORT void fake_kernel(const char *name, uint32_t stream, uint64_t duration, ui
     run(r, 16, stream, duration);
 }
 
-EXPORT void fake_copy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
+EXPORT void simulated_copy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
 {
     uint8_t r[256];
     int is_peer = kind == 10;
@@ -196,7 +196,7 @@ EXPORT void fake_copy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t d
     run(r, 16, stream, duration);
 }
 
-EXPORT void fake_set(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
+EXPORT void simulated_set(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
 {
     uint8_t r[256];
     memset(r, 0xee, sizeof r);
@@ -214,7 +214,7 @@ EXPORT void fake_set(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t d
     run(r, 16, stream, duration);
 }
 
-EXPORT void fake_graph(uint32_t graph, uint32_t stream, uint64_t duration, uint32_t correlation)
+EXPORT void simulated_graph(uint32_t graph, uint32_t stream, uint64_t duration, uint32_t correlation)
 {
     uint8_t r[256];
     memset(r, 0xee, sizeof r);
@@ -227,7 +227,7 @@ EXPORT void fake_graph(uint32_t graph, uint32_t stream, uint64_t duration, uint3
     run(r, 8, stream, duration);
 }
 
-EXPORT void fake_synchronised(uint32_t type, uint32_t stream, uint64_t start, uint32_t correlation)
+EXPORT void simulated_synchronised(uint32_t type, uint32_t stream, uint64_t start, uint32_t correlation)
 {
     uint8_t r[256];
     memset(r, 0xee, sizeof r);
@@ -246,7 +246,7 @@ EXPORT void fake_synchronised(uint32_t type, uint32_t stream, uint64_t start, ui
     });
 }
 
-EXPORT void fake_overhead(uint32_t kind, uint64_t start)
+EXPORT void simulated_overhead(uint32_t kind, uint64_t start)
 {
     uint8_t r[256];
     memset(r, 0xee, sizeof r);
@@ -264,7 +264,7 @@ EXPORT void fake_overhead(uint32_t kind, uint64_t start)
     });
 }
 
-EXPORT void fake_external(uint32_t kind, uint64_t id, uint32_t correlation)
+EXPORT void simulated_external(uint32_t kind, uint64_t id, uint32_t correlation)
 {
     uint8_t r[256] = {0};
     PUT(r, 0, uint32_t, 39);
@@ -274,7 +274,7 @@ EXPORT void fake_external(uint32_t kind, uint64_t id, uint32_t correlation)
     submit((struct work){.record = r});
 }
 
-EXPORT void fake_allocated(uint32_t operation, uint64_t address, uint64_t bytes, uint32_t correlation)
+EXPORT void simulated_allocated(uint32_t operation, uint64_t address, uint64_t bytes, uint32_t correlation)
 {
     uint8_t r[256];
     memset(r, 0xee, sizeof r);

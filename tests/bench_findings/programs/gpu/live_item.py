@@ -13,7 +13,7 @@ NAME = ctypes.c_char_p(b"gemm")
 
 
 def launch(length_ns: int) -> None:
-    cuda.fakeLaunch(NAME, 7, ctypes.c_uint64(length_ns))
+    cuda.simulatedLaunch(NAME, 7, ctypes.c_uint64(length_ns))
 
 
 def spin(seconds: float) -> None:
@@ -23,7 +23,7 @@ def spin(seconds: float) -> None:
 
 
 def clip() -> None:
-    cuda.fakeSynchronize(7)  # sick
+    cuda.simulatedSynchronize(7)  # sick
 
 
 for step in range(12):
@@ -33,4 +33,4 @@ for step in range(12):
             launch(2_000_000)
             if SICK:
                 clip()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)

@@ -12,7 +12,7 @@ NAME = ctypes.c_char_p(b"gemm")
 
 
 def launch(length_ns: int) -> None:
-    cuda.fakeLaunch(NAME, 7, ctypes.c_uint64(length_ns))
+    cuda.simulatedLaunch(NAME, 7, ctypes.c_uint64(length_ns))
 
 
 def evaluate() -> None:
@@ -24,4 +24,4 @@ for step in range(12):
         for _ in range(10):
             launch(1_000_000)
         evaluate()
-cuda.fakeSynchronize(7)
+cuda.simulatedSynchronize(7)

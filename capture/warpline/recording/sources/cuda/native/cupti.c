@@ -1,38 +1,24 @@
 /* CUPTI activity, through CUDA_INJECTION64_PATH: the CUDA driver calls InitializeInjection inside cuInit, so programs
- * without CUDA pay nothing. A thread of the agent follows the control page, flushes, and writes clock pairs. Failures
- * are written as the state of the source "cuda"; the program runs on. */
+ * without CUDA pay nothing. Failures are written as the state of the source "cuda"; the program runs on. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cupti_flushes.h"
 #include "cupti_internal.h"
 #include "cupti_sharing.h"
 #include "interpose.h"
-#include "own_threads.h"
 #include "spool.h"
 
-#define POLL_NS 20000000u
-#define FLUSH_EVERY_NS 250000000u
-#define CLOCKS_EVERY_NS 1000000000u
-/* From the end of the recording to the forced flush; the recorder reads the spool after AGENT_FLUSH_S (recorder.py). */
-#define LAST_WORK_NS 90000000u
-/* How long an ending process waits for another thread's flush. */
-#define LAST_FLUSH_NS 5000000000u
-
 static pid_t owner;
-static sem_t wake;
 static bool is_per_graph, is_with_memory, is_with_latency, is_cuda_capture_range;
-static _Atomic bool is_started, is_over; /* is_over: no more calls into CUPTI */
+static _Atomic bool is_started;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Held around calls into CUPTI that the end of the process or of the session must not meet. Never waited for inside a
- * callback that CUPTI makes with its own lock held. */
-static pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under cupti_lock: */
 static void *subscriber; /* NULL while CUPTI is not ours */
 static bool is_enabled;
@@ -91,27 +77,16 @@ static void disable_kinds(void)
     is_enabled = false;
 }
 
-static void flush_locked(uint32_t flag)
-{
-    if (!is_over && subscriber != NULL)
-        cupti.flush_all(flag);
-}
+bool session_is_open_locked(void) { return subscriber != NULL; }
 
-static void flush(uint32_t flag)
-{
-    pthread_mutex_lock(&cupti_lock);
-    flush_locked(flag);
-    pthread_mutex_unlock(&cupti_lock);
-}
-
-/* Turns CUPTI on or off as the control page says; returns whether it was turned off. The agent's thread and threads that
- * begin a range may meet here. They read the page under the lock, so that the last one applies the latest state. */
-static bool follow_control(void)
+/* The agent's thread and threads that begin a range may meet here. They read the page under the lock, so that the last
+ * one applies the latest state. */
+bool session_follow_control(void)
 {
     bool is_turned_off = false;
     pthread_mutex_lock(&cupti_lock);
     bool is_wanted_now = wl_is_recording(SOURCE_CUDA);
-    if (!is_over && subscriber != NULL && is_wanted_now != is_enabled) {
+    if (!flushes_are_over() && subscriber != NULL && is_wanted_now != is_enabled) {
         if (is_wanted_now)
             enable_kinds(false);
         else
@@ -157,7 +132,7 @@ static void on_callback(void *user, uint32_t domain, uint32_t id, const void *da
         /* Before the call, as CUPTI recommends, and after it, when the context's work has ended. If the lock is taken,
          * another thread is flushing. */
         if (pthread_mutex_trylock(&cupti_lock) == 0) {
-            flush_locked(FLUSH_COMPLETED);
+            flushes_flush_locked(FLUSH_COMPLETED);
             pthread_mutex_unlock(&cupti_lock);
         }
         return;
@@ -166,7 +141,7 @@ static void on_callback(void *user, uint32_t domain, uint32_t id, const void *da
      * The runtime's call may contain the driver's: the control page turns only once. */
     if (site == CALLBACK_EXIT && id == (is_driver ? DRIVER_PROFILER_START : RUNTIME_PROFILER_START)) {
         wl_capture_range(true);
-        follow_control(); /* at once: the next call may be the launch that matters */
+        session_follow_control(); /* at once: the next call may be the launch that matters */
     } else if (site == CALLBACK_ENTER && id == (is_driver ? DRIVER_PROFILER_STOP : RUNTIME_PROFILER_STOP)) {
         wl_capture_range(false); /* the agent's thread disables and flushes */
     }
@@ -184,7 +159,7 @@ static void enable_callbacks(void)
     cupti.enable_callback(1, subscriber, CALLBACK_DRIVER, DRIVER_PROFILER_STOP);
 }
 
-static void write_clock_pair(void)
+void session_write_clock_pair(void)
 {
     uint64_t third = 0, before, gap;
     int tries = 0;
@@ -196,100 +171,6 @@ static void write_clock_pair(void)
     } while (gap > 2000 && ++tries < 10);
     wl_write_clock_pair(third != 0 ? third + (timestamp() - before - gap / 2) : 0);
 }
-
-static void final_state(void)
-{
-    char reason[200] = "";
-    if (cupti_calls_left_out() > 0)
-        snprintf(reason, sizeof reason, "%llu CUDA calls that only ask for state were left out",
-                 (unsigned long long)cupti_calls_left_out());
-    if (cupti_unreadable() > 0)
-        snprintf(reason, sizeof reason, "%llu buffers could not be read to their end",
-                 (unsigned long long)cupti_unreadable());
-    if (sharing_refused() > 0)
-        snprintf(reason, sizeof reason, "%llu records did not reach the program's own profiler, which gave no buffer",
-                 (unsigned long long)sharing_refused());
-    if (reason[0] != 0 || cupti_dropped() > 0)
-        cupti_set_state(true, reason, "");
-}
-
-/* The process ends: what has not ended on the GPU never will, so its records come without times. */
-static void finish(void)
-{
-    struct timespec until;
-    if (getpid() != owner)
-        return;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LAST_FLUSH_NS / 1000000000u;
-    if (pthread_mutex_timedlock(&cupti_lock, &until) != 0)
-        return;
-    flush_locked(FLUSH_FORCED);
-    is_over = true;
-    pthread_mutex_unlock(&cupti_lock);
-    final_state();
-}
-
-static void wait_for_wake(void)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += POLL_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    sem_timedwait(&wake, &until);
-}
-
-/* The thread starts inside cuInit, which may take seconds and holds the driver's locks: CUPTI is left alone until then. */
-static bool is_cuda_ready(void)
-{
-    static bool is_ready;
-    is_ready = is_ready || cupti_is_cuda_initialised();
-    return is_ready;
-}
-
-static void run(void)
-{
-    uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now, last_work_ends = 0;
-    while (!is_over) {
-        wait_for_wake();
-        int number = cupti_caught_signal();
-        if (number != 0) {
-            finish();
-            wl_mark_finished();
-            cupti_deliver_signal(number);
-            return;
-        }
-        if (cupti_is_ending()) {
-            finish();
-            break;
-        }
-        bool is_turned_off = follow_control();
-        now = wl_clock(CLOCK_MONOTONIC);
-        if (is_turned_off && atomic_load(&wl_control->state) == STATE_STOPPING)
-            last_work_ends = now + LAST_WORK_NS;
-        /* Work that was queued before a pause ends during it, and is collected then. Only the end of the recording
-         * forces out what is still running. */
-        if (last_work_ends != 0 && now >= last_work_ends) {
-            flush(FLUSH_FORCED);
-            final_state();
-            last_work_ends = 0;
-        } else if ((is_turned_off || last_work_ends != 0 || now - flushed >= FLUSH_EVERY_NS) && is_cuda_ready()) {
-            flushed = now;
-            flush(FLUSH_COMPLETED);
-        }
-        if (now - paired >= CLOCKS_EVERY_NS) {
-            paired = now;
-            write_clock_pair();
-        }
-    }
-    cupti_thread_is_over();
-}
-
-static void wake_thread(void) { sem_post(&wake); }
-
-static bool start_thread(void) { return sem_init(&wake, 0, 0) == 0 && wl_start_thread(run); }
 
 /* True when times come from our callback: CLOCK_MONOTONIC. Else they are CLOCK_REALTIME, and clock pairs convert them.
  * The callback serves every user of CUPTI in the process, so only a subscriber may set it, and must take it back. */
@@ -323,7 +204,7 @@ static void use_own_settings(void)
         is_per_graph,
     };
     wl_define(SLOT_CUPTI_SESSION, &session, sizeof session);
-    write_clock_pair();
+    session_write_clock_pair();
 }
 
 /* NULL, which would name CUPTI's own clock, is refused. */
@@ -381,7 +262,7 @@ static void unsubscribe(void)
         disable_kinds();
     for (size_t i = 0; i < COUNT(quiet_kinds); i++)
         cupti.disable(quiet_kinds[i]);
-    flush_locked(FLUSH_FORCED);
+    flushes_flush_locked(FLUSH_FORCED);
     restore_settings();
     cupti.unsubscribe(subscriber);
     subscriber = NULL;
@@ -416,10 +297,8 @@ static void start_session(void)
         return;
     if (cupti.flush_period != NULL)
         cupti.flush_period(FLUSH_EVERY_NS / 1000000);
-    atexit(finish);
     is_started = true;
-    if (start_thread())
-        cupti_catch_signals(wake_thread);
+    flushes_start();
 }
 
 /* Called by the CUDA driver. Anything but 1 would be reported to the program as an error. */
@@ -445,7 +324,7 @@ EXPORT void warpline_join_cuda(void)
     if (!is_later || getpid() != owner || !(atomic_load(&wl_control->sources) & SOURCE_CUDA))
         return;
     pthread_mutex_lock(&cupti_lock);
-    if (!is_over && subscriber == NULL)
+    if (!flushes_are_over() && subscriber == NULL)
         subscribe();
     pthread_mutex_unlock(&cupti_lock);
 }
@@ -454,7 +333,7 @@ EXPORT void warpline_join_cuda(void)
 EXPORT void warpline_follow_cuda(void)
 {
     if (is_started && getpid() == owner)
-        follow_control();
+        session_follow_control();
 }
 
 static bool has_work(void)
@@ -473,10 +352,10 @@ EXPORT void warpline_leave_cuda(void)
     if (has_work())
         cupti_synchronise();
     pthread_mutex_lock(&cupti_lock);
-    bool is_ours = !is_over && subscriber != NULL;
+    bool is_ours = !flushes_are_over() && subscriber != NULL;
     if (is_ours)
         unsubscribe();
     pthread_mutex_unlock(&cupti_lock);
     if (is_ours)
-        final_state();
+        flushes_write_final_state();
 }

@@ -1,0 +1,142 @@
+/* Takes the records out of CUPTI: a thread of the agent does it regularly, the end of the process for the last time
+ * (docs/agent.md, *When records leave CUPTI*). */
+#define _GNU_SOURCE
+#include "cupti_flushes.h"
+
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cupti_internal.h"
+#include "cupti_sharing.h"
+#include "own_threads.h"
+#include "spool.h"
+
+#define POLL_NS 20000000u
+#define CLOCKS_EVERY_NS 1000000000u
+/* From the end of the recording to the forced flush; the recorder reads the spool after AGENT_FLUSH_S (recorder.py). */
+#define LAST_WORK_NS 90000000u
+/* How long an ending process waits for another thread's flush. */
+#define LAST_FLUSH_NS 5000000000u
+
+pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t owner;
+static sem_t wake;
+static _Atomic bool is_over;
+
+bool flushes_are_over(void) { return is_over; }
+
+void flushes_flush_locked(uint32_t flag)
+{
+    if (!is_over && session_is_open_locked())
+        cupti.flush_all(flag);
+}
+
+static void flush(uint32_t flag)
+{
+    pthread_mutex_lock(&cupti_lock);
+    flushes_flush_locked(flag);
+    pthread_mutex_unlock(&cupti_lock);
+}
+
+void flushes_write_final_state(void)
+{
+    char reason[200] = "";
+    if (cupti_calls_left_out() > 0)
+        snprintf(reason, sizeof reason, "%llu CUDA calls that only ask for state were left out",
+                 (unsigned long long)cupti_calls_left_out());
+    if (cupti_unreadable() > 0)
+        snprintf(reason, sizeof reason, "%llu buffers could not be read to their end",
+                 (unsigned long long)cupti_unreadable());
+    if (sharing_refused() > 0)
+        snprintf(reason, sizeof reason, "%llu records did not reach the program's own profiler, which gave no buffer",
+                 (unsigned long long)sharing_refused());
+    if (reason[0] != 0 || cupti_dropped() > 0)
+        cupti_set_state(true, reason, "");
+}
+
+/* The process ends: what has not ended on the GPU never will, so its records come without times. */
+static void finish(void)
+{
+    struct timespec until;
+    if (getpid() != owner)
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LAST_FLUSH_NS / 1000000000u;
+    if (pthread_mutex_timedlock(&cupti_lock, &until) != 0)
+        return;
+    flushes_flush_locked(FLUSH_FORCED);
+    is_over = true;
+    pthread_mutex_unlock(&cupti_lock);
+    flushes_write_final_state();
+}
+
+static void wait_for_wake(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += POLL_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    sem_timedwait(&wake, &until);
+}
+
+/* The thread starts inside cuInit, which may take seconds and holds the driver's locks: CUPTI is left alone until then. */
+static bool is_cuda_ready(void)
+{
+    static bool is_ready;
+    is_ready = is_ready || cupti_is_cuda_initialised();
+    return is_ready;
+}
+
+static void run(void)
+{
+    uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now, last_work_ends = 0;
+    while (!is_over) {
+        wait_for_wake();
+        int number = cupti_caught_signal();
+        if (number != 0) {
+            finish();
+            wl_mark_finished();
+            cupti_deliver_signal(number);
+            return;
+        }
+        if (cupti_is_ending()) {
+            finish();
+            break;
+        }
+        bool is_turned_off = session_follow_control();
+        now = wl_clock(CLOCK_MONOTONIC);
+        if (is_turned_off && atomic_load(&wl_control->state) == STATE_STOPPING)
+            last_work_ends = now + LAST_WORK_NS;
+        /* Work that was queued before a pause ends during it, and is collected then. Only the end of the recording
+         * forces out what is still running. */
+        if (last_work_ends != 0 && now >= last_work_ends) {
+            flush(FLUSH_FORCED);
+            flushes_write_final_state();
+            last_work_ends = 0;
+        } else if ((is_turned_off || last_work_ends != 0 || now - flushed >= FLUSH_EVERY_NS) && is_cuda_ready()) {
+            flushed = now;
+            flush(FLUSH_COMPLETED);
+        }
+        if (now - paired >= CLOCKS_EVERY_NS) {
+            paired = now;
+            session_write_clock_pair();
+        }
+    }
+    cupti_thread_is_over();
+}
+
+static void wake_thread(void) { sem_post(&wake); }
+
+void flushes_start(void)
+{
+    owner = getpid();
+    atexit(finish);
+    if (sem_init(&wake, 0, 0) == 0 && wl_start_thread(run))
+        cupti_catch_signals(wake_thread);
+}

@@ -23,6 +23,7 @@ from warpline.recording.sources.python import interpreter_offsets as offsets
 from warpline.recording.sources.steps import records as steps
 from warpline.recording.sources.torch import records as torch
 from warpline.recording.spool import records as spool
+from warpline.recording.spool.record_layout import RecordLayout
 
 NATIVE = Path(__file__).resolve().parents[1] / "capture" / "warpline" / "recording" / "agent" / "native"
 STRING = 1
@@ -140,10 +141,10 @@ def _records(
     """Name, number and layout of each type of records that a module lists and the agent writes."""
     for name, number in vars(module).items():
         layout = getattr(module, SHARED.get(name, name.lower()), None)
-        if not name.isupper() or not isinstance(layout, np.dtype):
+        if not name.isupper() or not isinstance(layout, RecordLayout):
             continue
         if name.lower() in names if names is not None else name.lower() not in RECORDERS:
-            yield name, number, layout
+            yield name, number, layout.dtype
 
 
 def _control_bits() -> dict[str, int]:

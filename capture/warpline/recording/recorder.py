@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.collectors import Collectors
@@ -27,7 +25,6 @@ from warpline.recording.sources.registry import control_mask, lasting_types, lif
 from warpline.recording.spool import records
 from warpline.recording.spool.limits import Limits
 from warpline.recording.spool.precedence import Pace, before_others
-from warpline.recording.spool.schedule import FOLLOWED
 from warpline.recording.spool.writer import SpoolWriter
 
 STATUS_PERIOD_NS = 200_000_000
@@ -198,7 +195,7 @@ class Recorder:
             self._collectors.resume()
             self._resumed_ns = now
         self._state = RecordingState.PAUSED if is_paused else RecordingState.RECORDING
-        self._write_state(now, self._state, FOLLOWED)
+        self._write_state(now, self._state, records.FOLLOWED)
 
     def _end_delay(self) -> None:
         """Start recording, or allow ranges to start it."""
@@ -304,10 +301,8 @@ class Recorder:
             self._write_source(source)
         for warning in self.warnings:
             severity = records.LOSS if warning == self._ended_early else records.WARNING
-            packed = np.array(
-                [(time.monotonic_ns(), self._journal.string(warning), severity)], records.message
-            )
-            self._journal.append(records.MESSAGE, packed)
+            packed = records.message.pack(time.monotonic_ns(), self._journal.string(warning), severity)
+            self._journal.append_packed(records.MESSAGE, packed)
         self._write_clock_pair()
         self._server.close()
         self._page.close()
@@ -326,17 +321,17 @@ class Recorder:
         }
 
     def _write_state(self, time_ns: int, state: RecordingState, reason: str) -> None:
-        packed = np.array([(time_ns, int(state), self._journal.string(reason))], records.recording_state)
-        self._journal.append(records.RECORDING_STATE, packed)
+        packed = records.recording_state.pack(time_ns, int(state), self._journal.string(reason))
+        self._journal.append_packed(records.RECORDING_STATE, packed)
 
     def _write_source(self, source: Source) -> None:
         write = self._journal.string
         row = (write(source.name), source.enabled, write(source.reason), write(source.remedy), source.lost)
-        self._journal.append(records.SOURCE_STATE, np.array([row], records.source_state))
+        self._journal.append_packed(records.SOURCE_STATE, records.source_state.pack(*row))
 
     def _write_clock_pair(self) -> None:
-        packed = np.array([(time.monotonic_ns(), time.time_ns(), 0)], records.clock_pair)
-        self._journal.append(records.CLOCK_PAIR, packed)
+        packed = records.clock_pair.pack(time.monotonic_ns(), time.time_ns(), 0)
+        self._journal.append_packed(records.CLOCK_PAIR, packed)
 
 
 def _source_json(source: Source) -> dict[str, Any]:

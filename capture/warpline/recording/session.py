@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from types import UnionType
 from typing import Any
 
 from warpline.model.errors import RecordingError
@@ -21,7 +20,7 @@ LATEST_NS = 1 << 61
 """Later than any CLOCK_MONOTONIC time: 73 years."""
 _LATEST_WALL_NS = 1 << 63
 """Later than any wall clock: one that is set wrong may show any year."""
-_TYPES: dict[str, type | UnionType] = {
+_TYPES: dict[str, type | tuple[type, ...]] = {
     "output": str,
     "command": list,
     "working_directory": str,
@@ -32,9 +31,9 @@ _TYPES: dict[str, type | UnionType] = {
     "options": dict,
     "host": dict,
     "tool": str,
-    "stop_monotonic_ns": int | None,
-    "exit_status": int | None,
-    "exit_signal": int | None,
+    "stop_monotonic_ns": (int, type(None)),
+    "exit_status": (int, type(None)),
+    "exit_signal": (int, type(None)),
     "was_running": bool,
 }
 _MOST_PIDS = 1 << 32

@@ -18,7 +18,8 @@ from warpline.recording.recorder import Recorder
 from warpline.recording.signals import SignalQueue
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import read_spools
-from warpline.recording.spool.schedule import FOLLOWED, read_schedule
+from warpline.recording.spool.records import FOLLOWED
+from warpline.recording.spool.schedule import read_schedule
 from warpline.recording.spool.writer import SpoolWriter
 
 MS = 1_000_000

@@ -19,6 +19,7 @@ from tests.unit.effort import rounds
 
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile, read_spools
+from warpline.recording.spool.record_layout import RecordLayout
 from warpline.recording.spool.writer import SpoolWriter
 
 EXIT = np.dtype(records.exit_)
@@ -240,7 +241,7 @@ def test_the_specification_gives_the_sizes_of_all_records(repository: Path) -> N
         found = vars(importlib.import_module(f"warpline.recording.{module}"))
         for constant, number in found.items():
             layout = found.get(SHARED.get(constant, constant.lower())) or found.get(f"{constant.lower()}_")
-            if constant.isupper() and isinstance(layout, np.dtype):
+            if constant.isupper() and isinstance(layout, RecordLayout):
                 assert number not in sizes, constant
                 sizes[number] = layout.itemsize
     assert sizes == listed

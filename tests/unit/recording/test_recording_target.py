@@ -232,3 +232,19 @@ def test_nothing_with_threads_is_imported_before_the_program_is_forked() -> None
     program = "import sys, warpline.cli, warpline.cli.record, warpline.recording.record; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_the_recorder_and_its_collectors_run_without_numpy() -> None:
+    program = """
+import importlib, pkgutil, sys
+sys.modules["numpy"] = None
+import warpline.recording.recorder, warpline.recording.attach, warpline.recording.doctor
+from warpline.recording import sources
+modules = [name for _, name, _ in pkgutil.walk_packages(sources.__path__, sources.__name__ + ".")]
+collectors = [name for name in modules if name.endswith((".source", ".collect", "_sampler", "_stacks"))]
+for name in collectors:
+    importlib.import_module(name)
+print(len(collectors) > 12)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

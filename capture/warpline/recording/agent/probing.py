@@ -15,7 +15,7 @@ from warpline.model.tracks import Source
 from warpline.recording.agent.library import agent_library
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.spool import records
-from warpline.recording.spool.reader import SpoolFile, read_spools
+from warpline.recording.spool.plain_reader import PlainSpool, read_plain
 from warpline.recording.unavailable import Unavailable
 
 _SECONDS = 30
@@ -39,10 +39,9 @@ def run_with_agent(
     with recorded(program, argument, variables) as run:
         states: dict[str, Source] = {}
         for spool in run.spools:
-            rows = spool.records(records.SOURCE_STATE, records.source_state).values
-            for name, enabled, reason, remedy, lost in rows.tolist():
-                text = spool.text
-                states[text(name)] = Source(text(name), bool(enabled), text(reason), int(lost), text(remedy))
+            for row in spool.rows(records.SOURCE_STATE, records.source_state):
+                name, reason, remedy = (spool.text(row[field]) for field in ("name", "reason", "remedy"))
+                states[name] = Source(name, bool(row["enabled"]), reason, row["lost"], remedy)
         return run.status, states
 
 
@@ -53,7 +52,7 @@ def count_records(program: str, library: Path, types: frozenset[int]) -> int:
         return bytes_of(run.spools, types)
 
 
-def bytes_of(spools: Sequence[SpoolFile], types: frozenset[int]) -> int:
+def bytes_of(spools: Sequence[PlainSpool], types: frozenset[int]) -> int:
     """Total bytes of the records of ``types``."""
     return sum(len(chunk.payload) for spool in spools for chunk in spool.chunks if chunk.record_type in types)
 
@@ -64,7 +63,7 @@ class AgentRun:
 
     status: int
     output: str
-    spools: list[SpoolFile]
+    spools: list[PlainSpool]
 
 
 @contextmanager
@@ -90,4 +89,4 @@ def recorded(
             status, output = -1, ""
         finally:
             page.close()
-        yield AgentRun(status, output, read_spools(directory)[0])
+        yield AgentRun(status, output, read_plain(directory))

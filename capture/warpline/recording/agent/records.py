@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 OSRT_CALL = 400
 OSRT_RELEASE = 401
@@ -19,7 +19,7 @@ PYTHON_THREAD_NAME = 503
 PYTHON_TASK = 504
 
 
-osrt_call = np.dtype(
+osrt_call = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -35,8 +35,8 @@ osrt_call = np.dtype(
 )
 RELEASED_BY_CALLER = 1 << 31
 """In ``function`` of a release: it has no Python stack, ``stack`` is the text of its native caller."""
-osrt_release = np.dtype([("time_ns", "<u8"), ("object", "<u8"), ("function", "<u4"), ("stack", "<u4")])
-osrt_waiting = np.dtype(
+osrt_release = RecordLayout([("time_ns", "<u8"), ("object", "<u8"), ("function", "<u4"), ("stack", "<u4")])
+osrt_waiting = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("object", "<u8"),
@@ -48,7 +48,7 @@ osrt_waiting = np.dtype(
         ("reserved", "<u4", (5,)),
     ]
 )
-osrt_count = np.dtype(
+osrt_count = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("bytes", "<u8"),
@@ -59,7 +59,7 @@ osrt_count = np.dtype(
     ]
 )
 
-closed_program = np.dtype([("pid", "<u4"), ("why", "<u4"), ("path", "<u4"), ("reserved", "<u4")])
+closed_program = RecordLayout([("pid", "<u4"), ("why", "<u4"), ("path", "<u4"), ("reserved", "<u4")])
 """A program that the agent cannot enter; ``why`` is a `Closed`."""
 
 
@@ -72,8 +72,8 @@ class Closed(IntEnum):
     NOT_OURS = 3
 
 
-python_code = np.dtype([("code", "<u4"), ("name", "<u4"), ("file", "<u4"), ("first_line", "<i4")])
-python_stack = np.dtype([("stack", "<u4"), ("parent", "<u4"), ("code", "<u4"), ("line", "<i4")])
-python_sample = np.dtype([("time_ns", "<u8"), ("tid", "<u4"), ("stack", "<u4")])
-python_thread_name = np.dtype([("time_ns", "<u8"), ("tid", "<u4"), ("name", "<u4")])
+python_code = RecordLayout([("code", "<u4"), ("name", "<u4"), ("file", "<u4"), ("first_line", "<i4")])
+python_stack = RecordLayout([("stack", "<u4"), ("parent", "<u4"), ("code", "<u4"), ("line", "<i4")])
+python_sample = RecordLayout([("time_ns", "<u8"), ("tid", "<u4"), ("stack", "<u4")])
+python_thread_name = RecordLayout([("time_ns", "<u8"), ("tid", "<u4"), ("name", "<u4")])
 python_task = python_thread_name

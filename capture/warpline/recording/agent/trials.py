@@ -20,7 +20,7 @@ from warpline.recording.agent.probing import recorded, require_agent
 from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
-    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.plain_reader import PlainSpool
 
 _MINORS = range(8, 16)
 _MOST = 12
@@ -50,7 +50,7 @@ class PythonTrial:
     """
 
     program: str
-    works: Callable[[Sequence[SpoolFile]], bool]
+    works: Callable[[Sequence[PlainSpool]], bool]
     variables: Mapping[str, str] = field(default_factory=dict)
     refused: Unavailable | None = None
     text: str = "{pythons}"
@@ -112,7 +112,7 @@ def _try_python(interpreter: str, trials: list[PythonTrial], library: Path) -> T
         return Tried(version, worked, {trial: why for trial, why in reasons.items() if why})
 
 
-def _why_not(trial: PythonTrial, spools: Sequence[SpoolFile]) -> str | None:
+def _why_not(trial: PythonTrial, spools: Sequence[PlainSpool]) -> str | None:
     """None when it worked; otherwise why not, empty if unknown."""
     try:
         return None if trial.works(spools) else ""

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _FLAG_FD_CLOEXEC = 8
 _TYPE_SOFTWARE, _TYPE_TRACEPOINT = 1, 2
@@ -175,20 +172,21 @@ class Ring:
     descriptor: int
     cpu: int
     memory: mmap.mmap
-    words: npt.NDArray[np.uint64]
-    data: npt.NDArray[np.uint8]
+    words: memoryview
+    """The first page as 64-bit words: one load or store each, where `struct` would go byte by byte."""
+    data: memoryview
 
-    def take(self) -> npt.NDArray[np.uint8]:
-        """A copy of all new records: uint8 [n]. Their space in the ring is freed."""
-        head, tail = int(self.words[_HEAD]), int(self.words[_TAIL])
+    def take(self) -> bytes:
+        """A copy of all new records. Their space in the ring is freed."""
+        head, tail = self.words[_HEAD], self.words[_TAIL]
         if head == tail:
-            return np.empty(0, np.uint8)
+            return b""
         size = len(self.data)
         first, count = tail % size, head - tail
         if first + count <= size:
-            taken = self.data[first : first + count].copy()
+            taken = bytes(self.data[first : first + count])
         else:
-            taken = np.concatenate((self.data[first:], self.data[: first + count - size]))
+            taken = b"".join((self.data[first:], self.data[: first + count - size]))
         self.words[_TAIL] = head
         return taken
 
@@ -205,7 +203,8 @@ class Ring:
 
     def close(self) -> None:
         """Unmap and close the ring; the kernel stops recording with the last descriptor."""
-        del self.words, self.data
+        self.words.release()
+        self.data.release()
         self.memory.close()
         os.close(self.descriptor)
 
@@ -223,9 +222,8 @@ def open_ring(attributes: bytes, pid: int, cpu: int, ring_pages: int) -> Ring:
     except OSError as error:
         os.close(descriptor)
         raise RingTooLarge(error.errno, error.strerror) from error
-    words = np.frombuffer(memory, np.uint64, _PAGE // 8)
-    data = np.frombuffer(memory, np.uint8, ring_pages * _PAGE, _PAGE)
-    return Ring(descriptor, cpu, memory, words, data)
+    view = memoryview(memory)
+    return Ring(descriptor, cpu, memory, view[:_PAGE].cast("Q"), view[_PAGE:])
 
 
 class RingTooLarge(OSError):

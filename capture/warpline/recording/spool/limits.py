@@ -15,12 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from warpline.i18n import english
 from warpline.recording.session import RecordingOptions
-from warpline.recording.spool.living import Lives, living_records, look
-from warpline.recording.spool.reader import (
+from warpline.recording.spool.file_layout import (
     CHUNK,
     CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
@@ -29,8 +26,8 @@ from warpline.recording.spool.reader import (
     FINISHED_OFFSET,
     HEADER_BYTES,
     PAGE,
-    Bytes,
 )
+from warpline.recording.spool.living import Lives, living_records, look
 
 _SIZE_OFFSET = 16
 _U64 = struct.Struct("<Q")
@@ -200,14 +197,14 @@ class _RingFile:
     def _look(self, descriptor: int, key: _Key, piece: _Piece, now_ns: int) -> None:
         """Check which threads and processes of a full chunk still exist; records of the others are dropped later."""
         records, place = _records(descriptor, piece), self._lives[key[0]]
-        if len(records) and place + 4 <= records.shape[1]:
+        if records and place + 4 <= len(records[0]):
             self._living.append((look(records, place, now_ns), key, piece))
         else:
             self._empty(descriptor, *piece)
 
     def _keep_living(self, descriptor: int, lives: Lives, key: _Key, piece: _Piece, now_ns: int) -> None:
         records, place = _records(descriptor, piece), self._lives[key[0]]
-        if len(records) and place + 4 <= records.shape[1]:
+        if records and place + 4 <= len(records[0]):
             living = living_records(records, place, lives)
             if len(living) < len(records):
                 _rewrite(descriptor, piece, living)
@@ -259,32 +256,29 @@ class _RingFile:
 def _keep_last(descriptor: int, piece: _Piece, lanes: Lanes) -> dict[bytes, int]:
     """Keep the last record of each lane in a chunk, as many as fit its first page; returns their times by lane."""
     records, (time_at, first, stop) = _records(descriptor, piece), lanes
-    size = records.shape[1]
+    size = len(records[0]) if records else 0
     # The program may have overwritten the file.
     if not max(time_at + 8, stop) <= size <= PAGE - CHUNK_HEADER_BYTES:
         return {}
-    lane = np.ascontiguousarray(records[:, first:stop]).view(f"V{stop - first}").reshape(-1)
-    # The first occurrence in reverse order is the last.
-    _lanes, behind = np.unique(lane[::-1], return_index=True)
-    rows = np.sort(len(records) - 1 - behind)[-((PAGE - CHUNK_HEADER_BYTES) // size) :]
-    _rewrite(descriptor, piece, records[rows])
-    times = np.ascontiguousarray(records[rows, time_at : time_at + 8]).view("<u8").reshape(-1)
-    return {lane[row].tobytes(): time for row, time in zip(rows.tolist(), times.tolist(), strict=True)}
+    rows = {record[first:stop]: row for row, record in enumerate(records)}
+    last = [records[row] for row in sorted(rows.values())[-((PAGE - CHUNK_HEADER_BYTES) // size) :]]
+    _rewrite(descriptor, piece, last)
+    return {record[first:stop]: _U64.unpack_from(record, time_at)[0] for record in last}
 
 
-def _records(descriptor: int, piece: _Piece) -> Bytes:
-    """The records of a chunk: uint8 [n, record size], empty if it is damaged."""
+def _records(descriptor: int, piece: _Piece) -> list[bytes]:
+    """The records of a chunk; none if it is damaged."""
     fields = CHUNK.unpack(os.pread(descriptor, CHUNK.size, piece[0]))
     size, room = fields[2], piece[1] - CHUNK_HEADER_BYTES
     if not 0 < size <= room:
-        return np.empty((0, 1), np.uint8)
+        return []
     raw = os.pread(descriptor, min(fields[5], room), piece[0] + CHUNK_HEADER_BYTES)
-    return np.frombuffer(raw, np.uint8, len(raw) // size * size).reshape(-1, size)
+    return [raw[at : at + size] for at in range(0, len(raw) - size + 1, size)]
 
 
-def _rewrite(descriptor: int, piece: _Piece, records: Bytes) -> None:
+def _rewrite(descriptor: int, piece: _Piece, records: list[bytes]) -> None:
     """Keep only these records in a chunk, and free the space behind them."""
-    offset, kept = piece[0], records.tobytes()
+    offset, kept = piece[0], b"".join(records)
     # Readers see an empty chunk until the kept records are in place.
     os.pwrite(descriptor, _U64.pack(0), offset + COMMITTED_OFFSET)
     os.pwrite(descriptor, kept, offset + CHUNK_HEADER_BYTES)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-Bytes = npt.NDArray[np.uint8]
 _ID_BYTES = 4
 
 
@@ -20,16 +17,15 @@ class Lives:
     ended: frozenset[int]
 
 
-def look(records: Bytes, place: int, now_ns: int) -> Lives:
-    """Which ids of records have ended. ``records`` uint8 [n, size]; the u32 id is at byte ``place``."""
-    ids = np.unique(_ids(records, place)).tolist()
-    return Lives(now_ns, frozenset(number for number in ids if not is_there(number)))
+def look(records: Sequence[bytes], place: int, now_ns: int) -> Lives:
+    """Which ids of records have ended. The u32 id is at byte ``place`` of each record."""
+    return Lives(now_ns, frozenset(number for number in set(_ids(records, place)) if not is_there(number)))
 
 
-def living_records(records: Bytes, place: int, lives: Lives) -> Bytes:
-    """The records whose ids had not ended: uint8 [m, size]."""
-    gone = np.fromiter(lives.ended, np.uint32, len(lives.ended))
-    return np.ascontiguousarray(records[~np.isin(_ids(records, place), gone)])
+def living_records(records: Sequence[bytes], place: int, lives: Lives) -> list[bytes]:
+    """The records whose ids had not ended."""
+    ids = _ids(records, place)
+    return [record for record, number in zip(records, ids, strict=True) if number not in lives.ended]
 
 
 def is_there(number: int) -> bool:
@@ -45,5 +41,5 @@ def is_there(number: int) -> bool:
     return True
 
 
-def _ids(records: Bytes, place: int) -> npt.NDArray[np.uint32]:
-    return np.ascontiguousarray(records[:, place : place + _ID_BYTES]).view(np.uint32).reshape(-1)
+def _ids(records: Sequence[bytes], place: int) -> Iterator[int]:
+    return (int.from_bytes(record[place : place + _ID_BYTES], "little") for record in records)

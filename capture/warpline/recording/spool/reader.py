@@ -17,21 +17,19 @@ import numpy.typing as npt
 
 from warpline.model.errors import RecordingError
 from warpline.recording.session import LATEST_NS
+from warpline.recording.spool.file_layout import (
+    CHUNK,
+    CHUNK_HEADER_BYTES,
+    CHUNK_MAGIC,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC,
+    PAGE,
+    STRING_RECORD,
+    VERSION,
+)
+from warpline.recording.spool.record_layout import RecordLayout
 
-MAGIC = b"WLSPOOL1"
-VERSION = 1
-HEADER_BYTES = 4096
-HEADER = struct.Struct("<8sIIQQQQQII64sQ")
-CHUNK_MAGIC = 0x4B4E4843
-CHUNK = struct.Struct("<IIIIQQQ")
-CHUNK_HEADER_BYTES = 64
-PAGE = 4096
-
-NEXT_OFFSET, LOST_OFFSET, PARENT_OFFSET, FINISHED_OFFSET, ERROR_OFFSET = 32, 40, 48, 56, 60
-COMMITTED_OFFSET = 24
-CLOSED_OFFSET = 40
-
-STRING_RECORD = 1
 _MOST = 1 << 53
 """Upper limit of any count."""
 
@@ -241,13 +239,13 @@ def read_spools(directory: Path) -> tuple[list[SpoolFile], list[str]]:
     return spools, problems
 
 
-def rows_of(spools: Sequence[SpoolFile], record_type: int, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+def rows_of(spools: Sequence[SpoolFile], record_type: int, layout: RecordLayout) -> npt.NDArray[np.void]:
     """All records of a type in all files: structured [n], files one after the other."""
-    parts = [spool.records(record_type, dtype).values for spool in spools]
+    parts = [spool.records(record_type, layout).values for spool in spools]
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate(parts) if parts else np.empty(0, dtype)
+    return np.concatenate(parts) if parts else np.empty(0, layout)
 
 
 def _parse_header(path: Path, raw: bytes) -> SpoolHeader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 CLOCK_PAIR = 2
 SOURCE_STATE = 3
@@ -27,17 +27,20 @@ class Sighting(IntEnum):
     SNAPSHOT = 2
 
 
-clock_pair = np.dtype([("monotonic_ns", "<u8"), ("realtime_ns", "<u8"), ("third_ns", "<u8")])
-source_state = np.dtype(
+clock_pair = RecordLayout([("monotonic_ns", "<u8"), ("realtime_ns", "<u8"), ("third_ns", "<u8")])
+source_state = RecordLayout(
     [("name", "<u4"), ("enabled", "<u4"), ("reason", "<u4"), ("remedy", "<u4"), ("lost", "<u8")]
 )
-recording_state = np.dtype([("time_ns", "<u8"), ("state", "<u4"), ("reason", "<u4")])
+recording_state = RecordLayout([("time_ns", "<u8"), ("state", "<u4"), ("reason", "<u4")])
 """State as in the control page: 0 recording, 1 paused, 2 stopped."""
+FOLLOWED = "capture range, as the recorder saw it"
+"""The recorder's reason for a change that the program made. Its time is late, so it counts only if the program's own
+record is missing."""
 WARNING, LOSS = 1, 2  # severities of messages
-message = np.dtype([("time_ns", "<u8"), ("text", "<u4"), ("severity", "<u4")])
+message = RecordLayout([("time_ns", "<u8"), ("text", "<u4"), ("severity", "<u4")])
 
 
-comm = np.dtype(
+comm = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("pid", "<u4"),
@@ -47,7 +50,7 @@ comm = np.dtype(
         ("is_exec", "<u2"),
     ]
 )
-fork = np.dtype(
+fork = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("pid", "<u4"),
@@ -56,8 +59,8 @@ fork = np.dtype(
         ("parent_tid", "<u4"),
     ]
 )
-exit_ = np.dtype([("time_ns", "<u8"), ("pid", "<u4"), ("tid", "<u4")])
-process_seen = np.dtype(
+exit_ = RecordLayout([("time_ns", "<u8"), ("pid", "<u4"), ("tid", "<u4")])
+process_seen = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("start_ns", "<u8"),
@@ -68,7 +71,7 @@ process_seen = np.dtype(
     ]
 )
 """A process found in /proc; ``start_ns`` is CLOCK_MONOTONIC, exact to a clock tick (10 ms)."""
-thread_seen = np.dtype(
+thread_seen = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("start_ns", "<u8"),
@@ -81,7 +84,7 @@ thread_seen = np.dtype(
     ]
 )
 """A thread found in /proc. ``state`` is the letter of /proc/…/stat; ``event`` is a `Sighting`."""
-process_ended = np.dtype(
+process_ended = RecordLayout(
     [("time_ns", "<u8"), ("since_ns", "<u8"), ("cpu_ns", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
 )
 """A process watched since ``since_ns`` has ended and freed its memory; ``cpu_ns`` is the CPU time of all its threads,

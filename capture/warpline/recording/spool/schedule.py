@@ -13,13 +13,11 @@ from warpline.recording.control_page import RecordingState
 from warpline.recording.session import Session
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.records import FOLLOWED
 
 Int64Array = npt.NDArray[np.int64]
 
 _RANGE = "capture range"
-FOLLOWED = "capture range, as the recorder saw it"
-"""The recorder's reason for a change that the program made. Its time is late, so it counts only if the program's own
-record is missing."""
 # The recorder reads the clock after the control page; the program may have changed it in between.
 _LOOK_NS = 100_000_000
 

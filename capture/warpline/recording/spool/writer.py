@@ -13,12 +13,10 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from warpline.i18n import english
-from warpline.recording.spool.reader import (
+from warpline.recording.spool.file_layout import (
     CHUNK,
     CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
@@ -96,18 +94,22 @@ class SpoolWriter:
         """Why records were lost; empty if none were."""
         return english("the spool could not grow: {why}", why=os.strerror(self.error)) if self.error else ""
 
-    def append(self, record_type: int, records: npt.NDArray[np.void], *, free: int = 0) -> int:
-        """Write fixed-size records (structured [n]); returns how many were written. The others are counted as lost."""
-        size = records.dtype.itemsize
-        written = 0
-        raw = np.ascontiguousarray(records).view(np.uint8)
-        while written < len(records):
-            chunk = self._room(record_type, size, free, size, (len(records) - written) * size)
+    def append(self, record_type: int, records: Any, *, size: int = 0, free: int = 0) -> int:
+        """Write fixed-size records; returns how many were written. The others are counted as lost.
+
+        ``records`` is a structured array, or bytes of records of ``size`` bytes each.
+        """
+        view = memoryview(records)
+        size = size or view.itemsize
+        raw = view if view.format == "B" else memoryview(view.tobytes())
+        total, written = len(raw) // size, 0
+        while written < total:
+            chunk = self._room(record_type, size, free, size, (total - written) * size)
             if chunk is None:
-                self.count_lost(len(records) - written)
+                self.count_lost(total - written)
                 return written
-            count = min(len(records) - written, (chunk.size - CHUNK_HEADER_BYTES - chunk.used) // size)
-            self._put(chunk, raw[written * size : (written + count) * size].data)
+            count = min(total - written, (chunk.size - CHUNK_HEADER_BYTES - chunk.used) // size)
+            self._put(chunk, raw[written * size : (written + count) * size])
             written += count
         return written
 

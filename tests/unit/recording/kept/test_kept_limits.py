@@ -21,15 +21,9 @@ from warpline.recording.sources.nvtx import records as nvtx
 from warpline.recording.sources.registry import lasting_types, passing_types
 from warpline.recording.spool import limits as limits_module
 from warpline.recording.spool.directory import new_spool
+from warpline.recording.spool.file_layout import CHUNK, CLOSED_OFFSET, COMMITTED_OFFSET, HEADER_BYTES, PAGE
 from warpline.recording.spool.limits import Limits, has_no_writer
-from warpline.recording.spool.reader import (
-    CHUNK,
-    CLOSED_OFFSET,
-    COMMITTED_OFFSET,
-    HEADER_BYTES,
-    PAGE,
-    SpoolFile,
-)
+from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 

@@ -16,8 +16,9 @@ from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.registry import life_types, passing_types
 from warpline.recording.spool import living, records
+from warpline.recording.spool.file_layout import HEADER_BYTES
 from warpline.recording.spool.limits import Limits
-from warpline.recording.spool.reader import HEADER_BYTES, SpoolFile
+from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.threads import ThreadTable
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
-from warpline.recording.sources.perf.decode import decode
+from warpline.recording.sources.perf import records
+from warpline.recording.sources.perf.decode import Decoded, decode
 
 SAMPLE_ID = struct.Struct("<IIQII")
 
@@ -44,8 +45,8 @@ def lost(count: int, time_ns: int) -> bytes:
     return record(2, 0, struct.pack("<QQ", 77, count) + sample_id(1, 1, time_ns, 1))
 
 
-def stretch(raw: bytes) -> np.ndarray:
-    return np.frombuffer(raw, np.uint8)
+def switches_of(decoded: Decoded) -> np.ndarray:
+    return np.frombuffer(b"".join(decoded.switches), records.switch)
 
 
 # The ring of core 1 after `sh -c 'sleep 0.01; true'` ran there alone; x86_64, Linux 6.18.
@@ -67,7 +68,7 @@ STORED = bytes.fromhex(
 
 
 def test_a_stored_ring_decodes_to_the_shells_history() -> None:
-    found = decode(stretch(STORED))
+    found = decode(STORED)
     shell, sleep = 3469, 3470
     assert [(tid, name, is_exec) for _time, _pid, tid, name, _cpu, is_exec in found.comms] == [
         (shell, "sh", True),
@@ -75,7 +76,7 @@ def test_a_stored_ring_decodes_to_the_shells_history() -> None:
     ]
     assert found.forks == [(3_591_804_426_804, sleep, sleep, shell, shell)]
     assert [(pid, tid) for _time, pid, tid in found.exits] == [(sleep, sleep), (shell, shell)]
-    switches = np.concatenate(found.switches)
+    switches = switches_of(found)
     assert set(switches["cpu"].tolist()) == {1}
     assert (np.diff(switches["time_ns"].astype(np.int64)) > 0).all()
     out = (switches["misc"] & 0x2000) != 0
@@ -101,8 +102,8 @@ def test_each_kind_of_record() -> None:
             record(9, 0, struct.pack("<IIQII", 500, 7, 17, 2, 0) + struct.pack("<I", 12) + b"abcdefghijkl"),
         ]
     )
-    found = decode(stretch(raw))
-    switches = np.concatenate(found.switches)
+    found = decode(raw)
+    switches = switches_of(found)
     assert switches["time_ns"].tolist() == [11, 12, 14]
     assert switches["misc"].tolist() == [0, 0x2000, 0x6000]
     assert switches["cpu"].tolist() == [3, 3, 0]
@@ -148,10 +149,8 @@ PIECES = st.one_of(
 @given(st.lists(PIECES, max_size=12))
 def test_any_mixture_of_records_decodes_like_single_records(pieces: list[bytes]) -> None:
     raw = b"".join(pieces)
-    found = decode(stretch(raw))
-    rows = [
-        (int(row["tid"]), int(row["misc"]), int(row["time_ns"])) for part in found.switches for row in part
-    ]
+    found = decode(raw)
+    rows = [(int(row["tid"]), int(row["misc"]), int(row["time_ns"])) for row in switches_of(found)]
     assert rows == one_by_one(raw)
     assert found.damaged == 0
 
@@ -160,12 +159,12 @@ def test_any_mixture_of_records_decodes_like_single_records(pieces: list[bytes])
 @settings(max_examples=rounds(26, 5_000), deadline=None)
 @given(st.binary(max_size=400))
 def test_garbage_is_counted_as_damage(raw: bytes) -> None:
-    found = decode(stretch(raw))
+    found = decode(raw)
     assert 0 <= found.damaged <= len(raw)
 
 
 def test_a_record_of_size_zero_ends_decoding() -> None:
     raw = switch(0, 1, 1, 1) + record(14, 0, bytes(24))[:6] + b"\0\0" + bytes(24)
-    found = decode(stretch(raw))
+    found = decode(raw)
     assert found.count == 1
     assert found.damaged == 32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 CUPTI_KERNEL = 300
 CUPTI_MEMCPY = 301
@@ -29,7 +29,7 @@ LOST_NO_ROOM, LOST_UNFINISHED, LOST_NO_MEMORY = 0, 1, 2
 NOBODY = 0xFFFFFFFF
 """No device, stream or event."""
 
-cupti_kernel = np.dtype(
+cupti_kernel = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -55,7 +55,7 @@ cupti_kernel = np.dtype(
         ("launch_type", "<u2"),
     ]
 )
-cupti_memcpy = np.dtype(
+cupti_memcpy = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -74,7 +74,7 @@ cupti_memcpy = np.dtype(
         ("destination_device", "<u4"),
     ]
 )
-cupti_memset = np.dtype(
+cupti_memset = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -91,7 +91,7 @@ cupti_memset = np.dtype(
         ("reserved", "<u4"),
     ]
 )
-cupti_api = np.dtype(
+cupti_api = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -101,7 +101,7 @@ cupti_api = np.dtype(
         ("result", "<i4"),
     ]
 )
-cupti_sync = np.dtype(
+cupti_sync = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -113,7 +113,7 @@ cupti_sync = np.dtype(
         ("reserved", "<u4"),
     ]
 )
-cupti_overhead = np.dtype(
+cupti_overhead = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -123,10 +123,10 @@ cupti_overhead = np.dtype(
         ("correlation", "<u4"),
     ]
 )
-cupti_external = np.dtype([("external", "<u8"), ("correlation", "<u4"), ("kind", "<u4")])
-cupti_stream = np.dtype([("context", "<u4"), ("stream", "<u4"), ("priority", "<i4"), ("flag", "<u4")])
-cupti_context = np.dtype([("context", "<u4"), ("device", "<u4"), ("api", "<u4"), ("null_stream", "<u4")])
-cupti_device = np.dtype(
+cupti_external = RecordLayout([("external", "<u8"), ("correlation", "<u4"), ("kind", "<u4")])
+cupti_stream = RecordLayout([("context", "<u4"), ("stream", "<u4"), ("priority", "<i4"), ("flag", "<u4")])
+cupti_context = RecordLayout([("context", "<u4"), ("device", "<u4"), ("api", "<u4"), ("null_stream", "<u4")])
+cupti_device = RecordLayout(
     [
         ("memory_bytes", "<u8"),
         ("memory_bandwidth_kbps", "<u8"),
@@ -149,7 +149,7 @@ cupti_device = np.dtype(
         ("uuid", "u1", (16,)),
     ]
 )
-cupti_graph = np.dtype(
+cupti_graph = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -161,7 +161,7 @@ cupti_graph = np.dtype(
         ("reserved", "<u4"),
     ]
 )
-cupti_memory = np.dtype(
+cupti_memory = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("address", "<u8"),
@@ -176,8 +176,10 @@ cupti_memory = np.dtype(
         ("reserved", "<u4"),
     ]
 )
-cupti_function = np.dtype([("is_driver", "<u4"), ("function", "<u4"), ("name", "<u4"), ("reserved", "<u4")])
-cupti_session = np.dtype(
+cupti_function = RecordLayout(
+    [("is_driver", "<u4"), ("function", "<u4"), ("name", "<u4"), ("reserved", "<u4")]
+)
+cupti_session = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("clock", "<u4"),
@@ -186,5 +188,5 @@ cupti_session = np.dtype(
         ("per_graph", "<u4"),
     ]
 )
-cupti_dropped = np.dtype([("time_ns", "<u8"), ("count", "<u8"), ("kind", "<u4"), ("cause", "<u4")])
-cupti_name = np.dtype([("what", "<u4"), ("context", "<u4"), ("id", "<u4"), ("name", "<u4")])
+cupti_dropped = RecordLayout([("time_ns", "<u8"), ("count", "<u8"), ("kind", "<u4"), ("cause", "<u4")])
+cupti_name = RecordLayout([("what", "<u4"), ("context", "<u4"), ("id", "<u4"), ("name", "<u4")])

@@ -24,6 +24,7 @@ from warpline.recording.sources.cuda.occupancy import occupancy
 from warpline.recording.sources.host_ranges import HostRangeReader
 from warpline.recording.spool.columns import join
 from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.record_layout import RecordLayout
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct, take_records
 from warpline.recording.symbols.demangle import demangle
@@ -111,12 +112,12 @@ class _Process:
     def _stream_work(
         self,
         record_type: int,
-        dtype: np.dtype[np.void],
+        layout: RecordLayout,
         kind: str,
         describe: Describe,
     ) -> StreamWork:
         done: list[StreamWork] = []
-        for piece in self._spool.pieces(record_type, dtype):
+        for piece in self._spool.pieces(record_type, layout):
             values = piece.values
             times = self._clock.intervals(values)
             self._builder.add_skipped(

@@ -5,9 +5,6 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from warpline.recording.perf_events.abi import (
     MISC_COMM_EXEC,
     RECORD_COMM,
@@ -61,12 +58,12 @@ class RingContent:
     lost: int = 0
 
 
-def decode_chains(stretch: npt.NDArray[np.uint8], *, has_memory: bool) -> RingContent:
-    """Decode whole records; ``stretch`` is uint8 [n] as the kernel wrote it.
+def decode_chains(raw: bytes, *, has_memory: bool) -> RingContent:
+    """Decode whole records; ``raw`` is as the kernel wrote it.
 
     With ``has_memory`` each sample includes registers and a stack copy.
     """
-    content, raw = RingContent(), stretch.tobytes()
+    content = RingContent()
     position = 0
     while position + _HEADER.size <= len(raw):
         kind, misc, size = _HEADER.unpack_from(raw, position)

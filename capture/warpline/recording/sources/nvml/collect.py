@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from warpline.i18n import english
 from warpline.memory_room import require_memory
 from warpline.model.tracks import Source
@@ -189,8 +187,8 @@ class NvmlCollector(Collector):
             raise
         for gpu in self._gpus:
             row = (time.monotonic_ns(), gpu.index, self._writer.string(gpu.name), gpu.memory_bytes)
-            packed = np.array([(*row, self._writer.string(gpu.uuid), 0)], records.nvml_device)
-            self._writer.append(records.NVML_DEVICE, packed)
+            packed = records.nvml_device.pack(*row, self._writer.string(gpu.uuid), 0)
+            self._writer.append_packed(records.NVML_DEVICE, packed)
             self._open_gpm(gpu)
 
     def begin(self, *, paused: bool) -> None:
@@ -283,8 +281,9 @@ class NvmlCollector(Collector):
                 continue
             rows.append((time.monotonic_ns(), gpu.index, metric.number, value))
         rows += self._gpm_rows(gpu)
-        if rows:
-            self._writer.append(records.NVML_SAMPLE, np.array(rows, records.nvml_sample))
+        layout = records.nvml_sample
+        packed = b"".join(layout.pack(*row) for row in rows)
+        self._writer.append(records.NVML_SAMPLE, packed, size=layout.itemsize)
 
     def _gpm_rows(self, gpu: NvmlGpu) -> list[tuple[int, int, int, float]]:
         sampler = self._gpm.get(gpu.index)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 NVML_DEVICE = 600
 NVML_SAMPLE = 601
 
-nvml_device = np.dtype(
+nvml_device = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("index", "<u4"),
@@ -17,4 +17,4 @@ nvml_device = np.dtype(
         ("reserved", "<u4"),
     ]
 )
-nvml_sample = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])
+nvml_sample = RecordLayout([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])

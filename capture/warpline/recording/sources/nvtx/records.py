@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 NVTX_DOMAIN = 200
 NVTX_CATEGORY = 201
@@ -27,11 +27,11 @@ ATTRIBUTES = [
 ]
 """What a push, a start or a mark may say of itself besides its name."""
 
-nvtx_domain = np.dtype([("domain", "<u4"), ("name", "<u4")])
-nvtx_category = np.dtype([("domain", "<u4"), ("category", "<u4"), ("name", "<u4"), ("reserved", "<u4")])
-nvtx_range = np.dtype([("time_ns", "<u8"), ("name", "<u4"), ("domain", "<u2"), ("level", "<u2")])
-nvtx_range_attributes = np.dtype([*nvtx_range.descr, *ATTRIBUTES])
-nvtx_start = np.dtype(
+nvtx_domain = RecordLayout([("domain", "<u4"), ("name", "<u4")])
+nvtx_category = RecordLayout([("domain", "<u4"), ("category", "<u4"), ("name", "<u4"), ("reserved", "<u4")])
+nvtx_range = RecordLayout([("time_ns", "<u8"), ("name", "<u4"), ("domain", "<u2"), ("level", "<u2")])
+nvtx_range_attributes = RecordLayout([*nvtx_range.fields, *ATTRIBUTES])
+nvtx_start = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("range", "<u8"),
@@ -41,5 +41,5 @@ nvtx_start = np.dtype(
         *ATTRIBUTES,
     ]
 )
-nvtx_end = np.dtype([("time_ns", "<u8"), ("range", "<u8")])
-nvtx_thread_name = np.dtype([("tid", "<u4"), ("name", "<u4")])
+nvtx_end = RecordLayout([("time_ns", "<u8"), ("range", "<u8")])
+nvtx_thread_name = RecordLayout([("tid", "<u4"), ("name", "<u4")])

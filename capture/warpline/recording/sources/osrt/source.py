@@ -13,6 +13,7 @@ from warpline.recording.unavailable import Unavailable
 if TYPE_CHECKING:
     from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
+    from warpline.recording.spool.plain_reader import PlainSpool
     from warpline.recording.spool.reader import SpoolFile
     from warpline.recording.spool.spool_to_tracks import Translation
     from warpline.storage import CaptureBuilder
@@ -88,12 +89,12 @@ class OsrtSource(RecordingSource):
         translate(translation, spools, builder)
 
 
-def _has_lines_and_gil(spools: Sequence[SpoolFile]) -> bool:
+def _has_lines_and_gil(spools: Sequence[PlainSpool]) -> bool:
     from warpline.model.waits import Function
     from warpline.recording.agent.records import OSRT_CALL, osrt_call
 
-    calls = [spool.records(OSRT_CALL, osrt_call).values for spool in spools]
-    functions = {function for part in calls for function in part["function"][part["stack"] != 0].tolist()}
+    rows = (row for spool in spools for row in spool.rows(OSRT_CALL, osrt_call))
+    functions = {row["function"] for row in rows if row["stack"]}
     return {Function.SLEEP, Function.GIL} <= functions
 
 

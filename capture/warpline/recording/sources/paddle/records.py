@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 FRAMEWORK_EVENT = 704
 
-framework_event = np.dtype([("start_ns", "<u8"), ("end_ns", "<u8"), ("name", "<u4"), ("type", "<u4")])
+framework_event = RecordLayout([("start_ns", "<u8"), ("end_ns", "<u8"), ("name", "<u4"), ("type", "<u4")])

@@ -7,14 +7,12 @@ import os
 import struct
 import time
 
-import numpy as np
-
 from warpline.model.tracks import Source
 from warpline.recording.perf_events.abi import IOC_DISABLE, IOC_ENABLE, RING_PAGES
 from warpline.recording.perf_events.rings import close_rings, open_rings, open_rings_of_running
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf import records as perf_records
-from warpline.recording.sources.perf.decode import Decoded, decode
+from warpline.recording.sources.perf.decode import SWITCH_BYTES, Decoded, decode
 from warpline.recording.spool import records
 
 _COMM = struct.Struct("<QIIIHH")
@@ -120,8 +118,7 @@ class PerfCollector(Collector):
     def _store(self, decoded: Decoded) -> None:
         writer = self.writer
         if decoded.switches:
-            parts = decoded.switches
-            writer.append(perf_records.SWITCH, parts[0] if len(parts) == 1 else np.concatenate(parts))
+            writer.append(perf_records.SWITCH, b"".join(decoded.switches), size=SWITCH_BYTES)
         for time_ns, pid, tid, name, cpu, is_exec in decoded.comms:
             packed = _COMM.pack(time_ns, pid, tid, writer.string(name), cpu & 0xFFFF, is_exec)
             writer.append_packed(records.COMM, packed)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from warpline.recording.perf_events.abi import (
     MISC_COMM_EXEC,
     RECORD_COMM,
@@ -17,10 +14,9 @@ from warpline.recording.perf_events.abi import (
     RECORD_SAMPLE,
     RECORD_SWITCH,
 )
-from warpline.recording.sources.perf import records
 
-_SWITCH_BYTES = 32
-_SWITCH_HEADER = RECORD_SWITCH | _SWITCH_BYTES << 48
+SWITCH_BYTES = 32
+_SWITCH_HEADER = RECORD_SWITCH | SWITCH_BYTES << 48
 _HEADER_MASK = 0xFFFF_0000_FFFF_FFFF  # type and size; misc differs
 _HEADER = struct.Struct("<IHH")
 _SAMPLE_ID_BYTES = 24  # pid, tid u32; time u64; cpu, res u32
@@ -30,13 +26,14 @@ _SAMPLE_ID_BYTES = 24  # pid, tid u32; time u64; cpu, res u32
 class Decoded:
     """The decoded records of a ring, by type. Times are CLOCK_MONOTONIC ns.
 
-    ``switches`` are views of the ring content, in its order. ``comms``: (time, pid, tid, name, cpu, is_exec);
+    ``switches`` are runs of the kernel's switch records, 32 bytes each.
+    ``comms``: (time, pid, tid, name, cpu, is_exec);
     ``forks``: (time, pid, tid, parent_pid, parent_tid); ``exits``: (time, pid, tid);
     ``losts``: (time, count, cpu); ``samples``: (time, pid, tid, cpu, raw fields) of tracepoint hits.
     ``damaged`` is the number of bytes that could not be decoded.
     """
 
-    switches: list[npt.NDArray[np.void]] = field(default_factory=list)
+    switches: list[memoryview] = field(default_factory=list)
     comms: list[tuple[int, int, int, str, int, bool]] = field(default_factory=list)
     forks: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     exits: list[tuple[int, int, int]] = field(default_factory=list)
@@ -53,43 +50,42 @@ class Decoded:
     def count(self) -> int:
         """Number of records of the program."""
         rare = len(self.comms) + len(self.forks) + len(self.exits) + len(self.samples)
-        return rare + sum(len(part) for part in self.switches)
+        return rare + sum(len(part) for part in self.switches) // SWITCH_BYTES
 
 
-def decode(stretch: npt.NDArray[np.uint8]) -> Decoded:
-    """Decode whole records; ``stretch`` is uint8 [n] as the kernel wrote it."""
+def decode(stretch: bytes) -> Decoded:
+    """Decode whole records; ``stretch`` is as the kernel wrote it."""
     result = Decoded()
-    usable = len(stretch) // 8 * 8
-    words = stretch[:usable].view(np.uint64)
+    raw = memoryview(stretch)
+    words = raw[: len(raw) // 8 * 8].cast("Q")
     position, end = 0, len(words)
     window = 64
     while position < end:
         run = _switch_run(words, position, window)
         if run:
-            result.switches.append(words[position : position + 4 * run].view(records.switch))
+            result.switches.append(raw[8 * position : 8 * position + SWITCH_BYTES * run])
             position += 4 * run
             # The window grows during long runs and stays small for short ones.
             window = min(window * 2, 1 << 16) if run == window else 64
             continue
-        size = int(words[position]) >> 48
+        size = words[position] >> 48
         if size < 8 or size % 8 or position + size // 8 > end:
             result.damaged += (end - position) * 8
             break
-        _decode_rare(words[position : position + size // 8].tobytes(), result)
+        _decode_rare(bytes(raw[8 * position : 8 * position + size]), result)
         position += size // 8
     return result
 
 
-def _switch_run(words: npt.NDArray[np.uint64], position: int, window: int) -> int:
+def _switch_run(words: memoryview, position: int, window: int) -> int:
     """The number of consecutive switch records at ``position``, at most ``window``."""
     count = min(window, (len(words) - position) // 4)
     if count <= 0:
         return 0
-    other = (words[position : position + 4 * count : 4] & np.uint64(_HEADER_MASK)) != np.uint64(
-        _SWITCH_HEADER
-    )
-    first = int(other.argmax())
-    return first if other[first] else count
+    headers = words[position : position + 4 * count : 4].tolist()
+    # Headers of switches differ only in a few flags: compare each distinct one, not each record.
+    others = {header for header in set(headers) if header & _HEADER_MASK != _SWITCH_HEADER}
+    return min(map(headers.index, others)) if others else count
 
 
 def _decode_rare(record: bytes, result: Decoded) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 SWITCH = 100
 LOST = 101
 
-switch = np.dtype(
+switch = RecordLayout(
     [
         ("type", "<u4"),
         ("misc", "<u2"),
@@ -20,4 +20,4 @@ switch = np.dtype(
     ]
 )
 """PERF_RECORD_SWITCH with its sample id, as the kernel writes it (linux/perf_event.h)."""
-lost = np.dtype([("time_ns", "<u8"), ("count", "<u8"), ("cpu", "<u4"), ("reserved", "<u4")])
+lost = RecordLayout([("time_ns", "<u8"), ("count", "<u8"), ("cpu", "<u4"), ("reserved", "<u4")])

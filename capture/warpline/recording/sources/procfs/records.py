@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 THREAD_SAMPLE = 120
 CORE_TIMES = 121
@@ -11,7 +11,7 @@ STANDSTILL = 123
 PAGE_FAULTS = 126
 ALLOWED_CORES = 127
 
-thread_sample = np.dtype(
+thread_sample = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("run_ns", "<u8"),
@@ -25,15 +25,15 @@ thread_sample = np.dtype(
     ]
 )
 """/proc/PID/task/TID/schedstat (cumulative) with the state letter and last core of /proc/PID/task/TID/stat."""
-core_times = np.dtype(
+core_times = RecordLayout(
     [("time_ns", "<u8"), ("cpu", "<u4"), ("reserved", "<u4"), ("busy", "<u8"), ("total", "<u8")]
 )
 """/proc/stat of one core, cumulative clock ticks; iowait counts as not busy."""
-process_sample = np.dtype(
+process_sample = RecordLayout(
     [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("within_ns", "<u4")]
 )
 """CPU time of all threads a process ever had, read at ``time_ns`` ± ``within_ns`` and up to a tick old."""
-standstill = np.dtype(
+standstill = RecordLayout(
     [
         ("since_ns", "<u8"),
         ("time_ns", "<u8"),
@@ -48,9 +48,9 @@ standstill = np.dtype(
 )
 """A thread that has not run since ``since_ns``: /proc/PID/task/TID/syscall and wchan, and the target of the descriptor
 in the call's first argument."""
-page_faults = np.dtype(
+page_faults = RecordLayout(
     [("time_ns", "<u8"), ("minor", "<u8"), ("major", "<u8"), ("pid", "<u4"), ("each_ns", "<u4")]
 )
 """Page faults of a process, cumulative, and the machine's cost of one without reading from a disk."""
-allowed_cores = np.dtype([("time_ns", "<u8"), ("pid", "<u4"), ("cores", "<u4")])
+allowed_cores = RecordLayout([("time_ns", "<u8"), ("pid", "<u4"), ("cores", "<u4")])
 """The cores on which a process may run from now on (sched_getaffinity): space-separated numbers."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 FRAMEWORK_RANGE = 700
 FRAMEWORK_MODULE = 701
 
-framework_range = np.dtype(
+framework_range = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),
@@ -20,7 +20,9 @@ framework_range = np.dtype(
         ("reserved", "<u4"),
     ]
 )
-framework_module = np.dtype([("start_ns", "<u8"), ("end_ns", "<u8"), ("path", "<u4"), ("class_name", "<u4")])
+framework_module = RecordLayout(
+    [("start_ns", "<u8"), ("end_ns", "<u8"), ("path", "<u4"), ("class_name", "<u4")]
+)
 
 
 class RangeKind(IntEnum):

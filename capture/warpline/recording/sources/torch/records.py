@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 FRAMEWORK_OPERATOR = 702
 FRAMEWORK_SHAPED = 703
 
-framework_operator = np.dtype(
+framework_operator = RecordLayout(
     [("start_ns", "<u8"), ("end_ns", "<u8"), ("sequence", "<i8"), ("name", "<u4"), ("thread", "<u4")]
 )
-framework_shaped = np.dtype(
+framework_shaped = RecordLayout(
     [
         ("start_ns", "<u8"),
         ("end_ns", "<u8"),

@@ -7,12 +7,10 @@ core for all threads, because the waker need not belong to the program.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
@@ -20,6 +18,7 @@ from warpline.recording.perf_events.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
     RECORD_LOST,
+    RECORD_SAMPLE,
     RING_PAGES,
     Ring,
     online_cpus,
@@ -35,18 +34,20 @@ _EVENT = "events/sched/sched_waking"
 _FIELD = re.compile(r"field:[^;]*\b(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d+);")
 # Offset of the raw fields in a sample: header, pid, tid, time, cpu, reserved, size of the raw part.
 _RAW_OFFSET = 8 + 24 + 4
+_TYPE_AND_SIZE = 0xFFFF_0000_FFFF_FFFF
 _IN_INTERRUPT = 0x08 | 0x10  # TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ of the kernel's trace_events.h
-_PID_MAX = "/proc/sys/kernel/pid_max"
 
 NO_TRACEFS = english("the kernel's tracepoints cannot be read")
 
 
 @dataclass(frozen=True)
 class Tracepoint:
-    """The tracepoint's number and the layout of its samples in a ring."""
+    """The tracepoint's number, and its samples in a ring: the waker's process and thread, time, core, flags, the woken
+    thread.
+    """
 
     identifier: int
-    sample: np.dtype[np.void]
+    sample: struct.Struct
 
 
 def find_tracepoint() -> Tracepoint:
@@ -78,25 +79,14 @@ def parse_format(text: str) -> Tracepoint:
     if number is None or offsets.get("pid", (0, 0))[1] != 4 or "common_flags" not in offsets:
         raise ValueError("not the format of sched_waking")
     raw_bytes = max(offset + size for offset, size in offsets.values())
-    fields = {
-        "header": ("<u8", 0),
-        "waker_pid": ("<u4", 8),
-        "waker_tid": ("<u4", 12),
-        "time_ns": ("<u8", 16),
-        "cpu": ("<u4", 24),
-        "flags": ("u1", _RAW_OFFSET + offsets["common_flags"][0]),
-        "tid": ("<u4", _RAW_OFFSET + offsets["pid"][0]),
-    }
+    flags, woken = (_RAW_OFFSET + offsets[name][0] for name in ("common_flags", "pid"))
+    if woken <= flags:
+        raise ValueError("not the format of sched_waking")
     # The kernel pads the raw part and its size field to whole words.
     size = _RAW_OFFSET - 4 + -(-(4 + raw_bytes) // 8) * 8
-    layout = np.dtype(
-        {
-            "names": list(fields),
-            "formats": [form for form, _offset in fields.values()],
-            "offsets": [offset for _form, offset in fields.values()],
-            "itemsize": size,
-        }
-    )
+    head = "<8xIIQI"
+    between = flags - struct.calcsize(head), woken - flags - 1, size - woken - 4
+    layout = struct.Struct("{}{}xB{}xI{}x".format(head, *between))
     return Tracepoint(int(number[1]), layout)
 
 
@@ -112,8 +102,8 @@ class WakeupCollector(Collector):
         attributes = tracepoint_attributes(tracepoint.identifier, ring_pages=RING_PAGES)
         self._sample = tracepoint.sample
         self._rings: list[Ring] = []
-        self._held: list[npt.NDArray[np.uint8]] = []
-        self._known = np.zeros(_pid_max() + 1, bool)
+        self._held: list[bytes] = []
+        self._known: set[int] = set()
         self.lost = 0
         try:
             for cpu in online_cpus():
@@ -138,7 +128,7 @@ class WakeupCollector(Collector):
 
     def add_threads(self, tids: Sequence[int]) -> None:
         """Add threads of the program."""
-        self._known[np.array([tid for tid in tids if tid < len(self._known)], np.int64)] = True
+        self._known.update(tids)
 
     def hold(self) -> None:
         """Take the rings' content before forks are read, so that every woken thread is known when it is stored."""
@@ -150,17 +140,17 @@ class WakeupCollector(Collector):
         for stretch in stretches:
             samples, lost = split_samples(stretch, self._sample)
             self.lost += lost
-            own = samples[self._known[np.minimum(samples["tid"], len(self._known) - 1)]]
-            if not len(own):
-                continue
-            rows = np.zeros(len(own), records.waking)
-            for name in ("time_ns", "waker_pid", "waker_tid", "tid", "cpu"):
-                rows[name] = own[name]
-            # In an interrupt the thread on the core is not the waker.
-            by_interrupt = (own["flags"] & _IN_INTERRUPT) != 0
-            rows["waker_pid"][by_interrupt] = 0
-            rows["waker_tid"][by_interrupt] = 0
-            self.events += self._writer.append(records.WAKING, rows)
+            pack, known = records.waking.pack, self._known
+            rows = [
+                # In an interrupt the thread on the core is not the waker.
+                pack(time_ns, 0, 0, woken, cpu)
+                if flags & _IN_INTERRUPT
+                else pack(time_ns, pid, tid, woken, cpu)
+                for pid, tid, time_ns, cpu, flags, woken in samples
+                if woken in known
+            ]
+            size = records.waking.itemsize
+            self.events += self._writer.append(records.WAKING, b"".join(rows), size=size)
 
     def pause(self) -> None:
         """Stop recording."""
@@ -187,36 +177,30 @@ class WakeupCollector(Collector):
         self._rings = []
 
 
-def split_samples(
-    stretch: npt.NDArray[np.uint8], sample: np.dtype[np.void]
-) -> tuple[npt.NDArray[np.void], int]:
-    """The samples in the content of a tracepoint's ring (structured [n]), and the number of dropped ones."""
-    size = sample.itemsize
-    parts: list[npt.NDArray[np.void]] = []
+def split_samples(stretch: bytes, sample: struct.Struct) -> tuple[list[tuple[int, ...]], int]:
+    """The samples in the content of a tracepoint's ring, and the number of dropped ones."""
+    size = sample.size
+    wanted = RECORD_SAMPLE | size << 48
+    raw = memoryview(stretch)
+    words = raw[: len(raw) // 8 * 8].cast("Q")
+    samples: list[tuple[int, ...]] = []
     lost = 0
     position = 0
-    while position + 8 <= len(stretch):
+    while position + 8 <= len(raw):
         # All samples have one size; any other record ends a run of them.
-        count = (len(stretch) - position) // size
-        run = stretch[position : position + count * size].view(sample)
-        other = (run["header"] & np.uint64(0xFFFF_0000_FFFF_FFFF)) != np.uint64(9 | size << 48)
-        good = int(other.argmax()) if count and other.any() else count
+        count = (len(raw) - position) // size
+        headers = words[position // 8 : (position + count * size) // 8 : size // 8].tolist()
+        others = {header for header in set(headers) if header & _TYPE_AND_SIZE != wanted}
+        good = min(map(headers.index, others)) if others else count
         if good:
-            parts.append(run[:good])
+            samples.extend(sample.iter_unpack(raw[position : position + good * size]))
             position += good * size
             continue
-        header = stretch[position : position + 8].view("<u8")[0]
-        length = int(header) >> 48
-        if length < 8 or position + length > len(stretch):
+        header = words[position // 8]
+        length = header >> 48
+        if length < 8 or length % 8 or position + length > len(raw):
             break
-        if int(header) & 0xFFFF_FFFF == RECORD_LOST and length >= 24:
-            lost += int(stretch[position + 16 : position + 24].view("<u8")[0])
+        if header & 0xFFFF_FFFF == RECORD_LOST and length >= 24:
+            lost += words[position // 8 + 2]
         position += length
-    return np.concatenate(parts) if parts else np.empty(0, sample), lost
-
-
-def _pid_max() -> int:
-    try:
-        return int(Path(_PID_MAX).read_text())
-    except (OSError, ValueError):
-        return 1 << 22
+    return samples, lost

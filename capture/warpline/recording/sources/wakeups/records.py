@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
+from warpline.recording.spool.record_layout import RecordLayout
 
 WAKING = 107
 
-waking = np.dtype(
+waking = RecordLayout(
     [
         ("time_ns", "<u8"),
         ("waker_pid", "<u4"),

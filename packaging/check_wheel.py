@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import lief
 from targets import PURE, TARGETS, Target
 
-from warpline.compiled import library_file
+from warpline.platform.systems import library_file
 
 lief.logging.disable()
 ROOT = Path(__file__).resolve().parents[1]

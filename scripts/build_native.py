@@ -33,10 +33,10 @@ AGENT_OPTIONS_IF_KNOWN = ["-Wl,-z,noseparate-code"]
 HELPER_OPTIONS = ["-O3"]
 
 
-def _compiled() -> ModuleType:
-    """`warpline.compiled`; the build backend cannot import the package."""
-    path = Path(__file__).resolve().parents[1] / "capture/warpline/compiled.py"
-    spec = importlib.util.spec_from_file_location("warpline_compiled", path)
+def _systems() -> ModuleType:
+    """`warpline.platform.systems`; the build backend cannot import the package."""
+    path = Path(__file__).resolve().parents[1] / "capture/warpline/platform/systems.py"
+    spec = importlib.util.spec_from_file_location("warpline_systems", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -44,7 +44,7 @@ def _compiled() -> ModuleType:
     return module
 
 
-library_file = _compiled().library_file
+library_file = _systems().library_file
 LIBRARY_NAME = library_file("agent", "linux")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,21 +14,6 @@ Signatures = Mapping[str, tuple[Any, list[Any] | None]]
 """Result and arguments of each function; None leaves the arguments to ctypes."""
 POINTER, INTEGER = ctypes.c_void_p, ctypes.c_int64
 """The address of a column, and a count, a time or an index."""
-
-
-_FILE_NAMES = {"darwin": "libwarpline_{}.dylib", "win32": "warpline_{}.dll"}
-
-
-def library_file(name: str, system: str = sys.platform) -> str:
-    """File name of the compiled library ``name`` on a system, which is named as in `sys.platform`."""
-    return _FILE_NAMES.get(system, "libwarpline_{}.so").format(name)
-
-
-def usable_cores() -> int:
-    """Number of cores this process may use; all cores of the machine where the system does not tell (macOS)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def address(array: npt.NDArray[Any]) -> int:

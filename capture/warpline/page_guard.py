@@ -12,7 +12,8 @@ import mmap
 from functools import lru_cache
 from pathlib import Path
 
-from warpline.compiled import Signatures, library_file, load
+from warpline.compiled import Signatures, load
+from warpline.platform.systems import library_file
 
 LIBRARY = Path(__file__).parent / "storage" / "columns" / library_file("guard")
 SIGNATURES: Signatures = {

@@ -20,6 +20,7 @@ from warpline.i18n import english, tr, translated
 from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.keys import key_text
 from warpline_app.commands.menus import MENU_ORDER
+from warpline_app.look.native_keys import native_keys
 
 MOUSE: tuple[tuple[str, str], ...] = (
     (english("Click"), english("Select the event under the pointer")),
@@ -66,7 +67,9 @@ class HelpSheet(QDialog):
             )
             for members in groups.values()
         ]
-        texts.append((tr("Mouse"), [(translated(gesture), translated(text)) for gesture, text in MOUSE]))
+        texts.append(
+            (tr("Mouse"), [(native_keys(translated(gesture)), translated(text)) for gesture, text in MOUSE])
+        )
         for share in _balanced(texts, 2):
             columns.addLayout(self._column(share), 1)
         area = QScrollArea()

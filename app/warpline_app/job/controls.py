@@ -12,6 +12,7 @@ from warpline.library.jobs import RankState
 from warpline_app.job.cell_text import absence, chosen_text, column_title
 from warpline_app.job.scale_legend import ScaleLegend
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.native_keys import native_keys
 from warpline_app.open.job.board import JobBoard
 from warpline_app.open.job.row_order import RowOrder
 
@@ -171,7 +172,10 @@ class JobControls(QWidget):
         )
         self.open.setEnabled(count > 0)
         self.open.setToolTip(
-            tr(
-                "Click a cell to open its rank at that step; Ctrl+click, Shift+click or drag to open several aligned"
+            native_keys(
+                tr(
+                    "Click a cell to open its rank at that step; "
+                    "Ctrl+click, Shift+click or drag to open several aligned"
+                )
             )
         )

@@ -16,6 +16,7 @@ from warpline_app.job.map_export import MapPicture, copy_cells, copy_picture, sa
 from warpline_app.job.map_frame import MapFrame
 from warpline_app.job.map_input import MapInput
 from warpline_app.job.tables import FINDINGS, LinkedTables
+from warpline_app.look.native_keys import native_keys
 from warpline_app.look.widgets import flat_column
 from warpline_app.open.job.board import JobBoard
 from warpline_app.open.workspace import Workspace
@@ -139,7 +140,7 @@ class JobPage(QWidget):
         menu.addSeparator()
         menu.addAction(tr("Show all") + "\tF", self.canvas.fit)
         menu.addSeparator()
-        menu.addAction(tr("Copy values") + "\tCtrl+C", lambda: copy_cells(board))
+        menu.addAction(tr("Copy values") + native_keys("\tCtrl+C"), lambda: copy_cells(board))
         menu.addAction(tr("Copy picture"), lambda: copy_picture(self.picture))
         menu.addAction(
             tr("Save picture…"), lambda: save_picture_as(self.picture, self, self._workspace.messages)

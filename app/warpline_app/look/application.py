@@ -6,20 +6,36 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication
-from PySide6.QtGui import QIcon
+from PySide6.QtCore import QCoreApplication, QEvent, Signal
+from PySide6.QtGui import QFileOpenEvent, QIcon
 from PySide6.QtWidgets import QApplication
 
 from warpline import __version__, i18n, resources
 from warpline.i18n.languages import ENGLISH
+from warpline.platform.systems import name_program
 from warpline_app.look.appearance import appearance
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QTranslator
 
 DESKTOP_FILE = "warpline"
+PROGRAM_ID = "Warpline.Warpline"
+"""Windows' AppUserModelID."""
 _STYLE = ("-style", "Fusion")
 """Passed to Qt as an option, because `QApplication.setStyle` would create 566 style constants in Python."""
+
+
+class Application(QApplication):
+    """Qt's application, which says when the desktop hands it a file, as macOS does for one dropped on the icon."""
+
+    file_opened = Signal(str)
+
+    def event(self, event: QEvent) -> bool:
+        """Handles events of the application itself."""
+        if isinstance(event, QFileOpenEvent):
+            self.file_opened.emit(event.file())
+            return True
+        return super().event(event)
 
 
 def make_application(
@@ -31,8 +47,9 @@ def make_application(
     first window is created before it is applied.
     """
     existing = QApplication.instance()
+    name_program(PROGRAM_ID)
     application = (
-        existing if isinstance(existing, QApplication) else QApplication([sys.argv[0], *_STYLE, *arguments])
+        existing if isinstance(existing, QApplication) else Application([sys.argv[0], *_STYLE, *arguments])
     )
     QCoreApplication.setOrganizationName("Warpline")
     QCoreApplication.setApplicationName("Warpline")

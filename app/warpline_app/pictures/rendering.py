@@ -13,6 +13,7 @@ from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
 from warpline.model.errors import ExportError, UsageError
 from warpline.model.track_patterns import match_tracks, outermost_tracks
+from warpline.platform.systems import pictures_need_offscreen
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
@@ -68,7 +69,7 @@ def prepare_offscreen(scale: float) -> QApplication:
 
     Raises ExportError when the system has no font.
     """
-    if sys.platform not in {"darwin", "win32"}:
+    if pictures_need_offscreen():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
     os.environ["QT_LOGGING_RULES"] = "*.debug=false;qt.qpa.*=false"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from warpline import resources
 from warpline.cli.demo import EXAMPLE
-from warpline.home import home_folder
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
+from warpline.platform.folders import home_folder
 from warpline_app.open.workspace import Workspace
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest, suggested_output

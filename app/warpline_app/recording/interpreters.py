@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpline.home import home_folder
 from warpline.i18n import tr
+from warpline.platform.folders import home_folder
 
 _NAME = re.compile(r"python(?:3(?:\.\d+)?)?")
 _ENVIRONMENT_NAMES = (".venv", "venv", "env", ".env")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warpline.cli.limits import long_time_ns, size_bytes
-from warpline.home import home_folder
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
 from warpline.model.times import parse_time
+from warpline.platform.folders import home_folder
 from warpline.recording.sources.registry import default_trace
 from warpline_app.look.files_there import is_file, is_folder, is_there, typed_path
 

@@ -86,18 +86,22 @@ def support_compiled_once() -> Iterator[None]:
 
 def _file() -> Path | None:
     """The cache file, one per Python version; None where files have no owners."""
-    if not hasattr(os, "getuid"):
+    from warpline.platform.files import FILES_HAVE_OWNERS
+    from warpline.platform.folders import cache_folder
+
+    if not FILES_HAVE_OWNERS:
         return None
-    from warpline.storage.cache import cache_folder
 
     return cache_folder() / "code" / f"shiboken-{sys.implementation.cache_tag}.bin"
 
 
 def read_codes(file: Path) -> Codes:
     """The cached code; empty if damaged, of another Python version, or possibly written by another user."""
+    from warpline.platform.files import is_mine_alone
+
     with suppress(OSError, ValueError, EOFError, TypeError), file.open("rb") as raw:
         status = os.fstat(raw.fileno())
-        if status.st_uid != os.getuid() or status.st_mode & 0o022 or status.st_size > _MOST_BYTES:
+        if not is_mine_alone(status) or status.st_size > _MOST_BYTES:
             return {}
         head, body = raw.read(len(_head(b""))), raw.read()
         if head == _head(body):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from pathlib import Path
@@ -12,14 +11,8 @@ from types import TracebackType
 from warpline.i18n import tr
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError
+from warpline.platform.systems import can_open_windows
 from warpline_app.window.quick_start import imports_uncollected, spare_sources
-
-
-def has_display() -> bool:
-    """Whether a window can be shown: Linux needs a display server, or a Qt platform without one."""
-    if not sys.platform.startswith("linux"):
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
 def _load_reader() -> None:
@@ -49,12 +42,21 @@ def tell_failures() -> None:
     sys.excepthook = hook
 
 
+def open_handed_file(path: str) -> None:
+    """Opens a file that the desktop handed to the running program, in the active window."""
+    from warpline_app.window.main_window import open_windows
+
+    if windows := open_windows():
+        window = next((window for window in windows if window.isActiveWindow()), windows[-1])
+        window.workspace.open_files([Path(path)])
+
+
 def run_window(paths: list[Path]) -> int:
     """Open the window on these files and run until it closes; returns the exit status.
 
     Raises UsageError when there is no display.
     """
-    if not has_display():
+    if not can_open_windows():
         raise UsageError(
             tr(
                 "no display to open a window; draw a picture with: warpline render FILE -o OUT.png, "
@@ -65,7 +67,7 @@ def run_window(paths: list[Path]) -> int:
         _load_reader()
         spare_sources()
         from warpline_app.look.appearance import appearance
-        from warpline_app.look.application import make_application
+        from warpline_app.look.application import Application, make_application
         from warpline_app.look.collecting import CycleCollector
         from warpline_app.look.files_there import is_there
         from warpline_app.remembered.settings import Settings
@@ -83,4 +85,6 @@ def run_window(paths: list[Path]) -> int:
     files = paths or (settings.open_files if settings.restore_session else [])
     window.workspace.open_files([path for path in files if paths or is_there(path)])
     window.show()
+    if isinstance(application, Application):
+        application.file_opened.connect(open_handed_file)
     return application.exec()

@@ -11,6 +11,7 @@ from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.native_keys import native_keys
 from warpline_app.open.document import Document
 from warpline_app.open.source_titles import source_title
 
@@ -169,7 +170,7 @@ class StatusLine(QWidget):
             low, high = state.range_selection
             parts.append(tr("selected {length}", length=format_duration(high - low)))
         self._time.setText("   ·   ".join(parts))
-        self._hints.setText("   ".join(translated(hint) for hint in hints_for(state)))
+        self._hints.setText(native_keys("   ".join(translated(hint) for hint in hints_for(state))))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Show the reasons of unrecorded sources under the pointer; a click asks for the details."""

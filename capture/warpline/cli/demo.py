@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpline import resources
 from warpline.i18n import english, tr
+from warpline.platform.systems import has_screen
 
 EXAMPLE = "example/demo.py"
 CAPTURE = "demo.h5"
@@ -70,21 +70,12 @@ class DemoCommand:
                 )
             )
             return 0
-        if has_display() and not picture_only:
+        if has_screen() and not picture_only:
             return main(["view", str(capture)])
         status = main(["render", str(capture), "-o", str(picture)])
         if status == 0:
             print(tr("no display here; the picture is {path}", path=picture.absolute()))
         return status
-
-
-def has_display() -> bool:
-    """Whether a window could open."""
-    if os.environ.get("QT_QPA_PLATFORM") in {"offscreen", "minimal"}:
-        return False
-    if sys.platform != "linux":
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 command = DemoCommand()

@@ -17,6 +17,7 @@ from warpline.i18n import install, tr, translated
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError, WarplineError
 from warpline.own_python import forget_current_folder
+from warpline.platform.systems import provide_streams
 from warpline.plugins import distribution_of, install_hint
 from warpline.terminal import visible_streams
 
@@ -80,6 +81,7 @@ def _main(argv: Sequence[str] | None) -> int:
 def main_window() -> int:
     """Start the window, for desktop entries: every argument is a file."""
     forget_current_folder()
+    provide_streams()
     return main(["view", *sys.argv[1:]])
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
+from warpline.platform.systems import call_in_forks
 from warpline.profiling import paddle_phases, readers
 from warpline.profiling.categories import category_of
 from warpline.profiling.recordings import CycleRecording, DrivenRecording, OwnRecording, recording_for
@@ -45,8 +46,7 @@ def _after_fork() -> None:
     _generation += 1
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+call_in_forks(_after_fork)
 
 
 class Profiler:

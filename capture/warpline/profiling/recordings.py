@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
+import selectors
 import subprocess
 import sys
 import time
@@ -23,6 +23,7 @@ from warpline.profiling.gpu_work import JoinedGpu, follow_in_recording
 from warpline.profiling.hooks import hook_frameworks
 from warpline.profiling.results import ProfilerResult, passing_folder
 from warpline.profiling.states import ProfilerTarget
+from warpline.recording.platforms import require_linux
 
 _PATIENCE_S = 30.0
 """Longest start of a recorder, which must load Python and numpy from a possibly slow disk."""
@@ -143,6 +144,7 @@ class _Recorder:
     def __init__(self, output: Path, trace: tuple[str, ...]) -> None:
         """Start the recorder without waiting. Raises RecordingError, OSError."""
         self._reports = -1
+        require_linux()
         if not sys.executable:
             raise RecordingError(tr("the recorder cannot be started: this Python does not know its own path"))
         self.output = output
@@ -225,9 +227,9 @@ class _Recorder:
                 if report["state"] == "failed":
                     raise RecordingError(report["message"])
                 continue
-            poller = select.poll()
-            poller.register(self._reports, select.POLLIN)
-            ready = poller.poll(max(deadline - time.monotonic(), 0) * 1000)
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._reports, selectors.EVENT_READ)
+                ready = selector.select(max(deadline - time.monotonic(), 0))
             data = os.read(self._reports, 1 << 16) if ready else b""
             if not data:
                 why = tr("it ended") if ready else tr("it does not answer")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
+from warpline.platform.files import replace
 from warpline.profiling.states import warn
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class ProfilerResult:
     def rename(self, target: Path) -> None:
         """Rename the capture from ``target`` + ``.h5`` to ``target``. Raises OSError."""
         kept = target.with_name(target.name + ".h5")
-        kept.replace(target)
+        replace(kept, target)
         if self._path == kept:
             self._path = target
 

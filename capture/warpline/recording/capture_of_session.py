@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpline.held_folders import TemporaryFolder
 from warpline.i18n import english, translated
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.output_places import is_no_file
+from warpline.platform.held_folders import TemporaryFolder
 from warpline.recording.session import Session
 from warpline.recording.spool.directory import recovering, remove_spool
 

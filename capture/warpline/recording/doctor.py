@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from warpline.memory_room import require_memory
+from warpline.platform.systems import is_linux
 from warpline.recording.agent.trials import PythonTrial, trial_text, try_pythons
-from warpline.recording.platforms import is_linux, linux_only
+from warpline.recording.platforms import linux_only
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.sources.source import RecordingSource
 from warpline.recording.unavailable import Unavailable, why_unavailable

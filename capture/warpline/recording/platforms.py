@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-
 from warpline.i18n import english, tr, translated
 from warpline.model.errors import RecordingError
-
-
-def is_linux() -> bool:
-    """Whether this is Linux."""
-    return sys.platform == "linux"
+from warpline.platform.systems import is_linux, system_name
 
 
 def linux_only() -> str:
     """The reason why this system cannot record."""
-    return english("recording works on Linux only, not on {system}", system=platform.system() or sys.platform)
+    return english(
+        "recording needs Linux (perf events, /proc, preloaded libraries), and this is {system}",
+        system=system_name(),
+    )
 
 
 def require_linux() -> None:
@@ -24,7 +20,7 @@ def require_linux() -> None:
     if not is_linux():
         raise RecordingError(
             tr(
-                "{reason}; captures from Linux can be opened here",
+                "{reason}; run warpline record on a Linux machine and open the capture here",
                 reason=translated(linux_only()),
             )
         )

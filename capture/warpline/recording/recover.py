@@ -6,9 +6,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from warpline.held_folders import sweep
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
+from warpline.platform.held_folders import sweep
 from warpline.recording.finalise import Finalised, finalise
 from warpline.recording.session import Session, load_session
 from warpline.recording.spool.directory import held_spool, is_over, owner_of, remove_spool

@@ -5,7 +5,8 @@ The builder is loaded when it is first named: a window or a report that only rea
 
 from typing import TYPE_CHECKING, Any
 
-from warpline.storage.cache import ConversionCache, cache_folder
+from warpline.platform.folders import cache_folder
+from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.counters import Counter
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.columns.kind_table import KindTable

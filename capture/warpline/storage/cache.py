@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from warpline.home import home_folder
 from warpline.model import CaptureFormatError, StorageError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
+from warpline.platform.files import FileInUseError, replace
+from warpline.platform.folders import cache_folder
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import MINOR_VERSION, VERSION
 
@@ -24,20 +24,6 @@ DEFAULT_MAX_BYTES = 20 << 30
 _LIMIT_FILE = "limit"
 _SAMPLE_BYTES = 1 << 16
 _ABANDONED_SECONDS = 24 * 3600
-
-
-def cache_folder() -> Path:
-    """Where this user's caches of Warpline are; the folder may not exist yet."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    if named:
-        return Path(named) / "warpline"
-    if sys.platform == "win32":
-        return (
-            Path(os.environ.get("LOCALAPPDATA") or home_folder() / "AppData" / "Local") / "warpline" / "cache"
-        )
-    if sys.platform == "darwin":
-        return home_folder() / "Library" / "Caches" / "warpline"
-    return home_folder() / ".cache" / "warpline"
 
 
 @contextlib.contextmanager
@@ -53,7 +39,8 @@ def whole_or_absent(place: Path) -> Iterator[Path]:
                 if leftover.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
                     leftover.unlink()
         yield making
-        os.replace(making, place)
+        with contextlib.suppress(FileInUseError):  # an equal file, which another process reads
+            replace(making, place)
     finally:
         with contextlib.suppress(OSError):
             making.unlink(missing_ok=True)

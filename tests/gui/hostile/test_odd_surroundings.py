@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.gui.hostile.surroundings import surroundings, use_window
 
-from warpline.home import home_folder
+from warpline.platform.folders import home_folder
 from warpline_app.look.files_there import local_time, typed_path
 from warpline_app.window.start.recent_card import age_text, figures_of
 

@@ -6,14 +6,17 @@ import configparser
 import subprocess
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QFileOpenEvent, QIcon
 from pytestqt.qtbot import QtBot
 
 from warpline import resources
-from warpline_app.look.application import DESKTOP_FILE
+from warpline_app.look.application import DESKTOP_FILE, Application
+from warpline_app.look.native_keys import native_keys
+from warpline_app.window.run_window import open_handed_file
 
 MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"
 
@@ -61,3 +64,24 @@ def test_the_installer_installs_and_removes_everything(repository: Path, tmp_pat
     )
     assert not (share / "applications" / "warpline.desktop").exists()
     assert not (share / "icons/hicolor/scalable/apps/warpline.svg").exists()
+
+
+def test_a_file_that_the_desktop_hands_over_is_opened_in_the_active_window(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[list[Path]] = []
+    window = SimpleNamespace(isActiveWindow=lambda: True, workspace=SimpleNamespace(open_files=opened.append))
+    monkeypatch.setattr("warpline_app.window.main_window.open_windows", lambda: (window,))
+    handed: list[str] = []
+    Application.event(
+        SimpleNamespace(file_opened=SimpleNamespace(emit=handed.append)),
+        QFileOpenEvent(str(tmp_path / "a b.h5")),
+    )
+    open_handed_file(handed[0])
+    assert opened == [[tmp_path / "a b.h5"]]
+
+
+def test_texts_name_the_platforms_own_control_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native_keys("Ctrl+click, Shift+click") == "Ctrl+click, Shift+click"
+    monkeypatch.setattr("warpline_app.look.native_keys.QKeySequence.toString", lambda *_arguments: "⌘A")
+    assert native_keys("Ctrl+click, Shift+click") == "⌘click, Shift+click"

@@ -313,13 +313,13 @@ def test_other_systems_get_a_clear_error(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("warpline.recording.doctor.is_linux", lambda: False)
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(
-        RecordingError, match=r"Linux only, not on Darwin; captures from Linux can be opened here"
+        RecordingError, match=r"recording needs Linux \(.*\), and this is Darwin; .*open the capture here"
     ):
         record(["true"], tmp_path / "run.h5", RecordingOptions(trace=default_trace()))
     assert not list(tmp_path.iterdir())
     checks = check_sources()
     assert not any(check.available for check in checks)
-    assert all("Linux only" in check.reason for check in checks)
+    assert all("needs Linux" in check.reason for check in checks)
 
 
 def test_cpu_time_of_a_process_is_read_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from warpline.library.jobs.computing import compute_rank
 from warpline.model import StorageError
+from warpline.platform.folders import cache_folder
 from warpline.recording.symbols import table_cache
 from warpline.recording.symbols.elf import FunctionTable
 from warpline.storage import CaptureBuilder, ConversionCache, open_capture
-from warpline.storage.cache import cache_folder
 from warpline.storage.index import name_index_cache
 from warpline_app.remembered.settings import Settings
 from warpline_app.window.quick_start import keep_codes

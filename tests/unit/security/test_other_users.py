@@ -18,9 +18,9 @@ import pytest
 from tests.unit.recording.recording_tools import shared_folder
 
 from warpline.cli import main
-from warpline.held_folders import PREFIX, hold
 from warpline.interchange.export.output_files import writing
 from warpline.model.errors import RecordingError
+from warpline.platform.held_folders import PREFIX, hold
 from warpline.recording.control import SOCKET_FILE, ControlServer, _is_allowed, send_command
 from warpline.recording.recover import recover
 from warpline.recording.session import SESSION_FILE, load_session

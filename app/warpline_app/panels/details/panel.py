@@ -26,6 +26,7 @@ from warpline.i18n import tr, translated
 from warpline.model.frames import StackFrame
 from warpline.model.progress import IsCancelled
 from warpline.model.tracks import Track
+from warpline_app.look.native_keys import native_keys
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label, single_shot
 from warpline_app.look.wrapped import breakable
@@ -194,7 +195,7 @@ class FactTree(QTreeWidget):
     def _menu(self, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Copy") + "\tCtrl+C", self.copy)
+        menu.addAction(tr("Copy") + native_keys("\tCtrl+C"), self.copy)
         item = self.itemAt(position)
         if item is not None and item.data(0, ROW_ROLE) is not None:
             menu.addAction(tr("Go there"), lambda: self._follow(item))

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView,
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame
 from warpline_app.look.appearance import appearance
+from warpline_app.look.native_keys import native_keys
 from warpline_app.look.painting import contained
 from warpline_app.look.widgets import ask_for_file
 from warpline_app.open.background import Job
@@ -284,7 +285,7 @@ class PanelTable(QTableView):
 
     def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
         """Add the table's actions; returns them by id. Subclasses add actions of the row."""
-        copy = menu.addAction(tr("Copy rows") + "\tCtrl+C", self.copy)
+        copy = menu.addAction(tr("Copy rows") + native_keys("\tCtrl+C"), self.copy)
         copy.setEnabled(self.selectionModel().hasSelection())
         export = menu.addAction(tr("Export table…"), self.choose_export)
         export.setEnabled(self.model_.rowCount() > 0)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import Signatures, library_file, load
+from warpline.compiled import Signatures, load
+from warpline.platform.systems import library_file
 
 Array = npt.NDArray[Any]
 

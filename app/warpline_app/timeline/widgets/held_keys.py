@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from typing import Literal
@@ -11,6 +10,7 @@ from typing import Literal
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
 
+from warpline.platform.systems import SYSTEM
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.time_model import HeldMotion
 
@@ -57,9 +57,9 @@ def verb_of(event: QKeyEvent) -> Verb | None:
         return None
     if key in _ARROWS:
         return _ARROWS[key]
-    places = _PLACES.get(sys.platform if sys.platform in _PLACES else "linux", {})
-    place = event.nativeVirtualKey() if sys.platform == "darwin" else event.nativeScanCode()
-    known = place != 0 or (sys.platform == "darwin" and bool(event.text()))
+    places = _PLACES.get(SYSTEM if SYSTEM in _PLACES else "linux", {})
+    place = event.nativeVirtualKey() if SYSTEM == "darwin" else event.nativeScanCode()
+    known = place != 0 or (SYSTEM == "darwin" and bool(event.text()))
     return places.get(place) if known else _KEYS.get(key)
 
 

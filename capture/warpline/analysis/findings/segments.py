@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load
+from warpline.compiled import INTEGER, POINTER, Signatures, address, load
+from warpline.platform.systems import library_file
 
 Int64Array = npt.NDArray[np.int64]
 IntArray = npt.NDArray[np.signedinteger[Any]]

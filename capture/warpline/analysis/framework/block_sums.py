@@ -21,8 +21,9 @@ from warpline.analysis.framework.loops.lane_times import Keys, event_rows, named
 from warpline.analysis.framework.nesting import library
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics, sums_as_statistics
-from warpline.compiled import address, usable_cores
+from warpline.compiled import address
 from warpline.memory_room import require_memory
+from warpline.platform.systems import usable_cores
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
-from warpline.file_descriptors import OPEN_FLAGS
 from warpline.output_places import is_no_file
+from warpline.platform.files import OPEN_FLAGS, replace
 
 _GZIP_LEVEL = 4
 """Twice as fast as the default; files are a few percent larger."""
@@ -34,7 +34,7 @@ def replacing(out: Path) -> Iterator[Path]:
         raise OSError(error.errno, error.strerror, str(out)) from error
     try:
         yield part
-        part.replace(out)
+        replace(part, out)
     finally:
         part.unlink(missing_ok=True)
 

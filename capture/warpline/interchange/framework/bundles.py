@@ -14,12 +14,12 @@ from pathlib import Path
 from shlex import quote
 from typing import IO
 
-from warpline.held_folders import TemporaryFolder
 from warpline.i18n import tr
 from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, ZIP_MAGIC
 from warpline.model import ImportFormatError, StorageError
 from warpline.model.progress import IsCancelled, check_cancelled
+from warpline.platform.held_folders import TemporaryFolder
 from warpline.storage import is_capture
 
 _TAR_MAGIC_AT = 257

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import Signatures, library_file, load
+from warpline.compiled import Signatures, load
 from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
+from warpline.platform.systems import library_file
 
 Int64Array = npt.NDArray[np.int64]
 

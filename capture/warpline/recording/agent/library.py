@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from warpline.home import home_folder
 from warpline.i18n import english
+from warpline.platform.folders import home_folder
 
 LIBRARY_NAME = "libwarpline_agent.so"
 MACHINES = ("x86_64", "aarch64")

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpline.home import home_folder
 from warpline.i18n import english, joined
 from warpline.memory_room import require_memory
+from warpline.platform.folders import home_folder
 from warpline.recording.agent.probing import recorded, require_agent
 from warpline.recording.unavailable import Unavailable
 

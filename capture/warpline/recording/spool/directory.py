@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from warpline.held_folders import hold
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
+from warpline.platform.held_folders import hold
 from warpline.recording.session import SESSION_BEGINS, SESSION_FILE, output_in, says_recording
 
 _ENDED_FILE = "ended.json"
@@ -56,9 +56,8 @@ def new_spool(directory: Path) -> Iterator[None]:
             _check_owner(directory, os.lstat(directory))
             held = stack.enter_context(held_spool(directory))
             _make_empty(directory)
-            if held >= 0:
-                _make_private(directory, held)
-                _write_in_place(held)
+            _make_private(directory, held)
+            _write_in_place(held)
         except FileNotFoundError as error:
             raise RecordingError(f"{directory}: its folder does not exist") from error
         except OSError as error:
@@ -86,7 +85,7 @@ def held_spool(directory: Path) -> Iterator[int]:
     """Lock a spool directory until the context or the process ends.
 
     Waits a moment for a lock that is about to end: if a recorder is killed before its program starts, the forked child
-    keeps the lock until it notices. Yields the directory's descriptor, −1 on systems without locks.
+    keeps the lock until it notices. Yields the directory's descriptor.
 
     Raises RecordingError when another process holds it, OSError when it cannot be opened.
     """
@@ -104,8 +103,7 @@ def held_spool(directory: Path) -> Iterator[int]:
     try:
         yield descriptor
     finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
 def is_over(directory: Path) -> bool:

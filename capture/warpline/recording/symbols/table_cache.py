@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from warpline.platform.folders import cache_folder
 from warpline.recording.symbols.elf import ElfFile, FunctionTable, function_table
-from warpline.storage.cache import cache_folder, whole_or_absent
+from warpline.storage.cache import whole_or_absent
 
 _VERSION = 1
 _MOST_BYTES = 256 << 20

@@ -18,6 +18,7 @@ import numpy as np
 
 from warpline.model import CaptureFormatError, CaptureVersionError
 from warpline.page_guard import GuardedMap
+from warpline.platform.files import will_need
 from warpline.storage.columns.file_fate import FileFate
 from warpline.storage.columns.hdf5_file import Array, Hdf5File
 from warpline.storage.columns.schema import FORMAT, READABLE_VERSIONS, VERSION
@@ -105,13 +106,8 @@ class MappedFile(Hdf5File):
 
     def will_need(self, ranges: list[tuple[int, int]]) -> None:
         """Tells the system which byte ranges of the file are read next, so that it loads their pages together."""
-        if not hasattr(self._map, "madvise") or not hasattr(mmap, "MADV_WILLNEED"):
-            return
-        page = mmap.PAGESIZE
         for first, stop in ranges:
-            first -= first % page
-            with suppress(OSError):  # advice; a file that was cut off has no such pages
-                self._map.madvise(mmap.MADV_WILLNEED, first, max(1, min(stop, self._size) - first))
+            will_need(self._map, first, min(stop, self._size))
 
     @property
     def size(self) -> int:

@@ -8,7 +8,6 @@ with an ordinary error.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import struct
 import sys
@@ -17,15 +16,14 @@ from pathlib import Path
 
 import h5py
 
-from warpline.file_descriptors import OPEN_FLAGS
 from warpline.memory_room import require_memory
+from warpline.platform.files import OPEN_FLAGS, reserve
 from warpline.storage.columns.schema import ALIGNMENT
 
 _DIRECTORY_BYTES = 1 << 16
 """Upper bound of the metadata that HDF5 writes between two columns, in bytes."""
 _SHARE = 64
 """Metadata of compressed columns takes less than 1/64 of their size."""
-_UNSUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 _END_OF_FILE = struct.Struct("<28xQ")
 """In the superblock of version 2 and 3 (HDF5 File Format Specification, II.A)."""
 
@@ -36,20 +34,15 @@ class Room:
     def __init__(self, file: h5py.File, descriptor: int) -> None:
         self._file = file
         self._descriptor = descriptor
-        self._reserved = 0 if hasattr(os, "posix_fallocate") else sys.maxsize
+        self._reserved = 0
 
     def reserve(self, nbytes: int) -> None:
         """Reserve `nbytes` more, and HDF5's metadata for them. Raises OSError when the disk is full."""
         wanted = int(self._file.id.get_filesize()) + nbytes + nbytes // _SHARE + _DIRECTORY_BYTES
         if wanted <= self._reserved:
             return
-        try:
-            os.posix_fallocate(self._descriptor, self._reserved, wanted - self._reserved)
-        except OSError as error:
-            if error.errno not in _UNSUPPORTED:
-                raise
-            wanted = sys.maxsize
-        self._reserved = wanted
+        is_reserved = reserve(self._descriptor, self._reserved, wanted - self._reserved)
+        self._reserved = wanted if is_reserved else sys.maxsize
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.progress import IsCancelled, Progress
-from warpline.storage.cache import cache_folder
+from warpline.platform.files import reserve
+from warpline.platform.folders import cache_folder
 from warpline.storage.columns.schema import NAME_INDEX_COLUMNS
 from warpline.storage.index.lane_columns import LaneColumns
 from warpline.storage.index.name_index import NameIndex
@@ -93,9 +94,7 @@ def _room(path: Path, n: int, name: str) -> Array:
     if not n:
         return np.empty(0, dtype)
     with path.open("xb") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, n * dtype.itemsize)
-        else:  # macOS, Windows
+        if not reserve(file.fileno(), 0, n * dtype.itemsize):
             for done in range(0, n * dtype.itemsize, _ZEROS):
                 file.write(bytes(min(_ZEROS, n * dtype.itemsize - done)))
     return np.memmap(path, dtype, "r+")

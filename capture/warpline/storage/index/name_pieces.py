@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load, usable_cores
+from warpline.compiled import INTEGER, POINTER, Signatures, address, load
 from warpline.memory_room import require_memory
 from warpline.model.flags import NOT_BUSY
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.platform.systems import library_file, usable_cores
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.columns.schema import NAME_INDEX_COLUMNS
 from warpline.storage.index.lane_columns import LaneColumns

@@ -71,7 +71,7 @@ def expand_archive(
                         copy[first : first + _PIECE] = file.read_piece(path, first, first + _PIECE)
                     done += nbytes
                     file.copy_attributes(path, copy)
-            with target.open("rb") as made:
+            with target.open("r+b") as made:
                 os.fsync(made.fileno())
         except OSError as error:
             raise disk_error(target, error) from error

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline._version import __version__
-from warpline.held_folders import TemporaryFolder
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.platform.files import replace
+from warpline.platform.held_folders import TemporaryFolder
 from warpline.storage.columns.disk_space import disk_error
 from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.new_file import new_file
@@ -66,7 +67,7 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
         # Windows flushes only a file that is open for writing.
         with part.open("r+b") as done:
             os.fsync(done.fileno())
-        os.replace(part, path)
+        replace(part, path)
     except OSError as error:
         raise disk_error(path, error) from error
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from warpline.file_descriptors import OPEN_FLAGS, write_at
+from warpline.platform.files import CAN_MAP_GROWING_FILES, OPEN_FLAGS, write_at
 from warpline.storage.columns.new_file import Room
 from warpline.storage.write.behind import WriteBehind
 
@@ -122,7 +121,7 @@ class Datasets:
         dataset = self.file[path]
         offset = dataset.id.get_offset()
         # On Windows HDF5 cannot extend a file that is mapped.
-        if offset is None or not dataset.shape[0] or sys.platform == "win32":
+        if offset is None or not dataset.shape[0] or not CAN_MAP_GROWING_FILES:
             return np.asarray(dataset[:], dtype)
         # A plain view: slicing a memmap object costs ten times as much.
         return np.asarray(np.memmap(self.file.filename, dtype, "r", offset=offset, shape=dataset.shape))

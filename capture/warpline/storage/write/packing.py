@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import INTEGER, POINTER, Signatures, address, library_file, load
+from warpline.compiled import INTEGER, POINTER, Signatures, address, load
 from warpline.model import Packing
+from warpline.platform.systems import library_file
 
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.held_folders import TemporaryFolder
 from warpline.model import StorageError
+from warpline.platform.files import remove
+from warpline.platform.held_folders import TemporaryFolder
 from warpline.storage.columns.disk_space import disk_error, missing_space
 from warpline.storage.write.behind import WriteBehind
 
@@ -63,7 +64,14 @@ class SpillDirectory:
             return np.zeros(n, dtype)
         self.check_space(nbytes)
         self._made += 1
-        return np.memmap(self._path / f"{self._made}.scratch", np.dtype(dtype), "w+", shape=(n,))
+        return self.map(self._path / f"{self._made}.scratch", np.dtype(dtype), "w+", n)
+
+    def map(self, path: Path, dtype: np.dtype[Any], mode: Literal["r", "w+"], n: int) -> Array:
+        """Maps a file of this directory with ``n`` values."""
+        mapped = np.memmap(path, dtype, mode, shape=(n,))
+        self._folder.keeps(mapped._mmap)  # type: ignore[attr-defined]
+        # A plain view: slicing a memmap object costs ten times as much.
+        return np.asarray(mapped)
 
     def block(self, dtype: np.dtype[Any], size: int) -> Array:
         """Room for ``size`` values."""
@@ -172,8 +180,7 @@ class SpillColumn:
         if self._pending_count or self._filled:
             self._flush()
         self._directory.behind.finish()
-        # A plain view: slicing a memmap object costs ten times as much.
-        return np.asarray(np.memmap(self._path, self.dtype, "r", shape=(self._written,)))
+        return self._directory.map(self._path, self.dtype, "r", self._written)
 
     def _new_block(self, wanted: int) -> None:
         self._close_block()
@@ -212,5 +219,5 @@ class SpillColumn:
         self._block = np.empty(0, self.dtype)
         if self._written:
             self._directory.behind.finish()
-            self._path.unlink(missing_ok=True)
+            remove(self._path)
             self._written = 0

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.unit.interchange.import_tools import imported, rank_file
 
-from warpline.held_folders import PREFIX
 from warpline.interchange.framework.bundles import is_bundle, traces_of
 from warpline.library.opening import open_path
 from warpline.model import ImportFormatError
+from warpline.platform.held_folders import PREFIX
 from warpline.storage import CaptureBuilder
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from warpline.held_folders import PREFIX, TemporaryFolder, hold
 from warpline.model.errors import RecordingError
+from warpline.platform.held_folders import PREFIX, TemporaryFolder, hold
 from warpline.recording.recover import recover
 from warpline.recording.spool.directory import held_spool, new_spool
 

@@ -27,8 +27,8 @@ from warpline.analysis.structure.launches import Launches
 from warpline.analysis.structure.nested import path_tree
 from warpline.analysis.structure.nested.path_tree import FIGURES, Lines, PathTree
 from warpline.analysis.structure.projection import LaunchesByThread, tracks_holding
-from warpline.compiled import usable_cores
 from warpline.memory_room import require_memory
+from warpline.platform.systems import usable_cores
 
 Int64Array = npt.NDArray[np.int64]
 Columns = Callable[[npt.NDArray[Any]], tuple[tuple[Int64Array, ...], ...]]

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from warpline.compiled import Signatures, library_file, load
+from warpline.compiled import Signatures, load
 from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
 from warpline.interchange.nsys.tables.access import Batch
+from warpline.platform.systems import library_file
 
 LIBRARY = Path(__file__).parent / library_file("nsys")
 SIGNATURES: Signatures = {"warpline_sqlite_rows": (ctypes.c_int64, None)}

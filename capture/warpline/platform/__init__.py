@@ -1,0 +1,1 @@
+"""Everything outside recording that asks which system this is: Linux, macOS or Windows."""

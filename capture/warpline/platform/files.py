@@ -1,0 +1,105 @@
+"""Files that are opened, written and replaced alike on every system."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+import sys
+import threading
+from pathlib import Path
+
+from warpline.i18n import tr
+
+_UNSUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+
+if sys.platform == "win32":
+    # Without O_BINARY Windows writes every "\n" as "\r\n".
+    OPEN_FLAGS = os.O_NOINHERIT | os.O_BINARY
+    CAN_MAP_GROWING_FILES = False
+    """Whether a file can be extended while it is mapped."""
+
+    _lock = threading.Lock()
+
+    def write_at(descriptor: int, data: memoryview, offset: int) -> int:
+        """Writes bytes at an offset and returns how many; moves the descriptor's position."""
+        with _lock:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            return os.write(descriptor, data)
+
+else:
+    OPEN_FLAGS = os.O_CLOEXEC
+    CAN_MAP_GROWING_FILES = True
+
+    def write_at(descriptor: int, data: memoryview, offset: int) -> int:
+        """Writes bytes at an offset and returns how many."""
+        return os.pwrite(descriptor, data, offset)
+
+
+if sys.platform == "linux":
+
+    def reserve(descriptor: int, offset: int, nbytes: int) -> bool:
+        """Reserves disk space; False where the file system cannot. Raises OSError when the disk is full."""
+        try:
+            os.posix_fallocate(descriptor, offset, nbytes)
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+            return False
+        return True
+
+else:
+
+    def reserve(descriptor: int, offset: int, nbytes: int) -> bool:
+        """False: this system reserves no disk space."""
+        del descriptor, offset, nbytes
+        return False
+
+
+if sys.platform == "win32":
+    FILES_HAVE_OWNERS = False
+
+    def is_mine_alone(status: os.stat_result) -> bool:
+        """False: the status does not tell whose file it is."""
+        del status
+        return False
+
+else:
+    FILES_HAVE_OWNERS = True
+
+    def is_mine_alone(status: os.stat_result) -> bool:
+        """Whether a file is this user's and no other user may write it."""
+        return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def will_need(mapped: mmap.mmap, first: int, stop: int) -> None:
+    """Tells the system that these bytes of a map are read next, so that it loads their pages together."""
+    if hasattr(mapped, "madvise") and hasattr(mmap, "MADV_WILLNEED"):
+        first -= first % mmap.PAGESIZE
+        with contextlib.suppress(OSError):  # advice; a file that was cut off has no such pages
+            mapped.madvise(mmap.MADV_WILLNEED, first, max(1, stop - first))
+
+
+class FileInUseError(OSError):
+    """A file cannot be replaced or removed because a program has it open or mapped (Windows)."""
+
+
+def remove(path: Path) -> None:
+    """Removes a temporary file, if it is there. On Windows one that is mapped stays, and goes with its folder."""
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError:
+        if sys.platform != "win32":
+            raise
+
+
+def replace(made: Path, path: Path) -> None:
+    """Renames a file to ``path``, in place of what is there. Raises FileInUseError and OSError."""
+    try:
+        made.replace(path)
+    except PermissionError as error:
+        if sys.platform == "win32" and path.is_file():
+            reason = tr("it is open in Warpline or another program; close it there, or choose another name")
+            raise FileInUseError(error.errno, reason, str(path)) from error
+        raise

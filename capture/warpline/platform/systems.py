@@ -1,0 +1,85 @@
+"""The system this runs on, and what follows from it for displays and cores."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+SYSTEM = sys.platform
+"""As in `sys.platform`: ``linux``, ``darwin`` (macOS), ``win32`` (Windows), or another, which is treated as Linux."""
+
+
+_LIBRARY_NAMES = {"darwin": "libwarpline_{}.dylib", "win32": "warpline_{}.dll"}
+
+
+def library_file(name: str, system: str = SYSTEM) -> str:
+    """File name of the compiled library ``name`` on a system, which is named as in `sys.platform`."""
+    return _LIBRARY_NAMES.get(system, "libwarpline_{}.so").format(name)
+
+
+def is_linux() -> bool:
+    """Whether this is Linux, where recording works."""
+    return sys.platform == "linux"
+
+
+def system_name() -> str:
+    """The system's name for readers, such as ``Windows``."""
+    import platform
+
+    return platform.system() or sys.platform
+
+
+def usable_cores() -> int:
+    """Number of cores this process may use; all cores of the machine where the system does not tell (macOS)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def can_open_windows() -> bool:
+    """Whether a window can be opened, perhaps unseen: Linux needs a display server or a Qt platform without one."""
+    return has_screen() or bool(os.environ.get("QT_QPA_PLATFORM"))
+
+
+def has_screen() -> bool:
+    """Whether somebody could see a window."""
+    if os.environ.get("QT_QPA_PLATFORM") in {"offscreen", "minimal"}:
+        return False
+    needs_server = sys.platform not in {"darwin", "win32"}
+    return not needs_server or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def pictures_need_offscreen() -> bool:
+    """Whether pictures are drawn on Qt's offscreen platform; on macOS and Windows it finds no fonts."""
+    return sys.platform not in {"darwin", "win32"}
+
+
+def call_in_forks(function: Callable[[], None]) -> None:
+    """Calls the function in every forked child. Windows has no forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+
+
+def provide_streams() -> None:
+    """Gives a Windows program without a console a standard output and error: ``window.log`` in the cache folder."""
+    if sys.stdout is not None and sys.stderr is not None:
+        return
+    from warpline.platform.folders import cache_folder
+
+    log = cache_folder() / "window.log"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        stream = log.open("w", encoding="utf-8", buffering=1)
+    except OSError:
+        stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for the whole run
+    sys.stdout = sys.stdout or stream
+    sys.stderr = sys.stderr or stream
+
+
+def name_program(identifier: str) -> None:
+    """Tells Windows which program's windows these are, so that its taskbar groups them under our icon, not Python's."""
+    if sys.platform == "win32":
+        import ctypes
+
+        ctypes.windll.shell32.SetCurrentProcessExplicitAppUserModelID(identifier)

@@ -7,6 +7,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -73,10 +74,8 @@ def test_a_file_that_the_desktop_hands_over_is_opened_in_the_active_window(
     window = SimpleNamespace(isActiveWindow=lambda: True, workspace=SimpleNamespace(open_files=opened.append))
     monkeypatch.setattr("warpline_app.window.main_window.open_windows", lambda: (window,))
     handed: list[str] = []
-    Application.event(
-        SimpleNamespace(file_opened=SimpleNamespace(emit=handed.append)),
-        QFileOpenEvent(str(tmp_path / "a b.h5")),
-    )
+    application = cast("Application", SimpleNamespace(file_opened=SimpleNamespace(emit=handed.append)))
+    assert Application.event(application, QFileOpenEvent(str(tmp_path / "a b.h5")))
     open_handed_file(handed[0])
     assert opened == [[tmp_path / "a b.h5"]]
 

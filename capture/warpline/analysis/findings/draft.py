@@ -82,6 +82,17 @@ def stacks_like(case: Case, matches: Callable[[list[str]], bool]) -> BoolArray:
     return marked
 
 
+def first_in_chain(case: Case, marked: BoolArray) -> Int64Array:
+    """For each piece, the first marked segment of its chain; −1 for none."""
+    path = case.pieces.path
+    first = np.full(len(path), -1, np.int64)
+    for column in range(path.shape[1] - 1, -1, -1):
+        at = path[:, column]
+        here = (at >= 0) & marked[at]
+        first[here] = at[here]
+    return first
+
+
 def all_but_longest(case: Case, pieces: Int64Array, task: IntArray) -> Int64Array:
     """The pieces without those of the task (a number for each piece) that takes the most time."""
     _, inverse = np.unique(task, return_inverse=True)

@@ -109,7 +109,10 @@ def _one_after_the_other(
     """Which pieces of one kind of work are waited for task by task at one place, with no such work in parallel."""
     segments = graph.segments
     is_task = one_of(segments.cause[pieces.root[chosen]], _TASK_WAITS)
-    start, stop = segments.start[work], segments.stop[work]
+    # A worker that is ready to run has a task: on a busy machine, tasks that run side by side take turns on a core.
+    ready = (segments.cause == Cause.RUNNABLE) & one_of(segments.actor, np.unique(segments.actor[work]))
+    busy = np.union1d(work, np.flatnonzero(ready)) if (segments.cause[work] == Cause.RUNNING).any() else work
+    start, stop = segments.start[busy], segments.stop[busy]
     if not is_task.any() or int((stop - start).sum()) > _ALONE * union_ns(start, stop):
         return np.zeros(len(chosen), bool)
     place = group[pieces.root[chosen]]

@@ -96,6 +96,53 @@ def test_a_pool_with_idle_workers_is_not_too_small(tmp_path: Path) -> None:
     assert "small_pool" not in {finding.id for finding in findings_of(tmp_path / "wide.h5", threads)}
 
 
+def test_a_pool_that_waits_for_a_recorded_server_is_too_small(tmp_path: Path) -> None:
+    ask = Does(20 * MS, NETWORK, 2, ("fetch (/src/app.py:5)", *WORKER))
+    answers = Does(20 * MS, SLEEP, frames=("answer (/src/app.py:9)",))
+    main = Acts((Does(200 * MS, CONDITION, 1, RESULT), Does(5 * MS)))
+    threads = [main, Acts((ask,) * 10), Acts((answers,) * 10, process=1)]
+    first = findings_of(tmp_path / "server.h5", threads)[0]
+    assert (first.id, place(first), first.gain_ns) == ("small_pool", "/src/app.py:5", 180 * MS)
+
+
+def test_a_worker_that_got_more_than_its_share_works_alone(tmp_path: Path) -> None:
+    ask = ("send (/src/app.py:5)", *WORKER)
+    answers = Does(200 * MS, SLEEP, frames=("answer (/src/app.py:9)",))
+    main = Acts((Does(200 * MS, CONDITION, 1, RESULT), Does(5 * MS)))
+    idle = Does(160 * MS, CONDITION, 0, WORKER)
+    threads = [main, Acts((Does(200 * MS, NETWORK, 4, ask),))]
+    threads += [Acts((Does(40 * MS, NETWORK, 4, ask), idle))] * 2
+    first = findings_of(tmp_path / "uneven.h5", [*threads, Acts((answers,), process=1)])[0]
+    assert (first.id, place(first)) == ("uneven_workers", "/src/app.py:30")
+    assert (first.time_ns, first.gain_ns) == (160 * MS, pytest.approx(107 * MS, abs=MS))
+
+
+def test_a_lock_is_held_where_its_own_process_waits_for_a_peer(tmp_path: Path) -> None:
+    get = ("get (/src/app.py:7)", "work (/src/app.py:3)")
+    ask = Does(50 * MS, NETWORK, 3, ("ask (/src/app.py:8)", *get))
+    threads = [
+        Acts((Does(100 * MS, JOIN, 2), Does(MS))),
+        Acts((ask,)),
+        Acts((Does(50 * MS, LOCK, 1, get, lock=9), ask)),
+        Acts((Does(100 * MS, SLEEP, frames=("answer (/src/app.py:9)",)),), process=1),
+    ]
+    first = findings_of(tmp_path / "held.h5", threads)[0]
+    assert (first.id, place(first)) == ("waits_for_lock", "/src/app.py:8")
+
+
+@pytest.mark.parametrize("is_paced", [True, False])
+def test_a_sleep_that_keeps_a_pace_is_a_note(tmp_path: Path, is_paced: bool) -> None:
+    works = [2, 5, 1, 4, 3] * 4
+    does = []
+    for work in works:
+        sleep = 10 - work if is_paced else 8
+        does += [Does(work * MS), Does(sleep * MS, SLEEP, frames=("frame (/src/app.py:4)",))]
+    found = next(
+        f for f in findings_of(tmp_path / "paced.h5", [Acts(tuple(does))]) if f.id == "waits_for_sleep"
+    )
+    assert (found.severity == "note") == is_paced
+
+
 def test_two_sides_of_a_queue_that_wait_by_turns_need_more_room(tmp_path: Path) -> None:
     takes, slow = Does(40 * MS, CONDITION, 1, GET), Does(40 * MS, SLEEP, frames=("use (/src/app.py:41)",))
     gives, makes = Does(40 * MS, CONDITION, 0, PUT), Does(40 * MS, SLEEP, frames=("make (/src/app.py:51)",))

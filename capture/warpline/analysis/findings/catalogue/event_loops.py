@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
@@ -14,6 +12,7 @@ from warpline.analysis.findings.draft import (
     cost,
     count_calls,
     doings,
+    first_in_chain,
     groups,
     make_finding,
     place_known,
@@ -34,13 +33,7 @@ _BLOCKS = tuple(
 
 def find_blocked_loops(case: Case) -> Iterator[Finding]:
     """Find blocking calls inside a step of an event loop, grouped by line."""
-    segments, path = case.segments, case.pieces.path
-    blocks = stacks_like(case, is_loop_step) & one_of(segments.cause, _BLOCKS)
-    call = np.full(len(path), -1, np.int64)
-    for column in range(path.shape[1] - 1, -1, -1):
-        at = path[:, column]
-        here = (at >= 0) & blocks[at]
-        call[here] = at[here]
+    call = first_in_chain(case, stacks_like(case, is_loop_step) & one_of(case.segments.cause, _BLOCKS))
     pieces = unclaimed(case, call >= 0)
     for group in groups(case, pieces, case.group_of_segment[call[pieces]]):
         own = call[group.pieces]

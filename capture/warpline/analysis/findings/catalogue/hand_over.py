@@ -13,6 +13,7 @@ from warpline.analysis.findings.draft import (
     claim,
     cost,
     doings,
+    first_in_chain,
     groups,
     make_finding,
     pieces_of,
@@ -51,13 +52,15 @@ def find_small_queues(case: Case) -> Iterator[Finding]:
         put_ns, get_ns = int(segments.length[puts].sum()), int(segments.length[gets].sum())
         if min(put_ns, get_ns) < least:
             continue
-        pieces = unclaimed(case, _through(case, np.concatenate([puts, gets])))
+        marked = np.zeros(len(segments), bool)
+        marked[np.concatenate([puts, gets])] = True
+        pieces = unclaimed(case, first_in_chain(case, marked) >= 0)
         # With room for all items, the side with less to do finishes early and only the other one counts.
         gain = min(put_ns, get_ns, int(case.pieces.length[pieces].sum()))
         place_of_get, place_of_put = case.where(_longest(case, gets)), case.where(_longest(case, puts))
         text = english(
-            "Both sides of a queue wait for each other by turns: {taker} waits {empty} for an item, and {put} waits "
-            "{full} for room. That is {percent:.0f} % of {whole} on the shorter side.",
+            "The two sides of a queue alternate instead of working at the same time: {taker} waits {empty} for an "
+            "item, and {put} waits {full} for room. The shorter wait is {percent:.0f} % of {whole}.",
             taker=place_known(place_of_get), put=place_known(place_of_put), empty=format_duration(get_ns),
             full=format_duration(put_ns), **cost(case, gain),
         )  # fmt: skip
@@ -68,17 +71,6 @@ def find_small_queues(case: Case) -> Iterator[Finding]:
                 "Give the queue room for more items, so that a slow item on one side does not stop the other."
             ),
         ))  # fmt: skip
-
-
-def _through(case: Case, segments: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which pieces have one of some segments in their chain."""
-    marked = np.zeros(len(case.segments), bool)
-    marked[segments] = True
-    path = case.pieces.path
-    passes = np.zeros(len(path), bool)
-    for column in range(path.shape[1]):
-        passes |= (path[:, column] >= 0) & marked[path[:, column]]
-    return passes
 
 
 def _longest(case: Case, segments: IntArray) -> int:

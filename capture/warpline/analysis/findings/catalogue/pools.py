@@ -1,4 +1,4 @@
-"""Rule: pools whose workers all wait for something outside the program while more work is queued."""
+"""Rules: pools that are too small for tasks that wait, and workers that got more than their share."""
 
 from __future__ import annotations
 
@@ -8,28 +8,40 @@ from collections.abc import Iterator
 import numpy as np
 
 from warpline.analysis.findings.case import Case
-from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
 from warpline.analysis.findings.draft import (
     claim,
     cost,
     count_calls,
     doings,
+    first_in_chain,
     groups,
     make_finding,
-    pieces_of,
     place_known,
     stacks_like,
+    unclaimed,
     usual_path,
     where_of,
 )
 from warpline.analysis.findings.finding import Finding
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.i18n import english, english_n
 from warpline.model.intervals import union_ns
 
 _OUTSIDE = tuple(map(int, (Cause.SLEEP, Cause.NETWORK, Cause.POLL, Cause.CHILD)))
-_CATEGORIES = ("sleep", "network", "poll", "child")
+_IDLE = (
+    *(int(cause) for cause in SIGNALS if cause not in (Cause.PIPE, Cause.POLL, Cause.CHILD, Cause.RESULT)),
+    *map(int, (*CONTENTION, Cause.NOT_RECORDED, Cause.BLOCKED, Cause.RUNNABLE)),
+)
+"""What a worker without a task does; for a core and for a lock it waits because of others."""
+_UNEVEN, _PARALLEL = 1.5, 1.02
+"""How many times the mean the busiest worker must have to do, and workers that count as working at the same time."""
+_STARTS = re.compile(
+    r"/concurrent/futures/\w+\.py|/multiprocessing/(pool|process)\.py|/threading\.py|/joblib/|/billiard/pool\.py"
+)
+_SERVES = re.compile(r"/socketserver\.py|/asyncio/|/trio/|/uvloop/|/selectors\.py")
 _POOL = re.compile(r"/concurrent/futures/|/multiprocessing/pool\.py|/joblib/|/billiard/pool\.py")
 _MANAGES = re.compile(r"_ExecutorManagerThread\.|Pool\._handle_|_queue_management_worker")
 _LOOKED_AT = 8
@@ -41,16 +53,16 @@ _BUSY = 0.8
 
 def find_small_pools(case: Case) -> Iterator[Finding]:
     """Find waits for workers that all wait outside the program at once, grouped by the worker's line."""
-    pieces = pieces_of(case, *_CATEGORIES)
-    leaf = case.pieces.leaf[pieces]
-    inside = (case.pieces.depth[pieces] > 0) & one_of(case.segments.cause[leaf], _OUTSIDE)
-    pieces, leaf = pieces[inside], leaf[inside]
+    in_pool = stacks_like(case, _is_task)
+    outside = in_pool & one_of(case.segments.cause, _OUTSIDE)
+    waits = first_in_chain(case, outside)
+    # What a peer computes for the answer takes a core, which more workers would not speed up.
+    is_idle = one_of(case.segments.cause[case.pieces.leaf], _OUTSIDE)
+    pieces = unclaimed(case, (waits >= 0) & (waits != case.pieces.root) & is_idle)
     if not len(pieces):
         return
-    in_pool = stacks_like(case, _is_task)
-    pieces = pieces[in_pool[leaf]]
-    for group in groups(case, pieces, case.doing[case.pieces.leaf[pieces]].astype(np.int64)):
-        kind = int(case.doing[case.pieces.leaf[group.pieces[0]]])
+    for group in groups(case, pieces, case.doing[waits[pieces]].astype(np.int64)):
+        kind = int(case.doing[waits[group.pieces[0]]])
         work = np.flatnonzero((case.doing == kind) & in_pool)
         start, stop = case.segments.start[work], case.segments.stop[work]
         workers = len(np.unique(case.segments.actor[work]))
@@ -61,7 +73,7 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
         together = int((stop - start).sum()) / max(union_ns(start[order], stop[order]), 1)
         if calls < _CALLS_EACH * workers or together < _BUSY * workers:
             continue
-        where, path = where_of(case, group.pieces), usual_path(case, group.pieces)
+        where, path = case.where(int(work[0])), usual_path(case, group.pieces)
         text = english_n(
             "The only worker of a pool waits outside the program for {time} of {whole} ({percent:.0f} %), {calls:,} "
             "times at {place}, while more work is queued.",
@@ -70,7 +82,7 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
             workers, calls=calls, place=place_known(where), **cost(case, group.time_ns),
         )  # fmt: skip
         # With a worker for each task, the longest one is left.
-        gain = case.gain_ns((case.doing == kind) & in_pool) - int((stop - start).max())
+        gain = case.gain_ns(outside) - int((stop - start).max())
         yield from claim(case, group.pieces, make_finding(
             case, name="small_pool", title=english("Too few workers in a pool"), text=text, pieces=group.pieces,
             gain_ns=gain, where=where, path=path, meanwhile=doings(case, path),
@@ -98,4 +110,77 @@ def _is_task(frames: list[str]) -> bool:
     )
 
 
-rules = (Rule("small_pools", "locks", find_small_pools, order=50),)
+def find_uneven_workers(case: Case) -> Iterator[Finding]:
+    """Find workers of one task that are still busy after all others have finished, grouped by the task's function."""
+    segments, task = case.segments, _task_of_segment(case)
+    busy = (task > 0) & ~one_of(segments.cause, _IDLE)
+    for number in np.unique(task[busy]).tolist():
+        own = np.flatnonzero(busy & (task == number))
+        workers, which = np.unique(segments.actor[own], return_inverse=True)
+        time = np.bincount(which.reshape(-1), segments.length[own])
+        if len(workers) < 2 or time.max() < _UNEVEN * time.mean():
+            continue
+        start, stop = segments.start[own], segments.stop[own]
+        order = np.argsort(start, kind="stable")
+        if time.sum() < _PARALLEL * union_ns(start[order], stop[order]):
+            continue
+        last = int(workers[int(np.argmax(time))])
+        theirs = np.zeros(len(segments), bool)
+        theirs[own[segments.actor[own] == last]] = True
+        waits = first_in_chain(case, theirs)
+        finished = int(stop[segments.actor[own] != last].max())
+        pieces = unclaimed(case, (waits >= 0) & (waits != case.pieces.root) & (case.pieces.stop > finished))
+        if not len(pieces):
+            continue
+        alone = int((case.pieces.stop[pieces] - np.maximum(case.pieces.start[pieces], finished)).sum())
+        where, path = where_of(case, pieces, deepest=False), usual_path(case, pieces)
+        text = english_n(
+            "{subject} works alone for {time} of {whole} ({percent:.0f} %), at {work}, while {count} other worker has "
+            "nothing left to do. The work is handed out at {place}.",
+            "{subject} works alone for {time} of {whole} ({percent:.0f} %), at {work}, while {count} other workers "
+            "have nothing left to do. The work is handed out at {place}.",
+            len(workers) - 1, subject=case.actor_name(last), place=place_known(where),
+            work=place_known(case.where(int(waits[pieces[0]]))), **cost(case, alone),
+        )  # fmt: skip
+        yield from claim(case, pieces, make_finding(
+            case, name="uneven_workers", title=english("Unevenly shared work"), text=text, pieces=pieces,
+            gain_ns=min(int(time.max() - time.mean()), alone), where=where, path=path, time_ns=alone,
+            remedy=english(
+                "Split the work into smaller pieces (chunksize=1), so that a worker that finishes early takes the next "
+                "one, and start the longest first."
+            ),
+        ))  # fmt: skip
+
+
+def _task_of_segment(case: Case) -> IntArray:
+    """A number for the function of the task that each segment belongs to; 0 for none."""
+    place = case.segments.place
+    numbers: dict[str, int] = {}
+    stacks = np.unique(place)
+    table = np.zeros(int(stacks.max(initial=0)) + 2, np.int64)
+    for code in stacks.tolist():
+        function = _task_function(case.view.capture.stack_frames(code)) if code >= 0 else ""
+        if function:
+            table[code] = numbers.setdefault(function, len(numbers) + 1)
+    return table[place]
+
+
+def _task_function(frames: list[str]) -> str:
+    """The outermost function of the user's code below the start of a thread, process or pool; empty for none."""
+    starts = False
+    for frame in reversed(frames):
+        match = FRAME.match(frame)
+        if match is None or _SERVES.search(frame):
+            return ""
+        if not is_library(match["file"]):
+            if starts:
+                return f"{match['function']} ({match['file']}"
+            continue
+        starts |= bool(_STARTS.search(frame))
+    return ""
+
+
+rules = (
+    Rule("uneven_tasks", "locks", find_uneven_workers, order=48),
+    Rule("small_pools", "locks", find_small_pools, order=50),
+)

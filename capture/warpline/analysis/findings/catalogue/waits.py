@@ -25,10 +25,12 @@ from warpline.analysis.findings.draft import (
     where_of,
     within_budget,
 )
-from warpline.analysis.findings.finding import Finding, Severity
+from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.findings.work.calls import calls_of_waits, calls_text, counted_names, named
+from warpline.analysis.findings.work.pacing import keeps_pace
 from warpline.i18n import english, english_n
 from warpline.model.times import format_duration
 
@@ -97,6 +99,7 @@ _LEAVES = {
         Severity.NOTE,
     ),
 }
+_OUTSIDE = tuple(map(int, (Cause.SLEEP, Cause.NETWORK, Cause.POLL, Cause.CHILD, Cause.FILE)))
 _QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
 _NAMED = ("file", "network", "pipe", "poll")
 """Waits whose sentence names the calls."""
@@ -162,6 +165,12 @@ def _leaf_finding(
     elif any(cause in _QUEUES for cause in causes[:-1]):
         name, title = "slow_stage", english("Slowest stage of a pipeline")
         remedy = english("Speed up this stage, or run several of it in parallel.")
+    if key == "sleep" and keeps_pace(case, np.unique(case.pieces.leaf[group.pieces]), where):
+        worst, title = Severity.NOTE, english("Sleeping to keep a pace")
+        text = english(
+            "{sentence} The sleeps end at a regular pace: the thread is ahead of its schedule.", sentence=text
+        )
+        remedy = english("Nothing, if the pace is wanted; else do not wait for the next turn.")
     is_known = key != "blocked" or reads_pages
     # An unknown cause promises no gain.
     gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns) if is_known else 0
@@ -229,12 +238,19 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
     leaf = case.pieces.leaf[pieces]
     hop = path[np.arange(len(path)), np.argmax(cause == kind.cause, 1)]
     held = case.segments.cause[leaf] != kind.cause
+    holder = np.where(held, _last_of_process(case, path, hop), hop)
     waits = case.segments.cause == kind.cause
     all_waits, in_budget = _through_locks(case, waits), int(case.pieces.length[pieces].sum())
-    for group in groups(case, pieces, case.group_of_segment[np.where(held, leaf, hop)]):
-        where = where_of(case, group.pieces)
+    for group in groups(case, pieces, case.group_of_segment[holder]):
+        own = np.isin(pieces, group.pieces)
+        where = _usual_where(case, holder[own], group.pieces)
         usual = usual_path(case, group.pieces)
         gain = min(case.bounded_by_cores(case.gain_ns(waits)), group.time_ns)
+        is_outside = one_of(case.segments.cause[leaf[own]], _OUTSIDE)
+        if 2 * int(case.pieces.length[pieces[own][is_outside]].sum()) > group.time_ns:
+            # Those that wait for the lock could all wait for the outside at once, like its holder.
+            waiting = len(np.unique(case.segments.actor[waits & (case.segments.by >= 0)]))
+            gain = max(gain, group.time_ns * (waiting - 1) // max(waiting, 1))
         if 2 * gain < group.time_ns:
             # Nothing else could run meanwhile: only releasing the lock sooner helps.
             gain = min(max(gain, case.gain_ns(leaves_like(case, group.pieces))), group.time_ns)
@@ -253,6 +269,29 @@ def _find_locks(case: Case, kind: _Kind) -> Iterator[Finding]:
             where=where, remedy=kind.remedy, path=usual, meanwhile=doings(case, usual),
             within=within_budget(case, kind.key, group.time_ns),
         )  # fmt: skip
+
+
+def _last_of_process(case: Case, path: IntArray, hop: IntArray) -> Int64Array:
+    """For each chain, its last segment in the process of a wait on it: a peer in another process holds no lock."""
+    threads = case.view.capture.threads
+    actors = int(case.segments.actor.max(initial=0)) + 1
+    process = np.array(
+        [thread.process for thread in threads] + [-1] * max(actors - len(threads), 0), np.int64
+    )
+    own = (path >= 0) & (
+        process[case.segments.actor[np.maximum(path, 0)]] == process[case.segments.actor[hop]][:, None]
+    )
+    last = path.shape[1] - 1 - np.argmax(own[:, ::-1], 1)
+    chosen: Int64Array = path[np.arange(len(path)), last].astype(np.int64)
+    return chosen
+
+
+def _usual_where(case: Case, segments: IntArray, pieces: Int64Array) -> Where:
+    """The place of the longest piece among those whose own segment has a place."""
+    placed = case.group_of_segment[segments] > 0
+    if not placed.any():
+        return where_of(case, pieces)
+    return case.where(int(segments[placed][int(np.argmax(case.pieces.length[pieces[placed]]))]))
 
 
 def _through_locks(case: Case, is_lock: npt.NDArray[np.bool_]) -> int:

@@ -14,6 +14,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.finding import Severity
+from warpline.analysis.findings.wait_kinds import FRAME
 from warpline.analysis.findings.work.calls import CallCount, call_place, counted_calls, named, read_calls
 from warpline.analysis.findings.work.hot_lines import HotLine, hot_line
 from warpline.analysis.findings.work.kinds import EXCEPTIONS, FILE_AGAIN, SMALL_CALLS, WorkKind
@@ -25,6 +26,8 @@ _HANDLED = 0.1
 """Share of the time of a ``try`` statement in its ``except`` clauses from which exceptions count as frequent."""
 _MANY_CALLS, _FEW_BYTES = 1000, 512
 """From so many calls of one line on, they are mentioned; below so many bytes each, they are the problem."""
+_MESSAGES = ("send", "recv")
+"""Calls whose size the protocol decides."""
 _OPENED_AGAIN = 10
 """How often one path must be opened at one line to count as opened again."""
 _GROWN, _GROWTH = 1.5, 0.15
@@ -78,7 +81,7 @@ def running_work(case: Case) -> RunningWork:
         hot = hot_line(frames(code), sources) if code >= 0 else None
         if hot is not None:
             hots[number] = hot
-    opened = _name_reads(case, hots)
+    opened = _name_reads(case, hots, {number: frames(code) for number, code in enumerate(stacks.tolist())})
     _name_exceptions(hots, times)
     counted = {
         place: calls for place, calls in case.once(counted_calls).items() if calls.count >= _MANY_CALLS
@@ -86,7 +89,7 @@ def running_work(case: Case) -> RunningWork:
     _name_small_calls(hots, counted)
     keys: dict[tuple[object, ...], list[int]] = {}
     for number, hot in hots.items():
-        key = (hot.kind.key, hot.file, hot.function) if hot.kind is not None else hot.place
+        key = (hot.kind.key, hot.file, _owner(hot)) if hot.kind is not None else hot.place
         keys.setdefault(key, []).append(number)
     taken = Counter(case.threads.samples[2].tolist())
     group_of_stack = np.full(len(stacks), -1, np.int64)
@@ -174,9 +177,17 @@ def _longest_line(lines: list[tuple[HotLine, float]]) -> HotLine:
     return max(with_callee or own, key=lambda pair: pair[1])[0]
 
 
-def _name_reads(case: Case, hots: dict[int, HotLine]) -> dict[str, tuple[str, int]]:
-    """Mark the lines that read a file that was opened again and again; returns path and count by source file and
-    function.
+def _owner(hot: HotLine) -> str:
+    """The function that a line belongs to: that of a comprehension is the one around it."""
+    function = hot.line.function if hot.line is not None else None
+    return function.name if function is not None else hot.function
+
+
+def _name_reads(
+    case: Case, hots: dict[int, HotLine], frames: Mapping[int, list[str]]
+) -> dict[str, tuple[str, int]]:
+    """Mark the lines that read a file that was opened again and again, and what they call; returns path and count by
+    source file and function. ``frames`` are the stacks of the lines, leaf first.
     """
     calls = case.once(read_calls)
     opens = calls.take(named(case, calls, ("open",)))
@@ -193,13 +204,18 @@ def _name_reads(case: Case, hots: dict[int, HotLine]) -> dict[str, tuple[str, in
         key = f"{place.file}:{place.function}"
         if place.file and again.get(key, ("", 0))[1] < often[code]:
             again[key] = (strings[code], often[code])
+    sources = case.once(source_files)
     for number, hot in hots.items():
-        if (
-            f"{hot.file}:{hot.function}" in again
-            and hot.line is not None
-            and opening_line(hot.line) is not None
-        ):
-            hots[number] = replace(hot, kind=FILE_AGAIN)
+        for match in filter(None, map(FRAME.match, frames[number])):
+            function = match["function"].rpartition(".")[2]
+            if f"{match['file']}:{function}" not in again:
+                continue
+            line = sources.line(match["file"], int(match["line"]), match["function"])
+            if line is not None and opening_line(line) is not None:
+                hots[number] = replace(
+                    hot, file=match["file"], number=line.number, function=function, kind=FILE_AGAIN, line=line
+                )
+                break
     return again
 
 
@@ -210,7 +226,9 @@ def _name_small_calls(
     for number, hot in hots.items():
         calls = counted.get(hot.place)
         is_open = hot.kind is None or hot.kind.worst is Severity.NOTE
-        if is_open and calls is not None and 0 < calls.mean_bytes < _FEW_BYTES:
+        if calls is None or calls.name in _MESSAGES:
+            continue
+        if is_open and 0 < calls.mean_bytes < _FEW_BYTES:
             hots[number] = replace(hot, kind=SMALL_CALLS)
 
 

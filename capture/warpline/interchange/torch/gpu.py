@@ -212,8 +212,11 @@ class KinetoGpuTracks:
         for entry in properties if isinstance(properties, list) else []:
             if isinstance(entry, dict) and isinstance(entry.get("id"), int):
                 known[entry["id"]] = entry
+        # A program that sees only some of the GPUs numbers them anew; if all are of one model, its name is sure.
+        models = {entry.get("name") for entry in known.values()}
+        any_entry = next(iter(known.values()), {}) if len(models) == 1 else {}
         for device, track in sorted(self.devices.items()):
-            entry = known.get(device, {})
+            entry = known.get(device, any_entry)
             name = entry.get("name")
             text = clean_text(name.strip()) if isinstance(name, str) else ""
             self._builder.add_device(

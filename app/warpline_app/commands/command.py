@@ -41,6 +41,8 @@ class WindowCommand:
 
     The keys of a command with ``motion`` act for as long as they are held: the timeline in front moves by itself.
     ``callback`` is a single step, for menus and the palette. Such keys get no shortcut.
+
+    ``title_now`` gives a more exact title for menus (``Undo zoom``), in the user's language; empty for the usual one.
     """
 
     id: str
@@ -55,6 +57,7 @@ class WindowCommand:
     group: str = ""
     in_menu: bool = True
     hint: str = ""
+    title_now: Callable[[CommandContext], str] | None = None
 
     @property
     def checkable(self) -> bool:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 from warpline.i18n import tr
 from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.keys import key_text
-from warpline_app.commands.mnemonics import ENGLISH, add_mnemonics
+from warpline_app.commands.mnemonics import ENGLISH, LETTER, add_mnemonics, with_mnemonic
 from warpline_app.commands.runner import CommandRunner
 
 MENU_ORDER = ("File", "View", "Navigate", "Analyze", "Help")
@@ -32,8 +32,7 @@ MakeMenu = Callable[[QWidget], QMenu]
 def menu_entry(runner: CommandRunner, command_id: str, parent: QObject) -> QAction:
     """A menu entry for a command; it shows the key but does not listen for it."""
     command = runner.commands[command_id]
-    key = f"\t{key_text(command.keys[0])}" if command.keys else ""
-    entry = QAction(command.text.replace("&", "&&") + key, parent)
+    entry = QAction(_entry_text(runner, command), parent)
     entry.setObjectName(command.id)
     entry.setProperty(ENGLISH, command.title)
     entry.setCheckable(command.checkable)
@@ -43,11 +42,18 @@ def menu_entry(runner: CommandRunner, command_id: str, parent: QObject) -> QActi
     return entry
 
 
+def _entry_text(runner: CommandRunner, command: WindowCommand) -> str:
+    key = f"\t{key_text(command.keys[0])}" if command.keys else ""
+    return runner.text(command.id).replace("&", "&&") + key
+
+
 def refresh_entry(runner: CommandRunner, command: WindowCommand, entry: QAction) -> None:
     """Enable or disable an entry, with the reason as its tooltip, and set its check mark."""
     refusal = runner.refusal(command.id)
     entry.setEnabled(refusal is None)
     entry.setToolTip(refusal or command.hint_text)
+    if command.title_now is not None:
+        entry.setText(with_mnemonic(_entry_text(runner, command), entry.property(LETTER) or ""))
     if command.checkable:
         entry.setChecked(runner.is_checked(command.id))
 

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 
 ENGLISH = "english"
 """Property of an entry: its English title, which gives the mnemonic in every language."""
+LETTER = "mnemonic"
+"""Property of an entry: its mnemonic."""
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _FREE = string.ascii_uppercase + string.digits
 
@@ -48,6 +50,7 @@ def add_mnemonics(menu: QMenu | QMenuBar) -> None:
     entries = [action for action in menu.actions() if not action.isSeparator()]
     titles = [_english(action) for action in entries]
     for action, letter in zip(entries, letters_of(titles), strict=True):
+        action.setProperty(LETTER, letter)
         action.setText(with_mnemonic(action.text(), letter))
     for action in entries:
         submenu = action.menu()

@@ -47,6 +47,11 @@ class CommandRunner(QObject):
         """Why the command cannot run now, None when it can. Raises KeyError for an unknown id."""
         return self.commands[command_id].refusal(self._context)
 
+    def text(self, command_id: str) -> str:
+        """The title of a command as it is now (``Undo zoom``), in the user's language."""
+        command = self.commands[command_id]
+        return (command.title_now(self._context) if command.title_now is not None else "") or command.text
+
     def is_enabled(self, command_id: str) -> bool:
         """Whether the command can run now."""
         return self.refusal(command_id) is None

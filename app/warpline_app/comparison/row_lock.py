@@ -66,17 +66,18 @@ class RowLock(QObject):
             for key, is_open in state.expanded.items()
             if (other_key := self.counterpart(side, key))
         }
-        other.set_all_expanded({**unmatched, **opened})
-        unmatched_hidden = {key for key in other.hidden if not self.counterpart(1 - side, key)}
-        other.set_hidden(unmatched_hidden | set(self._keys(side, state.hidden)))
-        other.set_heights(
-            {
-                other_key: height
-                for key, height in state.heights.items()
-                if (other_key := self.counterpart(side, key))
-            }
-        )
-        other.set_pins(self._keys(side, state.pins))
+        with other.unrecorded():
+            other.set_all_expanded({**unmatched, **opened})
+            unmatched_hidden = {key for key in other.hidden if not self.counterpart(1 - side, key)}
+            other.set_hidden(unmatched_hidden | set(self._keys(side, state.hidden)))
+            other.set_heights(
+                {
+                    other_key: height
+                    for key, height in state.heights.items()
+                    if (other_key := self.counterpart(side, key))
+                }
+            )
+            other.set_pins(self._keys(side, state.pins))
         self._moving = False
         self._scroll(side)
 

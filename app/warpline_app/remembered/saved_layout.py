@@ -72,7 +72,8 @@ class LayoutStore:
         """Apply the saved layout of a capture; False when there is none."""
         value = self._settings.record_of(f"{_LAYOUT}/{uuid}")
         if value:
-            apply_layout(state, value)
+            with state.unrecorded():
+                apply_layout(state, value)
         return bool(value)
 
     def save(self, uuid: str, state: TimelineState) -> None:

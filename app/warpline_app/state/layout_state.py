@@ -9,6 +9,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline_app.state.undo_state import UndoState
+
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -20,8 +22,8 @@ class TimeMark:
     text: str = ""
 
 
-class LayoutState(QObject):
-    """The layout of one timeline, with one signal per field. A setter that changes nothing emits nothing."""
+class LayoutState(UndoState):
+    """The layout of one timeline."""
 
     pins_changed = Signal(object)
     """tuple of row keys"""
@@ -44,12 +46,6 @@ class LayoutState(QObject):
         self._expanded: Mapping[str, bool] = _EMPTY
         self._heights: Mapping[str, int] = _EMPTY
         self._marks: tuple[TimeMark, ...] = ()
-
-    def _assign(self, name: str, value: object) -> None:
-        """Set a field and emit its signal, if the value differs."""
-        if value != getattr(self, f"_{name}"):
-            setattr(self, f"_{name}", value)
-            getattr(self, f"{name}_changed").emit(value)
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -81,10 +77,7 @@ class LayoutState(QObject):
 
     def set_orders(self, value: Mapping[str, Iterable[str]]) -> None:
         """Replace all orders."""
-        orders = {parent: tuple(keys) for parent, keys in value.items()}
-        if orders != dict(self._order):
-            self._order = MappingProxyType(orders)
-            self.order_changed.emit(self._order)
+        self._assign("order", MappingProxyType({parent: tuple(keys) for parent, keys in value.items()}))
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -107,40 +100,36 @@ class LayoutState(QObject):
 
     def set_all_expanded(self, value: Mapping[str, bool]) -> None:
         """Replace the expanded state of all rows."""
-        if dict(value) != dict(self._expanded):
-            self._expanded = MappingProxyType(dict(value))
-            self.expanded_changed.emit(self._expanded)
+        self._assign("expanded", MappingProxyType(dict(value)))
 
     @property
     def heights(self) -> Mapping[str, int]:
         """Pixels per lane of rows whose height the user changed."""
         return self._heights
 
-    def set_height(self, key: str, height_px: int | None) -> None:
+    def set_height(self, key: str, height_px: int | None, gesture: str | None = None) -> None:
         """Set a row's height per lane; None restores the default."""
         value = dict(self._heights)
         if height_px is None:
             value.pop(key, None)
         else:
             value[key] = int(height_px)
-        self.set_heights(value)
+        self.set_heights(value, gesture)
 
-    def set_heights(self, value: Mapping[str, int]) -> None:
+    def set_heights(self, value: Mapping[str, int], gesture: str | None = None) -> None:
         """Replace all heights."""
-        if dict(value) != dict(self._heights):
-            self._heights = MappingProxyType(dict(value))
-            self.heights_changed.emit(self._heights)
+        self._assign("heights", MappingProxyType(dict(value)), gesture)
 
     @property
     def marks(self) -> tuple[TimeMark, ...]:
         """Marks in time order."""
         return self._marks
 
-    def set_marks(self, marks: Iterable[TimeMark]) -> None:
+    def set_marks(self, marks: Iterable[TimeMark], gesture: str | None = None) -> None:
         """Replace all marks; of two at the same time the later in the list wins."""
         by_time = {mark.time_ns: mark for mark in marks}
         value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
-        self._assign("marks", value)
+        self._assign("marks", value, gesture)
 
     def add_mark(self, time_ns: int, text: str = "") -> None:
         """Add a mark, or change the text of the mark at this time."""

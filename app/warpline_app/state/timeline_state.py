@@ -15,7 +15,6 @@ from PySide6.QtCore import QObject, Signal
 from warpline.model.frames import StackFrame
 from warpline_app.state.evidence_state import EvidenceState
 
-UNDO_LIMIT = 200
 MIN_VIEW_NS = 1
 Range = tuple[int, int]
 
@@ -48,7 +47,7 @@ class Filter:
 class TimelineState(EvidenceState):
     """One capture's view, selection and layout, with one signal per field.
 
-    A setter that changes nothing emits nothing. `undo` reverts the last change of zoom, filter or hidden rows.
+    A setter that changes nothing emits nothing. `undo` reverts the last change of zoom, filter, rows or marks.
     """
 
     view_changed = Signal(object)
@@ -81,8 +80,6 @@ class TimelineState(EvidenceState):
     """time in ns that the ruler's zero stands for"""
     arrows_changed = Signal(object)
     """``selection``, ``all`` or ``off``"""
-    history_changed = Signal()
-    """whether undo or redo is possible may have changed"""
 
     def __init__(self, start_ns: int, stop_ns: int, parent: QObject | None = None) -> None:
         """The state of a capture from ``start_ns`` to ``stop_ns``, with all of it in view."""
@@ -100,9 +97,6 @@ class TimelineState(EvidenceState):
         """Start of the capture, where times count from unless the origin was moved."""
         self._origin_ns = self.home_ns
         self._arrows = "selection"
-        self._undo: list[tuple[str, Any]] = []
-        self._redo: list[tuple[str, Any]] = []
-        self._gesture: str | None = None
 
     # -- view ---------------------------------------------------------------------------------------------
 
@@ -134,18 +128,7 @@ class TimelineState(EvidenceState):
         `undo` restores the former view. Calls with the same ``gesture`` (a held key, a drag) count as one step until
         `end_gesture`.
         """
-        view = self.clamp_view(start_ns, stop_ns)
-        if view == self._view:
-            return
-        if gesture is None or gesture != self._gesture:
-            self._remember("view", self._view)
-        self._gesture = gesture
-        self._view = view
-        self.view_changed.emit(view)
-
-    def end_gesture(self) -> None:
-        """End the gesture: the next change is an undo step of its own."""
-        self._gesture = None
+        self._assign("view", self.clamp_view(start_ns, stop_ns), gesture)
 
     def show_all(self) -> None:
         """Show the whole capture."""
@@ -164,50 +147,6 @@ class TimelineState(EvidenceState):
         if other.range_selection is not None:
             self.select_range(*other.range_selection)
         self._undo, self._redo = list(other._undo), list(other._redo)
-        self.history_changed.emit()
-
-    # -- undo ---------------------------------------------------------------------------------------------
-
-    def _remember(self, field_name: str, value: Any) -> None:
-        self._undo.append((field_name, value))
-        del self._undo[:-UNDO_LIMIT]
-        self._redo.clear()
-        self.history_changed.emit()
-
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is a change to revert."""
-        return bool(self._undo)
-
-    @property
-    def can_redo(self) -> bool:
-        """Whether there is a reverted change to redo."""
-        return bool(self._redo)
-
-    def undo(self) -> None:
-        """Revert the last change of zoom, filter or hidden rows."""
-        self._step(self._undo, self._redo)
-
-    def redo(self) -> None:
-        """Redo the last change that `undo` reverted."""
-        self._step(self._redo, self._undo)
-
-    def _step(self, source: list[tuple[str, Any]], target: list[tuple[str, Any]]) -> None:
-        if not source:
-            return
-        self._gesture = None
-        field_name, value = source.pop()
-        if field_name == "view":
-            target.append((field_name, self._view))
-            self._view = value
-            self.view_changed.emit(value)
-        elif field_name == "hidden":
-            target.append((field_name, self.hidden))
-            self.set_hidden(value)
-        else:
-            target.append((field_name, self._filter))
-            self._filter = value
-            self.filter_changed.emit(value)
         self.history_changed.emit()
 
     # -- selection ----------------------------------------------------------------------------------------
@@ -298,11 +237,7 @@ class TimelineState(EvidenceState):
 
     def set_filter(self, value: Filter) -> None:
         """Filter events and rows; can be undone."""
-        if value != self._filter:
-            self._remember("filter", self._filter)
-            self._gesture = None
-            self._filter = value
-            self.filter_changed.emit(value)
+        self._assign("filter", value)
 
     def change_filter(self, **changes: Any) -> None:
         """Change some fields of the filter (see `Filter`)."""
@@ -319,13 +254,6 @@ class TimelineState(EvidenceState):
         self._assign("highlight", value)
 
     # -- layout -------------------------------------------------------------------------------------------
-
-    def hide(self, keys: Iterable[str]) -> None:
-        """Hide exactly these rows; unlike `set_hidden`, this can be undone."""
-        before = self.hidden
-        self.set_hidden(keys)
-        if self.hidden != before:
-            self._remember("hidden", before)
 
     @property
     def origin_ns(self) -> int:

@@ -31,7 +31,8 @@ def _choose(nav: Navigator, title: str) -> str | None:
 def _apply_view(nav: Navigator) -> None:
     name = _choose(nav, tr("Apply view", "timeline"))
     if name is not None:
-        apply_layout(nav.state, nav.layouts.views(nav.document.capture.uuid)[name])
+        with nav.state.one_step():
+            apply_layout(nav.state, nav.layouts.views(nav.document.capture.uuid)[name])
 
 
 def _rename_view(nav: Navigator) -> None:
@@ -53,11 +54,12 @@ def _delete_view(nav: Navigator) -> None:
 def _reset_layout(nav: Navigator) -> None:
     state = nav.state
     before = layout_of(state)
-    state.set_pins(())
-    state.set_orders({})
-    state.set_hidden(())
+    with state.one_step():
+        state.set_pins(())
+        state.set_orders({})
+        state.set_hidden(())
+        state.set_heights({})
     state.set_all_expanded({})
-    state.set_heights({})
     undo = (tr("Undo", "timeline"), lambda: apply_layout(state, before))
     nav.document.messages.show(tr("Row layout reset", "timeline"), "info", actions=(undo,))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _hide(nav: Navigator, row: TimelineRow) -> None:
-    nav.state.hide({*nav.state.hidden, row.key})
+    nav.state.set_hidden({*nav.state.hidden, row.key})
 
 
 def _select(nav: Navigator, row: TimelineRow) -> None:
@@ -195,7 +195,7 @@ ROW_COMMANDS: tuple[WindowCommand, ...] = (
         "row.show_hidden",
         "Show hidden rows",
         "View",
-        lambda nav: nav.state.hide(()),
+        lambda nav: nav.state.set_hidden(()),
         ("Shift+H",),
         needs=(Need(if_timeline(lambda nav: bool(nav.state.hidden)), "No row is hidden"),),
         group="rows",

@@ -54,8 +54,13 @@ def timeline_command(
     group: str = "",
     in_menu: bool = True,
     hint: str = "",
+    title_now: Callable[[Navigator], str] | None = None,
 ) -> WindowCommand:
     """A command on the timeline in front: `WindowCommand` with an open capture as its first need."""
+
+    def exact_title(context: CommandContext) -> str:
+        return title_now(context.navigator) if title_now is not None and context.navigator is not None else ""
+
     return WindowCommand(
         command_id,
         title,
@@ -68,4 +73,5 @@ def timeline_command(
         group=group,
         in_menu=in_menu,
         hint=hint,
+        title_now=exact_title if title_now is not None else None,
     )

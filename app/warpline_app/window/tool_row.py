@@ -123,7 +123,7 @@ class ToolRow(QWidget):
             ("file.new_capture", tr("New capture…")),
             ("", ""),
             ("view.fit", tr("Fit")),
-            ("view.undo", tr("Undo zoom")),
+            ("view.undo", tr("Undo")),
             ("view.arrows", tr("Arrows: {mode}", mode=tr("selection"))),
         ):
             if not command_id:
@@ -183,7 +183,11 @@ class ToolRow(QWidget):
             command, refusal = self._runner.commands[command_id], self._runner.refusal(command_id)
             keys = f" ({key_text(command.keys[0])})" if command.keys else ""
             button.setEnabled(refusal is None)
-            button.setToolTip(refusal or (command.hint_text or command.text) + keys)
+            button.setToolTip(
+                refusal
+                or ((command.hint_text if command.title_now is None else "") or self._runner.text(command_id))
+                + keys
+            )
 
     def _state(self) -> TimelineState | None:
         return self._document.state if self._document is not None else None

@@ -134,12 +134,12 @@ def test_a_disabled_button_shows_the_reason_also_for_a_late_press(
     assert button.toolTip() == "Nothing to undo"
     page.document.state.set_view(0, MS)
     assert button.isEnabled()
-    assert button.toolTip() == "Undo zoom, filter or hide (Backspace)"
+    assert button.toolTip() == "Undo zoom (Backspace)"
     page.document.state.blockSignals(True)  # the tool row does not hear of it
     page.document.state.undo()
     page.document.state.blockSignals(False)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert window.status_line.message == "Undo zoom, filter or hide: Nothing to undo"
+    assert window.status_line.message == "Undo: Nothing to undo"
 
 
 def test_switching_tabs_clears_the_status_message(

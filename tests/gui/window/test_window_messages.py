@@ -148,7 +148,7 @@ def test_resetting_the_rows_can_be_undone(
 ) -> None:
     state = open_page(sample).document.state
     state.set_pins(["gpu/0"])
-    state.hide(["process/71.1"])
+    state.set_hidden(["process/71.1"])
     assert window.commands.run("view.reset_layout")
     assert not state.pins
     qtbot.mouseClick(button(seen(window)[0], "Undo"), LEFT)

@@ -132,6 +132,8 @@ def test_view_and_selection_survive_a_shift(
     state = shown(window).document.state
     assert (state.view, state.selection, state.pins) == ((100_000, 900_000), 4, ("rank/1",))
     state.undo()
+    assert (state.pins, state.view) == ((), (100_000, 900_000))
+    state.undo()
     assert state.view != (100_000, 900_000)
 
 

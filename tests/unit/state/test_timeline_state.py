@@ -52,10 +52,10 @@ def test_a_new_change_discards_redo(state: TimelineState) -> None:
 
 
 def test_hiding_rows_is_undone_among_the_other_steps(state: TimelineState) -> None:
-    state.hide([MAIN])
+    state.set_hidden([MAIN])
     state.set_view(10, 1000)
-    state.hide([MAIN, STREAM])
-    state.hide([STREAM, MAIN])  # nothing changes: no step
+    state.set_hidden([MAIN, STREAM])
+    state.set_hidden([STREAM, MAIN])  # nothing changes: no step
     state.undo()
     assert state.hidden == {MAIN}
     state.undo()
@@ -64,6 +64,34 @@ def test_hiding_rows_is_undone_among_the_other_steps(state: TimelineState) -> No
     assert not state.can_undo
     state.redo()
     assert state.hidden == {MAIN}
+
+
+def test_pins_order_heights_and_marks_are_undone_by_name(state: TimelineState) -> None:
+    before = layout_of(state)
+    state.set_pins([STREAM])
+    state.set_order("cpu", ["cpu/1", "cpu/0"])
+    for height in range(20, 30):
+        state.set_height(MAIN, height, "height")
+    state.end_gesture()
+    state.add_mark(7, "seven")
+    names = []
+    while state.can_undo:
+        names.append(state.undo_title)
+        state.undo()
+    assert names == ["Undo mark", "Undo row height", "Undo row order", "Undo pin"]
+    assert layout_of(state) == before
+    assert (state.undo_title, state.redo_title) == ("", "Redo pin")
+
+
+def test_changes_of_one_step_are_undone_together_and_a_loaded_layout_is_not(state: TimelineState) -> None:
+    with state.unrecorded():
+        state.set_pins([MAIN])
+    assert not state.can_undo
+    with state.one_step():
+        state.set_pins([])
+        state.set_hidden([STREAM])
+    state.undo()
+    assert (state.pins, state.hidden, state.can_undo) == ((MAIN,), frozenset(), False)
 
 
 def test_a_held_key_is_one_step_of_undo(state: TimelineState) -> None:

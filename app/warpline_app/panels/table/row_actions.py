@@ -97,7 +97,7 @@ class RowActions:
                 kept_names=tuple(kept for kept in before.kept_names if kept != text),
             )
         elif target.track is not None:
-            self._state.hide({*self._state.hidden, self._row_of(target.track)})
+            self._state.set_hidden({*self._state.hidden, self._row_of(target.track)})
 
     def can_hide(self, target: RowTarget) -> bool:
         """Whether `hide` has an effect."""

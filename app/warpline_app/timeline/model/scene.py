@@ -291,7 +291,8 @@ class Scene(QObject):
         chain = [row, *row.ancestors()]
         hidden = self.state.hidden - {above.key for above in chain}
         expanded = {**self.state.expanded, **{above.key: True for above in chain[1:]}}
-        self.state.set_hidden(hidden)
+        with self.state.unrecorded():
+            self.state.set_hidden(hidden)
         self.state.set_all_expanded(expanded)
         placed = self.layout.by_key.get(key)
         if placed is None:

@@ -270,7 +270,7 @@ class Header(QWidget):
             row = self._height_of.row
             lanes = max(1, len(self._height_of.lines))
             change = round((point.y() - self._height_from[0]) / lanes)
-            self.scene.state.set_height(row.key, max(MIN_LANE_PX, self._height_from[1] + change))
+            self.scene.state.set_height(row.key, max(MIN_LANE_PX, self._height_from[1] + change), "height")
             return
         if self._dragged is not None and abs(point.y() - self._pressed.y()) > 5:
             self._drop = self._drop_at(point.y())
@@ -288,6 +288,7 @@ class Header(QWidget):
         """Drop a dragged row."""
         dragged, drop = self._dragged, self._drop
         self._resizing = False
+        self.scene.state.end_gesture()
         self._height_of = self._dragged = self._drop = None
         self.unsetCursor()
         if dragged is not None and drop is not None:

@@ -227,7 +227,7 @@ class Ruler(QWidget):
         if self._mark is not None:
             others = [mark for mark in state.marks if mark != self._mark]
             self._mark = TimeMark(time_ns, self._mark.text)
-            state.set_marks((*others, self._mark))
+            state.set_marks((*others, self._mark), "mark")
         elif self._from_ns is not None:
             state.select_range(self._from_ns, time_ns)
         else:
@@ -236,6 +236,7 @@ class Ruler(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """End the drag."""
+        self.scene.state.end_gesture()
         self._mark = None
         self._from_ns = None
 

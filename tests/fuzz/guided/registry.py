@@ -6,7 +6,9 @@ import importlib
 
 from tests.fuzz.guided.target import Target
 
-ROOMS = ("traces", "profiles", "archives", "tables", "spools", "captures", "directories", "texts", "twins")
+ROOMS = (
+    "traces", "profiles", "formats", "archives", "tables", "spools", "captures", "directories", "texts", "twins",
+)  # fmt: skip
 """Modules beside this one, each with its ``TARGETS``."""
 
 

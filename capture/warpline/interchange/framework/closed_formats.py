@@ -19,7 +19,6 @@ _HTML_TRACE = re.compile(rb'class="trace-data"|<script[^>]*trace-data|trace_even
 _FTRACE_LINE = re.compile(rb"^ *.{1,40}-\d+ +(\( *[\d-]+\) )?\[\d{3}\].* \d+\.\d{6,9}: +\w+: ", re.MULTILINE)
 _PERF_SCRIPT_LINE = re.compile(rb"^.{0,32}?\d+(/\d+)? +(\[\d{3}\] +)?\d+\.\d{6,9}: +", re.MULTILINE)
 _RECIPE_HEADER = re.compile(rb'"?(Start \(ns\)|Name|Range Name|Time \(%\))"?,')
-_XPLANE_NAMES = (b"/host:metadata", b"/host:CPU", b"/device:GPU", b"/device:TPU", b"Task Environment")
 
 
 def _starts_with(*prefixes: bytes) -> Matcher:
@@ -35,11 +34,6 @@ def _is_sqlite_with(table: bytes) -> Matcher:
     # The first pages hold the statements that created the tables.
     statement = re.compile(rb"CREATE (TABLE|VIEW) [\"`]?" + table, re.IGNORECASE)
     return lambda head, _path: head.startswith(_SQLITE) and statement.search(head) is not None
-
-
-def _is_xplane(head: bytes, _path: Path) -> bool:
-    # Field 1 is a plane (id, name …); one of XLA's names stands in the first.
-    return head[:1] == b"\x0a" and any(name in head[:64] for name in _XPLANE_NAMES)
 
 
 def _is_perfetto(head: bytes, _path: Path) -> bool:
@@ -134,12 +128,6 @@ CLOSED_FORMATS = (
         _matches(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:'),
         english("Record again as a Perfetto trace, convert that, and open the result"),
         "rocprofv3 --output-format pftrace … && traceconv json FILE.pftrace trace.json",
-    ),
-    ClosedFormat(
-        english("an XPlane profile of XLA (JAX, TensorFlow)"),
-        _is_xplane,
-        english("Let JAX also write perfetto_trace.json.gz and open that"),
-        "jax.profiler.trace(folder, create_perfetto_trace=True)",
     ),
     ClosedFormat(
         english("an HTML page of Android's systrace"),

@@ -73,6 +73,23 @@ def read_fields(message: bytes) -> Iterator[tuple[int, Value]]:
         position += length
 
 
+def wire_fields(message: bytes) -> Iterator[tuple[int, Value]]:
+    """As `read_fields`, with fixed-size numbers as integers (the bits of a float)."""
+    position, size = 0, len(message)
+    while position < size:
+        number, wire_type, position = _read_tag(message, position)
+        if wire_type == _VARINT:
+            value, position = read_varint(message, position)
+            yield number, value
+            continue
+        length, after = _read_length(message, position, wire_type)
+        position = after + length
+        if position > size:
+            raise ProtobufError("the message ends early")
+        content = message[after:position]
+        yield number, content if wire_type == _BYTES else int.from_bytes(content, "little")
+
+
 def _read_tag(message: bytes, position: int) -> tuple[int, int, int]:
     tag, position = read_varint(message, position)
     if tag >> 3 == 0:

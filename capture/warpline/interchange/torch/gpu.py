@@ -10,44 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
+from warpline.interchange.framework.copies import MEMORY_CODES, copy_codes
 from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.target import payload_of
 from warpline.interchange.trace_json.tracks import ProcessEntry, TraceTracks
 from warpline.interchange.trace_json.unfinished import SliceRegistry
-from warpline.model import COPY_KINDS, MEMORY_KINDS, Flag
+from warpline.model import Flag
 from warpline.model.track_factory import gpu_title
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-_COPY_CODES = {name: code for code, name in COPY_KINDS.items()}
-_MEMORY_CODES = {name: code for code, name in MEMORY_KINDS.items()}
-_DIRECTIONS = {
-    "htod": "host to device", "dtoh": "device to host", "dtod": "device to device", "htoh": "host to host",
-    "ptop": "peer to peer", "htoa": "host to array", "atoh": "array to host", "atoa": "array to array",
-    "atod": "array to device", "dtoa": "device to array",
-    "hosttodevice": "host to device", "devicetohost": "device to host", "devicetodevice": "device to device",
-    "hosttohost": "host to host",
-}  # fmt: skip
-_DIRECTION = re.compile(r"(?:(?:Mem)?cpy|Copy)\s*(\w+?)(?:Async)?(?![a-z])", re.IGNORECASE)
-_PLACES = re.compile(r"\((\w[\w ]*?)\s*->\s*(\w[\w ]*?)\)")
 _PLACE = re.compile(r"\((\w[\w ]*?)\)")
 _SYNC_TYPES = {"event sync": 1, "stream wait event": 2, "stream sync": 3, "context sync": 4, "device sync": 4}
-
-
-def copy_codes(name: str) -> tuple[int, int, int]:
-    """Codes of the direction, source memory and destination memory of a copy, from its name; 0 for unknown.
-
-    CUPTI writes ``Memcpy HtoD (Pinned -> Device)``, ROCm ``CopyHostToDevice``.
-    """
-    match = _DIRECTION.search(name)
-    direction = _DIRECTIONS.get(match[1].lower(), "") if match else ""
-    places = _PLACES.search(name)
-    unknown = _MEMORY_CODES["unknown"]
-    source = _MEMORY_CODES.get(places[1].lower(), unknown) if places else unknown
-    target = _MEMORY_CODES.get(places[2].lower(), unknown) if places else unknown
-    return _COPY_CODES.get(direction, 0), source, target
 
 
 _ROLES = {SYNC: "sync", GPU_ANNOTATION: "ranges"}
@@ -142,7 +118,7 @@ class KinetoGpuTracks:
             places = [_PLACE.search(text) for text in group.name.table]
             codes = np.array(
                 [
-                    _MEMORY_CODES.get(match[1].lower() if match else "", _MEMORY_CODES["unknown"])
+                    MEMORY_CODES.get(match[1].lower() if match else "", MEMORY_CODES["unknown"])
                     for match in places
                 ],
                 np.uint8,

@@ -17,10 +17,6 @@ CLOSED = {
         "rpd2tracing",
     ),
     "rocm/AMD-AGI+TraceLens/tests/rocprof/908_results.json.gz": ("rocprofv3", "pftrace"),
-    "xplane/AMD-AGI+TraceLens/tests/traces/mi300/jax08_gemm/tw003.xplane.pb": (
-        "XPlane",
-        "create_perfetto_trace",
-    ),
     "perfetto/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perfetto/sample.perfetto-trace": (
         "a Perfetto trace",
         "traceconv json",

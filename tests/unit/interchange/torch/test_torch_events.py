@@ -21,7 +21,7 @@ from tests.unit.interchange.import_tools import (
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded
 from warpline.interchange import detect
-from warpline.interchange.torch.gpu import copy_codes
+from warpline.interchange.framework.copies import copy_codes
 from warpline.model import COPY_KINDS, MEMORY_KINDS, ImportFormatError
 from warpline.storage import Capture
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +15,19 @@ from warpline.interchange.framework.columns import clean_text, integer, real
 from warpline.interchange.framework.copies import MEMORY_CODES, copy_codes
 from warpline.interchange.framework.event_sink import EventSink, Int64Array, Row
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
-from warpline.interchange.xplane.planes import Events, Line, Plane, StatValue, read_lines, read_space
+from warpline.interchange.xplane.planes import Events, Line, Plane, read_lines, read_space
+from warpline.interchange.xplane.stats import (
+    MEMORY_OPERATIONS,
+    Stats,
+    device_number,
+    framework_op,
+    host_kind,
+    integers,
+    payload_of,
+    stats_of,
+    uint32,
+    work_kind,
+)
 from warpline.model import AttributeSpec, Flag, KindSpec, links
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.model.track_factory import TrackSpec
@@ -24,16 +35,10 @@ from warpline.model.track_factory import TrackSpec
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-Stats = dict[str, StatValue]
-
-_DEVICE = re.compile(r"/device:(\w+):(\d+)|#Chip(\d+)")
 _STREAM = re.compile(r"Stream #(\d+)")
 _DETAIL = re.compile(r"(\w+):(\S+)")
-_OPERATOR = re.compile(r"[\w./\\-]+:[A-Z]\w*")
-"""TensorFlow names the execution of an op ``dense/MatMul:MatMul``."""
 _GROUPED = {"XLA Modules": 0, "XLA Ops": 1, "Framework Ops": 2, "TensorFlow Ops": 2}
 """Lines of ranges over the work of a device, by their order below it."""
-_MEMORY = {"MemoryAllocation": 0, "MemoryDeallocation": 1}
 _EPOCH_NS = 946_684_800_000_000_000
 """Times after 2000 count from the epoch; earlier ones from the start of the profile."""
 _PAYLOAD = AttributeSpec("payload", "string", "Payload")
@@ -71,7 +76,7 @@ class XPlaneConverter:
 
     def _add_devices(self) -> None:
         for plane in self.space.planes:
-            if (number := _device_number(plane)) is not None:
+            if (number := device_number(plane)) is not None:
                 vendor = plane.stats.get("device_vendor", "")
                 name = str(plane.stats.get("device_type_string", "") or vendor)
                 properties = {key: value for key, value in plane.stats.items() if key and value != ""}
@@ -89,9 +94,9 @@ class XPlaneConverter:
     def add_line(self, line: Line, batches: Any) -> None:
         """Adds the events of a line, which are GPU work or what a thread did."""
         plane = self.space.planes[line.plane]
-        device = _device_number(plane)
+        device = device_number(plane)
         for events in batches:
-            stats = _stats_of(events, plane)
+            stats = stats_of(events, plane)
             names = self._names(line.plane, events.name)
             if device is None:
                 self._add_host(line, plane, events, names, stats)
@@ -133,7 +138,7 @@ class XPlaneConverter:
         track = self.sink.stream(device, process, number, name="" if stream else line.name)
         kinds = np.array(
             [
-                _work_kind(self._builder.text(name), row)
+                work_kind(self._builder.text(name), row)
                 for name, row in zip(names.tolist(), stats, strict=True)
             ]
         )
@@ -147,7 +152,7 @@ class XPlaneConverter:
             self.sink.link(links.LAUNCH, "to", attributes["correlation"], ids)
         for start, stop, row in zip(events.start.tolist(), events.stop.tolist(), stats, strict=True):
             if module := str(row.get("hlo_module", "")):
-                op, framework = str(row.get("hlo_op", "")), _framework_op(row)
+                op, framework = str(row.get("hlo_op", "")), framework_op(row)
                 self._groups[device, number].append((start, stop, module, op, framework))
 
     def _gpu_row(self, device: int, path: str, title: str, place: int = 0) -> TrackSpec:
@@ -164,27 +169,25 @@ class XPlaneConverter:
         column = self._column
         details = [dict(_DETAIL.findall(str(row.get(f"{kind}_details", "")))) for row in rows]
         attributes: dict[str, Any] = {
-            "correlation": _integers([row.get("correlation_id") for row in rows]),
-            "payload": column([_rest(row) for row in rows]),
+            "correlation": integers([row.get("correlation_id") for row in rows]),
+            "payload": column([payload_of(row) for row in rows]),
             "xla_module": column([str(row.get("hlo_module", "")) for row in rows]),
             "xla_op": column([str(row.get("hlo_op", "")) for row in rows]),
-            "framework_op": column([_framework_op(row) for row in rows]),
+            "framework_op": column([framework_op(row) for row in rows]),
         }
         if kind == "kernel":
             for shape in ("grid", "block"):
                 parts = [[*str(row.get(shape, "")).split(","), "", ""][:3] for row in details]
                 for place, axis in enumerate("xyz"):
-                    attributes[f"{shape}_{axis}"] = _uint32([part[place] for part in parts])
-            attributes["registers_per_thread"] = _uint32([row.get("regs") for row in details])
-            attributes["static_shared_memory_bytes"] = _uint32([row.get("static_shared") for row in details])
-            attributes["dynamic_shared_memory_bytes"] = _uint32(
-                [row.get("dynamic_shared") for row in details]
-            )
+                    attributes[f"{shape}_{axis}"] = uint32([part[place] for part in parts])
+            attributes["registers_per_thread"] = uint32([row.get("regs") for row in details])
+            attributes["static_shared_memory_bytes"] = uint32([row.get("static_shared") for row in details])
+            attributes["dynamic_shared_memory_bytes"] = uint32([row.get("dynamic_shared") for row in details])
             occupancy = [real(row.get("occ_pct")) for row in details]
             ratios = np.array([(value or 0) / 100 for value in occupancy], np.float32)
             attributes["occupancy_ratio"] = np.ma.MaskedArray(ratios, [not value for value in occupancy])
             return attributes
-        size = _integers([row.get("size") for row in details])
+        size = integers([row.get("size") for row in details])
         attributes["bytes"] = np.ma.MaskedArray(size, np.ma.getmaskarray(size) | (np.ma.getdata(size) < 0))
         if kind == "memcpy":
             codes = np.array([copy_codes(self._builder.text(name)) for name in names.tolist()], np.uint8)
@@ -218,7 +221,7 @@ class XPlaneConverter:
         thread = self.sink.thread(holder, number, line.name)
         texts = {code: self._builder.text(code) for code in np.unique(names).tolist()}
         kinds = np.array(
-            [_host_kind(texts[name], row) for name, row in zip(names.tolist(), stats, strict=True)]
+            [host_kind(texts[name], row) for name, row in zip(names.tolist(), stats, strict=True)]
         )
         flags = np.where(events.is_instant, np.uint8(Flag.INSTANT), np.uint8(0)).astype(np.uint8)
         ids = np.full(len(events), -1, np.int64)
@@ -226,13 +229,13 @@ class XPlaneConverter:
             index = np.flatnonzero(kinds == kind)
             rows = [stats[place] for place in index.tolist()]
             attributes: dict[str, Any] = {}
-            payload = self._column([_rest(row) for row in rows])
+            payload = self._column([payload_of(row) for row in rows])
             if kind != "python" and not np.ma.getmaskarray(payload).all():
                 attributes["payload"] = payload
             if kind == "cuda_api":
-                attributes["correlation"] = _integers([row.get("correlation_id") for row in rows])
+                attributes["correlation"] = integers([row.get("correlation_id") for row in rows])
             elif kind == "phase":
-                attributes["step"] = _integers([row.get("step_num") for row in rows])
+                attributes["step"] = integers([row.get("step_num") for row in rows])
             elif kind == "memory":
                 attributes |= self._memory_attributes([texts[name] for name in names[index].tolist()], rows)
             ids[index] = self.sink.add(
@@ -252,11 +255,11 @@ class XPlaneConverter:
 
     def _memory_attributes(self, names: list[str], rows: list[Stats]) -> dict[str, Any]:
         return {
-            "operation": np.array([_MEMORY[name] for name in names], np.uint8),
-            "address": _integers([row.get("addr") for row in rows]),
-            "bytes": _integers([row.get("allocation_bytes") for row in rows]),
-            "total_allocated_bytes": _integers([row.get("bytes_allocated") for row in rows]),
-            "total_reserved_bytes": _integers([row.get("bytes_reserved") for row in rows]),
+            "operation": np.array([MEMORY_OPERATIONS[name] for name in names], np.uint8),
+            "address": integers([row.get("addr") for row in rows]),
+            "bytes": integers([row.get("allocation_bytes") for row in rows]),
+            "total_allocated_bytes": integers([row.get("bytes_allocated") for row in rows]),
+            "total_reserved_bytes": integers([row.get("bytes_reserved") for row in rows]),
             "device": self._column([str(row.get("allocator_name", "")) for row in rows]),
         }
 
@@ -267,7 +270,7 @@ class XPlaneConverter:
             row.get("step_num", self._builder.text(name))
             for row, name in zip(stats, names.tolist(), strict=True)
         ]
-        self.sink.add(track, "phase", events.start, events.stop, names, attributes={"step": _integers(steps)})
+        self.sink.add(track, "phase", events.start, events.stop, names, attributes={"step": integers(steps)})
 
     def _note_steps(self, events: Events, index: npt.NDArray[np.intp], rows: list[Stats]) -> None:
         for place, row in zip(index.tolist(), rows, strict=True):
@@ -342,77 +345,6 @@ _PATHS = {
     "python": "python", "cuda_api": "api", "phase": "phases", "memory": "memory", "operator": "operators",
     "range": "ranges",
 }  # fmt: skip
-_OWN_STATS = frozenset(
-    (
-        "correlation_id",
-        "kernel_details",
-        "hlo_module",
-        "hlo_op",
-        "step_num",
-        "_pt",
-        "_p",
-        "_ct",
-        "_c",
-        "tf_op",
-    )
-)
-
-
-def _device_number(plane: Plane) -> int | None:
-    match = _DEVICE.match(plane.name)
-    return int((match[2] or match[3])[:6]) if match else None
-
-
-def _stats_of(events: Events, plane: Plane) -> list[Stats]:
-    rows: list[Stats] = [{} for _ in range(len(events))]
-    for event, key, value in zip(
-        events.stat_event.tolist(), events.stat_key.tolist(), events.stat_values, strict=True
-    ):
-        rows[event][plane.stat_names.get(key, str(key))] = value
-    return rows
-
-
-def _rest(row: Stats) -> str:
-    """The stats without an attribute of their own, as JSON."""
-    rest = {key: value for key, value in row.items() if key not in _OWN_STATS}
-    return msgspec.json.encode(rest).decode() if rest else ""
-
-
-def _framework_op(row: Stats) -> str:
-    name = str(row.get("name", "") or row.get("tf_op", ""))
-    return "" if name == "XlaModule:" else name
-
-
-def _work_kind(name: str, row: Stats) -> str:
-    lower = name.lower()
-    if "memcpy_details" in row and "kernel_details" not in row:
-        return "memcpy"
-    return "memset" if "memset_details" in row or lower.startswith("memset") else "kernel"
-
-
-def _host_kind(name: str, row: Stats) -> str:
-    if name[:1] == "$":
-        return "python"
-    if "correlation_id" in row:
-        return "cuda_api"
-    if "step_num" in row:
-        return "phase"
-    if name in _MEMORY:
-        return "memory"
-    return "operator" if _OPERATOR.fullmatch(name) else "range"
-
-
-def _integers(values: list[Any]) -> Any:
-    numbers = [integer(value) for value in values]
-    return np.ma.MaskedArray(
-        np.array([value or 0 for value in numbers], np.int64), [value is None for value in numbers]
-    )
-
-
-def _uint32(values: list[Any]) -> Any:
-    column = _integers(values)
-    data = np.ma.getdata(column)
-    return np.ma.MaskedArray(data, np.ma.getmaskarray(column) | (data < 0) | (data >= 1 << 32))
 
 
 def convert(

@@ -92,12 +92,8 @@ static int read_message(Decoder *decoder, int32_t number, int64_t parent, const 
             if (!read_varint(&at, end, &value))
                 return 0;
             break;
-        case FIXED64:
-            length = 8;
-            break;
-        case FIXED32:
-            length = 4;
-            break;
+        case FIXED64: length = 8; break;
+        case FIXED32: length = 4; break;
         case BYTES:
             if (!read_varint(&at, end, &value))
                 return 0;
@@ -105,8 +101,7 @@ static int read_message(Decoder *decoder, int32_t number, int64_t parent, const 
                 return 0;
             length = (int64_t)value;
             break;
-        default:
-            return 0;
+        default: return 0;
         }
         if (length > end - at)
             return 0;

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from warpline.compiled import Signatures, address, library_file, load
+from warpline.compiled import Signatures, address, load
 from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
 from warpline.interchange.framework.messages.schema import Action, Schema, TableLayout, layouts
 from warpline.interchange.framework.protobuf import (
@@ -23,6 +23,7 @@ from warpline.interchange.framework.protobuf import (
     wire_fields,
 )
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, Readable
+from warpline.platform.systems import library_file
 
 LIBRARY = Path(__file__).parent / library_file("framework")
 SIGNATURES: Signatures = {"warpline_message_tables": (ctypes.c_int64, None)}

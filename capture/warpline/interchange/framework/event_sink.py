@@ -26,13 +26,13 @@ NO_NUMBER = -1
 
 
 @dataclass(frozen=True)
-class Row:
+class Holder:
     """A process or thread of the capture: its index there, its track and the URI of that."""
 
     index: int
     track: int
     uri: str
-    process: Row | None = None
+    process: Holder | None = None
 
 
 class EventSink:
@@ -52,12 +52,12 @@ class EventSink:
         self._start_ns: int | None = None
         self._stop_ns: int | None = None
         self._collectives = CollectiveLog(builder)
-        self._processes: dict[int | str, Row] = {}
-        self._threads: dict[tuple[int | str, int | str], Row] = {}
+        self._processes: dict[int | str, Holder] = {}
+        self._threads: dict[tuple[int | str, int | str], Holder] = {}
         self._gpus: dict[int, int] = {}
 
     def track(
-        self, spec: TrackSpec, parent: int | str | None = None, row: Row | None = None, **fields: Any
+        self, spec: TrackSpec, parent: int | str | None = None, row: Holder | None = None, **fields: Any
     ) -> int:
         """A track of this file; ``row`` is the process or thread it belongs to, and its parent by default."""
         process = row if row is None or row.process is None else row.process
@@ -71,7 +71,7 @@ class EventSink:
             **fields,
         )
 
-    def process(self, key: int | str, name: str = "") -> Row:
+    def process(self, key: int | str, name: str = "") -> Holder:
         """The process with a number, or with another key if it has none. The first name counts."""
         row = self._processes.get(key)
         if row is None:
@@ -87,10 +87,10 @@ class EventSink:
                 clock=self.options.clock,
                 rank=self.options.rank,
             )
-            row = self._processes[key] = Row(index, track, spec.uri)
+            row = self._processes[key] = Holder(index, track, spec.uri)
         return row
 
-    def thread(self, process: int | str, key: int | str, name: str = "", *, is_first: bool = False) -> Row:
+    def thread(self, process: int | str, key: int | str, name: str = "", *, is_first: bool = False) -> Holder:
         """The thread with a number, or with another key, of the process with a key."""
         row = self._threads.get((process, key))
         if row is None:
@@ -108,10 +108,10 @@ class EventSink:
                 clock=self.options.clock,
                 rank=self.options.rank,
             )
-            row = self._threads[process, key] = Row(index, track, spec.uri, above)
+            row = self._threads[process, key] = Holder(index, track, spec.uri, above)
         return row
 
-    def thread_track(self, thread: Row, path: str, title: str = "") -> int:
+    def thread_track(self, thread: Holder, path: str, title: str = "") -> int:
         """A track below a thread, as in `TrackFactory.below_thread`."""
         return self.track(self.specs.below_thread(thread.uri, path, title=title), row=thread)
 
@@ -127,14 +127,14 @@ class EventSink:
             self._gpus[number] = self.track(self.specs.gpu(number, name))
         return self._gpus[number]
 
-    def context(self, gpu: int, process: Row, number: int | None = None) -> tuple[TrackSpec, int]:
+    def context(self, gpu: int, process: Holder, number: int | None = None) -> tuple[TrackSpec, int]:
         """The place of a process's streams on a GPU, and the track to put them below."""
         spec = self.specs.context(gpu, process.uri, number)
         parent = self.gpu(gpu)
         return spec, parent if number is None else self.track(spec, parent, process)
 
     def stream(
-        self, gpu: int, process: Row, number: int | None, *, context: int | None = None, name: str = ""
+        self, gpu: int, process: Holder, number: int | None, *, context: int | None = None, name: str = ""
     ) -> int:
         """The track of a stream."""
         place, parent = self.context(gpu, process, context)

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from warpline.i18n import english, tr
 from warpline.interchange.framework.columns import clean_text, integer, real
 from warpline.interchange.framework.copies import MEMORY_CODES, copy_codes
-from warpline.interchange.framework.event_sink import EventSink, Int64Array, Row
+from warpline.interchange.framework.event_sink import EventSink, Holder, Int64Array
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
-from warpline.interchange.xplane.planes import Events, Line, Plane, read_lines, read_space
+from warpline.interchange.xplane.planes import Plane, PlaneEvents, PlaneLine, read_lines, read_space
 from warpline.interchange.xplane.stats import (
     MEMORY_OPERATIONS,
     Stats,
@@ -91,7 +91,7 @@ class XPlaneConverter:
                 return begin
         return None
 
-    def add_line(self, line: Line, batches: Any) -> None:
+    def add_line(self, line: PlaneLine, batches: Any) -> None:
         """Adds the events of a line, which are GPU work or what a thread did."""
         plane = self.space.planes[line.plane]
         device = device_number(plane)
@@ -114,9 +114,9 @@ class XPlaneConverter:
     def _add_device(
         self,
         device: int,
-        line: Line,
+        line: PlaneLine,
         plane: Plane,
-        events: Events,
+        events: PlaneEvents,
         names: npt.NDArray[np.uint32],
         stats: list[Stats],
     ) -> None:
@@ -209,11 +209,16 @@ class XPlaneConverter:
 
     # The host
 
-    def _host(self) -> Row:
+    def _host(self) -> Holder:
         return self.sink.process(self.space.hosts[0] if self.space.hosts else "host", english("host"))
 
     def _add_host(
-        self, line: Line, plane: Plane, events: Events, names: npt.NDArray[np.uint32], stats: list[Stats]
+        self,
+        line: PlaneLine,
+        plane: Plane,
+        events: PlaneEvents,
+        names: npt.NDArray[np.uint32],
+        stats: list[Stats],
     ) -> None:
         self._host()
         holder = self.space.hosts[0] if self.space.hosts else "host"
@@ -264,7 +269,7 @@ class XPlaneConverter:
         }
 
     def _add_steps(
-        self, track: int, events: Events, names: npt.NDArray[np.uint32], stats: list[Stats]
+        self, track: int, events: PlaneEvents, names: npt.NDArray[np.uint32], stats: list[Stats]
     ) -> None:
         steps = [
             row.get("step_num", self._builder.text(name))
@@ -272,7 +277,7 @@ class XPlaneConverter:
         ]
         self.sink.add(track, "phase", events.start, events.stop, names, attributes={"step": integers(steps)})
 
-    def _note_steps(self, events: Events, index: npt.NDArray[np.intp], rows: list[Stats]) -> None:
+    def _note_steps(self, events: PlaneEvents, index: npt.NDArray[np.intp], rows: list[Stats]) -> None:
         for place, row in zip(index.tolist(), rows, strict=True):
             step = integer(row.get("step_num"))
             if step is not None:

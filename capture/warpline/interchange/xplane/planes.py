@@ -61,7 +61,7 @@ class Space:
 
 
 @dataclass(kw_only=True)
-class Line:
+class PlaneLine:
     """A line without its events; ``start_ns`` is the zero of their offsets."""
 
     plane: int
@@ -71,7 +71,7 @@ class Line:
 
 
 @dataclass(kw_only=True)
-class Events:
+class PlaneEvents:
     """Some events of a line: id of the name, times in ns, and their stats as rows (event, key, value)."""
 
     name: Int64Array
@@ -150,7 +150,7 @@ def _stat(content: bytes, plane: Plane) -> tuple[str, StatValue]:
     return key, ""
 
 
-def read_lines(path: Path, space: Space) -> Iterator[tuple[Line, Iterator[Events]]]:
+def read_lines(path: Path, space: Space) -> Iterator[tuple[PlaneLine, Iterator[PlaneEvents]]]:
     """The lines of a file that `read_space` has read, with their events in batches."""
     plane = -1
     try:
@@ -164,13 +164,13 @@ def read_lines(path: Path, space: Space) -> Iterator[tuple[Line, Iterator[Events
         space.problem = str(error) or type(error).__name__
 
 
-def _line(plane: int, content: bytes, space: Space) -> tuple[Line, Iterator[Events]]:
+def _line(plane: int, content: bytes, space: Space) -> tuple[PlaneLine, Iterator[PlaneEvents]]:
     outline = MessageReader(io.BytesIO(content), _NOTHING, record=_EVENT)
     for _ in outline:
         pass
     header: Message = outline.header
     start_ns = signed(integer_of(header.get(3, 0)))
-    line = Line(
+    line = PlaneLine(
         plane=plane,
         number=signed(integer_of(header.get(1, 0))),
         name=text_of(header.get(11, b"")) or text_of(header.get(2, b"")),
@@ -179,14 +179,14 @@ def _line(plane: int, content: bytes, space: Space) -> tuple[Line, Iterator[Even
     return line, _events(content, start_ns, space.planes[plane], space)
 
 
-def _events(content: bytes, start_ns: int, plane: Plane, space: Space) -> Iterator[Events]:
+def _events(content: bytes, start_ns: int, plane: Plane, space: Space) -> Iterator[PlaneEvents]:
     reader = MessageReader(io.BytesIO(content), _EVENTS, record=_EVENT)
     for tables in reader:
         offset = count_or_zero(tables["record.offset_ps"])
         duration = tables["record.duration_ps"]
         values = [tables[f"record.stat.{name}"] for name in ("double", "unsigned", "signed", "reference")]
         texts = tables["record.stat.text"]
-        yield Events(
+        yield PlaneEvents(
             name=count_or_zero(tables["record.name"]),
             start=start_ns + offset // 1000,
             stop=start_ns + (offset + count_or_zero(duration)) // 1000,

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from warpline.interchange.framework.columns import integer
-from warpline.interchange.xplane.planes import Events, Plane, StatValue
+from warpline.interchange.xplane.planes import Plane, PlaneEvents, StatValue
 
 Stats = dict[str, StatValue]
 
@@ -39,7 +39,7 @@ def device_number(plane: Plane) -> int | None:
     return int((match[2] or match[3])[:6]) if match else None
 
 
-def stats_of(events: Events, plane: Plane) -> list[Stats]:
+def stats_of(events: PlaneEvents, plane: Plane) -> list[Stats]:
     """The stats of each event, by name."""
     rows: list[Stats] = [{} for _ in range(len(events))]
     for event, key, value in zip(

@@ -40,6 +40,8 @@ GPU_METRICS, MESSAGES, PROFILER = (
     english("Messages of the profiler"),
     english("Profiler"),
 )
+HIP_API, ACL_API = english("HIP API"), english("AscendCL")
+"""Titles of the calls of a thread where they are not CUDA's."""
 ESTIMATED_STATE = english("State (estimated)")
 
 BELOW_THREAD: Mapping[str, tuple[str, str]] = MappingProxyType(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.interchange.ascend.tasks import COPY, KERNEL, OTHER, WAIT, TaskArgs, decoded, task_kind
 from warpline.interchange.framework.collectives import CollectiveLog
 from warpline.interchange.framework.columns import NO_INTEGER, clean_text
@@ -22,7 +23,7 @@ from warpline.interchange.trace_json.target import name_ids, optional_ids
 from warpline.interchange.trace_json.tracks import number_of
 from warpline.model import AttributeSpec, KindSpec, links
 from warpline.model.track_factory import TrackSpec
-from warpline.model.track_titles import NPU
+from warpline.model.track_titles import ACL_API, NPU
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -54,6 +55,7 @@ class AscendConverter(TorchConverter):
         self._log = CollectiveLog(builder)
         for name, title, family, colour in _KINDS:
             builder.add_kind(KindSpec(name, title, family, colour, (_PAYLOAD,)))
+        self.name_calls(ACL_API, english("AscendCL call"))
 
     def absorb_group(self, name: str, group: Group) -> None:
         """See `TraceConverter.absorb_group`; waits for the process names, which may follow the events."""

@@ -13,6 +13,8 @@ from warpline.interchange.framework.columns import NO_INTEGER, TextColumn
 KERNEL, COPY, WAIT, OTHER = "kernel", "memcpy", "sync", "other"
 _KERNEL_TASKS = re.compile(r"(AI_|AIV|AIC|MIX_|KERNEL|DSA|DVPP|DSS)", re.IGNORECASE)
 """Task types that compute: on cube and vector cores, AI CPUs, random number and image units."""
+_CONTROL_NAMES = re.compile(r"[A-Z0-9_ ]*$|(Event|Notify|Write|Stream|Model|Place)[ _]", re.ASCII)
+"""Names of tasks that control a stream (``EVENT_RECORD``, ``Notify Record``); kernels have operators' names."""
 _WAITS = re.compile(r"(EVENT|NOTIFY)[_ ]?WAIT", re.IGNORECASE)
 _COPIES = re.compile(r"MEMCPY", re.IGNORECASE)
 
@@ -48,4 +50,6 @@ def task_kind(name: str, task_type: str) -> str:
         return WAIT
     if _COPIES.match(name):
         return COPY
+    if task_type.upper() == "OTHER":  # msprof's word for a core that it does not know the sort of
+        return OTHER if _CONTROL_NAMES.match(name) else KERNEL
     return KERNEL if _KERNEL_TASKS.match(task_type) else OTHER

@@ -36,6 +36,7 @@ from warpline.interchange.trace_json.arguments import (
     either,
     none_as_number,
     number_in,
+    process_numbers,
 )
 from warpline.interchange.trace_json.piece_columns import (
     GENERIC_EXTRACTORS,
@@ -115,6 +116,7 @@ _GPU_INTEGERS = (
 def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
     """GPU work; see `fill_gpu`."""
     rows, group = spans(rows, losses, bare=True)
+    group.numbers["pid"] = process_numbers([row.pid for row in rows])
     args = decode_args(rows, GpuArgs, losses)
     if not fill_gpu(group, args):
         group.thread, places = _places_by_track(rows, args.values)

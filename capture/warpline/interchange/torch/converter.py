@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import forms
+from warpline.i18n import english, forms
 from warpline.interchange.framework.collectives import CollectiveLog
-from warpline.interchange.framework.columns import clean_text
+from warpline.interchange.framework.columns import NO_INTEGER, clean_text
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.torch.columns import (
     ANNOTATION,
@@ -31,6 +32,7 @@ from warpline.interchange.torch.cpu import CALL, SLICE, STATE, add_scheduling, s
 from warpline.interchange.torch.gpu import KinetoGpuTracks
 from warpline.interchange.torch.kinds import KINDS_WITH_MORE
 from warpline.interchange.torch.memory import add_memory
+from warpline.interchange.torch.owners import DeviceOwners
 from warpline.interchange.torch.releases import add_releases
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import StreamState
@@ -39,6 +41,7 @@ from warpline.interchange.trace_json.target import name_ids, optional_ids, paylo
 from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
 from warpline.interchange.trace_json.unfinished import PendingFlows
 from warpline.model import AttributeSpec, KindSpec, links
+from warpline.model.track_titles import HIP_API
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -66,6 +69,7 @@ class TorchConverter(TraceConverter):
         for kind in KINDS_WITH_MORE:
             builder.add_kind(kind)
         self._main: ProcessEntry | None = None
+        self._owners = DeviceOwners()
         self._waiting: list[tuple[str, Group]] = []
         self._annotations: list[Group] = []
         self._unlinked = 0
@@ -137,7 +141,14 @@ class TorchConverter(TraceConverter):
 
     # CPU side
 
+    def name_calls(self, track_title: str, kind_title: str) -> None:
+        """Call the rows and the kind of API calls what they are, unless Warpline's own export has named the rows."""
+        self.tracks.titles["api"] = track_title
+        self.builder.rename_kind("cuda_api", kind_title)
+
     def _add_api(self, group: Group) -> None:
+        if "api" not in self.tracks.titles and any(name.startswith("hip") for name in group.name.table):
+            self.name_calls(HIP_API, english("HIP API call"))
         correlation = group.numbers["correlation"]
         attributes = {
             "correlation": correlation,
@@ -146,6 +157,15 @@ class TorchConverter(TraceConverter):
         }
         ids = self.add_slices(group, "cuda_api", "api", attributes, flags=self.duration_flags(group))
         self._link_keys(links.LAUNCH, "from", correlation, ids)
+        for process, index in self._other_processes(group):
+            self._owners.add_calls(process, np.ma.filled(correlation, NO_INTEGER)[index])
+
+    def _other_processes(self, group: Group) -> Iterator[tuple[ProcessEntry, npt.NDArray[np.intp]]]:
+        """The processes of a group but the first one of the file, each with the indexes of its events."""
+        of_code = [self.tracks.process(self.thread_of(key)[0]) for key in group.threads]
+        for process in {process.index: process for process in of_code if process is not self._main}.values():
+            codes = [code for code, other in enumerate(of_code) if other is process]
+            yield process, np.flatnonzero(np.isin(group.thread, codes))
 
     def _add_operators(self, name: str, group: Group) -> None:
         numbers = np.array([_step_number(text) for text in group.name.table], np.int64)[group.name.codes]
@@ -160,7 +180,7 @@ class TorchConverter(TraceConverter):
                 {"step": numbers[index], **self._optional_attributes(steps, event_index="index")},
                 flags=self.duration_flags(steps),
             )
-            self._link_keys(links.ANNOTATION, "from", steps.numbers["external"], ids)
+            self._link_annotations(steps, ids)
             for step, start, duration in zip(
                 numbers[index].tolist(), steps.start.tolist(), steps.duration.tolist(), strict=True
             ):
@@ -175,7 +195,7 @@ class TorchConverter(TraceConverter):
                 **self._optional_attributes(group, event_index="index", record_function_id="function"),
             }
             ids = self.add_slices(group, "range", "ranges", attributes, flags=flags)
-            self._link_keys(links.ANNOTATION, "from", group.numbers["external"], ids)
+            self._link_annotations(group, ids)
             return
         attributes = {
             "input_shapes": optional_ids(self.builder, group.texts["shapes"]),
@@ -248,10 +268,20 @@ class TorchConverter(TraceConverter):
             return
         self.saw(group.start, group.start + group.duration)
         self.duration_flags(group)
-        ids, kind = self.gpu.add(name, group, self._main, self.slices)
+        main = self._main
+        if name == GPU_ANNOTATION:
+            group.places = [(self._owners.device_of(device), *place) for device, *place in group.places]
+        else:
+            self._owners.learn(group)
+        ids, kind = self.gpu.add(name, group, lambda device: self._owners.of(device, main), self.slices)
         if kind == GPU_ANNOTATION:
             if "external" in group.numbers:
-                self._link_keys(links.ANNOTATION, "to", group.numbers["external"], ids)
+                owners = np.array([self._scope_of(self._owners.of(place[0], main)) for place in group.places])
+                for scope in np.unique(owners[group.thread]).tolist():
+                    index = np.flatnonzero(owners[group.thread] == scope)
+                    self._link_keys(
+                        links.ANNOTATION, "to", group.numbers["external"][index], ids[index], scope
+                    )
             return
         if kind == KERNEL:
             names = self.builder.strings(group.name.table)[group.name.codes]
@@ -260,14 +290,33 @@ class TorchConverter(TraceConverter):
         self._unlinked += int((np.ma.getmaskarray(correlation) | (np.ma.getdata(correlation) == 0)).sum())
         self._link_keys(links.LAUNCH, "to", correlation, ids)
 
+    def _scope_of(self, process: ProcessEntry) -> int:
+        """Where external ids are unique: ranks that were merged into one file keep theirs."""
+        return self._scope if process is self._main else process.index
+
+    def _link_annotations(self, group: Group, ids: npt.NDArray[np.int64]) -> None:
+        """Register annotations by their external ids."""
+        external, rest = group.numbers["external"], np.ones(len(group), bool)
+        for process, index in self._other_processes(group):
+            self._link_keys(links.ANNOTATION, "from", external[index], ids[index], self._scope_of(process))
+            rest[index] = False
+        self._link_keys(links.ANNOTATION, "from", external[rest], ids[rest])
+
     def _link_keys(
-        self, kind: str, end: Literal["from", "to"], keys: Any, ids: npt.NDArray[np.int64]
+        self,
+        kind: str,
+        end: Literal["from", "to"],
+        keys: Any,
+        ids: npt.NDArray[np.int64],
+        scope: int | None = None,
     ) -> None:
         """Register event ids under their link keys; ignores missing keys and 0 (none)."""
         values = np.ma.getdata(keys)
         known = ~np.ma.getmaskarray(keys) & (values != 0)
         if known.any():
-            self.builder.add_link_keys(kind, self._scope, end, values[known], ids[known])
+            self.builder.add_link_keys(
+                kind, self._scope if scope is None else scope, end, values[known], ids[known]
+            )
 
     def finish(self, state: StreamState) -> ImportSummary:
         """See `TraceConverter.finish`."""

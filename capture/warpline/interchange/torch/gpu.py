@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,9 +43,16 @@ class KinetoGpuTracks:
         """Number in the slice registry of each (device, stream)."""
 
     def add(
-        self, name: str, group: Group, process: ProcessEntry, slices: SliceRegistry
+        self,
+        name: str,
+        group: Group,
+        owner_of: Callable[[int | None], ProcessEntry],
+        slices: SliceRegistry,
     ) -> tuple[npt.NDArray[np.int64], str]:
-        """Add a group of GPU work, also to ``slices``; returns the event ids and their kind."""
+        """Add a group of GPU work, also to ``slices``; returns the event ids and their kind.
+
+        ``owner_of`` gives the process of a device.
+        """
         kind = name if name in (KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION) else "gpu_event"
         names = self._builder.strings(group.name.table)[group.name.codes]
         attributes = {
@@ -59,7 +66,7 @@ class KinetoGpuTracks:
             index = np.flatnonzero(group.thread == code)
             if not len(index):
                 continue
-            track = self._track(kind, -1 if device is None else device, context, stream, process)
+            track = self._track(kind, -1 if device is None else device, context, stream, owner_of(device))
             first = self._builder.add_events(
                 track,
                 kind,

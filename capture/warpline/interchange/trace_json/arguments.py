@@ -229,3 +229,8 @@ def number_in(value: Any) -> int | None:
     if isinstance(value, (int, float)) and abs(value) < 1 << 62:
         return int(value)
     return None
+
+
+def process_numbers(values: Sequence[Any]) -> MaskedColumn:
+    """The numbers in recorded process ids, int64; masked where there is none."""
+    return plain_integers([none_as_number(number_in(value)) for value in values], len(values))

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.framework.columns import NO_INTEGER, TextColumn, clean_text, raw_text, repeated_text
+from warpline.interchange.trace_json.arguments import process_numbers
 from warpline.interchange.trace_json.piece_columns import (
     ASYNC,
     BORDERS,
@@ -144,6 +145,10 @@ def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: Tra
             return None
         group.texts["payload"] = payload
         return _with_marks(scan, index, route, group, tables)
+    if route in form.of_gpu:
+        group.numbers["pid"] = process_numbers([*_scalars(scan.tables[ScanColumn.PID]), None])[
+            _codes(scan, ScanColumn.PID, index)
+        ]
     args_type, fill = form.fillers[route]
     if args_type is None or fill is None:
         return group

@@ -78,6 +78,8 @@ class TraceTracks:
         self.threads: dict[tuple[str, str], ThreadEntry] = {}
         self.specs = TrackFactory(TRACE, options.prefix)
         self.header = HeaderTracks()
+        self.titles: dict[str, str] = {}
+        """Titles of tracks below threads that differ from the usual ones, by the end of their URI."""
         self._header_tracks: dict[int, int] = {}
         """Tracks added from the header, by their index there."""
 
@@ -231,7 +233,7 @@ class TraceTracks:
         track = thread.tracks.get(path)
         if track is None:
             place = self.header.on_thread(thread.process.recorded_pid, thread.tid, path)
-            spec = self.specs.below_thread(thread.uri, path)
+            spec = self.specs.below_thread(thread.uri, path, title=self.titles.get(path, ""))
             track = self.header_track(place) if place >= 0 else self.add_track(spec, thread=thread)
             thread.tracks[path] = track
         return track

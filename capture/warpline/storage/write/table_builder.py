@@ -191,6 +191,10 @@ class TableBuilder:
         more = tuple(attribute for attribute in spec.attributes if attribute.name not in have)
         known.spec = replace(known.spec, attributes=known.spec.attributes + more)
 
+    def rename_kind(self, name: str, title: str) -> None:
+        """Changes the title of a known kind, say that of API calls, which are CUDA's or HIP's."""
+        self._kinds[name].spec = replace(self._kinds[name].spec, title=title)
+
     def _check_attributes(self, spec: KindSpec) -> None:
         for attribute in spec.attributes:
             if attribute.dtype not in ATTRIBUTE_TYPES or not is_group_name(attribute.name):

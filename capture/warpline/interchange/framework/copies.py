@@ -19,7 +19,8 @@ _DIRECTIONS = {
     "hosttodevice": "host to device", "devicetohost": "device to host", "devicetodevice": "device to device",
     "hosttohost": "host to host",
 }  # fmt: skip
-_DIRECTION = re.compile(r"(?:(?:Mem)?cpy|Copy)\s*(\w+?)(?:Async)?(?![a-z])", re.IGNORECASE)
+_DIRECTION = re.compile(r"(?:(?:Mem)?cpy|Copy)\s*(\w+?)(?:Async)?(?![a-z0-9])", re.IGNORECASE)
+_PLACE = re.compile(r"\((\w[\w ]*?)\)")
 _PLACES = re.compile(r"\((\w[\w ]*?)\s*->\s*(\w[\w ]*?)\)")
 
 
@@ -35,3 +36,9 @@ def copy_codes(name: str) -> tuple[int, int, int]:
     source = MEMORY_CODES.get(places[1].lower(), unknown) if places else unknown
     target = MEMORY_CODES.get(places[2].lower(), unknown) if places else unknown
     return _COPY_CODES.get(direction, 0), source, target
+
+
+def memory_code(name: str) -> int:
+    """Code of the memory that a set writes, from its name: ``Memset (Device)``."""
+    place = _PLACE.search(name)
+    return MEMORY_CODES.get(place[1].lower() if place else "", MEMORY_CODES["unknown"])

@@ -80,6 +80,7 @@ class _Header(msgspec.Struct, frozen=True):
     processes: list[HeaderProcess]
     threads: list[HeaderThread]
     counters: list[HeaderCounter]
+    launches_are_arrows: bool = False
 
 
 class HeaderTracks:
@@ -89,6 +90,8 @@ class HeaderTracks:
         """An invalid header counts as none."""
         content = _checked((header or {}).get(HEADER_KEY))
         self.span_ns: tuple[int, int] | None = content.span_ns if content else None
+        self.has_arrows = content is not None and content.launches_are_arrows
+        """Launches are flows; correlation ids do not give them."""
         self.tracks: list[HeaderTrack] = content.tracks if content else []
         self.processes = {entry.pid: entry for entry in content.processes} if content else {}
         self.threads = {(entry.process, entry.number): entry for entry in content.threads} if content else {}

@@ -55,6 +55,7 @@ KERNEL, MEMCPY, MEMSET, SYNC = "kernel", "memcpy", "memset", "sync"
 GPU_ANNOTATION, GPU_OTHER = "gpu_annotation", "gpu_event"
 API, OPERATOR, ANNOTATION, PYTHON = "cuda_api", "operator", "annotation", "python"
 MEMORY, OVERHEAD, PROFILER, PHASE = "memory", "overhead", "profiler", "phase"
+DIAGNOSTIC = "diagnostic"
 
 ROUTES: Mapping[str, str] = {
     "kernel": KERNEL,

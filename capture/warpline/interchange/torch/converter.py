@@ -17,6 +17,7 @@ from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.torch.columns import (
     ANNOTATION,
     API,
+    DIAGNOSTIC,
     GPU_ANNOTATION,
     GPU_GROUPS,
     KERNEL,
@@ -40,7 +41,7 @@ from warpline.interchange.trace_json.piece_columns import FLOWS, INSTANTS, Group
 from warpline.interchange.trace_json.target import name_ids, optional_ids, payload_of
 from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
 from warpline.interchange.trace_json.unfinished import PendingFlows
-from warpline.model import AttributeSpec, KindSpec, links
+from warpline.model import AttributeSpec, Flag, KindSpec, links
 from warpline.model.track_titles import HIP_API
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class TorchConverter(TraceConverter):
             self.saw(group.start, group.start + group.duration)
             add_scheduling(self, name, group, self._scheduling_rows)
         elif name == INSTANTS:
-            others = add_releases(self, group, self._scheduling_rows)
+            others = add_releases(self, self._without_messages(group), self._scheduling_rows)
             if len(others):
                 super().absorb_group(name, others)
         elif name == FLOWS:
@@ -236,23 +237,36 @@ class TorchConverter(TraceConverter):
         columns = {name: group.numbers[column] for name, column in numbers.items() if column in group.numbers}
         return columns | payload_of(self.builder, group)
 
+    def _without_messages(self, group: Group) -> Group:
+        """Adds the messages of a profiler that Warpline exported; returns the other instants."""
+        is_message = np.array([text == DIAGNOSTIC for text in group.category.table], bool)[
+            group.category.codes
+        ]
+        if not self.tracks.header.tracks or not is_message.any():
+            return group
+        self._add_apart(DIAGNOSTIC, group.take(np.flatnonzero(is_message)))
+        return group.take(np.flatnonzero(~is_message))
+
     def _add_apart(self, name: str, group: Group) -> None:
-        """Adds the profiler's own events: its overhead and the recorded window."""
+        """Adds the profiler's own events: its overhead, its messages, the recorded window."""
         self.saw(group.start, group.start + group.duration)
-        overhead = name == OVERHEAD
         specs = self.tracks.specs
-        names, flags, attributes = (
-            name_ids(self.builder, group.name),
-            self.duration_flags(group),
-            self._optional_attributes(group),
+        kind, spec = {
+            OVERHEAD: ("overhead", specs.overhead),
+            DIAGNOSTIC: ("diagnostic", specs.messages),
+        }.get(name, ("other", specs.profiler))
+        names = name_ids(self.builder, group.name)
+        flags = (
+            np.full(len(group), Flag.INSTANT, np.uint8) if name == DIAGNOSTIC else self.duration_flags(group)
         )
+        attributes = self._optional_attributes(group)
         for key, index in self.groups_by_thread(group):
             track = self.tracks.row_track(*key)
             if track is None:
-                track = self.tracks.add_track(specs.overhead() if overhead else specs.profiler())
+                track = self.tracks.add_track(spec())
             self.builder.add_events(
                 track,
-                "overhead" if overhead else "other",
+                kind,
                 group.start[index],
                 group.duration[index],
                 names[index],
@@ -287,7 +301,8 @@ class TorchConverter(TraceConverter):
             names = self.builder.strings(group.name.table)[group.name.codes]
             self._collectives.add(names, group.start + group.duration)
         correlation = group.numbers["correlation"]
-        self._unlinked += int((np.ma.getmaskarray(correlation) | (np.ma.getdata(correlation) == 0)).sum())
+        if not self.tracks.header.has_arrows:
+            self._unlinked += int((np.ma.getmaskarray(correlation) | (np.ma.getdata(correlation) == 0)).sum())
         self._link_keys(links.LAUNCH, "to", correlation, ids)
 
     def _scope_of(self, process: ProcessEntry) -> int:
@@ -311,6 +326,8 @@ class TorchConverter(TraceConverter):
         scope: int | None = None,
     ) -> None:
         """Register event ids under their link keys; ignores missing keys and 0 (none)."""
+        if kind == links.LAUNCH and self.tracks.header.has_arrows:
+            return
         values = np.ma.getdata(keys)
         known = ~np.ma.getmaskarray(keys) & (values != 0)
         if known.any():
@@ -345,6 +362,8 @@ class TorchConverter(TraceConverter):
 
         An arrow for a GPU ends at the work, or at the call itself.
         """
+        if self.tracks.header.has_arrows:
+            return True
         return source[0] != target[0] and source not in self.gpu.rows and target not in self.gpu.rows
 
     def _keep_header(self, state: StreamState) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
-from warpline.interchange.framework.copies import MEMORY_CODES, copy_codes
+from warpline.interchange.framework.copies import copy_codes, memory_code
 from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.target import payload_of
@@ -22,7 +21,6 @@ from warpline.model.track_factory import gpu_title
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-_PLACE = re.compile(r"\((\w[\w ]*?)\)")
 _SYNC_TYPES = {"event sync": 1, "stream wait event": 2, "stream sync": 3, "context sync": 4, "device sync": 4}
 
 
@@ -122,14 +120,7 @@ class KinetoGpuTracks:
                 **_graph(numbers),
             }
         if kind == MEMSET:
-            places = [_PLACE.search(text) for text in group.name.table]
-            codes = np.array(
-                [
-                    MEMORY_CODES.get(match[1].lower() if match else "", MEMORY_CODES["unknown"])
-                    for match in places
-                ],
-                np.uint8,
-            )
+            codes = np.array([memory_code(text) for text in group.name.table], np.uint8)
             return {
                 "bytes": _size(numbers, "bytes"),
                 "memory_kind": _exported_or(numbers, "memory_kind", codes[group.name.codes]),

@@ -28,6 +28,7 @@ _MORE: dict[str, tuple[AttributeSpec, ...]] = {
     "memory": (_INDEX,),
     "overhead": (),
     "other": (),
+    "diagnostic": (),
 }
 
 

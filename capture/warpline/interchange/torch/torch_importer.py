@@ -23,6 +23,8 @@ ASCEND_MARK = re.compile(
     rb'"Ascend Hardware"|"enqueue_to_dequeue"|"torch_to_npu"|"(?:AscendCL|Dequeue)@|"name"\s*:\s*"torch_npu/'
 )
 """Traces from an Ascend NPU have their own importer."""
+_OWN_ARROWS = re.compile(rb'"launches_are_arrows"\s*:\s*true')
+"""In Warpline's export of a trace whose correlation ids do not give its launches."""
 _MTIA = re.compile(rb'"cat"\s*:\s*"mtia', re.IGNORECASE)
 _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
 
@@ -51,7 +53,8 @@ class TorchImporter(TraceImporter):
 
     def form_of(self, path: Path) -> TraceFormat:
         """See `TraceImporter.form_of`."""
-        return TORCH_WITH_ARROWS if _MTIA.search(read_head(path)) else TORCH
+        head = read_head(path)
+        return TORCH_WITH_ARROWS if _MTIA.search(head) or _OWN_ARROWS.search(head) else TORCH
 
 
 importer = TorchImporter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from warpline.i18n import english
 from warpline.interchange.framework.importer import POSSIBLE
-from warpline.interchange.trace_json.converter import TraceConverter
+from warpline.interchange.trace_json.device_converter import DeviceTraceConverter
 from warpline.interchange.trace_json.importing import TraceImporter, is_trace_json
 from warpline.interchange.trace_json.trace_format import CHROME
 
@@ -19,7 +19,7 @@ class ChromeImporter(TraceImporter):
     patterns = ("*.json", "*.json.gz", "*.json.zip", "*.trace")
     position = 40
     form = CHROME
-    converter = TraceConverter
+    converter = DeviceTraceConverter
 
     def recognise(self, head: bytes, path: Path) -> float:
         """See `Importer.recognise`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from tests.unit.analysis.analysis_tools import rows_of
 from tests.unit.interchange.import_tools import count, imported, trace_file, x
 
 from warpline.interchange import detect
+from warpline.interchange.export.exporting import export_capture
 from warpline.storage import Capture
 
 FOLDER = "ascend/xiaobingling93-pixel+Ascend-msinsight/test/data/pytorch/text/level1"
+OTHERS = "second/ascend/Ascend+msprof-analyze/test/ut/advisor/advisor_backend/timeline_advice/trace_view.json"
+"""A trace whose tasks are nearly all of the type *Other*."""
 RANKS = ("rank0_ascend_pt", "rank1_ascend_pt")
 
 
@@ -165,3 +169,34 @@ def test_process_names_may_follow_their_events(tmp_path: Path) -> None:
             found = [count(capture, kind) for kind in ("kernel", "sync", "memcpy", "other", "cuda_api")]
             assert found == [1, 1, 1, 1, 1]
             assert [thread.tid for thread in capture.threads] == [41]
+
+
+@pytest.fixture(scope="module")
+def others(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Capture:
+    return imported(tmp_path_factory.mktemp("others"), data_dir / OTHERS)
+
+
+def test_tasks_of_unknown_cores_are_kernels_as_in_the_overlap_analysis(
+    others: Capture, data_dir: Path
+) -> None:
+    trace = json.loads((data_dir / OTHERS).read_text())
+    spent = [float(event["dur"]) for event in trace if event["ph"] == "X" and event["name"] == "Computing"]
+    kernels = events(others, "kernel")
+    assert len(kernels) == len(spent) == 274
+    assert sum(duration for *_, duration in kernels) == pytest.approx(sum(spent) * 1000, abs=274)
+    assert count(others, "memcpy") == 2
+
+
+def test_calls_and_their_rows_are_called_ascendcl(others: Capture) -> None:
+    assert others.kinds["cuda_api"].spec.title == "AscendCL call"
+    assert {track.title for track in others.tracks if track.role == "api"} == {"AscendCL"}
+
+
+def test_launches_and_flows_survive_an_export(others: Capture, tmp_path: Path) -> None:
+    again = imported(tmp_path, export_capture(others, tmp_path / "again.json"))
+    for kind in ("launch", "flow", "forward_backward"):
+        assert number_of_links(again, kind) == number_of_links(others, kind) > 0
+
+
+def number_of_links(capture: Capture, kind: str) -> int:
+    return int((capture.links.kind[:] == capture.links.kinds.index(kind)).sum())

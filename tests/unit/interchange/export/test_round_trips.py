@@ -186,3 +186,14 @@ def test_tables_hold_every_event_with_its_numbers(
         (links.kind_name(kind), str(source) if source >= 0 else "", str(target) if target >= 0 else "")
         for kind, source, target in ends
     )
+
+
+def test_messages_of_the_profiler_stay_messages(fuser: Capture, tmp_path: Path) -> None:
+    out = written(fuser, tmp_path / "messages.json")
+    with open_capture(import_files([out], tmp_path / "messages.h5")) as again:
+        assert_same_messages(fuser, again)
+
+
+def assert_same_messages(fuser: Capture, again: Capture) -> None:
+    assert len(again.kinds["diagnostic"]) == len(fuser.kinds["diagnostic"]) == 11
+    assert len(again.kinds["range"]) == len(fuser.kinds["range"])

@@ -14,7 +14,7 @@ from warpline.interchange.export.chrome_json.args import EventArguments, JsonTex
 from warpline.interchange.export.chrome_json.counters import named_counters
 from warpline.interchange.export.chrome_json.flows import anchors
 from warpline.interchange.export.chrome_json.header import header_tables
-from warpline.interchange.export.chrome_json.keys import correlation_offsets, external_ids
+from warpline.interchange.export.chrome_json.keys import correlation_offsets, external_ids, launches_have_ids
 from warpline.interchange.export.chrome_json.rows import Rows, TraceRow
 from warpline.interchange.export.chrome_json.text import lines_of, microseconds, quoted, reals
 from warpline.interchange.export.exporter import ExportJob, SizeModel
@@ -152,6 +152,7 @@ class _Writer:
             "uuid": capture.uuid,
             "range_ns": self._selection.range_ns(capture),
             "span_ns": self._selection.interval(capture),
+            "launches_are_arrows": not launches_have_ids(capture, self._correlation),
             **header_tables(
                 capture,
                 self._rows,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.export.selection import CHUNK_EVENTS
-from warpline.model.links import ANNOTATION
+from warpline.model.links import ANNOTATION, LAUNCH
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -59,3 +60,36 @@ def external_ids(capture: Capture) -> tuple[Int64Array, Int64Array] | None:
     numbers = np.concatenate((links.from_row[index], links.from_row[index])) + 1
     unique, first = np.unique(rows, return_index=True)
     return unique, numbers[first]
+
+
+def launches_have_ids(capture: Capture, offsets: Mapping[int, int] | None) -> bool:
+    """Whether equal correlation ids join exactly as many events as launch links do, and those.
+
+    ``offsets`` is from `correlation_offsets`.
+    """
+    links = capture.links
+    if LAUNCH not in links.kinds:
+        return True
+    chosen = np.flatnonzero(links.kind == links.kinds.index(LAUNCH))
+    ends = (links.from_row[chosen], links.to_row[chosen])
+    inside = (ends[0] >= 0) & (ends[1] >= 0)
+    shift = np.array(
+        [(offsets or {}).get(-1 if track.process is None else track.process, 0) for track in capture.tracks],
+        np.int64,
+    )
+    numbers = [np.zeros(int(inside.sum()), np.int64) for _end in ends]
+    calls, work = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for name, table in capture.kinds.items():
+        if "correlation" not in table.attributes or not len(table):
+            continue
+        values, valid = table.column("correlation")
+        known = valid[:] & (values[:] != 0)
+        ids = np.where(
+            known, values[:] + shift[capture.tracks_of_rows(table.rows_at(slice(0, len(table))))], 0
+        )
+        (calls if name == "cuda_api" else work).append(ids[known])
+        for end, rows in enumerate(ends):
+            at = table.indices_of(rows[inside])
+            numbers[end][at >= 0] = ids[at[at >= 0]]
+    joined = int(np.isin(np.concatenate(work), np.concatenate(calls)).sum())
+    return joined == len(numbers[0]) and bool(((numbers[0] == numbers[1]) & (numbers[0] != 0)).all())

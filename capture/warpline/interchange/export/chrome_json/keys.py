@@ -80,14 +80,15 @@ def launches_have_ids(capture: Capture, offsets: Mapping[int, int] | None) -> bo
     numbers = [np.zeros(int(inside.sum()), np.int64) for _end in ends]
     calls, work = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for name, table in capture.kinds.items():
-        if "correlation" not in table.attributes or not len(table):
+        is_work = table.spec.category == "gpu"
+        if "correlation" not in table.attributes or not len(table) or not (is_work or name == "cuda_api"):
             continue
         values, valid = table.column("correlation")
         known = valid[:] & (values[:] != 0)
         ids = np.where(
             known, values[:] + shift[capture.tracks_of_rows(table.rows_at(slice(0, len(table))))], 0
         )
-        (calls if name == "cuda_api" else work).append(ids[known])
+        (work if is_work else calls).append(ids[known])
         for end, rows in enumerate(ends):
             at = table.indices_of(rows[inside])
             numbers[end][at >= 0] = ids[at[at >= 0]]

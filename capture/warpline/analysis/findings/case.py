@@ -275,7 +275,9 @@ def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -
     pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
     _next_part(view, progress, 0.5)
     groups = _groups(threads, graph.segments)
-    graph.hold(_delaying(graph.segments, groups, pieces))
+    delays = _delaying(graph.segments, groups, pieces)
+    delays[graph.walk(actor)[0]] = True
+    graph.hold(delays)
     category = categories(view, graph.segments, pieces, target)
     _next_part(view, progress, 0.55)
     category = categorize_serial(graph, pieces, category, actor, groups)

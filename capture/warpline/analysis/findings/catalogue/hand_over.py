@@ -16,7 +16,6 @@ from warpline.analysis.findings.draft import (
     first_in_chain,
     groups,
     make_finding,
-    pieces_of,
     place_known,
     stacks_like,
     unclaimed,
@@ -92,11 +91,13 @@ def _copies_items(frames: list[str]) -> bool:
 def find_copied_work(case: Case) -> Iterator[Finding]:
     """Find time in which processes pickle, send and unpickle what they hand to each other."""
     segments = case.segments
-    copies = stacks_like(case, _copies_items) & one_of(segments.cause, _WORKS)
+    hands_over = stacks_like(case, _copies_items)
+    copies = hands_over & one_of(segments.cause, _WORKS)
     if not copies.any():
         return
-    pieces = pieces_of(case, "running", "other_threads")
-    pieces = pieces[copies[case.pieces.leaf[pieces]]]
+    # A full pipe makes its writer wait until the other side has read.
+    removed = copies | (hands_over & (segments.cause == Cause.PIPE) & (segments.by < 0))
+    pieces = unclaimed(case, copies[case.pieces.leaf])
     for group in groups(case, pieces, np.zeros(len(pieces), np.int64)):
         where, path = where_of(case, group.pieces, deepest=False), usual_path(case, group.pieces)
         processes = np.array([thread.process for thread in case.view.capture.threads] or [0], np.int64)
@@ -110,7 +111,7 @@ def find_copied_work(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
         yield from claim(case, group.pieces, make_finding(
             case, name="copied_work", title=english("Work handed over by value"), text=text, pieces=group.pieces,
-            gain_ns=case.gain_ns(copies), where=where, path=path, meanwhile=doings(case, path),
+            gain_ns=case.gain_ns(removed), where=where, path=path, meanwhile=doings(case, path),
             remedy=english(
                 "Hand over a file name, an index or shared memory instead of the data, or let the workers load it."
             ),

@@ -55,7 +55,7 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         text = english("{time} of {whole} ({percent:.0f} %) goes to {doing}, at {place}.", **fields)
     worst = kind.worst if group.samples >= _FEWEST_SAMPLES else Severity.NOTE
     removable = (case.segments.cause == Cause.RUNNING) & np.isin(case.segments.place, group.stacks)
-    gain = 0 if worst is Severity.NOTE else case.gain_ns(removable)
+    gain = case.gain_ns(removable) if group.samples >= _FEWEST_SAMPLES else 0
     yield from make_finding(
         case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing),
         text=_with_counts(case, group, text),

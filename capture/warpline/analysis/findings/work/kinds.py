@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from warpline.analysis.findings.finding import Severity
-from warpline.analysis.findings.work import shapes
+from warpline.analysis.findings.work import loop_shapes, shapes
 from warpline.analysis.findings.work.source_lines import SourceLine
 from warpline.i18n import english
 
@@ -30,6 +30,11 @@ class WorkKind:
     frames: re.Pattern[str] | None = None
     line: Callable[[SourceLine], bool] | None = None
     worst: Severity = CRITICAL
+
+
+_HASHES = re.compile(
+    r"^(hashlib|zlib|gzip|bz2|lzma|zstandard)\.|\.(hexdigest|digest|compress|decompress|pbkdf2_hmac)$"
+)
 
 
 def _frames(pattern: str) -> re.Pattern[str]:
@@ -157,11 +162,55 @@ KINDS: tuple[WorkKind, ...] = (
         key="rows_iterated",
         doing=english("going through a table row by row in Python"),
         frames=_frames(
-            r"pandas/core/(frame\.py:(DataFrame\.)?(iterrows|itertuples)|apply\.py:)"
+            r"pandas/core/(frame\.py:(DataFrame\.)?(iterrows|itertuples)|apply\.py:|indexing\.py:)"
             r"|numpy/lib/\w+\.py:(vectorize|apply_along_axis|apply_over_axes)"
         ),
         remedy=english("Use operations on whole columns or arrays."),
         refutation=english("Refuted if the table has only a few rows."),
+    ),
+    WorkKind(
+        key="searched_linearly",
+        doing=english("searching a collection item by item, again for each search"),
+        line=loop_shapes.searches_linearly,
+        remedy=english(
+            "Build a dict once, keyed by what is searched for: a lookup takes the same time for any size."
+        ),
+        refutation=english("Refuted if the collection has only a few items, or is searched once."),
+        worst=WARNING,
+    ),
+    WorkKind(
+        key="elements",
+        doing=english("going through single elements of an array in a Python loop"),
+        line=loop_shapes.loops_over_elements,
+        remedy=english(
+            "Vectorize the loop: one operation on whole arrays, such as bincount, where, cumsum or a matrix product."
+        ),
+        refutation=english("Refuted if the loop runs only a few times."),
+    ),
+    WorkKind(
+        key="rest_copied",
+        doing=english("copying the rest of a text or list in each round of a loop (slicing)"),
+        line=loop_shapes.slices_rest,
+        remedy=english(
+            "Pass the position on instead of a slice, or slice a memoryview, which copies nothing."
+        ),
+        refutation=english("Refuted if the text or list is short."),
+        worst=WARNING,
+    ),
+    WorkKind(
+        key="texts_compared",
+        doing=english("comparing texts with difflib, which takes quadratic time"),
+        frames=_frames(r"difflib\.py:"),
+        remedy=english("Compare less text, or test quick_ratio first, or use a native library."),
+        refutation=english("Refuted if the texts are short."),
+    ),
+    WorkKind(
+        key="warned",
+        doing=english("issuing warnings"),
+        frames=_frames(r"warnings\.py:"),
+        remedy=english("Cure the cause of the warnings, or filter them: a warning inspects the stack."),
+        refutation=english("Refuted if the program is as slow with warnings turned off."),
+        worst=WARNING,
     ),
     WorkKind(
         key="serialized_again",
@@ -239,11 +288,58 @@ KINDS: tuple[WorkKind, ...] = (
         worst=NOTE,
     ),
     WorkKind(
+        key="queries",
+        doing=english("database queries"),
+        line=loop_shapes.queries,
+        remedy=english(
+            "Look at EXPLAIN QUERY PLAN: without an index on the columns that are compared, each query scans the whole "
+            "table. Ask for many rows in one query instead of one each, and commit once per batch."
+        ),
+        refutation=english("Refuted if the plan uses an index and the program needs every query."),
+        worst=NOTE,
+    ),
+    WorkKind(
         key="membership",
         doing=english("testing membership (in)"),
         line=shapes.tests_membership,
         remedy=english("If the right side is a list or tuple, use a set or dict instead."),
         refutation=english("Refuted if the right side is already a set or dict."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="pairs",
+        doing=english("comparing each item with every other one, which takes quadratic time"),
+        line=loop_shapes.pairs_items,
+        remedy=english(
+            "Sort the items or group them in a dict by a key, and compare only those that are close."
+        ),
+        refutation=english("Refuted if there are only a few items, or every pair matters."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="python_loops",
+        doing=english("computing with single elements in nested Python loops"),
+        line=loop_shapes.loops_in_python,
+        remedy=english("Vectorize the loops with NumPy, or compile them with Numba or Cython."),
+        refutation=english("Refuted if the inner loop runs only a few times."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="copied_in_loop",
+        doing=english("copying a whole collection in each round of a loop"),
+        line=loop_shapes.copies_in_loop,
+        remedy=english("Copy only what changes, or change the collection in place and undo the change."),
+        refutation=english("Refuted if the collection is small."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="hashed",
+        doing=english("hashing or compressing"),
+        line=lambda line: any(_HASHES.search(name) for name, _ in line.calls),
+        remedy=english(
+            "Do it once per content, at a lower level, with a faster algorithm, or in threads: it releases the GIL."
+        ),
+        refutation=english("Refuted if every content is new and needs this algorithm."),
         worst=NOTE,
     ),
     WorkKind(

@@ -135,8 +135,13 @@ def _is_text(value: ast.expr) -> bool:
 
 
 def grows_copy(line: SourceLine) -> bool:
-    """``items = items + [x]`` or ``array = np.append(array, x)`` in a loop: everything is copied each time."""
+    """``items = items + [x]`` or ``array = np.append(array, x)`` in a loop: everything is copied each time.
+
+    So is it by ``sum(lists, [])``.
+    """
     statement = line.statement
+    if any(name == "sum" and len(call.args) > 1 and _makes_list(call.args[1]) for name, call in line.calls):
+        return True
     if line.loop is None or not isinstance(statement, ast.Assign):
         return False
     targets = {dotted(target) for target in statement.targets} - {""}

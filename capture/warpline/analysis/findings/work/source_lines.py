@@ -73,11 +73,11 @@ class SourceLine:
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         """The nodes of the statement itself, without those inside it; in a comprehension or lambda, its own."""
-        nodes = tuple(_own_nodes(self.statement))
+        nodes = tuple(own_nodes(self.statement))
         kinds = _NODES_OF_FRAMES.get(self.frame)
         if kinds is None:
             return nodes
-        return tuple(inner for node in nodes if isinstance(node, kinds) for inner in _own_nodes(node))
+        return tuple(inner for node in nodes if isinstance(node, kinds) for inner in own_nodes(node))
 
     @cached_property
     def calls(self) -> tuple[tuple[str, ast.Call], ...]:
@@ -175,11 +175,12 @@ def dotted(node: ast.AST) -> str:
     return ""
 
 
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes inside a statement, without the statements inside it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)):
             yield child
-            yield from _own_nodes(child)
+            yield from own_nodes(child)
 
 
 def _inner(node: ast.AST) -> Iterator[ast.AST]:

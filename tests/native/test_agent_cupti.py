@@ -194,14 +194,17 @@ def test_no_libcupti_is_told(gpu_session: Session, simulated_gpu: Path, tmp_path
     assert "nvidia-cuda-cupti" in what
 
 
-@pytest.mark.parametrize("clock", ["", "realtime", "device"])
-def test_gpu_times_are_on_the_hosts_clock(gpu_session: Session, clock: str) -> None:
+@pytest.mark.parametrize(
+    ("clock", "is_preloaded"), [("", True), ("realtime", True), ("device", True), ("", False)]
+)
+def test_gpu_times_are_on_the_hosts_clock(gpu_session: Session, clock: str, is_preloaded: bool) -> None:
     before = time.monotonic_ns()
-    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_CLOCK=clock)
+    preload = str(gpu_session.agent) if is_preloaded else ""
+    run(gpu_session, EVERYTHING, SIMULATED_CUPTI_CLOCK=clock, LD_PRELOAD=preload)
     after = time.monotonic_ns()
     spool = gpu_session.spool()
     session = spool.records(records.CUPTI_SESSION, records.cupti_session).values[-1]
-    assert int(session["clock"]) == (1 if clock == "realtime" else 0)
+    assert int(session["clock"]) == (0 if is_preloaded and clock != "realtime" else 1)
     converter = gpu_clock(spool, int(session["clock"]) == 0)
     calls = dict(
         zip(

@@ -86,9 +86,9 @@ cuda.simulatedSynchronize(7)
 )
 
 
-def test_leaving_gives_clock_and_thread_ids_back(gpu_session: Session) -> None:
+def test_the_clock_of_unseen_profilers_stays_and_leaving_gives_thread_ids_back(gpu_session: Session) -> None:
     done = gpu_session.run(sys.executable, "-c", LEAVING)
-    assert done.stdout.splitlines() == ["1 False 0 True", "10 0 0", "1 False"]
+    assert done.stdout.splitlines() == ["1 True 0 True", "10 0 0", "1 True"]
     spool = gpu_session.spool()
     assert len(spool.records(*KERNEL).values) == 2
     assert len(column(spool, *RUNTIME, "tid")) >= 2

@@ -175,10 +175,17 @@ void destroy_context(uint32_t id)
 static _Thread_local uint32_t current;
 static _Atomic uint32_t latest;
 
+uint32_t current_context(void) { return current ? current : latest; }
+
 EXPORT int cuCtxGetCurrent(uintptr_t *context)
 {
-    *context = current ? current : latest;
-    return machine->is_initialised ? 0 : 3;
+    uint64_t start = 0;
+    if (!machine->is_initialised)
+        return 3;
+    uint32_t correlation = api_begin(true, DRIVER_CONTEXT_GET_CURRENT, &start);
+    *context = current_context();
+    api_end(true, DRIVER_CONTEXT_GET_CURRENT, correlation, start, 0);
+    return 0;
 }
 EXPORT int cuCtxSetCurrent(uintptr_t context)
 {

@@ -8,6 +8,7 @@
 
 enum {
     DRIVER_CONTEXT_DESTROY = 322,
+    DRIVER_CONTEXT_GET_CURRENT = 304,
     DRIVER_GREEN_CONTEXT_DESTROY = 744,
     DRIVER_LAUNCH_KERNEL = 307,
     DRIVER_PRIMARY_CONTEXT_RELEASE = 544,
@@ -38,6 +39,8 @@ void api_end(bool is_driver, uint32_t id, uint32_t correlation, uint64_t start, 
 uint32_t create_context(uint32_t device, uint32_t id);
 uint32_t create_stream(uint32_t context, uint32_t id, uint32_t flag, int32_t priority);
 void destroy_context(uint32_t id);
+/* That of the calling thread, else the latest; 0 if there is none. */
+uint32_t current_context(void);
 
 #pragma GCC visibility pop
 

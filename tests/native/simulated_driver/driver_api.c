@@ -7,8 +7,6 @@
 
 #define KERNEL_NS 2000u
 
-int cuCtxGetCurrent(uintptr_t *context);
-
 void simulatedDriverLaunch(const char *name, uint32_t stream, uint64_t duration_ns);
 void simulatedCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
 void simulatedSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
@@ -19,16 +17,11 @@ void simulatedProfiler(int is_start);
 static uint32_t captured;
 static uintptr_t capturing;
 
-static uint32_t current_context(void)
-{
-    uintptr_t context = 0;
-    cuCtxGetCurrent(&context);
-    return context ? (uint32_t)context : create_context(0, 1);
-}
+static uint32_t context_in_use(void) { return current_context() ? current_context() : create_context(0, 1); }
 
 static uint32_t number_of(uintptr_t stream)
 {
-    return stream ? (uint32_t)stream : simulated_machine.contexts[current_context()].null_stream;
+    return stream ? (uint32_t)stream : simulated_machine.contexts[context_in_use()].null_stream;
 }
 
 EXPORT int cuDeviceGetCount(int *count) { return *count = (int)simulated_machine.device_count, 0; }
@@ -75,7 +68,7 @@ EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
 EXPORT int cuStreamCreate(uintptr_t *stream, unsigned flags)
 {
     (void)flags;
-    return *stream = create_stream(current_context(), 0, STREAM_NON_BLOCKING, 0), 0;
+    return *stream = create_stream(context_in_use(), 0, STREAM_NON_BLOCKING, 0), 0;
 }
 EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *context)
 {
@@ -84,7 +77,7 @@ EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *context)
 EXPORT int cuStreamSynchronize(uintptr_t stream) { return simulatedSynchronize(number_of(stream)), 0; }
 EXPORT int cuCtxSynchronize(void)
 {
-    uint32_t context = current_context();
+    uint32_t context = context_in_use();
     for (uint32_t i = 0; i < MOST_STREAMS; i++)
         if (simulated_machine.streams[i].is_alive && simulated_machine.streams[i].context == context)
             simulatedSynchronize(i);

@@ -36,6 +36,7 @@ enum {
     RECORD_CUPTI_SESSION = 314,
     RECORD_CUPTI_DROPPED = 315,
     RECORD_CUPTI_NAME = 316,
+    RECORD_CUPTI_GAP = 317,
     RECORD_OSRT_CALL = 400,
     RECORD_OSRT_RELEASE = 401,
     RECORD_OSRT_WAITING = 402,
@@ -82,6 +83,7 @@ enum {
     SLOT(CUPTI_SESSION) \
     SLOT(CUPTI_DROPPED) \
     SLOT(CUPTI_NAME) \
+    SLOT(CUPTI_GAP) \
     SLOT(OSRT_CALL) \
     SLOT(OSRT_RELEASE) \
     SLOT(OSRT_WAITING) \
@@ -247,6 +249,9 @@ struct record_cupti_dropped {
 struct record_cupti_name {
     uint32_t what, context, id, name;
 };
+struct record_cupti_gap {
+    uint64_t start_ns, stop_ns;
+};
 /* The OS runtime, and Python */
 struct record_osrt_call {
     uint64_t start_ns, end_ns, object;
@@ -339,6 +344,7 @@ RECORD_SIZE(record_cupti_function, 16);
 RECORD_SIZE(record_cupti_session, 24);
 RECORD_SIZE(record_cupti_dropped, 24);
 RECORD_SIZE(record_cupti_name, 16);
+RECORD_SIZE(record_cupti_gap, 16);
 RECORD_SIZE(record_osrt_call, 56);
 RECORD_SIZE(record_osrt_release, 24);
 RECORD_SIZE(record_osrt_waiting, 56);

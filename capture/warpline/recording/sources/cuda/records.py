@@ -21,6 +21,7 @@ CUPTI_FUNCTION = 313
 CUPTI_SESSION = 314
 CUPTI_DROPPED = 315
 CUPTI_NAME = 316
+CUPTI_GAP = 317
 NAMED_DEVICE, NAMED_CONTEXT, NAMED_STREAM = 0, 1, 2
 CLOCK_MONOTONIC, CLOCK_PAIRS = 0, 1
 """What the times of a session are: CLOCK_MONOTONIC, or CUPTI's own clock, which the clock pairs convert."""
@@ -190,3 +191,4 @@ cupti_session = RecordLayout(
 )
 cupti_dropped = RecordLayout([("time_ns", "<u8"), ("count", "<u8"), ("kind", "<u4"), ("cause", "<u4")])
 cupti_name = RecordLayout([("what", "<u4"), ("context", "<u4"), ("id", "<u4"), ("name", "<u4")])
+cupti_gap = RecordLayout([("start_ns", "<u8"), ("stop_ns", "<u8")])

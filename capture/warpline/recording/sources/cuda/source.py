@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -73,7 +74,7 @@ class CudaSource(RecordingSource):
         return state.reason
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
-        from warpline.recording.agent.loading import load_agent
+        from warpline.recording.agent.loading import load_agent, preload_agent
         from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
 
         loaded = load_agent(session, inherited, self.name, VARIABLE)
@@ -86,6 +87,10 @@ class CudaSource(RecordingSource):
         if VARIABLE in variables and find_driver(inherited) is None:
             missing = _no_driver()
             source = Source(self.name, False, missing.reason, 0, missing.remedy)
+        elif VARIABLE in variables:
+            with contextlib.suppress(Unavailable):
+                # Only a preloaded agent sees the program's own profiler, and `_exit`.
+                variables |= preload_agent(session, inherited, self.name).variables
         return replace(loaded, variables=variables, source=source)
 
     def joining(self) -> Mapping[str, str]:

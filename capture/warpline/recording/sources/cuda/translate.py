@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english
+from warpline.i18n import english, joined
 from warpline.model import Flag
 from warpline.model.cuda_names import copy_name
 from warpline.model.kinds import SYNC_TYPES
@@ -21,6 +21,7 @@ from warpline.recording.sources.cuda.gpu_tracks import GpuTracks, number_devices
 from warpline.recording.sources.cuda.gpu_work import Calls, StreamWork, project_ranges
 from warpline.recording.sources.cuda.losses import Losses
 from warpline.recording.sources.cuda.occupancy import occupancy
+from warpline.recording.sources.cuda.takeovers import takeovers_reason
 from warpline.recording.sources.host_ranges import HostRangeReader
 from warpline.recording.spool.columns import join
 from warpline.recording.spool.reader import SpoolFile
@@ -48,6 +49,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     for spool in agents:
         losses.add(spool)
         _Process(translation, spool, builder, numbers).translate()
+    reasons = (losses.reason(), takeovers_reason(translation, agents))
     add_agent_source(
         translation,
         spools,
@@ -55,10 +57,10 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         name="cuda",
         never_used=english("no recorded process used CUDA"),
         lost=losses.total,
-        why_lost=losses.reason(),
+        why_lost=joined("; ", filter(None, reasons)),
     )
-    if losses.reason():
-        builder.add_warning(losses.reason())
+    for reason in filter(None, reasons):
+        builder.add_warning(reason)
 
 
 class _Process:

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cupti_family.h"
 #include "cupti_flushes.h"
 #include "cupti_internal.h"
 #include "cupti_sharing.h"
+#include "cupti_watch.h"
 #include "interpose.h"
 #include "spool.h"
 
@@ -21,7 +23,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Under cupti_lock: */
 static void *subscriber; /* NULL while CUPTI is not ours */
-static bool is_enabled;
+static bool is_enabled, is_clock_ours;
 static uint32_t earlier_thread_ids;
 
 static uint64_t timestamp(void) { return wl_clock(CLOCK_MONOTONIC); }
@@ -78,6 +80,8 @@ static void disable_kinds(void)
 }
 
 bool session_is_open_locked(void) { return subscriber != NULL; }
+bool session_is_recording_locked(void) { return subscriber != NULL && is_enabled; }
+void session_enable_again_locked(void) { enable_kinds(false); }
 
 /* The agent's thread and threads that begin a range may meet here. They read the page under the lock, so that the last
  * one applies the latest state. */
@@ -87,10 +91,14 @@ bool session_follow_control(void)
     pthread_mutex_lock(&cupti_lock);
     bool is_wanted_now = wl_is_recording(SOURCE_CUDA);
     if (!flushes_are_over() && subscriber != NULL && is_wanted_now != is_enabled) {
-        if (is_wanted_now)
+        if (is_wanted_now) {
+            /* Another profiler has the buffers. It began after Warpline, and now Warpline begins again. */
+            if (watch_misses_records())
+                cupti_register_buffers();
             enable_kinds(false);
-        else
+        } else {
             disable_kinds();
+        }
         is_turned_off = !is_wanted_now;
     }
     pthread_mutex_unlock(&cupti_lock);
@@ -173,12 +181,14 @@ void session_write_clock_pair(void)
 }
 
 /* True when times come from our callback: CLOCK_MONOTONIC. Else they are CLOCK_REALTIME, and clock pairs convert them.
- * The callback serves every user of CUPTI in the process, so only a subscriber may set it, and must take it back. */
+ * The callback serves every user of CUPTI in the process. So it is set only where the others get times of their own. */
 static bool use_monotonic_clock(void)
 {
     uint64_t before, time = 0, after;
-    if (cupti.register_timestamp == NULL || cupti.register_timestamp(timestamp) != CUPTI_OK)
+    if ((!cupti_is_preloaded() && !family_is_second()) || cupti.register_timestamp == NULL ||
+        cupti.register_timestamp(timestamp) != CUPTI_OK)
         return false;
+    is_clock_ours = true;
     before = timestamp();
     int result = cupti.get_timestamp(&time);
     after = timestamp();
@@ -210,8 +220,9 @@ static void use_own_settings(void)
 /* NULL, which would name CUPTI's own clock, is refused. */
 static void restore_settings(void)
 {
-    if (cupti.register_timestamp != NULL)
+    if (is_clock_ours)
         cupti.register_timestamp(default_timestamp);
+    is_clock_ours = false;
     if (cupti.set_thread_id_type != NULL)
         cupti.set_thread_id_type(earlier_thread_ids);
     if (is_with_latency && cupti.latency_timestamps != NULL)
@@ -245,6 +256,7 @@ static bool subscribe(void)
         return false;
     }
     subscriber = wanted;
+    watch_session();
     use_own_settings();
     /* With a description of those that exist: CUPTI describes each only once, when it is created. */
     for (size_t i = 0; i < COUNT(quiet_kinds); i++)
@@ -262,7 +274,7 @@ static void unsubscribe(void)
         disable_kinds();
     for (size_t i = 0; i < COUNT(quiet_kinds); i++)
         cupti.disable(quiet_kinds[i]);
-    flushes_flush_locked(FLUSH_FORCED);
+    flushes_force_locked();
     restore_settings();
     cupti.unsubscribe(subscriber);
     subscriber = NULL;

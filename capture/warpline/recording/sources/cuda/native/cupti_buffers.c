@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cupti_internal.h"
+#include "cupti_sharing.h"
 #include "spool.h"
 
 /* A flush hands out no buffer that holds a record of unfinished work, so an abrupt end loses whole buffers. */
@@ -16,14 +17,19 @@
 #define BUFFER_BYTES (128u << 10)
 #endif
 #define KEPT_BUFFERS 128
+#define MOST_GIVEN 4096
 #define RAW_BYTES (4 << 20)
 
 static pid_t owner;
-static _Atomic uint64_t dropped_total;
+static _Atomic uint64_t dropped_total, unread_total;
 
 static uint8_t *kept[KEPT_BUFFERS];
 static uint32_t kept_count;
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+/* What CUPTI has: it may return buffers that another profiler gave it. */
+static uint8_t *given[MOST_GIVEN];
+static uint32_t given_count, unlisted_count;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER; /* of the above */
+static _Atomic bool has_foreign_buffers;
 
 /* Given to CUPTI when memory runs out, because some versions crash on a refusal. It may be given twice at once, so its
  * records are discarded. */
@@ -41,15 +47,34 @@ static void request_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
     *size = BUFFER_BYTES;
     *max_records = 0;
     pthread_mutex_lock(&kept_lock);
-    if (kept_count > 0)
-        *buffer = kept[--kept_count];
+    *buffer = kept_count > 0 ? kept[--kept_count] : map_buffer();
+    if (*buffer != NULL && given_count < MOST_GIVEN)
+        given[given_count++] = *buffer;
+    else if (*buffer != NULL)
+        unlisted_count++;
     pthread_mutex_unlock(&kept_lock);
-    if (*buffer == NULL)
-        *buffer = map_buffer();
     if (*buffer == NULL)
         *buffer = emergency_buffer;
     if (*buffer == NULL)
         *size = 0;
+}
+
+/* Whether the buffer is one of ours, which CUPTI no longer has now. */
+static bool take_back(const uint8_t *buffer)
+{
+    bool is_ours = false;
+    pthread_mutex_lock(&kept_lock);
+    for (uint32_t i = 0; i < given_count && !is_ours; i++)
+        if (given[i] == buffer) {
+            given[i] = given[--given_count];
+            is_ours = true;
+        }
+    if (!is_ours && unlisted_count > 0) {
+        unlisted_count--;
+        is_ours = true;
+    }
+    pthread_mutex_unlock(&kept_lock);
+    return is_ours;
 }
 
 static void keep_buffer(uint8_t *buffer)
@@ -99,12 +124,19 @@ void cupti_count_lost(uint64_t count, uint32_t kind, uint32_t cause)
         WL_COMMIT(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped);
     }
     atomic_fetch_add_explicit(&dropped_total, count, memory_order_relaxed);
+    if (cause != CUPTI_LOST_UNFINISHED)
+        atomic_fetch_add_explicit(&unread_total, count, memory_order_relaxed);
 }
 
 static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
 {
     bool is_emergency = buffer == emergency_buffer;
+    bool is_ours = buffer != NULL && !is_emergency && take_back(buffer);
     (void)size;
+    if (buffer != NULL && !is_emergency && !is_ours) {
+        atomic_store(&has_foreign_buffers, true);
+        sharing_note_stranger();
+    }
     if (getpid() == owner) {
         size_t dropped = 0;
         if (valid_size > 0 && UNLIKELY(atomic_load_explicit(&raw_left, memory_order_relaxed) > 0))
@@ -116,7 +148,7 @@ static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, siz
         if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0)
             cupti_count_lost(dropped, 0, CUPTI_LOST_NO_ROOM);
     }
-    if (buffer != NULL && !is_emergency)
+    if (is_ours)
         keep_buffer(buffer);
 }
 
@@ -129,4 +161,6 @@ int cupti_register_buffers(void)
     return cupti.register_callbacks(request_buffer, complete_buffer);
 }
 
+bool cupti_has_foreign_buffers(void) { return atomic_load(&has_foreign_buffers); }
 uint64_t cupti_dropped(void) { return atomic_load(&dropped_total); }
+uint64_t cupti_unread(void) { return atomic_load(&unread_total); }

@@ -4,13 +4,16 @@
 #include "cupti_flushes.h"
 
 #include <semaphore.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cupti_internal.h"
 #include "cupti_sharing.h"
+#include "cupti_watch.h"
 #include "own_threads.h"
 #include "spool.h"
 
@@ -34,25 +37,65 @@ void flushes_flush_locked(uint32_t flag)
         cupti.flush_all(flag);
 }
 
-static void flush(uint32_t flag)
+void flushes_force_locked(void)
+{
+    uint64_t now = wl_clock(CLOCK_MONOTONIC);
+    if (is_over || !session_is_open_locked())
+        return;
+    cupti.flush_all(FLUSH_FORCED);
+    watch_write_gaps(now);
+}
+
+/* Takes the complete buffers, after a look at whether records still come here. */
+static void flush_regularly(void)
 {
     pthread_mutex_lock(&cupti_lock);
-    flushes_flush_locked(flag);
+    if (!is_over && session_is_recording_locked()) {
+        if (cupti_has_foreign_buffers()) /* their owner may have disabled its kinds */
+            session_enable_again_locked();
+        watch_make_call();
+    }
+    flushes_flush_locked(FLUSH_COMPLETED);
     pthread_mutex_unlock(&cupti_lock);
+}
+
+static void force(void)
+{
+    pthread_mutex_lock(&cupti_lock);
+    flushes_force_locked();
+    pthread_mutex_unlock(&cupti_lock);
+}
+
+static void add_reason(char *reason, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    size_t used = strlen(reason);
+    va_start(arguments, format);
+    if (used > 0 && used + 2 < size)
+        used += (size_t)snprintf(reason + used, size - used, "; ");
+    vsnprintf(reason + used, size - used, format, arguments);
+    va_end(arguments);
 }
 
 void flushes_write_final_state(void)
 {
-    char reason[200] = "";
-    if (cupti_calls_left_out() > 0)
-        snprintf(reason, sizeof reason, "%llu CUDA calls that only ask for state were left out",
-                 (unsigned long long)cupti_calls_left_out());
-    if (cupti_unreadable() > 0)
-        snprintf(reason, sizeof reason, "%llu buffers could not be read to their end",
-                 (unsigned long long)cupti_unreadable());
-    if (sharing_refused() > 0)
-        snprintf(reason, sizeof reason, "%llu records did not reach the program's own profiler, which gave no buffer",
-                 (unsigned long long)sharing_refused());
+    char reason[512] = "";
+    const struct {
+        uint64_t count;
+        const char *format;
+    } counts[] = {
+        {cupti_calls_left_out(), "%llu CUDA calls that only ask for state were left out"},
+        {cupti_unreadable(), "%llu buffers could not be read to their end"},
+        {sharing_refused(), "%llu records did not reach the program's own profiler, which gave no buffer"},
+    };
+    if (cupti_has_foreign_buffers())
+        add_reason(
+            reason, sizeof reason,
+            "another profiler was recording when Warpline began: it got no GPU records from then on, and when it "
+            "ended, up to 0.25 s of GPU work may have been missed");
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].count > 0)
+            add_reason(reason, sizeof reason, counts[i].format, (unsigned long long)counts[i].count);
     if (reason[0] != 0 || cupti_dropped() > 0)
         cupti_set_state(true, reason, "");
 }
@@ -67,7 +110,7 @@ static void finish(void)
     until.tv_sec += LAST_FLUSH_NS / 1000000000u;
     if (pthread_mutex_timedlock(&cupti_lock, &until) != 0)
         return;
-    flushes_flush_locked(FLUSH_FORCED);
+    flushes_force_locked();
     is_over = true;
     pthread_mutex_unlock(&cupti_lock);
     flushes_write_final_state();
@@ -95,6 +138,7 @@ static bool is_cuda_ready(void)
 
 static void run(void)
 {
+    watch_start();
     uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now, last_work_ends = 0;
     while (!is_over) {
         wait_for_wake();
@@ -116,12 +160,12 @@ static void run(void)
         /* Work that was queued before a pause ends during it, and is collected then. Only the end of the recording
          * forces out what is still running. */
         if (last_work_ends != 0 && now >= last_work_ends) {
-            flush(FLUSH_FORCED);
+            force();
             flushes_write_final_state();
             last_work_ends = 0;
         } else if ((is_turned_off || last_work_ends != 0 || now - flushed >= FLUSH_EVERY_NS) && is_cuda_ready()) {
             flushed = now;
-            flush(FLUSH_COMPLETED);
+            flush_regularly();
         }
         if (now - paired >= CLOCKS_EVERY_NS) {
             paired = now;

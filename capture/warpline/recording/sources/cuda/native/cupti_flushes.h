@@ -17,13 +17,18 @@ extern pthread_mutex_t cupti_lock;
 void flushes_start(void);
 /* Under cupti_lock: */
 void flushes_flush_locked(uint32_t flag);
+/* Takes all records, those of unfinished work without times, and writes what did not come. */
+void flushes_force_locked(void);
 /* The process ends: no more calls into CUPTI. */
 bool flushes_are_over(void);
 /* The state of the source once records have left CUPTI for the last time. */
 void flushes_write_final_state(void);
 
-/* The session, which cupti.c has; the first under cupti_lock. */
+/* The session, which cupti.c has; under cupti_lock where the name says so. */
 bool session_is_open_locked(void);
+bool session_is_recording_locked(void);
+/* Enables its kinds again, which another user may have disabled. */
+void session_enable_again_locked(void);
 /* Turns CUPTI on or off as the control page says; returns whether it was turned off. */
 bool session_follow_control(void);
 void session_write_clock_pair(void);

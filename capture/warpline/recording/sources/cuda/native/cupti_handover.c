@@ -9,12 +9,14 @@
 #include "cupti_clocks.h"
 #include "cupti_family.h"
 #include "cupti_internal.h"
+#include "cupti_watch.h"
 
 #define BUFFERS_OF_PROGRAM 256
 
 static uint8_t *_Atomic buffers_of_program[BUFFERS_OF_PROGRAM]; /* those that CUPTI has */
 static _Atomic int buffers_out;
 static _Atomic uint64_t refused;
+static _Atomic(const struct buffer_callbacks *) last_of_warpline;
 
 uint64_t sharing_refused(void) { return atomic_load(&refused); }
 
@@ -52,6 +54,8 @@ void handover_request(uint8_t **buffer, size_t *size, size_t *max_records)
     const struct buffer_callbacks *theirs = atomic_load(&users[PROGRAM].buffers);
     *buffer = NULL;
     *size = *max_records = 0;
+    if (ours == NULL && theirs == NULL) /* a profiler whose calls are unseen goes on after Warpline has left */
+        ours = atomic_load(&last_of_warpline);
     if (ours != NULL)
         ours->request(buffer, size, max_records);
     else if (theirs != NULL) {
@@ -115,7 +119,7 @@ static void hand_over(uint8_t *buffer, size_t valid_size)
         record = next;
         result = family_next_record(buffer, valid_size, &next);
         uint8_t *end = result == CUPTI_OK ? next : buffer + valid_size;
-        if (sharing_is_for(PROGRAM, &clocks, record))
+        if (sharing_is_for(PROGRAM, &clocks, record) && !watch_is_own(record))
             hand_over_record(&handover, &clocks, record, (size_t)(end - (uint8_t *)record));
     }
     end_buffer(&handover);
@@ -146,11 +150,8 @@ static void return_buffer(void *context, uint32_t stream, uint8_t *buffer, size_
 
 void handover_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
 {
-    static _Atomic(const struct buffer_callbacks *) last_of_warpline;
     const struct buffer_callbacks *ours = atomic_load(&users[WARPLINE].buffers);
-    if (ours != NULL)
-        atomic_store(&last_of_warpline, ours);
-    else /* requested before Warpline left */
+    if (ours == NULL) /* requested before Warpline left, or when nobody else was there */
         ours = atomic_load(&last_of_warpline);
     if (buffer != NULL)
         atomic_fetch_sub(&buffers_out, 1);
@@ -176,5 +177,7 @@ int sharing_register_callbacks(enum cupti_user user, cupti_request request, cupt
     int result = family_register_callbacks(handover_request, handover_complete);
     if (result == CUPTI_OK)
         atomic_store(&users[user].buffers, callbacks);
+    if (result == CUPTI_OK && user == WARPLINE)
+        atomic_store(&last_of_warpline, callbacks);
     return result;
 }

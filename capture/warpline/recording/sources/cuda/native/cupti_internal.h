@@ -13,6 +13,8 @@ bool cupti_load(char *reason, size_t size);
 
 /* The libcupti that the process has loaded; NULL if there is none. */
 void *cupti_open_loaded(void);
+/* Whether the program's calls of CUPTI come to the agent, because the loader found it first. */
+bool cupti_is_preloaded(void);
 /* A function of that libcupti itself, never one that stands in for it. */
 void *cupti_symbol(void *library, const char *name);
 
@@ -36,6 +38,10 @@ int cupti_register_buffers(void);
 /* Notes that records of an activity kind (0: of several) were lost, and why: CUPTI_LOST_…; and the sum. */
 void cupti_count_lost(uint64_t count, uint32_t kind, uint32_t cause);
 uint64_t cupti_dropped(void);
+/* Those of them that nobody has read, so that they may have been of any kind. */
+uint64_t cupti_unread(void);
+/* Whether CUPTI returned buffers here that somebody else had given it. */
+bool cupti_has_foreign_buffers(void);
 
 /* Every API call is kept; otherwise those that only ask for the current state are counted and left out. */
 extern bool cupti_keeps_every_call;

@@ -128,6 +128,11 @@ void *cupti_symbol(void *library, const char *name)
     return library != NULL && next != NULL ? next(library, name) : NULL;
 }
 
+bool cupti_is_preloaded(void)
+{
+    return cupti_symbol(dlopen(NULL, RTLD_LAZY), "cuptiSubscribe") == (void *)cuptiSubscribe;
+}
+
 BEFORE_SANITIZERS static bool is_of_cupti(const char *name)
 {
     static const char prefix[] = "cupti";

@@ -3,6 +3,7 @@
 
 #include "cupti_clocks.h"
 #include "cupti_internal.h"
+#include "cupti_watch.h"
 #include "spool.h"
 
 /* A call that takes longer is no mere query: cudaSetDevice makes the context since CUDA 12. */
@@ -22,7 +23,7 @@ uint64_t cupti_unreadable(void) { return atomic_load_explicit(&unreadable, memor
 static bool is_query(bool is_driver, uint32_t function)
 {
     if (is_driver)
-        return function == 304 /* cuCtxGetCurrent */ || function == 392 /* cuDevicePrimaryCtxGetState */ ||
+        return function == DRIVER_CONTEXT_GET_CURRENT || function == 392 /* cuDevicePrimaryCtxGetState */ ||
                function == 626 || function == 677 /* cuGetProcAddress */ || function == 686 /* cuKernelGetAttribute */;
     /* cudaGetLastError, cudaPeekAtLastError, cudaSetDevice, cudaGetDevice */
     return function == 10 || function == 11 || function == 16 || function == 17;
@@ -124,6 +125,10 @@ static void write_memset(struct writer *writer, const struct activity_memset *fr
 
 static void write_api(struct writer *writer, const struct activity_api *from, bool is_driver)
 {
+    if (UNLIKELY(is_driver && watch_is_own(from))) {
+        watch_note_arrival(from);
+        return;
+    }
     if (is_left_out(from, is_driver)) {
         atomic_fetch_add_explicit(&left_out, 1, memory_order_relaxed);
         return;

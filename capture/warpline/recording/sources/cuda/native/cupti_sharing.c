@@ -173,6 +173,8 @@ int sharing_disable(enum cupti_user number, uint32_t kind)
 
 bool sharing_has_program(void) { return atomic_load_explicit(&users[PROGRAM].kinds_ever, memory_order_relaxed) != 0; }
 
+void sharing_note_stranger(void) { atomic_fetch_or(&users[PROGRAM].kinds_ever, 1); } /* no kind has number 0 */
+
 bool sharing_is_for(enum cupti_user number, const struct clocks *clocks, const void *record)
 {
     struct user *user = &users[number];

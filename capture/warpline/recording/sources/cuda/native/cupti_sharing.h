@@ -25,6 +25,8 @@ int sharing_finalize(enum cupti_user user);
 
 /* Whether the program's profiler has asked for records. */
 bool sharing_has_program(void);
+/* Somebody whose calls are unseen records too, so that not every record is for Warpline. */
+void sharing_note_stranger(void);
 /* Whether this user has asked for the record: its kind, at its time. */
 bool sharing_is_for(enum cupti_user user, const struct clocks *clocks, const void *record);
 /* Records that the program's profiler had no room for. */

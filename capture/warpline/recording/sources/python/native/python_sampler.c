@@ -234,9 +234,14 @@ static void follow(void)
     free(walk);
 }
 
-/* Starts the thread once per process, if the process has Python. */
+/* Sources that do not need Python, although the agent may be preloaded for them. */
+#define SOURCES_WITHOUT_PYTHON (SOURCE_CPU | SOURCE_NVTX | SOURCE_CUDA | SOURCE_NVML)
+
+/* Starts the thread once per process, if the process has Python and a source needs it. */
 static void start_sampler(void)
 {
+    if ((atomic_load(&wl_control->sources) & ~SOURCES_WITHOUT_PYTHON) == 0)
+        return;
     int process = (int)getpid(), before_fork = atomic_exchange(&running_in, process);
     if (before_fork == process || !python_find())
         return;

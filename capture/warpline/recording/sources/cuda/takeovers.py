@@ -19,7 +19,7 @@ _RESOLUTION_NS = 100_000_000
 def takeovers_reason(translation: Translation, spools: Sequence[SpoolFile]) -> str:
     """The periods of all processes, in times of the capture, with the cause and the remedy; empty if there are none."""
     gaps = [spool.records(records.CUPTI_GAP, records.cupti_gap).values for spool in spools]
-    values = np.unique(np.concatenate([np.zeros(0, records.cupti_gap), *gaps]))
+    values = np.unique(np.concatenate([np.zeros(0, np.dtype(records.cupti_gap)), *gaps]))
     starts = np.maximum(translation.capture_time(values["start_ns"].astype(np.int64)), 0)
     stops = translation.capture_time(values["stop_ns"].astype(np.int64))
     return joined(

@@ -35,13 +35,14 @@ _TEXTS = ("input_shapes", "input_types", "arguments")
 class OperatorGroup:
     """Calls of one operator with equal shapes and types.
 
-    ``name`` and ``shapes`` are string ids. ``flops`` and ``bytes`` are sums over the part of the calls' kernel time in
-    the range, ``time_ns`` that time, ``kernel`` the string id of the kernel with most of it. ``precision`` is that of
-    the arithmetic: tf32 where single precision ran on tensor cores.
+    ``name``, ``shapes`` and ``values`` (of the arguments, 0: not recorded) are string ids. ``flops`` and ``bytes`` are
+    sums over the part of the calls' kernel time in the range, ``time_ns`` that time, ``kernel`` the string id of the
+    kernel with most of it. ``precision`` is that of the arithmetic: tf32 where float32 ran on tensor cores.
     """
 
     name: int
     shapes: int
+    values: int
     work: OperatorWork
     precision: str
     uses_tensor_cores: bool | None
@@ -133,12 +134,12 @@ def _groups(
     for number in order.tolist():
         own = by_key[borders[number] : borders[number + 1]]
         work = works.works[int(keys[number])]
-        name, shapes = works.ids_of(int(keys[number]))
+        name, shapes, values = works.ids_of(int(keys[number]))
         busiest = int(np.argmax(np.bincount(kernels.name[own], kernels.inside[own])))
         on_tensor = _most(uses[own], kernels.inside[own])
         groups.append(
             OperatorGroup(
-                name=name, shapes=shapes, work=work, precision=_precision(work, on_tensor),
+                name=name, shapes=shapes, values=values, work=work, precision=_precision(work, on_tensor),
                 uses_tensor_cores=on_tensor if work.is_matrix else False, calls=int(calls[number]),
                 time_ns=int(time[number]), flops=work.flops * float(parts[number]),
                 bytes=work.bytes * float(parts[number]), kernel=busiest,
@@ -245,10 +246,10 @@ class Works:
         index = self._table.indices_of(rows)
         return np.where(index >= 0, self._keys[np.maximum(index, 0)], -1)
 
-    def ids_of(self, key: int) -> tuple[int, int]:
-        """String ids of the name and shapes of a key."""
-        name, shapes = self._ids[key, :2].tolist()
-        return int(name), int(shapes)
+    def ids_of(self, key: int) -> tuple[int, int, int]:
+        """String ids of the name, shapes and values of a key."""
+        name, shapes, _, values = self._ids[key].tolist()
+        return int(name), int(shapes), int(values)
 
 
 _WORKS: WeakKeyDictionary[Capture, Works] = WeakKeyDictionary()

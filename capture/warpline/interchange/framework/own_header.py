@@ -57,11 +57,12 @@ class HeaderProcess(msgspec.Struct, frozen=True):
 
 
 class HeaderThread(msgspec.Struct, frozen=True):
-    """A thread: pid in the trace, tid, name."""
+    """A thread: pid and tid in the trace, name, the tid that was recorded (None: the same)."""
 
     process: int
     number: int
     name: str
+    recorded: int | None = None
 
 
 class HeaderCounter(msgspec.Struct, frozen=True):
@@ -122,9 +123,10 @@ class HeaderTracks:
         """Index of the track with this row, -1 if unknown or shared."""
         return self._by_row.get((pid, tid), -1) if isinstance(pid, int) and isinstance(tid, int) else -1
 
-    def on_thread(self, process: object, thread: int, role: str) -> int:
+    def on_thread(self, process: object, thread: object, role: str) -> int:
         """Index of a thread's track for one role, -1 if unknown."""
-        return self._shared.get((process, thread, role), -1) if isinstance(process, int) else -1
+        is_known = isinstance(process, int) and isinstance(thread, int)
+        return self._shared.get((process, thread, role), -1) if is_known else -1
 
     def on_gpu(self, role: str, device: int, context: int | None, stream: int | None) -> int:
         """Index of a GPU track, -1 if unknown or ambiguous."""

@@ -118,6 +118,7 @@ def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
     """GPU work; see `fill_gpu`."""
     rows, group = spans(rows, losses, bare=True)
     group.numbers["pid"] = process_numbers([row.pid for row in rows])
+    group.numbers["tid"] = process_numbers([row.tid for row in rows])
     args = decode_args(rows, GpuArgs, losses)
     if not fill_gpu(group, args):
         group.thread, places = _places_by_track(rows, args.values)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
+from warpline.interchange.framework.columns import NO_INTEGER, clean_text, distinct_rows, unmasked, unsigned
 from warpline.interchange.framework.copies import copy_codes, memory_code
 from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
@@ -60,11 +60,16 @@ class KinetoGpuTracks:
         } | payload_of(self._builder, group)
         ids = np.empty(len(group), np.int64)
         no_duration = group.numbers["no_duration"]
-        for code, (device, context, stream) in enumerate(group.places):
-            index = np.flatnonzero(group.thread == code)
-            if not len(index):
-                continue
-            track = self._track(kind, -1 if device is None else device, context, stream, owner_of(device))
+        parts, codes = self._parts(group)
+        for code, (place, pid, tid) in enumerate(parts):
+            index = np.flatnonzero(codes == code)
+            device, context, stream = group.places[place]
+            track = self._tracks.row_track(pid, tid)
+            if track is None:
+                owner = owner_of(device)
+                track = self._track(kind, -1 if device is None else device, context, stream, owner)
+            elif device is not None:
+                self._device_track(device)
             first = self._builder.add_events(
                 track,
                 kind,
@@ -80,6 +85,19 @@ class KinetoGpuTracks:
             start = group.start[index]
             slices.add(row, start, start + group.duration[index], ids[index])
         return ids, kind
+
+    def _parts(self, group: Group) -> tuple[list[tuple[int, ...]], npt.NDArray[np.int64]]:
+        """Place, process and thread of the rows of a group, and the row of each event.
+
+        Only in Warpline's own exports the numbers of process and thread say more than the place.
+        """
+        places = group.thread.astype(np.int64)
+        nobody = np.full(len(group), NO_INTEGER)
+        if not self._tracks.header.tracks or "tid" not in group.numbers:
+            return distinct_rows(places, nobody, nobody)
+        return distinct_rows(
+            places, *(np.ma.filled(group.numbers[name], NO_INTEGER) for name in ("pid", "tid"))
+        )
 
     def _attributes(self, kind: str, group: Group) -> dict[str, Any]:
         numbers = group.numbers

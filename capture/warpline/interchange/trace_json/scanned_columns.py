@@ -146,9 +146,9 @@ def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: Tra
         group.texts["payload"] = payload
         return _with_marks(scan, index, route, group, tables)
     if route in form.of_gpu:
-        group.numbers["pid"] = process_numbers([*_scalars(scan.tables[ScanColumn.PID]), None])[
-            _codes(scan, ScanColumn.PID, index)
-        ]
+        for name, column in (("pid", ScanColumn.PID), ("tid", ScanColumn.TID)):
+            numbers = process_numbers([*_scalars(scan.tables[column]), None])
+            group.numbers[name] = numbers[_codes(scan, column, index)]
     args_type, fill = form.fillers[route]
     if args_type is None or fill is None:
         return group

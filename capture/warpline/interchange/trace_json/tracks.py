@@ -51,6 +51,8 @@ class ThreadEntry:
     track: int
     name: str = ""
     tracks: dict[str, int] = field(default_factory=dict)
+    recorded_tid: Scalar = None
+    """The id in the trace."""
     only_track: int | None = None
     """The track, if the row is not a thread."""
 
@@ -192,7 +194,9 @@ class TraceTracks:
             if isinstance(pid, int) and isinstance(tid, int):
                 exported = self.header.threads.get((pid, tid))
                 own_track = self.header.track_of_thread.get((pid, tid))
-                name = exported.name if exported is not None else name
+                if exported is not None:
+                    name = exported.name
+                    number = number if exported.recorded is None else exported.recorded
                 spec = self._spec_of(own_track) if own_track is not None else spec
             index = self.builder.add_thread(process.index, number, name=name)
             track = self.builder.add_track(
@@ -204,7 +208,13 @@ class TraceTracks:
                 rank=self.options.rank,
             )
             entry = self.threads[key] = ThreadEntry(
-                index=index, tid=number, process=process, uri=spec.uri, track=track, name=name
+                index=index,
+                tid=number,
+                process=process,
+                uri=spec.uri,
+                track=track,
+                name=name,
+                recorded_tid=tid,
             )
         return entry
 
@@ -232,7 +242,7 @@ class TraceTracks:
             return thread.only_track
         track = thread.tracks.get(path)
         if track is None:
-            place = self.header.on_thread(thread.process.recorded_pid, thread.tid, path)
+            place = self.header.on_thread(thread.process.recorded_pid, thread.recorded_tid, path)
             spec = self.specs.below_thread(thread.uri, path, title=self.titles.get(path, ""))
             track = self.header_track(place) if place >= 0 else self.add_track(spec, thread=thread)
             thread.tracks[path] = track

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.interchange.framework.columns import (
     MAX_TIME_NS,
     Int64Array,
-    MaskedColumn,
     clean_text,
     integers,
     nanoseconds,
@@ -34,9 +34,9 @@ _NO_LINE = 0
 class SampleRun:
     """Samples in order: the node of each, the ns since the one before, and the line (0: not recorded)."""
 
-    node: MaskedColumn
+    node: Int64Array
     delta: Int64Array
-    line: MaskedColumn
+    line: Int64Array
 
 
 class V8Profile:
@@ -67,7 +67,8 @@ class V8Profile:
         if deltas:
             whole = integers([*lines, *[_NO_LINE] * (len(deltas) - len(lines))])
             steps, _missing = nanoseconds(deltas)
-            self._chunks.append((time_ns, SampleRun(integers(samples[: len(deltas)]), steps, whole)))
+            nodes = np.ma.filled(integers(samples[: len(deltas)]), -1)
+            self._chunks.append((time_ns, SampleRun(nodes, steps, np.ma.filled(whole, _NO_LINE))))
 
     @property
     def first_ns(self) -> int:
@@ -89,8 +90,8 @@ class V8Profile:
                 times
             )
             return 0
-        nodes = np.ma.filled(np.ma.concatenate([chunk.node for chunk in chunks]), -1).astype(np.int64)
-        lines = np.ma.filled(np.ma.concatenate([chunk.line for chunk in chunks]), _NO_LINE).astype(np.int64)
+        nodes = np.concatenate([chunk.node for chunk in chunks])
+        lines = np.concatenate([chunk.line for chunk in chunks])
         numbers = np.array(sorted(self._nodes), np.int64)
         place = {number: at for at, number in enumerate(numbers.tolist())}
         calls = [frame_of(self._nodes[number]) for number in numbers.tolist()]
@@ -110,7 +111,7 @@ class V8Profile:
     @staticmethod
     def _names(
         target: TraceTarget, at: Int64Array, lines: Int64Array, calls: Sequence[tuple[str, str, int]]
-    ) -> Int64Array:
+    ) -> npt.NDArray[np.uint32]:
         """Where each sample was: its function with the sampled line, else with the line the function begins at."""
         lines = np.clip(lines, _NO_LINE, (1 << 31) - 1)
         pairs, index = np.unique((at << 31) | lines, return_inverse=True)
@@ -119,7 +120,8 @@ class V8Profile:
             node, line = pair >> 31, pair & (1 << 31) - 1
             name, url, begin = calls[node] if node < len(calls) else ("(unknown)", "", _NO_LINE)
             texts.append(_text(name, url, line or begin))
-        return target.builder.strings(texts)[index.reshape(-1)]
+        ids: npt.NDArray[np.uint32] = target.builder.strings(texts)[index.reshape(-1)]
+        return ids
 
 
 def frame_of(node: Mapping[str, Any]) -> tuple[str, str, int]:

@@ -29,7 +29,7 @@ def v8_profile() -> bytes:
     return json.dumps({"nodes": nodes, "startTime": 1000, "endTime": 1460, **samples}).encode()
 
 
-_ODD = (
+_ODD: tuple[Any, ...] = (
     None,
     True,
     -1,
@@ -53,7 +53,7 @@ _ODD = (
 def with_odd_value(content: bytes, rng: random.Random) -> bytes:
     """A JSON document in which a value, at any depth, is another, is missing, or stands twice."""
     document = json.loads(content)
-    holders = [document]
+    holders: list[Any] = [document]
     for holder in holders:
         values = holder.values() if isinstance(holder, dict) else holder
         holders += [value for value in values if isinstance(value, dict | list) and value]

@@ -42,7 +42,7 @@ def header_tables(
         if track.process is not None:
             entry["process"] = rows.pid_of(track.process)
         if track.thread is not None:
-            entry["thread"] = capture.threads[track.thread].tid
+            entry["thread"] = rows.tid_of(track.thread)
         row = written.get(index)
         if row is not None and not row.is_async:
             entry["row"] = [row.pid, row.tid]
@@ -58,8 +58,13 @@ def header_tables(
         for index, process in enumerate(capture.processes)
     ]
     threads = [
-        {"process": rows.pid_of(thread.process), "number": thread.tid, "name": thread.name}
-        for thread in capture.threads
+        {
+            "process": rows.pid_of(thread.process),
+            "number": rows.tid_of(index),
+            "recorded": thread.tid,
+            "name": thread.name,
+        }
+        for index, thread in enumerate(capture.threads)
     ]
     return {
         "tracks": tracks,

@@ -44,6 +44,7 @@ class Rows:
     _process_pids: dict[int, int] = field(default_factory=dict)
     _taken: dict[tuple[int, int], str] = field(default_factory=dict)
     _made_up: int = FIRST_MADE_UP
+    _thread_tids: dict[int, int] = field(default_factory=dict)
     _group_pids: dict[int, int] = field(default_factory=dict)
     _on_thread: dict[tuple[int, str], int] = field(default_factory=dict)
     """The track of each role on its thread's row."""
@@ -80,10 +81,7 @@ class Rows:
             parent = self.capture.tracks[track.parent] if track.parent >= 0 else track
             own = self._on_thread.setdefault((track.thread, track.role), track.index) == track.index
             if track.role in _ON_THREAD and own:
-                key = f"thread {track.thread}"
-                return TraceRow(
-                    pid, self._free_tid(pid, thread.tid, key, thread.name), is_shared=track.role != "thread"
-                )
+                return TraceRow(pid, self.tid_of(track.thread), is_shared=track.role != "thread")
             return TraceRow(
                 pid, self._free_tid(pid, self._next(), track.uri, f"{parent.title} · {track.title}")
             )
@@ -98,6 +96,15 @@ class Rows:
     def pid_of(self, process: int) -> int:
         """The pid of a process in the trace."""
         return self._process_pids[process]
+
+    def tid_of(self, thread: int) -> int:
+        """The tid of a thread in the trace: its own, or a made-up one for a thread without a number."""
+        entry = self.capture.threads[thread]
+        pid = self._process_pids.get(entry.process, entry.process)
+        if thread not in self._thread_tids:
+            tid = entry.tid if entry.tid >= 0 else self._next()
+            self._thread_tids[thread] = self._free_tid(pid, tid, f"thread {thread}", entry.name)
+        return self._thread_tids[thread]
 
     def counter_pid(self, track: Track) -> int:
         """The pid of a counter."""

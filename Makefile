@@ -1,6 +1,6 @@
 # Every target first prepares what it needs (scripts/bootstrap.sh); that takes a moment when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel wheels format native clean
+.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel wheels wine format native clean
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
@@ -60,6 +60,9 @@ wheel: setup ## build the wheel and the source distribution in dist/
 
 wheels: setup ## build and check the wheels of all platforms in dist/; ARGS="--target windows-arm64"
 	@.venv/bin/python packaging/build_wheels.py $(ARGS)
+
+wine: setup ## try the Windows wheel under Wine and compare with Linux; ARGS="--check unit_tests_pass"
+	@.venv/bin/python packaging/wine/try_wheel.py $(ARGS)
 
 format: setup ## format, and fix what the linter can fix
 	@.venv/bin/ruff check --fix --quiet; .venv/bin/ruff format; .venv/bin/clang-format -i $$(git ls-files '*.c' '*.h')

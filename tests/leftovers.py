@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def descendants(pid: int) -> set[int]:
 
 def now_s() -> float:
     """The clock that processes' starts are told in."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def started_here(since_s: float = 0) -> set[int]:
@@ -73,7 +74,9 @@ def _start_s(pid: int) -> float:
 
 
 def end_all(since_s: float = 0) -> list[str]:
-    """Kill what was started here since a moment; returns what each process was."""
+    """Kill what was started here since a moment; returns what each process was. Only Linux tells."""
+    if sys.platform != "linux":
+        return []
     ended: dict[int, str] = {}
     quiet = 0
     # Who is becoming another program just now has no environment and no arguments for a moment, so looking once is not

@@ -46,6 +46,7 @@ class AttachCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         from warpline.recording.attach import attach
+        from warpline.recording.sources.registry import default_trace
 
         output = args.output or Path(f"attached-{args.pid}-{time.strftime('%Y%m%d-%H%M%S')}.h5")
         write = status_writer(args.status_fd)
@@ -56,7 +57,9 @@ class AttachCommand:
                 _say(tr("recording process {pid}; Ctrl-C ends the recording, not the program", pid=args.pid))
 
         options = RecordingOptions(
-            trace=args.trace, duration_ns=args.duration, keeps_arguments=args.keep_arguments
+            trace=args.trace or default_trace(),
+            duration_ns=args.duration,
+            keeps_arguments=args.keep_arguments,
         )
         result = attach(args.pid, output, options, spool=args.spool, report=tell)
         if not args.quiet:

@@ -158,9 +158,10 @@ class RecordCommand:
         if not command[0]:
             raise _usage(tr("the command to record is empty"))
         from warpline.recording.record import record
+        from warpline.recording.sources.registry import default_trace_of
 
         options = RecordingOptions(
-            trace=with_operators(args.trace, args.torch_shapes),
+            trace=with_operators(args.trace or default_trace_of(command), args.torch_shapes),
             duration_ns=args.duration,
             delay_ns=args.delay,
             capture_range=args.capture_range,

@@ -14,10 +14,10 @@ def add_recording_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace",
         type=trace_sources,
-        default=default_trace(),
         metavar="LIST",
         help=tr(
-            "what to record, a list of {all}; warpline doctor explains them (default: {default})",
+            "what to record, a list of {all}; warpline doctor explains them (default: {default}, and native for "
+            "programs of your own that are not Python)",
             all=", ".join(trace_names()),
             default=",".join(default_trace()),
         ),

@@ -18,7 +18,7 @@ from warpline.storage import Capture, open_capture
 pytest.importorskip("elftools")
 
 SOURCE = Path(__file__).parents[1] / "programs" / "chain.c"
-CHAIN = ["inner [chain]", "middle [chain]", "outer [chain]", "main [chain]"]
+CHAIN = ["inner", "middle", "outer", "main"]
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,11 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
     subprocess.run(command, capture_output=True, timeout=100, check=True)
     with open_capture(output) as capture:
         yield capture
+
+
+def _functions(frames: list[str]) -> list[str]:
+    """The names of the functions of the program, whose frames name a line of its source."""
+    return [frame.partition(" ")[0] if f"({SOURCE}:" in frame else frame for frame in frames]
 
 
 def _require_samples(capture: Capture) -> None:
@@ -45,7 +50,7 @@ def test_callers_are_found_without_frame_pointers(chain: Capture) -> None:
     table = chain.kinds["cpu_sample"]
     stacks, _known = table.column("stack")
     is_cut, _known = table.column("is_cut")
-    chains = {stack: chain.stack_frames(stack) for stack in np.unique(stacks).tolist()}
+    chains = {stack: _functions(chain.stack_frames(stack)) for stack in np.unique(stacks).tolist()}
     computing = [
         (frames, cut)
         for frames, cut in zip((chains[stack] for stack in stacks.tolist()), is_cut.tolist(), strict=True)
@@ -66,14 +71,17 @@ def test_samples_share_the_time_on_a_core(chain: Capture) -> None:
     table = chain.kinds["cpu_sample"]
     starts, _stops = chain.event_times(table.stored_rows)
     stacks, _known = table.column("stack")
-    inside = sum(CHAIN[0] in chain.stack_frames(stack) for stack in stacks.tolist())
+    inside = sum(CHAIN[0] in _functions(chain.stack_frames(stack)) for stack in stacks.tolist())
     assert inside / len(starts) > 0.5
 
 
-def test_a_wait_says_which_function_made_the_call(chain: Capture) -> None:
+def test_a_wait_says_which_line_made_the_call(chain: Capture) -> None:
+    lines = SOURCE.read_text("utf-8").splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if "nanosleep(" in line or "usleep(" in line)
     table = chain.kinds["osrt"]
     asleep = [
         table.at(int(row)) for row in table.stored_rows if table.at(int(row)).get("wait") == WaitKind.SLEEP
     ]
-    assert [chain.strings[wait["caller"]] for wait in asleep] == ["doze [chain]"]
-    assert [chain.strings[wait["place"]] for wait in asleep] == ["doze [chain]"]
+    assert [chain.strings[wait["caller"]] for wait in asleep] == [f"doze ({SOURCE}:{number})"]
+    assert [chain.strings[wait["place"]] for wait in asleep] == [f"doze ({SOURCE}:{number})"]
+    assert [chain.stack_frames(wait["stack"]) for wait in asleep] == [[f"doze ({SOURCE}:{number})"]]

@@ -155,16 +155,27 @@ class Threads:
 
     @cached_property
     def samples(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """(thread, time, stack) of stack samples, sorted by thread, then time."""
-        view = self.view
-        if not view.has("sample"):
-            none = np.empty(0, np.int64)
-            return none, none, none
-        events = view.events("sample")
-        thread = self._threads(events.row)
-        stack = self._stacks("sample", events)
-        order = np.lexsort((events.start, thread))
-        return thread[order], events.start[order], stack[order]
+        """(thread, time, stack) of stack samples, sorted by thread, then time.
+
+        Samples of native stacks count for threads without samples of Python.
+        """
+        none = np.empty(0, np.int64)
+        parts = [self._samples_of_kind(kind) for kind in ("sample", "cpu_sample")]
+        thread, time, stack = parts[0] if parts[0] is not None else (none, none, none)
+        if parts[1] is not None:
+            fresh = ~np.isin(parts[1][0], thread)
+            thread, time, stack = (
+                np.concatenate([column, more[fresh]])
+                for column, more in zip((thread, time, stack), parts[1], strict=True)
+            )
+        order = np.lexsort((time, thread))
+        return thread[order], time[order], stack[order]
+
+    def _samples_of_kind(self, kind: str) -> tuple[Int64Array, Int64Array, Int64Array] | None:
+        if not self.view.has(kind):
+            return None
+        events = self.view.events(kind)
+        return self._threads(events.row), events.start, self._stacks(kind, events)
 
     def _stacks(self, kind: str, events: SelectedEvents) -> Int64Array:
         """The stack of each event; −1 without one, or with one that the capture does not hold."""

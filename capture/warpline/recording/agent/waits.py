@@ -36,6 +36,8 @@ _HOW_A_JOIN_BLOCKS = (WaitKind.UNKNOWN, WaitKind.LOCK, WaitKind.CONDITION, WaitK
 SAME_MOMENT_NS = 2_000
 """Greatest difference between the kernel's time of a switch and the program's clock reading."""
 
+_WITH_LINE = re.compile(r":\d+\)$")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Waits:
@@ -183,7 +185,9 @@ def stacks_or_callers(
 def _with_callers(
     builder: CaptureBuilder, stacks: PythonStacks, ids: UInt32Array, caller: UInt32Array
 ) -> tuple[UInt32Array, UInt32Array]:
-    """Python stacks and places of calls [n]; without a stack the place is the native caller."""
+    """Python stacks and places of calls [n]; without a stack the place is the native caller, and a frame of its own
+    where its line is known.
+    """
     stack, place = stacks.stacks(ids).filled(NO_STACK), stacks.places(ids).copy()
     native = np.flatnonzero((stack == NO_STACK) & (caller != NO_PLACE))
     for text in np.unique(caller[native]).tolist():
@@ -191,6 +195,8 @@ def _with_callers(
         if not is_interpreter(parse_frame(builder.text(text)).module):
             rows = native[caller[native] == text]
             place[rows] = text
+            if _WITH_LINE.search(builder.text(text)):
+                stack[rows] = builder.stack(text)
     return stack, place
 
 

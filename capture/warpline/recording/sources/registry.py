@@ -73,6 +73,12 @@ def default_trace() -> tuple[str, ...]:
     return tuple(choice.name for choice in choices() if choice.is_default)
 
 
+def default_trace_of(command: Sequence[str]) -> tuple[str, ...]:
+    """The names in ``--trace`` by default for a command."""
+    asked = {source.choice.name for source in recording_sources() if source.is_default_for(command)}
+    return tuple(name for name in trace_names() if name in asked)
+
+
 def asked_sources(trace: Iterable[str]) -> Sequence[RecordingSource]:
     """The sources that some names of ``--trace`` select, in order."""
     asked = frozenset(trace)

@@ -80,6 +80,10 @@ class RecordingSource(ABC):
     """Types of records about a thread or process, and the offset of its id (u32). A ring keeps them while it exists,
     and for the ring's length after that."""
 
+    def is_default_for(self, command: Sequence[str]) -> bool:  # noqa: ARG002
+        """Whether it records a command unless ``--trace`` says otherwise."""
+        return self.choice.is_default
+
     @abstractmethod
     def probe(self) -> str:
         """Try the source briefly; returns a remark, or nothing.

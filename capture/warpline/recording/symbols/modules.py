@@ -12,6 +12,7 @@ from pathlib import Path
 from warpline.recording.symbols.demangle import demangle
 from warpline.recording.symbols.elf import ElfFile, FunctionTable, read_elf
 from warpline.recording.symbols.frame_rules import FrameRules
+from warpline.recording.symbols.source_lines import SourceLines, has_own_lines
 from warpline.recording.symbols.table_cache import cached_table
 
 _INTERPRETER = re.compile(r"^(lib)?python3(\.\d+)?t?d?(\.so[.\d]*|\.dylib)?$")
@@ -24,15 +25,21 @@ def is_interpreter(module: str) -> bool:
 
 @dataclass(frozen=True)
 class NamedFunction:
-    """A function of a library or program; ``name`` is empty without a symbol."""
+    """A function of a library or program; ``name`` is empty without a symbol.
+
+    ``line`` is ``/src/grid.c:12``, empty when unknown or when the file is not the user's own program.
+    """
 
     name: str
     module: str
     start: int
+    line: str = ""
 
     @property
     def text(self) -> str:
-        """``deflate [libz.so.1.2.13]``, as in stack frames."""
+        """``deflate [libz.so.1.2.13]``, or ``blur (/src/blur.c:12)``, as in stack frames."""
+        if self.name and self.line:
+            return f"{self.name} ({self.line})"
         return f"{self.name or hex(self.start)} [{self.module}]"
 
 
@@ -72,11 +79,25 @@ class Module:
         """The address of a file offset in the file's own numbering."""
         return offset if self._elf is None else self._elf.address_of(offset)
 
+    @cached_property
+    def _lines(self) -> SourceLines | None:
+        if has_own_lines(self.path) and not is_interpreter(self.name):
+            with contextlib.suppress(Exception):
+                return SourceLines(Path(self.path))
+        return None
+
+    def _line(self, address: int) -> str:
+        if self._lines is not None:
+            with contextlib.suppress(Exception):
+                place = self._lines.find(address)
+                return "" if place is None else f"{place[0]}:{place[1]}"
+        return ""
+
     def function(self, address: int) -> NamedFunction:
-        """The function at an address of the file."""
+        """The function at an address of the file, with its source line where that is known."""
         symbol = None if self._table is None else self._table.find(address)
         if symbol is not None:
-            return NamedFunction(demangle(symbol[0]), self.name, symbol[1])
+            return NamedFunction(demangle(symbol[0]), self.name, symbol[1], self._line(address))
         start = None if self._rules is None else self._rules.start_of(address)
         return NamedFunction("", self.name, address if start is None else start)
 

@@ -13,10 +13,16 @@ from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.hot_lines import HotLine
 from warpline.analysis.findings.work.kinds import FILE_AGAIN
+from warpline.analysis.findings.work.native_kinds import NATIVE_FILE
 from warpline.analysis.findings.work.running_work import WorkGroup, growth, running_work
 from warpline.analysis.findings.work.shapes import opening_line
 from warpline.i18n import english
 
+_REMEDY = english("To make the program faster, do less there, or use a faster algorithm.")
+_NATIVE_REMEDY = english(
+    "To make the program faster, do less there, use a faster algorithm, or go through memory in order (cache misses); "
+    "compile with optimization."
+)
 _AT_MOST = 4
 """How many kinds of work are reported."""
 _FEWEST_SAMPLES = 5
@@ -98,7 +104,7 @@ def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         case, name="hot_spot", title=english("Running"), text=_with_counts(case, group, text), pieces=pieces,
         where=where, worst=Severity.NOTE, needs=line_needed(case, where),
         refutation=english("Refuted if most samples of a longer recording lie on another line."),
-        remedy=english("To make the program faster, do less there, or use a faster algorithm."),
+        remedy=_NATIVE_REMEDY if NATIVE_FILE.search(where.file) else _REMEDY,
     )  # fmt: skip
 
 

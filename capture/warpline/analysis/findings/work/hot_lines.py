@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.findings.work.kinds import WorkKind, kind_of
+from warpline.analysis.findings.work.native_kinds import NATIVE_FILE, NATIVE_FRAME, native_kind
 from warpline.analysis.findings.work.source_lines import SourceFiles, SourceLine
 
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/(?P<package>[^/]+)")
@@ -35,16 +36,26 @@ class HotLine:
 
 def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
     """The program's own innermost line of a stack (leaf first); the outermost library line if it has none."""
-    parsed = [match for match in map(FRAME.match, frames) if match is not None]
-    if not parsed:
+    parsed = [
+        match for match in (FRAME.match(frame) or NATIVE_FRAME.match(frame) for frame in frames) if match
+    ]
+    with_line = [index for index, match in enumerate(parsed) if "line" in match.groupdict()]
+    if not with_line:
         name = frames[0] if frames else ""
         return HotLine("", None, name, "", None, None) if name else None
-    own = next((index for index, frame in enumerate(parsed) if not is_library(frame["file"])), None)
-    inner = parsed[:own] if own is not None else parsed[:-1]
-    frame = parsed[own] if own is not None else parsed[-1]
+    own = next((index for index in with_line if not is_library(parsed[index]["file"])), None)
+    index = with_line[-1] if own is None else own
+    frame, inner = parsed[index], parsed[:index]
     file, number = frame["file"], int(frame["line"])
-    line = sources.line(file, number, frame["function"]) if own is not None else None
     callees = tuple(f"{one['file']}:{one['function']}" for one in inner)
+    if own is not None and NATIVE_FILE.search(file):
+        # Interrupts show up as calls of the kernel.
+        inner = [match for match in inner if not match["file"].startswith("kernel")]
+        callee = inner[-1]["function"] if inner else ""
+        return HotLine(
+            file, number, frame["function"], callee, native_kind(callees, sources.texts(file), number), None
+        )
+    line = sources.line(file, number, frame["function"]) if own is not None else None
     callee = callee_name(inner[-1]["file"], inner[-1]["function"]) if inner else ""
     return HotLine(file, number, frame["function"].rpartition(".")[2], callee, kind_of(callees, line), line)
 

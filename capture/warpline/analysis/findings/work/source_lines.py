@@ -134,6 +134,7 @@ class SourceFiles:
     def __init__(self, recorded_ns: int | None) -> None:
         self._recorded_ns = recorded_ns
         self._files: dict[str, SourceFile | None] = {}
+        self._texts: dict[str, list[str]] = {}
 
     def line(self, file: str, number: int | None, function: str = "") -> SourceLine | None:
         """A line of a file; None when the file is unreadable or the line is not in ``function``."""
@@ -152,17 +153,28 @@ class SourceFiles:
         matches = not name or own == name or name.startswith("<") or isinstance(found.statement, Function)
         return replace(found, frame=name) if matches else None
 
+    def texts(self, file: str) -> list[str]:
+        """The lines of a file in any language; none when it is unreadable."""
+        if file not in self._texts:
+            self._texts[file] = (self._text(file) or "").splitlines()
+        return self._texts[file]
+
     def _read(self, file: str) -> SourceFile | None:
+        try:
+            text = self._text(file)
+            return SourceFile(text) if text is not None else None
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return None
+
+    def _text(self, file: str) -> str | None:
         if self._recorded_ns is None or not os.path.isabs(file):
             return None
         try:
             status = Path(file).stat()
             if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
                 return None
-            if status.st_mtime_ns > self._recorded_ns:
-                return None
-            return SourceFile(Path(file).read_text("utf-8"))
-        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            return Path(file).read_text("utf-8") if status.st_mtime_ns <= self._recorded_ns else None
+        except (OSError, ValueError):
             return None
 
 

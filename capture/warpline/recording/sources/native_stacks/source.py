@@ -34,6 +34,18 @@ class NativeSource(RecordingSource):
     timed_records = ((130, 0), (132, 0), (133, 0))
     passing_records = ((130, 0, 0), (134, 0, 0))
 
+    def is_default_for(self, command: Sequence[str]) -> bool:
+        """Programs of the user that are not Python: only these samples show where they run."""
+        from warpline.recording.symbols.own_programs import is_own_program
+
+        if not command or not is_own_program(command[0]):
+            return False
+        try:
+            self.probe()
+        except Unavailable:
+            return False
+        return True
+
     def probe(self) -> str:
         """Open and close the events for our own process; returns what samples can include."""
         from warpline.recording.perf_events.rings import open_rings, paranoid_level

@@ -13,7 +13,7 @@ CONTROL_FILE = "control"
 _MAGIC = b"WLCTRL01"
 _PAGE = struct.Struct("<8sIIQIIQ")
 # Indices of 64-bit words: state and epoch share one, so that readers always see both change together.
-_CHANGE_WORD, _CHANGED_WORD = 1, 2
+_CHANGE_WORD, _CHANGED_WORD, _SOURCES_WORD = 1, 2, 3
 _EPOCHS = 0xFFFF_FFFF
 _BYTES = 4096
 
@@ -56,6 +56,11 @@ class ControlPage:
     def is_paused(self) -> bool | None:
         """Whether the recording is paused; None when the page says neither paused nor recording."""
         return _IS_PAUSED.get(self._words[_CHANGE_WORD] >> 32)
+
+    @property
+    def confined(self) -> int:
+        """How many spool files belong to processes in a sandbox."""
+        return self._words[_SOURCES_WORD] >> 32
 
     def set_state(self, state: RecordingState) -> int:
         """Set the state for all readers; returns the CLOCK_MONOTONIC ns of the change."""

@@ -8,7 +8,7 @@ import select
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
@@ -26,6 +26,9 @@ from warpline.recording.spool import records
 from warpline.recording.spool.limits import Limits
 from warpline.recording.spool.precedence import Pace, before_others
 from warpline.recording.spool.writer import SpoolWriter
+
+if TYPE_CHECKING:
+    from warpline.recording.spool.sandboxes import SandboxFiles
 
 STATUS_PERIOD_NS = 200_000_000
 AGENT_FLUSH_S = 0.15
@@ -76,6 +79,7 @@ class Recorder:
             options=options,
         )
         self._collectors = Collectors(watched, options.trace, self.said)
+        self._sandboxes: SandboxFiles | None = None
         self._server = ControlServer(directory, self._answer)
         self.discard = False
         self._stop_asked = False
@@ -159,6 +163,8 @@ class Recorder:
     def _tick(self, now: int) -> None:
         options = self.session.options
         self._collectors.tick()
+        if self._page.confined:
+            self._extend_sandboxes(now)
         self._follow_range()
         if self._delayed and now - self._started_ns >= options.delay_ns:
             self._end_delay()
@@ -172,6 +178,14 @@ class Recorder:
         if now >= self._status_due:
             self._status_due = now + STATUS_PERIOD_NS
             self.report(self._status())
+
+    def _extend_sandboxes(self, now: int) -> None:
+        """Make room for processes in a sandbox. Few recordings have any, so the module is imported here."""
+        if self._sandboxes is None:
+            from warpline.recording.spool.sandboxes import SandboxFiles
+
+            self._sandboxes = SandboxFiles(self.session.directory)
+        self._sandboxes.extend(self._page.confined, now)
 
     def _recorded_so_far(self, now: int) -> int:
         """Recorded time in ns, without pauses."""

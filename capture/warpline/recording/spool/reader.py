@@ -5,9 +5,10 @@ The reader trusts nothing: writers may have been killed at any moment, and files
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from warpline.recording.spool.file_layout import (
     CHUNK,
     CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
+    CHUNK_PROCESS,
     HEADER,
     HEADER_BYTES,
     MAGIC,
     PAGE,
+    PROCESS_OFFSET,
     STRING_RECORD,
     VERSION,
 )
@@ -32,6 +35,8 @@ from warpline.recording.spool.record_layout import RecordLayout
 
 _MOST = 1 << 53
 """Upper limit of any count."""
+_MOST_CHILDREN = 1024
+"""Processes that share the file of another one; chunks of further ones are left out."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -52,13 +57,18 @@ class SpoolHeader:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A run of records of one type written by thread ``tid``; ``payload`` is the committed bytes as uint8 [n]."""
+    """A run of records of one type written by thread ``tid``; ``payload`` is the committed bytes as uint8 [n].
+
+    ``process`` and ``parent`` are set where a child that was forked in a sandbox wrote into its parent's file.
+    """
 
     record_type: int
     record_bytes: int
     tid: int
     free: int
     payload: Bytes
+    process: int = 0
+    parent: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,36 @@ class SpoolFile:
         self._data: Bytes = np.asarray(np.memmap(path, np.uint8, "r"))
         self.header = _parse_header(path, self._data[: HEADER.size].tobytes())
         self.chunks: tuple[Chunk, ...] = tuple(_scan(self._data))
+
+    def by_process(self) -> list[SpoolFile]:
+        """This file for each process that wrote into it: first its own, then children forked in a sandbox."""
+        chunks: dict[int, list[Chunk]] = {0: []}
+        parents: dict[int, int] = {}
+        for chunk in self.chunks:
+            if chunk.process in chunks or len(chunks) <= _MOST_CHILDREN:
+                chunks.setdefault(chunk.process, []).append(chunk)
+                parents.setdefault(chunk.process, chunk.parent)
+        if len(chunks) == 1:
+            return [self]
+        return [
+            self._of_process(process, parents.get(process, 0), chunks, parents) for process in sorted(chunks)
+        ]
+
+    def _of_process(
+        self, process: int, parent: int, chunks: dict[int, list[Chunk]], parents: dict[int, int]
+    ) -> SpoolFile:
+        part = copy.copy(self)
+        part.chunks = tuple(chunks[process])
+        if process:
+            part.header = replace(self.header, pid=process, parent_pid=parent, lost=0, error=0)
+            # It continues the ids of its forefathers' strings; its own come first, because the first definition counts.
+            for _generation in range(64):
+                known = chunks.get(0 if parent == self.header.pid else parent, ())
+                part.chunks += tuple(chunk for chunk in known if chunk.record_type == STRING_RECORD)
+                if parent in (0, self.header.pid):
+                    break
+                parent = parents.get(parent, 0)
+        return part
 
     def of_type(self, record_type: int, free: int | None = None) -> list[Chunk]:
         """The chunks of one record type in file order; with ``free``, only those with this value."""
@@ -228,12 +268,15 @@ def _joined(blocks: Sequence[tuple[Bytes, Chunk]], wanted: np.dtype[Any]) -> Rec
 
 
 def read_spools(directory: Path) -> tuple[list[SpoolFile], list[str]]:
-    """All readable spool files of a directory, sorted by name, and an error text for each unreadable one."""
+    """All readable spool files of a directory, sorted by name, and an error text for each unreadable one.
+
+    A file that several processes wrote is there for each of them.
+    """
     spools: list[SpoolFile] = []
     problems: list[str] = []
     for path in sorted(directory.glob("*.spool")):
         try:
-            spools.append(SpoolFile(path))
+            spools.extend(SpoolFile(path).by_process())
         except (RecordingError, OSError, ValueError) as error:
             problems.append(str(error))
     return spools, problems
@@ -276,17 +319,20 @@ def _scan(data: Bytes) -> Iterator[Chunk]:
     position = _written_page(data, 1, pages)
     while position < pages:
         start = position * PAGE
-        header = data[start : start + CHUNK.size].tobytes()
-        magic, record_type, record_bytes, tid, size, committed, free = CHUNK.unpack(header)
+        header = data[start : start + CHUNK_HEADER_BYTES].tobytes()
+        magic, record_type, record_bytes, tid, size, committed, free = CHUNK.unpack_from(header)
         if magic != CHUNK_MAGIC or size < PAGE or size % PAGE or size > len(data) - start:
             return
         first = start + CHUNK_HEADER_BYTES
+        process, parent = CHUNK_PROCESS.unpack_from(header, PROCESS_OFFSET)
         yield Chunk(
             record_type,
             record_bytes,
             tid,
             free,
             data[first : first + min(committed, size - CHUNK_HEADER_BYTES)],
+            process,
+            parent,
         )
         position = _written_page(data, position + size // PAGE, pages)
 

@@ -40,6 +40,23 @@ bool spool_map_control(const char *folder)
     return true;
 }
 
+static struct control_page *left_control; /* the session's page, while nothing is recorded */
+
+void spool_leave_control(void)
+{
+    left_control = wl_control;
+    wl_control = &stopped;
+}
+
+void spool_return_control(void)
+{
+    if (left_control != NULL)
+        wl_control = left_control;
+    left_control = NULL;
+}
+
+void spool_count_confined(void) { atomic_fetch_add(&wl_control->confined, 1); }
+
 void wl_capture_range(bool is_start)
 {
     const uint32_t from = is_start ? STATE_PAUSED : STATE_RECORDING, to = is_start ? STATE_RECORDING : STATE_PAUSED;

@@ -1,8 +1,8 @@
 /* Records that every spool file needs: repeated, in order, in a forked child and in a session joined later. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "sandbox.h"
 #include "spool_internal.h"
 
 struct definition {
@@ -16,10 +16,10 @@ static struct definition *first_definition, **definition_tail = &first_definitio
 
 void wl_define(enum slot slot, const void *record, size_t size)
 {
-    struct definition *definition = calloc(1, sizeof *definition);
+    struct definition *definition = wl_allocate(sizeof *definition);
     int saved_errno = errno;
     if (definition == NULL || size > sizeof definition->record) {
-        free(definition);
+        wl_release(definition);
         wl_count_lost(1);
         return;
     }

@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "interpose.h"
+#include "sandbox.h"
 #include "source_hooks.h"
 #include "spool.h"
 
-/* Not in the child of a vfork, which has its parent's memory, and not in our own threads. */
+/* Not in the child of a vfork, which has its parent's memory, not in our own threads, and not in a sandbox. */
 static void end_sources(void)
 {
-    if (wl_quiet || wl_process == 0 || getpid() != wl_process)
+    if (wl_quiet || wl_process == 0 || wl_is_confined() || !wl_is_own_process())
         return;
     wl_quiet++;
     CALL_SOURCES(ending);

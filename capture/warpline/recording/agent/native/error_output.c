@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "interpose.h"
+#include "sandbox.h"
 #include "spool_internal.h"
 
 #define RING_BYTES 65536u
@@ -42,7 +43,8 @@ void wl_find_error_ring(const char *folder)
 
 static struct ring *ring(void)
 {
-    if (LIKELY(atomic_load_explicit(&is_asked, memory_order_acquire)) || atomic_exchange(&is_asked, true))
+    if (LIKELY(atomic_load_explicit(&is_asked, memory_order_acquire)) || wl_is_confined() ||
+        atomic_exchange(&is_asked, true))
         return atomic_load_explicit(&mapped, memory_order_acquire);
     int fd = path[0] != '\0' ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;
     struct stat status;
@@ -58,16 +60,29 @@ static struct ring *ring(void)
     return memory;
 }
 
+/* A child's standard error may be a pipe that somebody reads. */
+static bool is_original(const struct ring *of)
+{
+    struct stat status;
+    return fstat(STDERR_FILENO, &status) == 0 && status.st_dev == of->device && status.st_ino == of->inode;
+}
+
+static bool was_original; /* when the process entered a sandbox */
+
+void wl_prepare_error_ring(void)
+{
+    const struct ring *of = ring();
+    was_original = of != NULL && is_original(of);
+}
+
 void wl_keep_error_text(const void *text, size_t size)
 {
-    if (wl_quiet != 0 || path[0] == '\0')
+    if (wl_quiet != 0 || path[0] == '\0' || (wl_is_confined() && !was_original))
         return;
     int saved_errno = errno;
     wl_quiet++;
     struct ring *to = ring();
-    struct stat status;
-    /* A child's standard error may be a pipe that somebody reads. */
-    if (to != NULL && fstat(STDERR_FILENO, &status) == 0 && status.st_dev == to->device && status.st_ino == to->inode) {
+    if (to != NULL && (wl_is_confined() || is_original(to))) {
         if (size > RING_BYTES) {
             text = (const char *)text + (size - RING_BYTES);
             size = RING_BYTES;

@@ -1,17 +1,19 @@
 /* Removes the agent from LD_PRELOAD when the new program of an exec cannot read it: in a sandbox with its own root
- * folder, or as another user. Otherwise the loader would print an error for each such program. These functions also
- * run between vfork and exec, so they allocate nothing and change nothing in the process. */
+ * folder, or as another user. Otherwise the loader would print an error for each such program. Tells a program that
+ * starts in a sandbox of its parent's that it does. These functions also run between vfork and exec, so they allocate nothing and change nothing in the process. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "exec_calls.h"
 #include "interpose.h"
+#include "sandbox.h"
 #include "spool.h"
 
 #define NAME "libwarpline_agent.so"
@@ -39,6 +41,8 @@ static inline void ensure_resolved(void)
         exec_start();
 }
 
+static _Atomic bool was_readable = true; /* when the process entered a sandbox */
+
 /* Checks with the rights and the root folder that the process has now, as the loader will. */
 static bool is_readable(const char *path)
 {
@@ -48,9 +52,15 @@ static bool is_readable(const char *path)
     return descriptor >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ELOOP);
 }
 
+void exec_look(void)
+{
+    const char *agent = getenv("WARPLINE_AGENT");
+    was_readable = agent == NULL || is_readable(agent);
+}
+
 /* Copies a list of libraries to `rest`, one colon between two, without ours if it cannot be read. Returns whether it
  * was left out. `rest` has room for all of `words`. */
-static bool leave_out(const char *words, char *rest)
+static bool leave_out(const char *words, char *rest, bool is_confined)
 {
     bool is_left_out = false;
     char *end = rest;
@@ -60,7 +70,7 @@ static bool leave_out(const char *words, char *rest)
         end[length] = '\0';
         const char *slash = strrchr(end, '/');
         bool is_ours = slash != NULL && strcmp(slash + 1, NAME) == 0;
-        if (is_ours && !is_readable(end))
+        if (is_ours && !(is_confined ? was_readable : is_readable(end)))
             is_left_out = true;
         else if (length != 0)
             end += length, *end++ = ':';
@@ -75,20 +85,25 @@ static bool leave_out(const char *words, char *rest)
 typedef int (*exec_call)(const void *about, char *const arguments[], char *const variables[]);
 
 /* Not inlined: its stack frame is large and rarely needed. */
-static __attribute__((noinline)) int exec_without_agent(const void *about, char *const arguments[],
-                                                        char *const variables[], size_t count, size_t at,
-                                                        exec_call call)
+static __attribute__((noinline)) int exec_changed(const void *about, char *const arguments[], char *const variables[],
+                                                  size_t count, size_t at, exec_call call)
 {
+    static char confined[] = CONFINED_VARIABLE "=1";
     char line[LONGEST];
+    bool is_confined = wl_next_is_confined();
     memcpy(line, variable, VARIABLE_LENGTH);
-    if (!leave_out(variables[at] + VARIABLE_LENGTH, line + VARIABLE_LENGTH))
+    if (!leave_out(variables[at] + VARIABLE_LENGTH, line + VARIABLE_LENGTH, is_confined) && !is_confined)
         return call(about, arguments, variables);
-    char *left[count + 1];
+    char *left[count + 2];
     memcpy(left, variables, (count + 1) * sizeof *left);
     if (line[VARIABLE_LENGTH] != '\0')
         left[at] = line;
     else
-        memmove(left + at, left + at + 1, (count - at) * sizeof *left);
+        memmove(left + at, left + at + 1, (count-- - at) * sizeof *left);
+    if (is_confined) {
+        left[count] = confined;
+        left[count + 1] = NULL;
+    }
     return call(about, arguments, left);
 }
 
@@ -103,8 +118,7 @@ static int exec_checked(const void *about, char *const arguments[], char *const 
     bool is_asked = at != SIZE_MAX && count < MOST_VARIABLES && strlen(variables[at]) < LONGEST - 1 &&
                     strstr(variables[at], NAME) != NULL;
     errno = saved_errno;
-    return is_asked ? exec_without_agent(about, arguments, variables, count, at, call)
-                    : call(about, arguments, variables);
+    return is_asked ? exec_changed(about, arguments, variables, count, at, call) : call(about, arguments, variables);
 }
 
 static int by_path(const void *path, char *const arguments[], char *const variables[])

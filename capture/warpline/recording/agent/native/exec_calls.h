@@ -5,4 +5,7 @@
 /* Looks up the C library's functions, once, when the agent is preloaded: a forked child must not do it. */
 void exec_start(void);
 
+/* Looks whether programs will be able to read the agent: in a sandbox there is no looking. */
+void exec_look(void);
+
 #endif

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_INTERPOSE_H
 #define WARPLINE_INTERPOSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* An exported function: one of the C library's names, or one of ours. */
@@ -10,6 +11,9 @@
 /* Not 0 in the agent's own threads, and while the agent calls functions that it stands in for: then nothing is
  * recorded. */
 extern __thread uint32_t wl_quiet __attribute__((tls_model("initial-exec")));
+
+/* Whether this is one of the agent's own threads. */
+extern __thread bool wl_is_own_thread __attribute__((tls_model("initial-exec")));
 
 /* The C library's own function behind one of ours. `version` may be NULL. */
 void *wl_real(const char *name, const char *version);

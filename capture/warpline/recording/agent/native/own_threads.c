@@ -17,9 +17,12 @@
 #include <unistd.h>
 
 #include "interpose.h"
+#include "sandbox.h"
 #include "spool.h"
 
 #define CLOSE_ON_EXEC 1U /* MFD_CLOEXEC */
+#define LONGEST_END_NS 500000000u
+#define LAST_CALLS_NS 2000000u /* for what the C library does when a thread ends */
 
 static _Atomic uint64_t counted; /* process << 32 | number of its threads: a forked child starts with none */
 
@@ -33,17 +36,43 @@ static void count(int change)
     while (!atomic_compare_exchange_weak(&counted, &before, after));
 }
 
+static _Atomic bool must_end;
+static _Atomic int active; /* threads that are not at rest */
+__thread bool wl_is_own_thread __attribute__((tls_model("initial-exec")));
+
+bool wl_must_end(void) { return atomic_load_explicit(&must_end, memory_order_relaxed); }
+
+void wl_note_rest(bool is_resting) { atomic_fetch_add(&active, is_resting ? -1 : 1); }
+
+void wl_forget_threads(void) { atomic_store(&active, 0); }
+
+void wl_end_threads(void)
+{
+    atomic_store(&must_end, true);
+    uint64_t begun = wl_clock(CLOCK_MONOTONIC), ended = begun;
+    for (uint64_t now = begun; now - begun < LONGEST_END_NS && now - ended < LAST_CALLS_NS;) {
+        now = wl_clock(CLOCK_MONOTONIC);
+        if (atomic_load(&active) > 0)
+            ended = now;
+    }
+}
+
 static void *run(void *work)
 {
     wl_quiet = 1;
+    wl_is_own_thread = true;
+    atomic_fetch_add(&active, 1);
     prctl(PR_SET_NAME, "warpline-agent");
     ((void (*)(void))work)();
     count(-1);
+    atomic_fetch_sub(&active, 1);
     return NULL;
 }
 
 bool wl_start_thread(void (*work)(void))
 {
+    if (wl_is_confined())
+        return false;
     sigset_t all, before;
     pthread_t thread;
     sigfillset(&all);
@@ -121,7 +150,7 @@ static FILE *open_file(_Atomic open_call *theirs, const char *name, const char *
     FILE *file = open(path, mode);
     if (LIKELY(file == NULL || strcmp(path, STAT) != 0))
         return file;
-    uint32_t own = count_of(atomic_load(&counted), (uint32_t)getpid());
+    uint32_t own = wl_is_confined() ? 0 : count_of(atomic_load(&counted), (uint32_t)getpid());
     if (own == 0 || !is_python(caller))
         return file;
     wl_quiet++;

@@ -8,4 +8,13 @@
  * Returns false if the system refuses. */
 bool wl_start_thread(void (*work)(void));
 
+/* Ends the agent's threads, and waits for that: the process enters a sandbox with all its threads. */
+void wl_end_threads(void);
+/* In a forked child, which has none of them. */
+void wl_forget_threads(void);
+/* Whether the calling thread of the agent must end now. */
+bool wl_must_end(void);
+/* Before and after a wait that may last for ever: such a thread makes no system call while it waits. */
+void wl_note_rest(bool is_resting);
+
 #endif

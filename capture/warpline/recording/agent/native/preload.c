@@ -7,6 +7,7 @@
 
 #include "exec_calls.h"
 #include "interpose.h"
+#include "sandbox.h"
 #include "source_hooks.h"
 #include "spool.h"
 
@@ -23,6 +24,8 @@ __attribute__((constructor)) static void start(void)
     bool is_wanted = is_preloaded();
     if (is_wanted)
         exec_start();
+    if (getenv(CONFINED_VARIABLE) != NULL)
+        atomic_store(&wl_confined, true);
     if (is_wanted && wl_start()) {
         wl_find_error_ring(getenv("WARPLINE_SPOOL"));
         CALL_SOURCES(start);

@@ -1,7 +1,8 @@
 #include "recent_names.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "sandbox.h"
 
 #define RECENT 256u
 #define LONGEST 120u /* bytes of a cached name */
@@ -15,7 +16,7 @@ struct recent_name {
 void *wl_grow(void *items, uint32_t *room, size_t size)
 {
     uint32_t larger = *room ? *room * 2 : 32;
-    void *moved = realloc(items, larger * size);
+    void *moved = wl_reallocate(items, *room * size, larger * size);
     if (moved != NULL)
         *room = larger;
     return moved;
@@ -24,7 +25,7 @@ void *wl_grow(void *items, uint32_t *room, size_t size)
 uint32_t wl_intern_recent(struct writer *writer, const char *text)
 {
     if (UNLIKELY(writer->recent_names == NULL))
-        writer->recent_names = calloc(RECENT, sizeof *writer->recent_names);
+        writer->recent_names = wl_allocate(RECENT * sizeof *writer->recent_names);
     if (UNLIKELY(writer->recent_names == NULL))
         return wl_intern(text, strlen(text));
     struct recent_name *recent = &writer->recent_names[(((uintptr_t)text >> 4) ^ ((uintptr_t)text >> 11)) % RECENT];

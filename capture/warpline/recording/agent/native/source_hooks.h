@@ -23,6 +23,8 @@ struct source_hooks {
     /* The process is about to end without atexit, perhaps in a signal handler: hand over the last records. Takes no lock
      * and at most half a second. */
     void (*ending)(void);
+    /* The process is about to enter a sandbox: map what the source needs there. */
+    void (*confining)(void);
     /* A spool file was opened: write what every file needs. Called with the spool's lock held. */
     void (*file_opened_locked)(void);
     /* In Python's main thread, with the GIL, as soon as Python code may run. */

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "interpose.h"
+#include "own_threads.h"
+#include "sandbox.h"
 #include "source_hooks.h"
 #include "spool_internal.h"
 
@@ -23,6 +25,11 @@
 #define LARGEST_CHUNK (256u << 10)
 #define LARGEST_CUPTI_CHUNK (1u << 20)
 #define CHUNK_MAGIC 0x4b4e4843u
+#define KEYS_IN_THREAD 32
+/* In a sandbox: what is allocated at first, the largest and the smallest mapping of the file, and the largest chunk. */
+#define READY_BYTES (1u << 20)
+#define LARGEST_WINDOW (1ull << 30)
+#define LARGEST_CONFINED_CHUNK (64u << 10)
 
 static const uint32_t slot_type[SLOT_COUNT] = {
 #define SLOT(name) [SLOT_##name] = RECORD_##name,
@@ -46,12 +53,17 @@ static struct cursor strings;
 static struct writer *writers;
 static uint32_t last_serial;
 static struct writer common; /* for records written under the lock */
+/* In a sandbox: the mapped rest of the file, and where it begins there. */
+static uint8_t *window;
+static uint64_t window_offset;
+static bool is_born_confined;   /* a child forked in a sandbox, which has written nothing yet */
+static uint32_t parent_process; /* of a child forked in a sandbox; 0 otherwise */
 
 /* Neither waits for our lock nor files opened under it are the program's. */
 void spool_lock(void)
 {
     wl_quiet++;
-    pthread_mutex_lock(&lock);
+    wl_lock(&lock);
 }
 
 void spool_unlock(void)
@@ -142,28 +154,64 @@ static void unmap_chunk(struct cursor *cursor, bool is_done)
 {
     if (cursor->chunk != NULL) {
         cursor->chunk->is_closed |= is_done;
-        munmap(cursor->chunk, cursor->chunk->size);
+        if (!wl_is_confined())
+            munmap(cursor->chunk, cursor->chunk->size);
     }
     cursor->chunk = NULL;
     cursor->position = cursor->end = NULL;
+}
+
+/* Takes a chunk from the window. Forked children share it, so the file's own counter decides who gets what. NULL if the
+ * recorder has allocated no more: that is no failure, because it may later. */
+static struct chunk_header *take_ready(uint64_t size)
+{
+    uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed);
+    do {
+        if (window == NULL || offset < window_offset ||
+            offset + size > atomic_load_explicit(&header->allocated, memory_order_acquire))
+            return NULL;
+    } while (!atomic_compare_exchange_weak(&header->next, &offset, offset + size));
+    return (struct chunk_header *)(void *)(window + (offset - window_offset));
+}
+
+static struct chunk_header *map_chunk_locked(uint64_t size)
+{
+    uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed);
+    if (header->size_cap != 0 && offset + size > header->size_cap) {
+        fail_locked(EFBIG);
+        return NULL;
+    }
+    struct chunk_header *chunk = map_locked(offset, size, 0);
+    if (chunk != NULL)
+        atomic_store_explicit(&header->next, offset + size, memory_order_release);
+    return chunk;
+}
+
+/* A child forked in a sandbox writes into its parent's file: it may not open one. */
+static void begin_child_locked(void)
+{
+    is_born_confined = false;
+    CALL_SOURCES(file_opened_locked);
+    definitions_dump_locked();
 }
 
 /* Gives `cursor` a new chunk with room for `need` bytes or more. The old one is complete and is unmapped. */
 static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t record_size, size_t need, uint32_t tid,
                             uint64_t free_field)
 {
-    if (failure != 0 || (header == NULL && !open_locked()))
+    if (failure != 0 || (header == NULL && (wl_is_confined() || !open_locked())))
         return false;
+    if (UNLIKELY(is_born_confined))
+        begin_child_locked();
     if (cursor->position != NULL && cursor->position + need <= cursor->end)
         return true; /* opening the file made room here */
     uint64_t size = cursor->next_size ? cursor->next_size : FIRST_CHUNK;
     uint64_t least = (sizeof(struct chunk_header) + need + PAGE - 1) / PAGE * PAGE;
+    if (wl_is_confined() && size > LARGEST_CONFINED_CHUNK)
+        size = LARGEST_CONFINED_CHUNK;
     if (size < least)
         size = least;
-    uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed);
-    if (header->size_cap != 0 && offset + size > header->size_cap)
-        return fail_locked(EFBIG);
-    struct chunk_header *chunk = map_locked(offset, size, 0);
+    struct chunk_header *chunk = wl_is_confined() ? take_ready(size) : map_chunk_locked(size);
     if (chunk == NULL)
         return false;
     unmap_chunk(cursor, true);
@@ -172,8 +220,9 @@ static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t recor
     chunk->tid = tid;
     chunk->size = size;
     chunk->free = free_field;
+    chunk->process = parent_process != 0 ? (uint32_t)wl_process : 0;
+    chunk->parent = parent_process;
     atomic_store_explicit(&chunk->magic, CHUNK_MAGIC, memory_order_release);
-    atomic_store_explicit(&header->next, offset + size, memory_order_release);
     cursor->chunk = chunk;
     cursor->position = (uint8_t *)(chunk + 1);
     cursor->end = (uint8_t *)chunk + size;
@@ -245,7 +294,7 @@ void spool_keep_chunk_locked(enum slot slot, size_t size)
 void wl_mark_finished(void)
 {
     struct file_header *to = __atomic_load_n(&header, __ATOMIC_ACQUIRE);
-    if (to != NULL)
+    if (to != NULL && parent_process == 0)
         atomic_store_explicit(&to->finished, 1, memory_order_release);
 }
 
@@ -260,11 +309,11 @@ static void release_writer_locked(struct writer *writer)
         writers = writer->next;
     if (writer->next != NULL)
         writer->next->previous = writer->previous;
-    free(writer->domains);
-    free(writer->operators);
-    free(writer->events);
-    free(writer->recent_names);
-    free(writer);
+    wl_release(writer->domains);
+    wl_release(writer->operators);
+    wl_release(writer->events);
+    wl_release(writer->recent_names);
+    wl_release(writer);
 }
 
 static void on_thread_end(void *writer)
@@ -278,9 +327,9 @@ static void on_thread_end(void *writer)
 struct writer *wl_create_writer(void)
 {
     int saved_errno = errno;
-    struct writer *writer = calloc(1, sizeof *writer);
+    struct writer *writer = wl_allocate(sizeof *writer);
     if (writer != NULL) {
-        writer->tid = (uint32_t)syscall(SYS_gettid);
+        writer->tid = wl_thread_id();
         spool_lock();
         writer->serial = ++last_serial;
         writer->next = writers;
@@ -288,7 +337,9 @@ struct writer *wl_create_writer(void)
             writers->previous = writer;
         writers = writer;
         spool_unlock();
-        pthread_setspecific(thread_end, writer);
+        /* The C library has room in the thread for its first keys, and allocates it for others. */
+        if (!wl_is_confined() || thread_end < KEYS_IN_THREAD)
+            pthread_setspecific(thread_end, writer);
         wl_self = writer;
     }
     errno = saved_errno;
@@ -303,7 +354,14 @@ static void after_fork_in_parent(void) { spool_unlock(); }
 static void after_fork_in_child(void)
 {
     struct writer *own = wl_self;
-    wl_process = (int)getpid();
+    wl_forget_threads();
+    if (wl_is_confined()) {
+        parent_process = (uint32_t)wl_process;
+        is_born_confined = header != NULL;
+        wl_process = (int)wl_thread_id();
+    } else {
+        wl_process = (int)getpid();
+    }
     waiting_forget_all();
     for (struct writer *writer = writers; writer != NULL; writer = writer->next)
         writer->waiting = NULL;
@@ -319,16 +377,18 @@ static void after_fork_in_child(void)
     unmap_chunk(&strings, false);
     if (own != NULL) {
         memset(own->cursors, 0, sizeof own->cursors);
-        own->tid = (uint32_t)syscall(SYS_gettid);
+        own->tid = wl_thread_id();
         own->is_busy = false;
     }
     memset(common.cursors, 0, sizeof common.cursors);
     memset(&strings, 0, sizeof strings);
-    if (header != NULL)
-        munmap(header, PAGE);
-    header = NULL;
-    failure = 0;
-    atomic_store(&lost_unmapped, 0);
+    if (!wl_is_confined()) {
+        if (header != NULL)
+            munmap(header, PAGE);
+        header = NULL;
+        failure = 0;
+        atomic_store(&lost_unmapped, 0);
+    }
     spool_unlock();
 }
 
@@ -356,7 +416,7 @@ static void start_once(void)
 {
     int saved_errno = errno;
     pthread_once(&prepared, prepare_once);
-    is_usable = is_prepared && set_folder_locked(getenv("WARPLINE_SPOOL"));
+    is_usable = is_prepared && getenv(CONFINED_VARIABLE) == NULL && set_folder_locked(getenv("WARPLINE_SPOOL"));
     errno = saved_errno;
 }
 
@@ -372,7 +432,7 @@ bool wl_join(const char *directory)
     int saved_errno = errno;
     wl_start();
     spool_lock();
-    bool is_joined = is_prepared && set_folder_locked(directory);
+    bool is_joined = is_prepared && !wl_is_confined() && set_folder_locked(directory);
     if (is_joined) {
         wl_mark_finished();
         for (struct writer *writer = writers; writer != NULL; writer = writer->next)
@@ -388,4 +448,44 @@ bool wl_join(const char *directory)
     spool_unlock();
     errno = saved_errno;
     return is_joined;
+}
+
+/* Maps the rest of the file far beyond its end. Its first bytes are allocated here, the others by the recorder. */
+static bool map_window_locked(void)
+{
+    uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed), ready = READY_BYTES;
+    if (header->size_cap != 0 && offset + ready > header->size_cap)
+        ready = (header->size_cap > offset ? header->size_cap - offset : 0) / PAGE * PAGE;
+    uint8_t *first = ready != 0 ? map_locked(offset, ready, 0) : NULL;
+    if (first == NULL)
+        return false;
+    munmap(first, ready);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+    if (fd < 0)
+        return fail_locked(errno);
+    void *memory = MAP_FAILED;
+    uint64_t size = LARGEST_WINDOW;
+    for (; memory == MAP_FAILED && size >= ready; size /= 2)
+        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    close(fd);
+    if (memory == MAP_FAILED)
+        return fail_locked(ENOMEM);
+    window = memory;
+    window_offset = offset;
+    header->mapped = offset + size * 2;
+    atomic_store_explicit(&header->allocated, offset + ready, memory_order_release);
+    return true;
+}
+
+bool spool_confine(struct writer *writer)
+{
+    spool_lock();
+    bool is_ready = failure == 0 && (header != NULL || open_locked()) && map_window_locked();
+    spool_unlock();
+    if (!is_ready)
+        return false;
+    spool_count_confined();
+    if (writer->waiting == NULL)
+        wl_make_waiting(writer);
+    return true;
 }

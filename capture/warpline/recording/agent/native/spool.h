@@ -26,7 +26,7 @@ struct control_page {
     };
     _Atomic uint64_t changed_ns;
     _Atomic uint32_t sources;
-    uint32_t reserved;
+    _Atomic uint32_t confined; /* spool files of processes in a sandbox */
     _Atomic uint64_t size_cap;
 };
 
@@ -36,8 +36,9 @@ struct chunk_header {
     uint64_t size;
     _Atomic uint64_t committed;
     uint64_t free;
-    uint32_t is_closed; /* complete: no more writes */
-    uint8_t reserved[20];
+    uint32_t is_closed;       /* complete: no more writes */
+    uint32_t process, parent; /* of a child forked in a sandbox, which shares the file; 0: the file's process */
+    uint8_t reserved[12];
 };
 _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
 
@@ -190,6 +191,8 @@ uint64_t wl_strings_refused(void);
 
 /* Sets the folder of the ring that keeps the end of the standard error. It is opened at the first write. */
 void wl_find_error_ring(const char *folder);
+/* Opens it now, and looks whether the standard error is the one that it keeps: for a process that enters a sandbox. */
+void wl_prepare_error_ring(void);
 /* Adds to that ring what was just written to the standard error. */
 void wl_keep_error_text(const void *text, size_t size);
 

@@ -1,10 +1,10 @@
 /* Interned strings. A lookup takes no lock: the open-addressed table of pointers only gains entries. When it is full,
  * a larger one replaces it; the old one stays allocated, because a reader may be in it. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
+#include "sandbox.h"
 #include "spool_internal.h"
 
 #define MAX_STRINGS (1u << 20)
@@ -91,7 +91,7 @@ static struct table *grow(void)
 {
     struct table *old = atomic_load_explicit(&current, memory_order_relaxed);
     uint32_t size = old ? (old->mask + 1) * 2 : 1024;
-    struct table *table = calloc(1, sizeof *table + size * sizeof table->slots[0]);
+    struct table *table = wl_allocate(sizeof *table + size * sizeof table->slots[0]);
     if (table == NULL)
         return NULL;
     table->mask = size - 1;
@@ -106,7 +106,7 @@ static struct entry *allocate_entry(uint32_t length)
     size_t need = (sizeof(struct entry) + length + 1 + 7) & ~(size_t)7;
     if (need > block_left) {
         size_t size = need > BLOCK_BYTES ? need : BLOCK_BYTES;
-        block = malloc(size);
+        block = wl_allocate(size);
         block_left = block ? size : 0;
         if (block == NULL)
             return NULL;
@@ -129,7 +129,7 @@ static uint32_t add_locked(uint64_t hash, const char *text, uint32_t length)
         return entry->id;
     if (count == capacity) {
         uint32_t larger = capacity ? capacity * 2 : 512;
-        struct entry **moved = realloc(by_id, larger * sizeof *by_id);
+        struct entry **moved = wl_reallocate(by_id, capacity * sizeof *by_id, larger * sizeof *by_id);
         if (moved == NULL)
             return 0;
         by_id = moved;

@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interpose.h"
 #include "python_layout.h"
+#include "sandbox.h"
 #include "spool.h"
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -32,6 +34,8 @@ static bool copy_through_pipe(const struct iovec *to, int to_count, const struct
 
 long python_copy(const struct iovec *to, int to_count, const struct iovec *from, int count, size_t size)
 {
+    if (wl_is_confined() && !wl_is_own_thread)
+        return -1;
     if (has_pipe && size <= PIPE_BYTES && copy_through_pipe(to, to_count, from, count, size))
         return (long)size;
     /* Also returns how many bytes were read. */

@@ -149,7 +149,7 @@ static void run(void)
             cupti_deliver_signal(number);
             return;
         }
-        if (cupti_is_ending()) {
+        if (wl_must_end() || cupti_is_ending()) {
             finish();
             break;
         }

@@ -4,6 +4,7 @@
 #include <wchar.h>
 
 #include "nvtx_ranges.h"
+#include "sandbox.h"
 #include "spool_internal.h"
 
 #define MAX_DOMAINS 65535u
@@ -34,7 +35,8 @@ void nvtx_read_capture_range(void)
 static struct open_ranges *add_domains(struct writer *writer, uint32_t domain)
 {
     uint32_t larger = domain + 8;
-    struct open_ranges *domains_of_thread = realloc(writer->domains, larger * sizeof *domains_of_thread);
+    struct open_ranges *domains_of_thread = wl_reallocate(
+        writer->domains, writer->domain_count * sizeof *domains_of_thread, larger * sizeof *domains_of_thread);
     if (domains_of_thread == NULL)
         return NULL;
     for (uint32_t i = writer->domain_count; i < larger; i++)
@@ -287,7 +289,7 @@ const struct nvtx_domain *nvtx_create_domain(uint32_t name)
     if (found == NULL && domain_count < MAX_DOMAINS) {
         uint32_t i = domain_count;
         if (domains[i / 256] == NULL)
-            domains[i / 256] = calloc(256, sizeof(struct nvtx_domain));
+            domains[i / 256] = wl_allocate(256 * sizeof(struct nvtx_domain));
         if (domains[i / 256] != NULL) {
             domains[i / 256][i % 256] = (struct nvtx_domain){i, name};
             found = &domains[i / 256][i % 256];

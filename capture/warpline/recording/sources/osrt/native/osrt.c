@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox.h"
 #include "source_hooks.h"
 
 #define GIL_PAUSE_NS 20000u
@@ -66,7 +67,7 @@ static const char *whole_path_locked(const Dl_info *info)
         return path;
     if (info->dli_fbase == program_base && program_path[0] != '\0')
         return program_path;
-    if (strchr(path, '/') == NULL || getcwd(library_path, PATH_MAX) == NULL)
+    if (strchr(path, '/') == NULL || wl_is_confined() || getcwd(library_path, PATH_MAX) == NULL)
         return path;
     size_t length = strlen(library_path);
     while (path[0] == '.' && path[1] == '/')
@@ -83,7 +84,7 @@ static uint32_t describe_caller(const void *address)
         return 0;
     uintptr_t offset = (uintptr_t)address - (uintptr_t)info.dli_saddr;
     int length;
-    pthread_mutex_lock(&caller_lock);
+    wl_lock(&caller_lock);
     /* An address behind the end of the nearest exported symbol is in a static function. */
     if (symbol != NULL && info.dli_sname != NULL && offset <= symbol->st_size)
         length = snprintf(caller_text, sizeof caller_text, "%s!%s", base_name(info.dli_fname), info.dli_sname);
@@ -137,7 +138,8 @@ static void note_fork(void)
 /* At a forked child's first recorded call: most children exec before that. */
 static inline void follow_fork(void)
 {
-    if (UNLIKELY(atomic_load_explicit(&is_forked, memory_order_relaxed)) && atomic_exchange(&is_forked, false))
+    if (UNLIKELY(atomic_load_explicit(&is_forked, memory_order_relaxed)) && atomic_exchange(&is_forked, false) &&
+        !wl_is_confined())
         CALL_SOURCES(start_threads);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "osrt.h"
+#include "sandbox.h"
 
 /* CONNECTING: a socket named by its target until its peer is known. KEEPS_ITS_TEXT: opened by that name, or a socket
  * that has all its names. */
@@ -115,7 +116,7 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
         return 0;
     uint32_t text = atomic_load_explicit(&osrt_known_texts[descriptor], memory_order_relaxed);
     uint8_t class = class_of(descriptor);
-    if (text != 0 && !is_long && class != CONNECTING)
+    if (wl_is_confined() || (text != 0 && !is_long && class != CONNECTING))
         return text;
     struct stat status;
     if (fstat(descriptor, &status) != 0)
@@ -144,6 +145,8 @@ bool osrt_may_never_come(int descriptor)
         return false;
     uint8_t class = class_of(descriptor);
     if (class == NOT_LOOKED_AT) {
+        if (wl_is_confined())
+            return true;
         struct stat status;
         int saved_errno = errno;
         bool is_file = fstat(descriptor, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
@@ -156,6 +159,8 @@ bool osrt_may_never_come(int descriptor)
 
 bool osrt_never_waits(int descriptor)
 {
+    if (wl_is_confined())
+        return false;
     bool is_kept = is_in_table(descriptor);
     uint8_t calls = is_kept ? atomic_load_explicit(&known[descriptor].blocking_calls, memory_order_relaxed) : 0;
     if (calls != 0) {
@@ -186,7 +191,7 @@ uint32_t osrt_find_waiting_text(int descriptor)
 void osrt_note_pair(const int ends[2])
 {
     struct stat status[2];
-    if (!is_in_table(ends[0]) || !is_in_table(ends[1]) || fstat(ends[0], &status[0]) != 0 ||
+    if (wl_is_confined() || !is_in_table(ends[0]) || !is_in_table(ends[1]) || fstat(ends[0], &status[0]) != 0 ||
         fstat(ends[1], &status[1]) != 0)
         return;
     wl_quiet++;
@@ -207,9 +212,9 @@ void osrt_note_opened(int descriptor, const char *path, uint32_t text)
     /* Other files there are something else. */
     bool is_itself = path[0] == '/' && strncmp(path, "/proc/", 6) != 0 &&
                      (strncmp(path, "/dev/", 5) != 0 || strncmp(path, "/dev/shm/", 9) == 0);
-    struct stat status;
+    struct stat status = {0};
     /* The inode later shows whether the number was reused unseen, as after `fclose`. */
-    if (!is_itself || !is_in_table(descriptor) || fstat(descriptor, &status) != 0)
+    if (!is_itself || !is_in_table(descriptor) || (!wl_is_confined() && fstat(descriptor, &status) != 0))
         return;
     known[descriptor].device = status.st_dev;
     known[descriptor].inode = status.st_ino;
@@ -265,7 +270,7 @@ void osrt_note_copy(int from, int to)
     if (!is_in_table(from) || !is_in_table(to) || (class_of(from) == NOT_LOOKED_AT && class_of(to) == NOT_LOOKED_AT))
         return;
     /* After vfork, descriptors are the child's but our memory is still the parent's. */
-    if (getpid() == wl_process)
+    if (wl_is_own_process())
         copy(from, to);
 }
 
@@ -284,7 +289,7 @@ void osrt_forget_descriptors(unsigned int first, unsigned int last)
         if (LIKELY(class_of((int)each) == NOT_LOOKED_AT))
             continue;
         /* A vfork child mostly closes all descriptors; the parent must not forget its pairs because of that. */
-        if (getpid() != wl_process)
+        if (!wl_is_own_process())
             return;
         osrt_forget_descriptor((int)each);
     }

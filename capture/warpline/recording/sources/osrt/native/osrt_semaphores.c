@@ -5,11 +5,10 @@
 #define _GNU_SOURCE
 #include <semaphore.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "osrt.h"
+#include "sandbox.h"
 
 #define HOLDERS 4096u  /* 12 bits */
 #define THREAD_BITS 22 /* the kernel's ids are smaller than 2^22 */
@@ -58,7 +57,7 @@ static inline uint64_t mark_of(const sem_t *semaphore) { return (uint64_t)(uintp
 static inline void note_taken(const sem_t *semaphore)
 {
     if (UNLIKELY(own_thread == 0))
-        own_thread = (uint32_t)syscall(SYS_gettid);
+        own_thread = wl_thread_id();
     atomic_store_explicit(place_of(semaphore), mark_of(semaphore) | own_thread, memory_order_relaxed);
 }
 

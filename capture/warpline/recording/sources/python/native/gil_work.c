@@ -28,7 +28,10 @@ static void do_with_gil(struct gil_work *work)
 static void run(void)
 {
     for (int process = (int)getpid();;) {
-        if (sem_wait(&asked) != 0)
+        wl_note_rest(true);
+        bool is_asked = sem_wait(&asked) == 0;
+        wl_note_rest(false);
+        if (!is_asked)
             continue;
         for (int i = 0; i < atomic_load(&known_count); i++)
             if (atomic_load(&known[i]->is_asked_in) == process)

@@ -180,14 +180,16 @@ static void do_nothing(void) {}
 
 static struct gil_work nudge = {.run = do_nothing};
 
-/* Waits until Python has run `boot`, and asks again as long as it was too early. 3.11 notices a call queued by
+/* Waits until Python has run `boot`; false if this thread must end first. Asks again as long as it was too early. 3.11 notices a call queued by
  * another thread only when it next releases the GIL (Py_AddPendingCall checks there whether *this* thread may run
  * it), so another thread makes it release the GIL. */
-static void wait_for_python(void)
+static bool wait_for_python(void)
 {
     for (uint64_t pause = FIRST_POLL_NS, waited = 0; !atomic_load(&is_booted); rest(pause), waited += pause) {
         if (pause < LAST_POLL_NS)
             pause += pause / 16;
+        if (wl_must_end())
+            return false;
         if (!python.is_initialized() || python.is_finalizing())
             continue;
         if (!atomic_exchange(&is_asked, true)) {
@@ -199,11 +201,13 @@ static void wait_for_python(void)
             gil_work_request(&nudge);
         }
     }
+    return true;
 }
 
 static void follow(void)
 {
-    wait_for_python();
+    if (!wait_for_python())
+        return;
     bool is_readable = python_state() == PYTHON_READY;
     wl_write_source_state("python", is_readable, python_refusal(),
                           is_readable ? "" : "record with CPython 3.11 to 3.14, built with a GIL", 0);
@@ -223,7 +227,7 @@ static void follow(void)
             rest(next - now);
         else
             next = now; /* late: skip the missed samples */
-        if (atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING)
+        if (wl_must_end() || atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING)
             break;
         if (wl_is_recording(SOURCE_PYTHON)) {
             sample(writer, walk);
@@ -254,4 +258,4 @@ static void start_sampler(void)
 }
 
 REGISTER_SOURCE(.start_threads = start_sampler, .file_opened_locked = stacks_dump_locked,
-                .python_stack = stack_and_task);
+                .python_stack = stack_and_task, .confining = stacks_prepare);

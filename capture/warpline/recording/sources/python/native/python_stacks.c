@@ -10,6 +10,7 @@
 #include "python_layout.h"
 #include "python_memory.h"
 #include "python_tasks.h"
+#include "sandbox.h"
 #include "spool_internal.h"
 
 #define CODES (1u << 15)
@@ -54,6 +55,8 @@ static bool make_tables(void)
 {
     if (__atomic_load_n(&tables, __ATOMIC_ACQUIRE) != NULL)
         return true;
+    if (wl_is_confined())
+        return false;
     spool_lock();
     if (tables == NULL) {
         void *memory = mmap(NULL, sizeof *tables, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -63,6 +66,12 @@ static bool make_tables(void)
     }
     spool_unlock();
     return tables != NULL;
+}
+
+void stacks_prepare(void)
+{
+    if (python_is_readable())
+        make_tables();
 }
 
 static inline uint64_t mixed(uint64_t a, uint64_t b)

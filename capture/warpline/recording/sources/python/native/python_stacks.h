@@ -33,6 +33,8 @@ long stack_read_codes(struct stack_codes *codes, const struct stack_frame *frame
 uint32_t stack_intern(const struct stack_codes *codes, const struct stack_frame *frames, int depth);
 /* Writes all known code objects and stacks to a file that was just opened. Called with the spool's lock held. */
 void stacks_dump_locked(void);
+/* Maps the tables now: for a process that enters a sandbox. */
+void stacks_prepare(void);
 uint64_t stacks_refused(void);
 
 #endif

@@ -1,0 +1,239 @@
+/* Notices that the program enters a sandbox, and prepares what the agent needs inside: memory, a part of the spool file,
+ * the writer of this thread. The recorder extends that part from outside (docs/spool.md, *Sandboxes*).
+ *
+ * Calls that do not go through the C library's functions are not noticed. */
+#define _GNU_SOURCE
+#include "sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "exec_calls.h"
+#include "interpose.h"
+#include "own_threads.h"
+#include "seccomp_filter.h"
+#include "source_hooks.h"
+#include "spool_internal.h"
+
+#ifndef SYS_seccomp
+#if defined(__x86_64__)
+#define SYS_seccomp 317
+#else
+#define SYS_seccomp 277
+#endif
+#endif
+/* From linux/seccomp.h, which old systems lack. */
+enum { MODE_STRICT = 1, MODE_FILTER = 2 };         /* of prctl */
+enum { SET_MODE_STRICT = 0, SET_MODE_FILTER = 1 }; /* of seccomp */
+enum { KCMP_VM = 1 };                              /* linux/kcmp.h */
+enum { ALL_THREADS = 1 };                          /* SECCOMP_FILTER_FLAG_TSYNC */
+
+#define ARENA_BYTES (4u << 20)
+
+_Atomic bool wl_confined;
+/* A vfork child entered a sandbox: the memory is its parent's, who is not in one. */
+static _Atomic bool is_child_confined;
+static char *arena; /* memory for use in the sandbox */
+static _Atomic size_t arena_used;
+
+bool wl_is_own_process(void) { return wl_is_confined() || getpid() == wl_process; }
+
+/* The C library stores a thread's id with the thread, and copies it into a mutex that the thread takes. */
+static uint32_t known_thread_id(void)
+{
+    pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    pthread_mutex_trylock(&mutex);
+    return (uint32_t)mutex.__data.__owner;
+}
+
+uint32_t wl_thread_id(void) { return wl_is_confined() ? known_thread_id() : (uint32_t)syscall(SYS_gettid); }
+
+void wl_lock(pthread_mutex_t *mutex)
+{
+    if (!wl_is_confined()) {
+        pthread_mutex_lock(mutex);
+        return;
+    }
+    while (pthread_mutex_trylock(mutex) != 0)
+        __asm__ volatile("" ::: "memory");
+}
+
+void *wl_allocate(size_t size)
+{
+    if (!wl_is_confined())
+        return calloc(1, size);
+    size = (size + 15) & ~(size_t)15;
+    if (arena == NULL || size > ARENA_BYTES)
+        return NULL;
+    size_t at = atomic_fetch_add(&arena_used, size);
+    if (at <= ARENA_BYTES - size)
+        return arena + at;
+    atomic_fetch_sub(&arena_used, size);
+    return NULL;
+}
+
+static bool is_in_arena(const void *memory)
+{
+    return arena != NULL && (uintptr_t)memory - (uintptr_t)arena < ARENA_BYTES;
+}
+
+void *wl_reallocate(void *memory, size_t old_size, size_t size)
+{
+    if (!wl_is_confined() && !is_in_arena(memory))
+        return realloc(memory, size);
+    void *moved = wl_allocate(size);
+    if (moved != NULL && memory != NULL)
+        memcpy(moved, memory, old_size);
+    return moved;
+}
+
+void wl_release(void *memory)
+{
+    if (!wl_is_confined() && !is_in_arena(memory))
+        free(memory);
+}
+
+bool wl_next_is_confined(void) { return wl_is_confined() || atomic_exchange(&is_child_confined, false); }
+
+/* With other clocks than these each look at the time is a system call. */
+static bool is_clock_free(void)
+{
+    char name[32] = "";
+    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    ssize_t length = read(fd, name, sizeof name - 1);
+    close(fd);
+    static const char *const free_ones[] = {"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"};
+    for (size_t i = 0; length > 0 && i < sizeof free_ones / sizeof *free_ones; i++) {
+        size_t size = strlen(free_ones[i]);
+        if (strncmp(name, free_ones[i], size) == 0 && (name[size] == '\n' || name[size] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* In the strict mode the kernel takes the processor's clock away from the thread: it cannot be recorded. */
+static void prepare(bool is_strict)
+{
+    if (is_strict) {
+        spool_leave_control();
+        return;
+    }
+    arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (arena == MAP_FAILED)
+        arena = NULL;
+    struct writer *writer = arena != NULL && is_clock_free() ? wl_writer() : NULL;
+    if (writer == NULL || !spool_confine(writer)) {
+        spool_leave_control();
+        return;
+    }
+    wl_prepare_error_ring();
+    CALL_SOURCES(confining);
+}
+
+/* Whether this process, a child made without the C library's fork, has the memory of the process that is recorded. */
+static bool shares_memory(void) { return syscall(SYS_kcmp, getpid(), wl_process, KCMP_VM, 0, 0) == 0; }
+
+/* Returns whether this call made the process confined. */
+static bool confine(bool is_strict, bool is_everyone)
+{
+    int saved_errno = errno;
+    bool is_new = false;
+    wl_quiet++;
+    bool is_own = wl_process == 0 || wl_is_own_process();
+    if (!wl_is_confined())
+        exec_look();
+    if (!is_own && shares_memory()) {
+        atomic_store(&is_child_confined, true);
+    } else {
+        is_new = !wl_is_confined();
+        if (is_new && !is_own)
+            spool_leave_control();
+        else if (is_new && wl_process != 0)
+            prepare(is_strict);
+        atomic_store(&wl_confined, true);
+        if (is_everyone)
+            wl_end_threads();
+    }
+    wl_quiet--;
+    errno = saved_errno;
+    return is_new;
+}
+
+static __typeof__(&syscall) next_syscall;
+static __typeof__(&prctl) next_prctl;
+
+/* Looked up before the program's first line: a lookup frees the text that dlerror returned. */
+__attribute__((constructor)) static void look_up_functions(void)
+{
+    *(void **)&next_syscall = wl_real("syscall", NULL);
+    *(void **)&next_prctl = wl_real("prctl", NULL);
+}
+
+/* Whether this call of prctl enters a sandbox that does not let the agent work. Programs also ask, without a filter,
+ * whether there are filters. */
+static bool is_entering(long option, unsigned long mode, unsigned long filter)
+{
+    return option == PR_SET_SECCOMP &&
+           (mode == MODE_STRICT ||
+            (mode == MODE_FILTER && filter != 0 && !filter_allows_agent((const struct sock_fprog *)filter)));
+}
+
+static bool is_entering_by_seccomp(unsigned long operation, unsigned long flags, unsigned long filter)
+{
+    return (operation == SET_MODE_STRICT && flags == 0 && filter == 0) ||
+           (operation == SET_MODE_FILTER && filter != 0 && !filter_allows_agent((const struct sock_fprog *)filter));
+}
+
+/* The call was refused: all is as before. */
+static void give_up(bool is_new, bool is_refused)
+{
+    if (LIKELY(!is_new || !is_refused))
+        return;
+    atomic_store(&wl_confined, false);
+    spool_return_control();
+}
+
+EXPORT int prctl(int option, ...)
+{
+    va_list list;
+    unsigned long words[4];
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        words[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (UNLIKELY(next_prctl == NULL))
+        look_up_functions();
+    bool is_new = UNLIKELY(is_entering(option, words[0], words[1])) && confine(words[0] == MODE_STRICT, false);
+    int result = next_prctl(option, words[0], words[1], words[2], words[3]);
+    give_up(is_new, result < 0);
+    return result;
+}
+
+EXPORT long syscall(long number, ...)
+{
+    va_list list;
+    unsigned long words[6];
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        words[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (UNLIKELY(next_syscall == NULL))
+        look_up_functions();
+    bool is_new = false;
+    if (UNLIKELY(number == SYS_seccomp) && is_entering_by_seccomp(words[0], words[1], words[2]))
+        is_new = confine(words[0] == SET_MODE_STRICT, words[0] == SET_MODE_FILTER && (words[1] & ALL_THREADS));
+    else if (UNLIKELY(number == SYS_prctl) && is_entering((long)words[0], words[1], words[2]))
+        is_new = confine(words[1] == MODE_STRICT, false);
+    long result = next_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    give_up(is_new, result < 0);
+    return result;
+}

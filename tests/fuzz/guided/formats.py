@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.fuzz.campaign import mutate_pb
 from tests.fuzz.guided.target import Target, memory_builder, memory_file, settle
 
 from warpline.interchange.framework.importer import Importer, ImportOptions
+from warpline.interchange.perfetto.perfetto_importer import importer as perfetto
 from warpline.interchange.xplane.xplane_importer import importer as xplane
 
 Fields = tuple[int, int | bytes]
@@ -68,6 +70,61 @@ def _xplane_seeds(_data: Path | None) -> list[bytes]:
     return [message((1, device), (1, host), (1, start), (2, b"an error"), (4, b"a host"))]
 
 
+def _perfetto_seeds(_data: Path | None) -> list[bytes]:
+    """Slices with names and arguments, counters, flows, older events; the scheduler and prints; samples; the GPU."""
+    names = message((1, 1), (2, b"cat")), message((1, 2), (2, b"work")), message((1, 3), (2, b"arg"))
+    interned = message((1, names[0]), (2, names[1]), (3, names[2]), (5, message((1, 5), (2, b"main"))),
+                       (6, message((1, 6), (2, 5))), (7, message((1, 7), (2, 6))))  # fmt: skip
+    clocks = message(
+        (1, message((1, 6), (2, 1000))), (1, message((1, 1), (2, 1_700_000_000_000_000_000))),
+        (1, message((1, 65), (2, 1), (3, 1), (4, 1000))),
+    )  # fmt: skip
+    defaults = message((58, 65), (11, message((11, 10), (31, 13))))
+    arguments = message((1, 3), (4, 5)), message((10, b"d"), (11, message((10, b"k"), (6, b"v"))))
+
+    def event(*fields: Fields, time: int = 5) -> bytes:
+        return message((8, time), (10, 3), (13, 2), (11, message(*fields)))
+
+    first = [
+        message((10, 3), (13, 1), (6, clocks), (59, defaults), (12, interned)),
+        message((10, 3), (60, message((1, 10), (4, message((1, 7), (2, 8), (5, b"thread")))))),
+        message((10, 3), (60, message((1, 11), (5, 10), (2, b"value"), (8, message((3, 3)))))),
+        message((10, 3), (60, message((1, 13), (5, 10), (8, message((1, 1), (5, 1)))))),
+        event((9, 1), (3, 1), (10, 2), (4, arguments[0]), (4, arguments[1]), (12, 9), (36, 77)),
+        event((9, 1), (22, b"a"), (22, b"b"), (23, b"inner"), (12, 9)),
+        event((9, 2), (12, 9)),
+        event((9, 2), (48, 77)),
+        event((9, 4), (11, 11), (30, 42)),
+        event((9, 3), (23, b"instant"), (6, message((8, 5), (13, 2)))),
+        *(event((11, 0), (10, 2), (6, message((2, ord(phase)), (10, 3)))) for phase in "bneSTFXRM"),
+    ]
+    switch = message((1, b"a"), (2, 8), (4, 1), (5, b"b"), (6, 9))
+    lists = (1, b"\x01\x02"), (2, b"\x00\x01"), (3, b"\x08\x00"), (5, b"c"), (6, b"\x00\x00")
+    ftrace = message(
+        (1, 0),
+        (2, message((1, 2000), (2, 8), (4, switch))),
+        (2, message((1, 2500), (2, 9), (17, message((1, b"a"), (2, 8))))),
+        (2, message((1, 2600), (2, 9), (3, message((2, b"B|7|mark"))))),
+        (2, message((1, 2700), (2, 9), (3, message((2, b"E|7"))))),
+        (2, message((1, 2710), (2, 9), (3, message((2, b"C|7|count|3"))))),
+        (2, message((1, 2800), (2, 9), (11, message((1, 1000), (2, 0))))),
+        (4, message(*lists)),
+    )
+    stage = message((8, 3000), (10, 4), (53, message((2, 500), (11, 0), (13, 1), (17, b"draw"))))
+    counters = message((1, message((1, message((1, 1), (2, b"clock"))))), (2, message((1, 1), (2, 5))))
+    packed = zlib.compress(message((1, event((9, 3), (23, b"packed"), time=1))))
+    second = [
+        message((10, 4), (1, ftrace)),
+        message((2, message((1, message((1, 7), (3, b"/bin/a"))), (2, message((1, 8), (3, 7)))))),
+        message((8, 2900), (10, 4), (9, message((1, message((1, 7), (3, 100)))))),
+        message((8, 2950), (10, 3), (58, 6), (66, message((1, 0), (2, 7), (3, 8), (4, 7)))),
+        stage,
+        message((8, 3100), (10, 4), (52, counters)),
+        message((10, 4), (50, packed)),
+    ]
+    return [message(*((1, packet) for packet in packets)) for packets in (first, [first[0], *second], second)]
+
+
 def _target(name: str, importer: Importer, file: str, seeds: Callable[[Path | None], list[bytes]]) -> Target:
     return Target(name, partial(run_importer, importer, file), seeds, mutate, preload=partial(_preload, name))
 
@@ -77,4 +134,7 @@ def _preload(name: str) -> None:
         next(target for target in TARGETS if target.name == name).run(seed)
 
 
-TARGETS = (_target("xplane", xplane, "x.xplane.pb", _xplane_seeds),)
+TARGETS = (
+    _target("xplane", xplane, "x.xplane.pb", _xplane_seeds),
+    _target("perfetto", perfetto, "x.pftrace", _perfetto_seeds),
+)

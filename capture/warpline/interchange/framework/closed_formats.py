@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warpline.i18n import english, tr, translated
-from warpline.interchange.framework.protobuf import ProtobufError, read_varint
 
 Matcher = Callable[[bytes, Path], bool]
 """Decides by the beginning of the unpacked content; the path is for what the content leaves open."""
@@ -34,21 +33,6 @@ def _is_sqlite_with(table: bytes) -> Matcher:
     # The first pages hold the statements that created the tables.
     statement = re.compile(rb"CREATE (TABLE|VIEW) [\"`]?" + table, re.IGNORECASE)
     return lambda head, _path: head.startswith(_SQLITE) and statement.search(head) is not None
-
-
-def _is_perfetto(head: bytes, _path: Path) -> bool:
-    """Whether the first fields are all packets: field 1, each with its length."""
-    position = packets = 0
-    while position < len(head) and packets < 8:
-        if head[position] != 0x0A:
-            return False
-        try:
-            length, position = read_varint(head, position + 1)
-        except ProtobufError:
-            return False
-        position += length
-        packets += 1
-    return packets >= 3 or (packets > 0 and position == len(head))
 
 
 def _text(head: bytes) -> bytes:
@@ -139,8 +123,6 @@ CLOSED_FORMATS = (
     ClosedFormat(
         english("text output of perf script"), _is_perf_script, _RECORD, "warpline record -- COMMAND"
     ),
-    # Many protobuf files begin like packets, so this comes after the other one.
-    ClosedFormat(english("a Perfetto trace"), _is_perfetto, _CONVERT, "traceconv json {file} trace.json"),
     ClosedFormat(
         english("a table of an Nsight Systems recipe, not a recording"),
         _is_recipe,

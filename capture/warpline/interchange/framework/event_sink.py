@@ -54,6 +54,8 @@ class EventSink:
         self._collectives = CollectiveLog(builder)
         self._processes: dict[int | str, Holder] = {}
         self._threads: dict[tuple[int | str, int | str], Holder] = {}
+        self._process_of: dict[int | str, int | str] = {}
+        self._titles: dict[str, str] = {}
         self._gpus: dict[int, int] = {}
 
     def track(
@@ -88,6 +90,7 @@ class EventSink:
                 rank=self.options.rank,
             )
             row = self._processes[key] = Holder(index, track, spec.uri)
+            self._titles[spec.uri] = title
         return row
 
     def thread(self, process: int | str, key: int | str, name: str = "", *, is_first: bool = False) -> Holder:
@@ -109,7 +112,32 @@ class EventSink:
                 rank=self.options.rank,
             )
             row = self._threads[process, key] = Holder(index, track, spec.uri, above)
+            self._process_of.setdefault(key, process)
+            self._titles[spec.uri] = title
         return row
+
+    def rename(self, process: int | str, thread: int | str | None, name: str) -> None:
+        """Names a process, or a thread of it, that has events; does nothing for another one."""
+        name = clean_text(name)
+        row = self._processes.get(process) if thread is None else self._threads.get((process, thread))
+        if row is None or not name:
+            return
+        if thread is None:
+            number = process if isinstance(process, int) else None
+            self.builder.update_process(row.index, name=name)
+            self.builder.update_track(row.track, title=process_title(name, number))
+        else:
+            number = thread if isinstance(thread, int) else None
+            self.builder.update_thread(row.index, name=name)
+            self.builder.update_track(row.track, title=thread_title(name, number))
+
+    def process_of_thread(self, thread: int | str) -> int | str | None:
+        """The key of the process in which a thread has events; None without any."""
+        return self._process_of.get(thread)
+
+    def label(self, row: Holder) -> str:
+        """The title of a thread or process, for use outside its place."""
+        return self._titles[row.uri]
 
     def thread_track(self, thread: Holder, path: str, title: str = "") -> int:
         """A track below a thread, as in `TrackFactory.below_thread`."""

@@ -17,18 +17,6 @@ CLOSED = {
         "rpd2tracing",
     ),
     "rocm/AMD-AGI+TraceLens/tests/rocprof/908_results.json.gz": ("rocprofv3", "pftrace"),
-    "perfetto/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perfetto/sample.perfetto-trace": (
-        "a Perfetto trace",
-        "traceconv json",
-    ),
-    "perfetto/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perfetto/chrome.pftrace": (
-        "a Perfetto trace",
-        "traceconv json",
-    ),
-    "perfetto/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perfetto/test_trace.perfetto-trace": (
-        "a Perfetto trace",
-        "traceconv json",
-    ),
     "perf_data/google+perf_data_converter/src/quipper/testdata/perf.data.singleprocess-3.8": (
         "perf record",
         "warpline record",

@@ -15,12 +15,12 @@ from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.framework.messages.message_tables import MessageReader
 from warpline.interchange.framework.unpacking import Readable, unpacked
 from warpline.interchange.perfetto import field_names
+from warpline.interchange.perfetto.described_tracks import DescribedTracks
 from warpline.interchange.perfetto.ftrace import Ftrace
 from warpline.interchange.perfetto.more_data import MoreData
 from warpline.interchange.perfetto.schemas import PACKET
 from warpline.interchange.perfetto.sequences import Sequences
 from warpline.interchange.perfetto.track_events import TrackEvents
-from warpline.interchange.perfetto.track_tree import TrackTree
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class PerfettoConverter:
         self._after_piece = after_piece
         self._sink = EventSink(builder, options)
         self._sequences = Sequences()
-        self._tree = TrackTree(self._sink)
+        self._tree = DescribedTracks(self._sink)
         self._events = TrackEvents(self._sink, self._sequences, self._tree)
         self._ftrace = Ftrace(self._sink, self._sequences, self._tree)
         self._more = MoreData(self._sink, self._sequences, self._tree)

@@ -12,8 +12,8 @@ from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.messages.message_tables import MISSING, count_or_zero
 from warpline.interchange.framework.scheduling import SchedulerLog, state_of_bits
-from warpline.interchange.perfetto.sequences import BOOTTIME, Piece, Sequences
-from warpline.interchange.perfetto.track_tree import TrackTree
+from warpline.interchange.perfetto.described_tracks import DescribedTracks
+from warpline.interchange.perfetto.sequences import BOOTTIME, Packets, Sequences
 from warpline.interchange.trace_json.pairing import match_borders
 from warpline.model import Flag
 from warpline.model.track_factory import TrackSpec
@@ -31,7 +31,7 @@ _NOT_IDLE = (1 << 32) - 1
 class Ftrace:
     """Collects the ftrace events of a trace."""
 
-    def __init__(self, sink: EventSink, sequences: Sequences, tree: TrackTree) -> None:
+    def __init__(self, sink: EventSink, sequences: Sequences, tree: DescribedTracks) -> None:
         self._sink = sink
         self._sequences = sequences
         self._tree = tree
@@ -42,7 +42,7 @@ class Ftrace:
         self._marks: list[tuple[int, int, str]] = []
         self._lost = 0
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: Packets) -> None:
         """Reads the bundles of a piece, and the threads of the process tree."""
         self._read_tree(piece)
         tables = piece.tables
@@ -98,7 +98,7 @@ class Ftrace:
         ):
             self._marks.append((when, tid, tables.text(text).rstrip("\n")))
 
-    def _add_compact(self, piece: Piece, cpus: Int64Array) -> None:
+    def _add_compact(self, piece: Packets, cpus: Int64Array) -> None:
         """Switches and wake-ups that are stored as lists of numbers, times as differences."""
         tables = piece.tables
 
@@ -128,7 +128,7 @@ class Ftrace:
                     self._scheduler.add_wakeups(time, rest[0], np.full(length, -1))
                     self._note_names(piece, rest[0], codes)
 
-    def _read_tree(self, piece: Piece) -> None:
+    def _read_tree(self, piece: Packets) -> None:
         tables = piece.tables
         place = "record.tree.process"
         names: dict[int, str] = {}
@@ -147,7 +147,7 @@ class Ftrace:
             if name >= 0:
                 self._names.setdefault(tid, tables.text(name))
 
-    def _note_names(self, piece: Piece, tids: Int64Array, codes: Int64Array) -> None:
+    def _note_names(self, piece: Packets, tids: Int64Array, codes: Int64Array) -> None:
         named = np.flatnonzero((codes >= 0) & (np.abs(tids) < 1 << 31))
         count = len(piece.tables.texts) + 1
         for pair in np.unique(tids[named] * count + codes[named]).tolist():

@@ -11,8 +11,8 @@ from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink
 from warpline.interchange.framework.messages.message_tables import MISSING, count_or_zero
-from warpline.interchange.perfetto.sequences import Piece, Sequences
-from warpline.interchange.perfetto.track_tree import TrackTree
+from warpline.interchange.perfetto.described_tracks import DescribedTracks
+from warpline.interchange.perfetto.sequences import Packets, Sequences
 from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
@@ -27,7 +27,7 @@ _MOST_FRAMES = 512
 class MoreData:
     """Collects what is neither a track event nor ftrace's."""
 
-    def __init__(self, sink: EventSink, sequences: Sequences, tree: TrackTree) -> None:
+    def __init__(self, sink: EventSink, sequences: Sequences, tree: DescribedTracks) -> None:
         self._sink = sink
         self._builder = sink.builder
         self._sequences = sequences
@@ -38,7 +38,7 @@ class MoreData:
         self._stacks: dict[tuple[int, int], tuple[int, int] | None] = {}
         self._lost_samples = 0
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: Packets) -> None:
         """Reads a piece."""
         self._add_memory(piece)
         self._add_stages(piece)
@@ -46,7 +46,7 @@ class MoreData:
         self._read_frames(piece)
         self._add_samples(piece)
 
-    def _add_memory(self, piece: Piece) -> None:
+    def _add_memory(self, piece: Packets) -> None:
         tables, place = piece.tables, "record.stats.process"
         time = piece.time[tables.parent("record.stats")[tables.parent(place)]]
         pids = tables[f"{place}.pid"]
@@ -63,7 +63,7 @@ class MoreData:
 
     # The GPU
 
-    def _add_stages(self, piece: Piece) -> None:
+    def _add_stages(self, piece: Packets) -> None:
         tables, place = piece.tables, "record.stage"
         self._sequences.intern(piece, "stage", tables.text)
         table = "record.interned.context"
@@ -99,7 +99,7 @@ class MoreData:
                 track, "gpu_event", times, times + duration, self._builder.string(clean_text(text))
             )
 
-    def _add_gpu_counters(self, piece: Piece) -> None:
+    def _add_gpu_counters(self, piece: Packets) -> None:
         tables, place = piece.tables, "record.gpu_counters"
         gpu = count_or_zero(tables[f"{place}.gpu"])
         descriptors = tables.parent(f"{place}.descriptor")
@@ -138,7 +138,7 @@ class MoreData:
 
     # Samples
 
-    def _read_frames(self, piece: Piece) -> None:
+    def _read_frames(self, piece: Packets) -> None:
         tables, sequences = piece.tables, self._sequences
         for kind in ("function", "path"):
             sequences.intern(piece, kind, tables.text)
@@ -161,7 +161,7 @@ class MoreData:
             for state, row, values in zip(states.tolist(), rows, lists, strict=True):
                 sequences.remember(table, state, row[0], values if inner else row[1:])
 
-    def _add_samples(self, piece: Piece) -> None:
+    def _add_samples(self, piece: Packets) -> None:
         tables, place = piece.tables, "record.sample"
         packets = tables.parent(place)
         self._lost_samples += int(count_or_zero(tables[f"{place}.lost"]).sum())

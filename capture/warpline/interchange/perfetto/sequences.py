@@ -34,7 +34,7 @@ class ClockState:
 
 
 @dataclass(kw_only=True)
-class Piece:
+class Packets:
     """Decoded packets with what their sequences add: ``time`` in ns of the trace clock, `MISSING` without a time.
 
     ``state`` numbers the sequence's state that a packet belongs to; names are interned by state.
@@ -60,12 +60,12 @@ class Sequences:
         self._defaults: dict[tuple[str, int], Any] = {}
         self._clocks: dict[tuple[int, int], ClockState] = {}
 
-    def piece(self, tables: Tables) -> Piece:
+    def piece(self, tables: Tables) -> Packets:
         """The packets of a piece of the file, which comes right after the piece before."""
         sequence = count_or_zero(tables["record.sequence"])
         state = self._state_of(tables, sequence)
         self.dropped += int((tables["record.dropped"] > 0).sum())
-        piece = Piece(tables=tables, sequence=sequence, state=state, time=np.empty(0, np.int64))
+        piece = Packets(tables=tables, sequence=sequence, state=state, time=np.empty(0, np.int64))
         self._read_defaults(piece)
         piece.time = self._times(piece)
         return piece
@@ -93,7 +93,7 @@ class Sequences:
 
     # Defaults and interned names
 
-    def _read_defaults(self, piece: Piece) -> None:
+    def _read_defaults(self, piece: Packets) -> None:
         tables = piece.tables
         state = piece.state[tables.parent("record.defaults")]
         for number, clock in zip(state.tolist(), tables["record.defaults.clock"].tolist(), strict=True):
@@ -124,7 +124,7 @@ class Sequences:
         values = np.array([self.default(what, number) for number in distinct.tolist()], np.int64)
         return values[codes.reshape(-1)]
 
-    def intern(self, piece: Piece, kind: str, convert: Callable[[int], Any]) -> None:
+    def intern(self, piece: Packets, kind: str, convert: Callable[[int], Any]) -> None:
         """Remember the entries of an interned table; ``convert`` makes values of the codes of their names."""
         table = f"record.interned.{kind}"
         states = self.interned_states(piece, table)
@@ -136,7 +136,7 @@ class Sequences:
         ):
             self._names[kind, state, iid] = convert(code)
 
-    def interned_states(self, piece: Piece, table: str) -> Int64Array:
+    def interned_states(self, piece: Packets, table: str) -> Int64Array:
         """The state of each row of an interned table."""
         tables = piece.tables
         return piece.state[tables.parent("record.interned")[tables.parent(table)]]
@@ -168,7 +168,7 @@ class Sequences:
     def _scope(self, sequence: int, clock: int) -> tuple[int, int]:
         return (sequence if clock in _OWN_CLOCKS else 0, clock)
 
-    def _snapshots(self, piece: Piece) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    def _snapshots(self, piece: Packets) -> dict[tuple[int, int], list[tuple[int, int]]]:
         """Reads the clock snapshots; returns the values they give to incremental clocks, by packet."""
         tables = piece.tables
         packets = tables.parent("record.snapshot")
@@ -213,7 +213,7 @@ class Sequences:
                 return time - known.own[-1] + known.trace[-1]
         return None
 
-    def _times(self, piece: Piece) -> Int64Array:
+    def _times(self, piece: Packets) -> Int64Array:
         resets = self._snapshots(piece)
         tables = piece.tables
         time, clock = tables["record.time"], tables["record.clock"]

@@ -14,8 +14,8 @@ from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink, masked
 from warpline.interchange.framework.messages.message_tables import MISSING
 from warpline.interchange.perfetto.annotations import as_json
-from warpline.interchange.perfetto.sequences import Piece, Sequences
-from warpline.interchange.perfetto.track_tree import THREAD_TIME, TrackTree
+from warpline.interchange.perfetto.described_tracks import THREAD_TIME, DescribedTracks
+from warpline.interchange.perfetto.sequences import Packets, Sequences
 from warpline.interchange.trace_json.pairing import match_borders, match_flows
 from warpline.model import AttributeSpec, Flag, KindSpec, links
 
@@ -34,7 +34,7 @@ _COLUMNS = ("track", "time", "type", "name", "category", "payload", "thread_time
 class TrackEvents:
     """Collects the track events of a trace and adds them as ranges."""
 
-    def __init__(self, sink: EventSink, sequences: Sequences, tree: TrackTree) -> None:
+    def __init__(self, sink: EventSink, sequences: Sequences, tree: DescribedTracks) -> None:
         self._sink = sink
         self._builder = sink.builder
         self._sequences = sequences
@@ -58,7 +58,7 @@ class TrackEvents:
             )
         )  # fmt: skip
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: Packets) -> None:
         """Adds the events of a piece."""
         tables = piece.tables
         for kind in ("category", "event", "annotation", "string"):
@@ -106,19 +106,19 @@ class TrackEvents:
             code = self._names[text] = self._builder.string(clean_text(text))
         return code
 
-    def _text_ids(self, piece: Piece, codes: Int64Array) -> Int64Array:
+    def _text_ids(self, piece: Packets, codes: Int64Array) -> Int64Array:
         """String ids of the text codes of a piece, 0 for `MISSING`."""
         distinct, places = np.unique(codes, return_inverse=True)
         ids = [self._string(piece.tables.text(code)) if code >= 0 else 0 for code in distinct.tolist()]
         return np.array(ids, np.int64)[places.reshape(-1)]
 
-    def _event_names(self, piece: Piece, state: Int64Array) -> Int64Array:
+    def _event_names(self, piece: Packets, state: Int64Array) -> Int64Array:
         tables = piece.tables
         interned = self._sequences.lookup("event", state, tables[f"{_EVENT}.name_iid"])
         direct = self._text_ids(piece, tables[f"{_EVENT}.name"])
         return np.where(direct != 0, direct, interned)
 
-    def _categories(self, piece: Piece, state: Int64Array, count: int) -> Int64Array:
+    def _categories(self, piece: Packets, state: Int64Array, count: int) -> Int64Array:
         tables = piece.tables
         result = np.zeros(count, np.int64)
         for table, ids in (
@@ -141,7 +141,7 @@ class TrackEvents:
                 result[parents[row]] = self._string(",".join(texts))
         return result
 
-    def _payloads(self, piece: Piece, state: Int64Array, count: int) -> Int64Array:
+    def _payloads(self, piece: Packets, state: Int64Array, count: int) -> Int64Array:
         tables = piece.tables
         result = np.zeros(count, np.int64)
         parents = tables.parent(f"{_EVENT}.annotation")
@@ -172,7 +172,7 @@ class TrackEvents:
     # Counters
 
     def _add_counters(
-        self, piece: Piece, columns: dict[str, Int64Array], usable: npt.NDArray[np.bool_]
+        self, piece: Packets, columns: dict[str, Int64Array], usable: npt.NDArray[np.bool_]
     ) -> None:
         tables = piece.tables
         chosen = np.flatnonzero(usable & (columns["type"] == _COUNTER))
@@ -188,7 +188,7 @@ class TrackEvents:
             index = np.flatnonzero(track == code)
             self._tree.add_counter(code, columns["time"][chosen][index], values[index])
 
-    def _add_extra_counters(self, piece: Piece, state: Int64Array, columns: dict[str, Int64Array]) -> None:
+    def _add_extra_counters(self, piece: Packets, state: Int64Array, columns: dict[str, Int64Array]) -> None:
         """Values of more counters beside an event: the thread's own time, and others."""
         tables = piece.tables
         parents = tables.parent(f"{_EVENT}.extra_value")
@@ -229,7 +229,7 @@ class TrackEvents:
 
     # Flows
 
-    def _add_flows(self, piece: Piece, columns: dict[str, Int64Array]) -> None:
+    def _add_flows(self, piece: Packets, columns: dict[str, Int64Array]) -> None:
         tables = piece.tables
         for table, phase in (("flow", 1), ("old_flow", 1), ("end_flow", 2), ("old_end_flow", 2)):
             self._keep_flows(
@@ -252,7 +252,7 @@ class TrackEvents:
 
     def _add_legacy(
         self,
-        piece: Piece,
+        piece: Packets,
         phase: Int64Array,
         legacy: Int64Array,
         columns: dict[str, Int64Array],

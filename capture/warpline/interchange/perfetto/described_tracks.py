@@ -13,7 +13,7 @@ from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.messages.message_tables import MISSING
-from warpline.interchange.perfetto.sequences import Piece
+from warpline.interchange.perfetto.sequences import Packets
 from warpline.model.track_factory import TrackSpec
 
 Int64Array = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ class Descriptor:
     total: float = 0.0
 
 
-class TrackTree:
+class DescribedTracks:
     """All described tracks of a trace. Events refer to them by UUID, before or after they are described."""
 
     def __init__(self, sink: EventSink) -> None:
@@ -53,7 +53,7 @@ class TrackTree:
         self._tracks: dict[tuple[int, str], int] = {}
         self._names: dict[tuple[int, int | None], str] = {}
 
-    def read(self, piece: Piece) -> None:
+    def read(self, piece: Packets) -> None:
         """Reads the descriptors of a piece."""
         tables = piece.tables
         names = ("name", "static_name", "atrace_name")

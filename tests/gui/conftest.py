@@ -58,7 +58,9 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings of a new user."""
-    return Settings(tmp_path / "warpline.ini")
+    made = Settings(tmp_path / "warpline.ini")
+    made.notes_beside_capture = False  # the samples are shared among tests
+    return made
 
 
 @pytest.fixture

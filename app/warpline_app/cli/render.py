@@ -76,12 +76,14 @@ class RenderCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Write the picture; returns 0."""
         from warpline.library.opening import open_path
+        from warpline.storage.notes_file import notes_of
         from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
 
         if not args.output.absolute().parent.is_dir():
             raise UsageError(tr("there is no folder {path}", path=args.output.absolute().parent))
-        picture = Picture(args.range, tuple(args.track), args.size, args.scale, args.theme)
         opened = open_path(args.file, lambda _fraction, _text: None, lambda: False)
+        notes = notes_of(args.file, opened.capture.uuid)
+        picture = Picture(args.range, tuple(args.track), args.size, args.scale, args.theme, notes)
         try:
             prepare_offscreen(args.scale)
             draw = _window_drawing() if args.window else render

@@ -22,7 +22,7 @@ SUBMENUS: dict[tuple[str, str], str] = {
     ("View", "layout"): "Layout",
     ("View", "panels"): "Panels",
     ("Navigate", "pan"): "Pan and scroll",
-    ("Navigate", "mark"): "Marks",
+    ("Navigate", "mark"): "Notes and marks",
     ("Navigate", "row"): "Rows",
 }
 """Submenus by category and group: a menu stays short enough to take in at a glance."""

@@ -65,7 +65,7 @@ class ControlRow(QWidget):
         self._show_verdict()
         pair.lock.mode_changed.connect(lambda _mode: self._show_mode())
         for document in pair.documents:
-            document.state.marks_changed.connect(lambda _marks: self._show_mode())
+            document.state.notes_changed.connect(lambda _notes: self._show_mode())
         self._show_mode()
 
     def _show_mode(self) -> None:

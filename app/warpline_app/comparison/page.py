@@ -70,7 +70,7 @@ class ComparisonPage(QWidget):
         self.views[0].legend.wanted_changed.connect(self.views[1].legend.set_wanted)
         self.views[0].legend.set_wanted(workspace.settings.shows_legend)
         pair.lock.mode_changed.connect(lambda _mode: self._share_time())
-        pair.b.state.marks_changed.connect(lambda _marks: self._share_time())
+        pair.b.state.notes_changed.connect(lambda _notes: self._share_time())
         self._share_time()
         self._arrange()
         self.setFocusProxy(self.views[0])
@@ -102,7 +102,7 @@ class ComparisonPage(QWidget):
 
     def _share_time(self) -> None:
         """Share one ruler and overview while the timelines move together and B has no marks of its own."""
-        has_own = self.pair.lock.mode is LockMode.FREE or bool(self.pair.b.state.marks)
+        has_own = self.pair.lock.mode is LockMode.FREE or bool(self.pair.b.state.timed_notes)
         self.views[1].share_time(None if has_own else self.views[0].scene)
 
     @property

@@ -252,7 +252,8 @@ class ExportDialog(QDialog):
     def start(self) -> None:
         """Write the file; the dialog stays open until then."""
         path = self.path
-        options = ExportOptions(compress=self.compress.isChecked() and path.suffix.lower() == ".h5")
+        is_archive = self.compress.isChecked() and path.suffix.lower() == ".h5"
+        options = ExportOptions(compress=is_archive, notes=self._state.notes)
         exporter = self.exporter()
         if exporter is None or self._is_busy:
             return

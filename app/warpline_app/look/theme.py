@@ -105,6 +105,20 @@ class Theme:
         return self.families.get(name, self.families["neutral"])
 
 
+_NOTE_COLORS = {
+    "red": "#d9484f",
+    "yellow": "#d9a21b",
+    "green": "#2f9e5c",
+    "blue": "#3d7fe0",
+    "violet": "#9a5fe0",
+}
+
+
+def note_color(theme: Theme, name: str) -> QColor:
+    """The colour of a note (`warpline.model.notes.NOTE_COLORS`) in a theme."""
+    return _color(_NOTE_COLORS.get(name, theme.text), 255)
+
+
 @cache
 def _color(text: str, alpha: int) -> QColor:
     from PySide6.QtGui import QColor

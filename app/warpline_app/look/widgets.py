@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer
-from PySide6.QtGui import QHelpEvent
+from PySide6.QtGui import QColor, QHelpEvent, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QToolTip, QVBoxLayout, QWidget
 
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.look.painting import painting
 
 
 def single_shot(owner: QObject, delay_ms: int, call: Callable[..., object]) -> QTimer:
@@ -54,6 +55,19 @@ def search_field(hint: str, *, name: str = "", width_px: tuple[int, int] | None 
         field.setMinimumWidth(width_px[0])
         field.setMaximumWidth(width_px[1])
     return field
+
+
+def dot_icon(color: QColor) -> QIcon:
+    """A dot in a colour, 12 px wide."""
+    picture = QPixmap(24, 24)
+    picture.setDevicePixelRatio(2)
+    picture.fill(Qt.GlobalColor.transparent)
+    with painting(picture) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        painter.drawEllipse(2, 2, 8, 8)
+    return QIcon(picture)
 
 
 def shows_tooltip(widget: QWidget, event: QEvent, text_at: Callable[[QPoint], str]) -> bool:

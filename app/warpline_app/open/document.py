@@ -14,6 +14,7 @@ from warpline_app.state.timeline_state import TimelineState
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
+    from warpline_app.open.kept_notes import KeptNotes
 
 
 class Document(QObject):
@@ -41,6 +42,8 @@ class Document(QObject):
         self.messages: MessageList = messages or MessageList(self)
         self.dismissals = Dismissals(parent=self)
         """Findings the user dismissed for this capture."""
+        self.notes: KeptNotes | None = None
+        """Keeps the notes; None for captures that are not shown in a tab."""
         self.alignment = ClockShifts()
         """Shifts of ``capture``'s clocks against its file."""
         self.console_text = ""

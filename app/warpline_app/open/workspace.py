@@ -250,7 +250,18 @@ class Workspace(QObject):
         document = Document(capture, title, self, source=source, messages=self.messages)
         self.layouts.load(capture.uuid, document.state)
         document.dismissals = Dismissals(self.settings, capture.uuid, document)
+        # Loaded with the first capture, not with the window.
+        from warpline_app.open.kept_notes import KeptNotes
+
+        document.notes = KeptNotes(
+            document.source, capture.uuid, document.state, self.settings, self.messages, document
+        )
         return document
+
+    def _save(self, document: Document) -> None:
+        self.layouts.save(document.capture.uuid, document.state)
+        if document.notes is not None:
+            document.notes.write_now()
 
     def realign(self, document: Document, shifts: ClockShifts) -> Document:
         """Show a document's file with shifted clocks, without importing again, and save the shifts.
@@ -258,7 +269,7 @@ class Workspace(QObject):
         View and selection are kept. Returns the document that replaces the former one.
         """
         save_shifts(document.capture, shifts.shifts, self.settings)
-        self.layouts.save(document.capture.uuid, document.state)
+        self._save(document)
         made = self._document(with_shifts(document.capture, shifts.shifts), document.title, document.source)
         made.alignment, made.console_text = shifts, document.console_text
         made.state.take_over(document.state)
@@ -297,7 +308,7 @@ class Workspace(QObject):
         """Close a capture, or stop an activity; a recording closes when it has ended."""
         if isinstance(item, Document):
             self._remove(item)
-            self.layouts.save(item.capture.uuid, item.state)
+            self._save(item)
             self.document_leaving.emit(item)
             item.close()
         elif isinstance(item, ComparedPair):

@@ -103,6 +103,7 @@ def arrange(state: TimelineState, source: TimelineState, *, is_as_shown: bool) -
     if not is_as_shown:
         layout["hidden"] = []
     apply_layout(state, layout)
+    state.set_notes(source.notes)
     if is_as_shown:
         state.set_filter(source.filter)
         state.set_highlight(source.highlight)

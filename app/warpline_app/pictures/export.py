@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ class PngExporter:
         """
         capture, selection, out = job.capture, job.selection, job.out
         require_widgets()
-        self._draw(capture, picture_of(capture, selection), out)
+        self._draw(capture, replace(picture_of(capture, selection), notes=job.notes), out)
         return out
 
     def _draw(self, capture: Capture, picture: Picture, out: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
 from warpline.model.errors import ExportError, UsageError
+from warpline.model.notes import Note
 from warpline.model.track_patterns import match_tracks, outermost_tracks
 from warpline.platform.systems import pictures_need_offscreen
 
@@ -41,6 +42,7 @@ class Picture:
     size: tuple[int, int] = DEFAULT_SIZE
     scale: float = 1.0
     theme: str = "dark"
+    notes: tuple[Note, ...] = ()
 
 
 def require_widgets(scale: float = 1.0) -> None:
@@ -129,6 +131,7 @@ def document_of(
     document.state.set_view(start, stop)
     if tracks:
         document.state.change_filter(only=tracks)
+    document.state.set_notes(picture.notes)
     if prepare is not None:
         prepare(document.state)
     return document

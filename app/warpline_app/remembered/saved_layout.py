@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from warpline_app.remembered.settings import Settings
-from warpline_app.state.layout_state import TimeMark
 from warpline_app.state.timeline_state import TimelineState
 
 _LAYOUT = "layouts"
 _VIEWS = "views"
-MAX_MARKS = 2000
 MAX_KEYS = 20_000
 
 
 def layout_of(state: TimelineState) -> dict[str, Any]:
-    """Pins, order, hidden and expanded rows, heights, marks, view and origin as JSON values."""
+    """Pins, order, hidden and expanded rows, heights, view and origin as JSON values."""
     return {
         "version": 1,
         "view": list(state.view),
@@ -25,7 +23,6 @@ def layout_of(state: TimelineState) -> dict[str, Any]:
         "hidden": sorted(state.hidden),
         "expanded": dict(state.expanded),
         "heights": dict(state.heights),
-        "marks": [[mark.time_ns, mark.text] for mark in state.marks],
         "origin": state.origin_ns,
         "arrows": state.arrows,
     }
@@ -44,10 +41,6 @@ def apply_layout(state: TimelineState, value: Mapping[str, Any]) -> None:
     heights = value.get("heights")
     if isinstance(heights, dict):
         state.set_heights({str(key): px for key, px in heights.items() if isinstance(px, int) and px > 0})
-    marks = value.get("marks")
-    if isinstance(marks, list):
-        pairs = [pair for pair in marks[:MAX_MARKS] if isinstance(pair, list) and len(pair) == 2]
-        state.set_marks(TimeMark(pair[0], str(pair[1])) for pair in pairs if isinstance(pair[0], int))
     origin = value.get("origin")
     if isinstance(origin, int):
         state.set_origin(origin)

@@ -102,7 +102,9 @@ class Settings:
         """Settings that start from the defaults and are never written to disk."""
         # No file can be created below a device. With the device itself as the path, Qt would replace it when run as
         # root.
-        return cls(Path(os.devnull, f"{uuid4().hex}.ini"))
+        settings = cls(Path(os.devnull, f"{uuid4().hex}.ini"))
+        settings.notes_beside_capture = False
+        return settings
 
     @property
     def folder(self) -> Path:
@@ -136,6 +138,8 @@ class Settings:
     def language(self, choice: str) -> None:
         self._store.setValue("appearance/language", choice)
 
+    notes_beside_capture = _Flag("notes/beside_capture", True)
+    """Whether notes are kept in a file beside the capture; else in the settings."""
     shows_legend = _Flag("appearance/legend", True)
     """Whether the legend of thread states is shown."""
     shows_critical_path = _Flag("appearance/critical_path", False)

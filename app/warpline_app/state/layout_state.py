@@ -1,25 +1,18 @@
-"""The user's layout of rows: pins, order, hidden and expanded rows, heights, and marks on the ruler."""
+"""The user's layout of rows: pins, order, hidden and expanded rows, heights; and the notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline.model.notes import Note
 from warpline_app.state.undo_state import UndoState
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-
-
-@dataclass(frozen=True)
-class TimeMark:
-    """A mark on the ruler with an optional text."""
-
-    time_ns: int
-    text: str = ""
 
 
 class LayoutState(UndoState):
@@ -35,8 +28,8 @@ class LayoutState(UndoState):
     """mapping of row key to bool, for rows that the user expanded or collapsed"""
     heights_changed = Signal(object)
     """mapping of row key to pixels per lane"""
-    marks_changed = Signal(object)
-    """tuple of TimeMark in time order"""
+    notes_changed = Signal(object)
+    """tuple of Note in time order"""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -45,7 +38,7 @@ class LayoutState(UndoState):
         self._hidden: frozenset[str] = frozenset()
         self._expanded: Mapping[str, bool] = _EMPTY
         self._heights: Mapping[str, int] = _EMPTY
-        self._marks: tuple[TimeMark, ...] = ()
+        self._notes: tuple[Note, ...] = ()
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -121,20 +114,31 @@ class LayoutState(UndoState):
         self._assign("heights", MappingProxyType(dict(value)), gesture)
 
     @property
-    def marks(self) -> tuple[TimeMark, ...]:
-        """Marks in time order."""
-        return self._marks
+    def notes(self) -> tuple[Note, ...]:
+        """Notes and marks, in time order; those on whole rows first."""
+        return self._notes
 
-    def set_marks(self, marks: Iterable[TimeMark], gesture: str | None = None) -> None:
-        """Replace all marks; of two at the same time the later in the list wins."""
-        by_time = {mark.time_ns: mark for mark in marks}
-        value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
-        self._assign("marks", value, gesture)
+    @property
+    def timed_notes(self) -> list[tuple[int, Note]]:
+        """Notes and marks with a time, in time order."""
+        return [(note.start_ns, note) for note in self._notes if note.start_ns is not None]
+
+    def set_notes(self, notes: Iterable[Note], gesture: str | None = None) -> None:
+        """Replace all notes; of two with the same id the later in the list wins."""
+        by_id = {note.id: note for note in notes}
+        order = sorted(by_id.values(), key=lambda note: (note.start_ns is not None, note.start_ns or 0))
+        self._assign("notes", tuple(order), gesture)
+
+    def put_note(self, note: Note, gesture: str | None = None) -> None:
+        """Add a note, or replace the one with its id."""
+        self.set_notes((*self._notes, note), gesture)
 
     def add_mark(self, time_ns: int, text: str = "") -> None:
         """Add a mark, or change the text of the mark at this time."""
-        self.set_marks((*self._marks, TimeMark(int(time_ns), text)))
+        known = next((note for note in self._notes if note.is_mark and note.start_ns == time_ns), None)
+        mark = Note(start_ns=int(time_ns), text=text)
+        self.put_note(mark if known is None else replace(mark, id=known.id, color=known.color))
 
-    def remove_mark(self, time_ns: int) -> None:
-        """Remove the mark at this time."""
-        self.set_marks(mark for mark in self._marks if mark.time_ns != time_ns)
+    def remove_note(self, note_id: str) -> None:
+        """Remove the note with this id."""
+        self.set_notes(note for note in self._notes if note.id != note_id)

@@ -13,6 +13,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from warpline.model.frames import StackFrame
+from warpline.model.notes import Note
 from warpline_app.state.evidence_state import EvidenceState
 
 MIN_VIEW_NS = 1
@@ -47,7 +48,7 @@ class Filter:
 class TimelineState(EvidenceState):
     """One capture's view, selection and layout, with one signal per field.
 
-    A setter that changes nothing emits nothing. `undo` reverts the last change of zoom, filter, rows or marks.
+    A setter that changes nothing emits nothing. `undo` reverts the last change of zoom, filter, rows or notes.
     """
 
     view_changed = Signal(object)
@@ -64,6 +65,8 @@ class TimelineState(EvidenceState):
     """kind, column identity and text: list the events with that text in that column"""
     source_wanted = Signal(object)
     """a `StackFrame` whose source line is to be shown"""
+    note_wanted = Signal(object)
+    """a Note whose text and colour the user wants to change"""
     range_selection_changed = Signal(object)
     """(start_ns, stop_ns) or None"""
     hover_changed = Signal(object)
@@ -179,6 +182,10 @@ class TimelineState(EvidenceState):
     def list_events(self, kind: str, column: str, text: str) -> None:
         """List the events of a kind that have this text in a column of their table."""
         self.events_wanted.emit(kind, column, text)
+
+    def change_note(self, note: Note) -> None:
+        """Ask the user for the text and colour of a note."""
+        self.note_wanted.emit(note)
 
     def show_source(self, frame: StackFrame) -> None:
         """Show the source line of a stack frame."""

@@ -1,4 +1,4 @@
-"""One stack of undo steps for everything the user arranges in a timeline: view, filter, rows, marks."""
+"""One stack of undo steps for everything the user arranges in a timeline: view, filter, rows, notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNDOABLE = {
     "pins": (english("Undo pin"), english("Redo pin")),
     "order": (english("Undo row order"), english("Redo row order")),
     "heights": (english("Undo row height"), english("Redo row height")),
-    "marks": (english("Undo mark"), english("Redo mark")),
+    "notes": (english("Undo note"), english("Redo note")),
 }
 """Fields whose changes can be undone, with the titles of undo and redo."""
 Step = dict[str, Any]

@@ -54,7 +54,7 @@ class ViewLock(QObject):
         a.range_selection_changed.connect(lambda _range: self._follow_range(0))
         b.range_selection_changed.connect(lambda _range: self._follow_range(1))
         for state in (a, b):
-            state.marks_changed.connect(lambda _marks: self._align())
+            state.notes_changed.connect(lambda _notes: self._align())
         self._align()
 
     @property
@@ -75,7 +75,7 @@ class ViewLock(QObject):
         """Whether this mode is possible: steps or marks exist in both."""
         if mode is LockMode.STEP:
             return bool(self._starts[0])
-        return mode is not LockMode.MARK or bool(self.a.marks and self.b.marks)
+        return mode is not LockMode.MARK or bool(self.a.timed_notes and self.b.timed_notes)
 
     def show_pair(self, a: Range, b: Range, *, margin: float = 0.04) -> None:
         """Show a range of each, starting at the same position, until the view leaves them."""
@@ -111,13 +111,12 @@ class ViewLock(QObject):
 
     def _marks(self) -> Range | None:
         """The times of the two marks to align, or None."""
-        texts = {mark.text: mark.time_ns for mark in reversed(self.b.marks) if mark.text}
-        same = next((mark for mark in self.a.marks if mark.text in texts), None)
+        mine, others = self.a.timed_notes, self.b.timed_notes
+        texts = {note.text: time_ns for time_ns, note in reversed(others) if note.text}
+        same = next(((time_ns, texts[note.text]) for time_ns, note in mine if note.text in texts), None)
         if same is not None:
-            return same.time_ns, texts[same.text]
-        if self.a.marks and self.b.marks:
-            return self.a.marks[0].time_ns, self.b.marks[0].time_ns
-        return None
+            return same
+        return (mine[0][0], others[0][0]) if mine and others else None
 
     def _widen(self) -> None:
         """Extend each view's limits to cover the other capture, so that both have the same length at every zoom."""

@@ -15,6 +15,7 @@ from warpline_app.verbs.events import EVENT_COMMANDS
 from warpline_app.verbs.files import FILE_COMMANDS
 from warpline_app.verbs.job import JOB_COMMANDS
 from warpline_app.verbs.layout import LAYOUT_COMMANDS
+from warpline_app.verbs.notes import NOTE_COMMANDS
 from warpline_app.verbs.panels import panel_commands
 from warpline_app.verbs.rows import ROW_COMMANDS
 from warpline_app.verbs.view import VIEW_COMMANDS
@@ -25,6 +26,7 @@ TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
     *VIEW_COMMANDS,
     *LAYOUT_COMMANDS,
     *EVENT_COMMANDS,
+    *NOTE_COMMANDS,
     *ROW_COMMANDS,
 )
 """Commands that act on the timeline in front."""

@@ -1,4 +1,4 @@
-"""Commands on events, links, marks and search results.
+"""Commands on events, links and search results.
 
 The timeline's model is imported inside functions: the window appears before it is loaded.
 """
@@ -13,7 +13,6 @@ from warpline.i18n import tr
 from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.timeline_command import (
     A_FIND,
-    A_MARK,
     A_SELECTION,
     Action,
     if_timeline,
@@ -145,30 +144,6 @@ def _step_result(direction: int) -> Action:
     return lambda nav: _select(nav, nav.search.step(direction))
 
 
-def _mark(nav: Navigator) -> None:
-    """Add a mark at the pointer, else at the start of the selected event, else in the middle of the view."""
-    state = nav.state
-    if state.cursor_ns is not None:
-        moment = state.cursor_ns
-    elif state.selection is not None:
-        moment = nav.document.capture.event_span(state.selection)[0]
-    else:
-        moment = sum(state.view) // 2
-    number = len(state.marks) + 1
-    state.add_mark(moment, tr("Mark {n}", "timeline", n=number))
-
-
-def _near_mark(direction: int) -> Action:
-    def run(nav: Navigator) -> None:
-        middle = sum(nav.state.view) // 2
-        times = [mark.time_ns for mark in nav.state.marks]
-        ahead = [time_ns for time_ns in times if (time_ns - middle) * direction > 0]
-        if ahead:
-            nav.center_on(min(ahead) if direction > 0 else max(ahead))
-
-    return run
-
-
 def _origin_at_pointer(nav: Navigator) -> None:
     moment = nav.state.cursor_ns
     if moment is None and nav.state.selection is not None:
@@ -246,27 +221,6 @@ EVENT_COMMANDS: tuple[WindowCommand, ...] = (
         ("Ctrl+Shift+G", "Shift+F3", "Shift+N"),
         needs=(A_FIND,),
         group="search",
-    ),
-    timeline_command("mark.set", "Add mark", "Navigate", _mark, ("M",), group="mark"),
-    timeline_command(
-        "mark.next", "Next mark", "Navigate", _near_mark(1), ("Ctrl+.",), needs=(A_MARK,), group="mark"
-    ),
-    timeline_command(
-        "mark.previous",
-        "Previous mark",
-        "Navigate",
-        _near_mark(-1),
-        ("Ctrl+M",),
-        needs=(A_MARK,),
-        group="mark",
-    ),
-    timeline_command(
-        "mark.remove_all",
-        "Remove all marks",
-        "Navigate",
-        lambda nav: nav.state.set_marks(()),
-        needs=(A_MARK,),
-        group="mark",
     ),
     timeline_command(
         "mark.origin", "Set time origin at pointer", "Navigate", _origin_at_pointer, ("O",), group="mark"

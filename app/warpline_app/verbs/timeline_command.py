@@ -38,7 +38,7 @@ A_SELECTION = Need(if_timeline(lambda nav: nav.state.selection is not None), "Se
 A_RANGE = Need(if_timeline(lambda nav: nav.state.range_selection is not None), "Select a time range first")
 A_ROW = Need(if_timeline(lambda nav: nav.focus_row() is not None), "Point at a row first")
 A_FIND = Need(if_timeline(lambda nav: len(nav.search.result.rows) > 0), "There are no search results")
-A_MARK = Need(if_timeline(lambda nav: bool(nav.state.marks)), "There are no marks")
+A_NOTE = Need(if_timeline(lambda nav: bool(nav.state.notes)), "There are no notes or marks")
 
 
 def timeline_command(

@@ -9,10 +9,12 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QMenu
 
 from warpline.i18n import tr
+from warpline.model.notes import Note
 from warpline_app.commands.menus import add_entries
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.timeline.widgets.held_keys import verb_of
 from warpline_app.timeline.widgets.navigator import Navigator
+from warpline_app.verbs.notes import ask_note
 
 ROW_MENU = (
     "row.pin",
@@ -33,6 +35,8 @@ ROW_MENU = (
     "row.move_up",
     "row.move_down",
     "row.natural_order",
+    "",
+    "note.row",
 )
 EVENT_MENU = (
     "event.frame",
@@ -40,6 +44,7 @@ EVENT_MENU = (
     "event.highlight_name",
     "event.source",
     "event.copy",
+    "note.add",
     "",
     "link.back",
     "link.forward",
@@ -64,6 +69,7 @@ class TimelineInput(QObject):
         )
         view.ruler_menu_requested.connect(lambda where, time_ns: self.ruler_menu(time_ns).popup(where))
         view.mark_requested.connect(self.ask_mark)
+        view.state.note_wanted.connect(lambda note: ask_note(navigator, note))
         view.key_pressed.connect(self.press)
 
     def press(self, event: QKeyEvent) -> None:
@@ -72,12 +78,11 @@ class TimelineInput(QObject):
             event.accept()
 
     def ask_mark(self, time_ns: int) -> None:
-        """Ask for the text of a mark at a time, and set the mark."""
-        state = self._view.state
-        known = next((mark.text for mark in state.marks if mark.time_ns == time_ns), "")
-        text = self._navigator.ask_text(tr("Mark", "timeline"), tr("Text of the mark:", "timeline"), known)
-        if text is not None:
-            state.add_mark(time_ns, text)
+        """Ask for the text of the note or mark that begins at a time, or of a new one."""
+        ask_note(self._navigator, self._note_at(time_ns) or Note(start_ns=time_ns))
+
+    def _note_at(self, time_ns: int) -> Note | None:
+        return next((note for note in self._view.state.notes if note.start_ns == time_ns), None)
 
     def row_menu(self) -> QMenu:
         """The context menu of the row in focus."""
@@ -97,14 +102,15 @@ class TimelineInput(QObject):
         state = self._view.state
         menu = self._menu(())
         for text, action in (
-            (tr("Add or name mark…", "timeline"), lambda: self.ask_mark(time_ns)),
+            (tr("Add or change note…", "timeline"), lambda: self.ask_mark(time_ns)),
             (tr("Set time origin here", "timeline"), lambda: state.set_origin(time_ns)),
             (tr("Reset time origin", "timeline"), lambda: state.set_origin(None)),
         ):
             menu.addAction(text).triggered.connect(action)
-        if any(mark.time_ns == time_ns for mark in state.marks):
-            remove = menu.addAction(tr("Remove mark", "timeline"))
-            remove.triggered.connect(lambda: state.remove_mark(time_ns))
+        note = self._note_at(time_ns)
+        if note is not None:
+            remove = menu.addAction(tr("Remove note or mark", "timeline"))
+            remove.triggered.connect(lambda: state.remove_note(note.id))
         return menu
 
     def _menu(self, command_ids: Iterable[str]) -> QMenu:

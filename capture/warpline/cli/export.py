@@ -45,6 +45,7 @@ class ExportCommand:
         from warpline.interchange.export.selection import ExportSelection
         from warpline.model.track_patterns import match_tracks
         from warpline.storage import open_capture
+        from warpline.storage.notes_file import notes_of
 
         out = Path(args.out)
         exporter = exporter_for(out)
@@ -67,9 +68,9 @@ class ExportCommand:
                     )
                 )
             with ProgressLine() as line:
-                written = export_capture(
-                    capture, out, selection, ExportOptions(compress=args.compress), progress=line.show
-                )
+                notes = notes_of(Path(args.file), capture.uuid)
+                options = ExportOptions(compress=args.compress, notes=notes)
+                written = export_capture(capture, out, selection, options, progress=line.show)
         count = f"{expected.events:,}"
         print(
             tr_n(

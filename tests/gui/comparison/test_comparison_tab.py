@@ -97,7 +97,7 @@ def test_alignment_is_a_command_and_a_choice(qtbot: QtBot, window: MainWindow, p
     assert commands["compare.by_mark"].refusal(window.context) is None
     window.commands.run("compare.by_mark")
     page.views[0].state.set_view(0, 50 * US)
-    marks = [side.state.marks[0].time_ns - side.state.view[0] for side in page.views]
+    marks = [side.state.timed_notes[0][0] - side.state.view[0] for side in page.views]
     assert marks[0] == marks[1]
 
 
@@ -320,7 +320,7 @@ def test_one_ruler_reads_for_both_while_they_move_as_one(qtbot: QtBot, page: Com
     # A mark is read on a ruler, and what moves alone has its own times.
     b.state.add_mark(b.state.view[0] + 1)
     assert b.ruler.isVisible()
-    b.state.set_marks(())
+    b.state.set_notes(())
     assert not b.ruler.isVisible()
     page.pair.lock.set_mode(LockMode.FREE)
     assert b.ruler.isVisible()

@@ -19,6 +19,7 @@ from tests.gui.timeline.timeline_tools import (
     event_of,
     pixels,
     wait_idle,
+    write_note,
 )
 from tests.gui.timeline_sample import MS
 
@@ -133,7 +134,7 @@ def test_every_command_does_something(
         state.hidden,
         dict(state.expanded),
         dict(state.heights),
-        state.marks,
+        state.notes,
         state.origin_ns,
         state.arrows,
         scene.scroll_px,
@@ -143,6 +144,8 @@ def test_every_command_does_something(
     )
     before = trace()
     assert run(command, context)
+    if command.id.startswith("note."):
+        write_note(qtbot, view, "why?")
     assert trace() != before
 
 
@@ -219,17 +222,15 @@ def test_the_menu_of_an_event_selects_it_and_frames_it(view: TimelineView, qtbot
     menu.close()
 
 
-def test_the_menu_of_the_ruler_sets_marks_and_the_origin(
-    view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("here", True))
+def test_the_menu_of_the_ruler_sets_marks_and_the_origin(view: TimelineView, qtbot: QtBot) -> None:
     right_click(view.ruler, QPoint(400, 10))
     menu = shown_menu(qtbot, view)
     texts = {action.text(): action for action in menu.actions()}
-    assert "Remove mark" not in texts
-    texts["Add or name mark…"].trigger()
+    assert "Remove note or mark" not in texts
+    texts["Add or change note…"].trigger()
+    write_note(qtbot, view, "here")
     texts["Set time origin here"].trigger()
-    (mark,) = view.state.marks
-    assert mark.text == "here"
-    assert mark.time_ns == view.state.origin_ns == view.scene.scale.to_ns(400)
+    (note,) = view.state.notes
+    assert note.text == "here"
+    assert note.start_ns == view.state.origin_ns == view.scene.scale.to_ns(400)
     menu.close()

@@ -20,7 +20,7 @@ from warpline_app.timeline.widgets.view import TimelineView
 PARTS = {
     "overview": (Overview, "_window"),
     "header": (Header, "_draw_row"),
-    "ruler": (Ruler, "_paint_marks"),
+    "ruler": (Ruler, "_paint_notes"),
     "corner": (Corner, "base_text"),
     "canvas": (Overlay, "_paint_related"),
 }
@@ -82,7 +82,7 @@ def test_a_picture_of_a_timeline_with_a_broken_part_is_drawn(
     def fail(*_args: object) -> None:
         raise ValueError("damaged")
 
-    monkeypatch.setattr(Ruler, "_paint_marks", fail)
+    monkeypatch.setattr(Ruler, "_paint_notes", fail)
     image = view.picture()
     seen = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), -1)
     assert (seen == view.theme.rgb("communication")).any()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QInputDialog
 from pytestqt.qtbot import QtBot
 from tests.gui.timeline.timeline_tools import (
     LEFT,
@@ -16,6 +15,7 @@ from tests.gui.timeline.timeline_tools import (
     move,
     pixels,
     wait_idle,
+    write_note,
 )
 from tests.gui.timeline_sample import MS, US
 
@@ -81,18 +81,16 @@ def test_the_header_can_be_resized_and_rows_dragged(view: TimelineView, qtbot: Q
     assert view.state.heights["cpu/1"] == placed.height + 12
 
 
-def test_the_ruler_selects_and_its_marks_move(
-    view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ruler_selects_and_its_marks_move(view: TimelineView, qtbot: QtBot) -> None:
     drag(qtbot, view, QPoint(100, 10), QPoint(200, 10), target=view.ruler)
     assert view.state.range_selection == (view.scene.scale.to_ns(100), view.scene.scale.to_ns(200))
-    monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("warm up", True))
     qtbot.mouseDClick(view.ruler, LEFT, pos=QPoint(300, 10))
-    assert [mark.text for mark in view.state.marks] == ["warm up"]
-    x = round(view.scene.scale.to_px(view.state.marks[0].time_ns))
+    write_note(qtbot, view, "warm up")
+    assert [note.text for note in view.state.notes] == ["warm up"]
+    x = round(view.scene.scale.to_px(view.state.timed_notes[0][0]))
     drag(qtbot, view, QPoint(x, 20), QPoint(x + 50, 20), target=view.ruler)
-    assert view.state.marks[0].time_ns == view.scene.scale.to_ns(x + 50)
-    assert view.state.marks[0].text == "warm up"
+    assert view.state.timed_notes[0][0] == view.scene.scale.to_ns(x + 50)
+    assert view.state.notes[0].text == "warm up"
     assert view.corner.base_text == ""
     view.state.set_view(70 * MS + 354 * US, 70 * MS + 400 * US)
     assert view.corner.base_text == "70.3 ms +"

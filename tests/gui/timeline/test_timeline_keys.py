@@ -118,8 +118,8 @@ def test_the_keys_of_the_design(view: TimelineView, qtbot: QtBot) -> None:
     assert state.view == (30 * MS, 40 * MS)
     move(view, at(view, "cpu/0", 35 * MS))
     key(Qt.Key.Key_M)
-    assert len(state.marks) == 1
-    assert abs(state.marks[0].time_ns - 35 * MS) <= view.scene.scale.ns_per_px
+    assert len(state.timed_notes) == 1
+    assert abs(state.timed_notes[0][0] - 35 * MS) <= view.scene.scale.ns_per_px
     key(Qt.Key.Key_P)
     assert list(state.pins) == ["cpu/0"]
     key(Qt.Key.Key_P)

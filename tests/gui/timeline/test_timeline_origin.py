@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
+from warpline.model.notes import Note
 from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.look.theme import DARK, ui_font
-from warpline_app.state.layout_state import TimeMark
 from warpline_app.timeline.draw.codes import FIRST_HUE, ColorTable
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.widgets.ruler import whole_texts
@@ -98,9 +98,9 @@ def test_no_text_of_the_ruler_is_hidden_in_part_by_that_of_a_mark(
         )
 
     assert inked()
-    state.set_marks((TimeMark(view.scene.scale.to_ns(x + width // 2), "here"),))
+    state.set_notes([Note(start_ns=view.scene.scale.to_ns(x + width // 2), text="here")])
     assert not inked()
-    state.set_marks((TimeMark(view.scene.scale.to_ns(x + width + 2), "here"),))
+    state.set_notes([Note(start_ns=view.scene.scale.to_ns(x + width + 2), text="here")])
     assert inked()
 
 

@@ -13,6 +13,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from warpline_app.dialogs.note import NoteDialog
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.widgets.view import TimelineView
 
@@ -38,6 +39,14 @@ def at(view: TimelineView, uri: str, time_ns: int, depth: int = 0) -> QPoint:
     placed, line = view.scene.layout.lane_place[lane]
     y = view.scene.top_of(placed) + line.top + line.height // 2
     return QPoint(round(view.scene.scale.to_px(time_ns)), y)
+
+
+def write_note(qtbot: QtBot, view: TimelineView, text: str) -> None:
+    """Types a note into the dialog that is open, and saves it with the keyboard."""
+    qtbot.waitUntil(lambda: any(dialog.isVisible() for dialog in view.findChildren(NoteDialog)))
+    (dialog,) = [dialog for dialog in view.findChildren(NoteDialog) if dialog.isVisible()]
+    qtbot.keyClicks(dialog.text, text)
+    qtbot.keyClick(dialog.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
 
 
 def event_of(view: TimelineView, uri: str, time_ns: int, depth: int = 0) -> int:

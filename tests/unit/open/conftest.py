@@ -30,7 +30,9 @@ def copies(sample: Path, tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(tmp_path / "warpline.ini")
+    made = Settings(tmp_path / "warpline.ini")
+    made.notes_beside_capture = False  # the samples are shared among tests
+    return made
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ def test_a_layout_is_remembered_by_capture(
     again = open_document(sample)
     assert again is not first
     assert list(again.state.pins) == ["cpu/0"]
-    assert [mark.text for mark in again.state.marks] == ["five"]
+    assert [note.text for note in again.state.notes] == ["five"]
     assert again.state.view == (0, 50_000_000)
 
 

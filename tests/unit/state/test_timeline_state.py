@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.unit.timeline.timeline_tools import MAIN, STREAM
 
 from warpline_app.remembered.saved_layout import apply_layout, layout_of
-from warpline_app.state.layout_state import TimeMark
 from warpline_app.state.timeline_state import Filter, TimelineState
 
 
@@ -78,7 +77,7 @@ def test_pins_order_heights_and_marks_are_undone_by_name(state: TimelineState) -
     while state.can_undo:
         names.append(state.undo_title)
         state.undo()
-    assert names == ["Undo mark", "Undo row height", "Undo row order", "Undo pin"]
+    assert names == ["Undo note", "Undo row height", "Undo row order", "Undo pin"]
     assert layout_of(state) == before
     assert (state.undo_title, state.redo_title) == ("", "Redo pin")
 
@@ -134,9 +133,9 @@ def test_marks_keep_their_order_and_one_text_per_moment(state: TimelineState) ->
     state.add_mark(500, "b")
     state.add_mark(100, "a")
     state.add_mark(500, "c")
-    assert list(state.marks) == [TimeMark(100, "a"), TimeMark(500, "c")]
-    state.remove_mark(100)
-    assert list(state.marks) == [TimeMark(500, "c")]
+    assert [(time_ns, note.text) for time_ns, note in state.timed_notes] == [(100, "a"), (500, "c")]
+    state.remove_note(state.notes[0].id)
+    assert [note.text for note in state.notes] == ["c"]
 
 
 def test_a_layout_round_trips_and_damaged_values_are_ignored(state: TimelineState) -> None:
@@ -145,13 +144,12 @@ def test_a_layout_round_trips_and_damaged_values_are_ignored(state: TimelineStat
     state.set_hidden(["system/load"])
     state.set_height(MAIN, 30)
     state.set_expanded("cpu", False)
-    state.add_mark(7, "seven")
     state.set_view(1_000, 2_000)
     state.set_origin(7)
     kept = layout_of(state)
     other = TimelineState(*state.span)
     apply_layout(other, kept)
     assert layout_of(other) == kept
-    damaged = {"view": ["a", 2], "pins": 3, "order": {"x": 1}, "marks": [[1], "x"], "heights": {"a": "b"}}
+    damaged = {"view": ["a", 2], "pins": 3, "order": {"x": 1}, "heights": {"a": "b"}}
     apply_layout(other, damaged)
     assert other.view == (1_000, 2_000)

@@ -85,7 +85,7 @@ class Canvas(QWidget):
             signal.connect(self.invalidate)
         for signal in (
             state.range_selection_changed,
-            state.marks_changed,
+            state.notes_changed,
             state.lit_changed,
             state.gap_changed,
         ):

@@ -19,8 +19,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from warpline.i18n import tr, tr_n
+from warpline.model.notes import Note
 from warpline_app.look.painting import contained, painting, saved
-from warpline_app.look.theme import Theme, ui_font, wash
+from warpline_app.look.theme import Theme, note_color, ui_font, wash
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.core_load import is_system_load
 from warpline_app.timeline.model.curves import core_help, share_text, sum_help
@@ -64,7 +65,8 @@ class Header(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(tr("Tracks", "timeline"))
         chosen = scene.state.track_selection_changed
-        for signal in (scene.layout_changed, scene.scrolled, scene.resized, chosen):
+        noted = scene.state.notes_changed
+        for signal in (scene.layout_changed, scene.scrolled, scene.resized, chosen, noted):
             signal.connect(self._changed)
 
     def _changed(self, *_: object) -> None:
@@ -136,6 +138,7 @@ class Header(QWidget):
             self.theme.name,
             ratio,
             self._hidden_above(placed),
+            self._row_note(row.key),
         )
         picture = self._pictures.get(key)
         if picture is None:
@@ -188,12 +191,22 @@ class Header(QWidget):
         room = right - width - 10 - left
         text = self._titles.of(placed)
         painter.drawText(QRectF(left, first.top(), room + 4, line), int(Qt.AlignmentFlag.AlignVCenter), text)
+        note = self._row_note(row.key)
+        if note is not None:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(note_color(theme, note.color))
+            painter.drawPolygon(QPolygonF([QPointF(0, top), QPointF(9, top), QPointF(0, top + 9)]))
         if row.key in self.linked_keys:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
             painter.setBrush(theme.color("link"))
             painter.setPen(Qt.PenStyle.NoPen)
             painter.drawEllipse(QPointF(4, first.center().y()), 2.6, 2.6)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _row_note(self, key: str) -> Note | None:
+        """The note on a whole row."""
+        notes = self.scene.state.notes
+        return next((note for note in notes if note.row == key and note.start_ns is None), None)
 
     def _hidden_above(self, placed: PlacedRow) -> int:
         """Pixels of a row scrolled out at the top; only for rows with room for a lower title."""
@@ -375,6 +388,9 @@ class Header(QWidget):
         """A row's full title, contents, and the meaning of its figure."""
         row = placed.row
         parts = [row.title]
+        note = self._row_note(row.key)
+        if note is not None and note.text:
+            parts.append(note.text)
         if row.count:
             parts.append(tr_n("{count:,} event", "{count:,} events", row.count))
         if row.group is not None and self.scene.capture.duration_ns:

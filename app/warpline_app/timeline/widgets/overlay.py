@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import shiboken6
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from warpline.i18n import tr, tr_n
+from warpline.model.notes import Note
 from warpline_app.look.painting import saved
-from warpline_app.look.theme import Theme, ui_font
+from warpline_app.look.theme import Theme, note_color, ui_font
 from warpline_app.timeline.draw.arrows import (
     LinkPicture,
     Tab,
@@ -118,7 +119,7 @@ class Overlay:
         """Paint everything except the pointer line."""
         scene, state = self.scene, self.scene.state
         self._paint_range(painter)
-        self._paint_marks(painter)
+        self._paint_notes(painter)
         if scene.layout.pinned_height:
             painter.fillRect(
                 QRectF(0, scene.layout.pinned_height - 1, scene.width_px, 1), self.theme.color("muted", 140)
@@ -159,13 +160,33 @@ class Overlay:
         for x in (left, right):
             painter.fillRect(QRectF(round(x) - 0.75, 0, 1.5, height), self.theme.color("selection"))
 
-    def _paint_marks(self, painter: QPainter) -> None:
+    def _paint_notes(self, painter: QPainter) -> None:
         scale = self.scene.scale
-        for mark in self.scene.state.marks:
-            x = scale.to_px(mark.time_ns)
-            if -1 <= x <= self.scene.width_px + 1:
-                painter.setPen(QPen(self.theme.color("text", 150), 1, Qt.PenStyle.DashLine))
-                painter.drawLine(QPointF(round(x) + 0.5, 0), QPointF(round(x) + 0.5, self.scene.height_px))
+        for time_ns, note in self.scene.state.timed_notes:
+            color = note_color(self.theme, note.color)
+            if note.row:
+                self._paint_row_note(painter, note, scale.to_px(time_ns), color)
+                continue
+            painter.setPen(QPen(color, 1, Qt.PenStyle.DashLine))
+            for edge_ns in (time_ns, note.stop_ns):
+                x = -2.0 if edge_ns is None else scale.to_px(edge_ns)
+                if -1 <= x <= self.scene.width_px + 1:
+                    painter.drawLine(
+                        QPointF(round(x) + 0.5, 0), QPointF(round(x) + 0.5, self.scene.height_px)
+                    )
+
+    def _paint_row_note(self, painter: QPainter, note: Note, x: float, color: QColor) -> None:
+        """A corner at the start of the note's event, where its row is in view."""
+        placed = self.scene.layout.by_key.get(note.row)
+        if placed is None or not -1 <= x <= self.scene.width_px + 1:
+            return
+        top = self.scene.top_of(placed)
+        if not placed.pinned and top < self.scene.layout.pinned_height:
+            return
+        left = round(x)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        painter.drawPolygon(QPolygonF([QPointF(left, top), QPointF(left + 9, top), QPointF(left, top + 9)]))
 
     def _paint_related(self, painter: QPainter) -> None:
         """Underline related events in the accent colour, in one call."""

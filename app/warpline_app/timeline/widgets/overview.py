@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.painting import contained
-from warpline_app.look.theme import Theme, mix, to_rgb
+from warpline_app.look.theme import Theme, mix, note_color, to_rgb
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.shapes import paint_frame
 from warpline_app.timeline.model.curves import RowCurve
@@ -92,7 +92,7 @@ class Overview(QWidget):
         for signal in (
             scene.state.view_changed,
             scene.state.range_selection_changed,
-            scene.state.marks_changed,
+            scene.state.notes_changed,
             scene.resized,
         ):
             signal.connect(self._changed)
@@ -190,9 +190,9 @@ class Overview(QWidget):
         painter.drawRects(
             [QRect(first, top, stop - first, 7) for first, stop in side_by_side(self.tick_columns)]
         )
-        for mark in state.marks:
+        for time_ns, note in state.timed_notes:
             painter.fillRect(
-                QRectF(round(scale.to_px(mark.time_ns)), 0, 1, self.height()), theme.color("text", 170)
+                QRectF(round(scale.to_px(time_ns)), 0, 1, self.height()), note_color(theme, note.color)
             )
         if state.view != state.span:
             left, right = self._window()

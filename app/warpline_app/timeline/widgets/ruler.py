@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import shiboken6
-from PySide6.QtCore import QLine, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QLine, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
     QFontMetrics,
+    QHelpEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -22,14 +25,18 @@ from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.model import format_duration
+from warpline.model.notes import Note
 from warpline_app.look.painting import contained
-from warpline_app.look.theme import Theme, ui_font
-from warpline_app.state.layout_state import TimeMark
+from warpline_app.look.theme import Theme, note_color, ui_font
+from warpline_app.look.widgets import shows_tooltip
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.widgets.overlay import Overlay, mark_flag
 
 HEIGHT = 28
 MARK_REACH = 6
+TEXT_PX = 220
+LEAST_TEXT_PX = 24
+"""The widest text of a note."""
 HINT_PX = 10
 ORIGIN_PX = 6
 EDGE_PX = 90
@@ -53,7 +60,7 @@ class Ruler(QWidget):
         self.event_count: int | None = None
         self._overlay = overlay
         self._from_ns: int | None = None
-        self._mark: TimeMark | None = None
+        self._grabbed: Note | None = None
         self.setFixedHeight(HEIGHT)
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -62,7 +69,7 @@ class Ruler(QWidget):
         for signal in (
             state.view_changed,
             state.range_selection_changed,
-            state.marks_changed,
+            state.notes_changed,
             state.origin_changed,
             state.cursor_changed,
             state.selection_changed,
@@ -86,7 +93,7 @@ class Ruler(QWidget):
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """Paint ticks, marks, and the pill with the range's length."""
+        """Paint ticks, notes, and the pill with the range's length."""
         theme, scene = self.theme, self.scene
         painter.fillRect(self.rect(), theme.color("header"))
         scale = scene.scale
@@ -113,7 +120,7 @@ class Ruler(QWidget):
             painter.drawText(QPoint(x, baseline), text)
         self._paint_origin(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-        self._paint_marks(painter)
+        self._paint_notes(painter)
         self._paint_link_hints(painter)
         if selected is not None:
             self._paint_pill(painter, scale.to_px(selected[0]), scale.to_px(selected[1]), selected)
@@ -141,7 +148,11 @@ class Ruler(QWidget):
 
     def _tick_texts(self, xs: npt.NDArray[np.float64], metrics: QFontMetrics) -> list[tuple[int, str]]:
         """Tick texts with their positions; those that the text of a mark would cover are left out."""
-        taken = [box for _x, mark in self._marks_seen() if (box := self._text_box(mark, metrics)) is not None]
+        taken = [
+            box
+            for x, note, room in self._notes_seen()
+            if (box := self._text_box(x, _first_line(note, room, metrics), metrics)) is not None
+        ]
         texts = self.scene.ticks().texts
         return [
             (x, text)
@@ -149,29 +160,39 @@ class Ruler(QWidget):
             if not any(box.left() < x + metrics.horizontalAdvance(text) and x < box.right() for box in taken)
         ]
 
-    def _marks_seen(self) -> list[tuple[float, TimeMark]]:
-        """Marks that may be in view, with their positions."""
-        placed = [(self.scene.scale.to_px(mark.time_ns), mark) for mark in self.scene.state.marks]
-        return [(x, mark) for x, mark in placed if -200 < x < self.width() + 10]
+    def _notes_seen(self) -> list[tuple[float, Note, float]]:
+        """Notes that may be in view, with their positions and the room for their texts before the next note."""
+        placed = [(self.scene.scale.to_px(time_ns), note) for time_ns, note in self.scene.state.timed_notes]
+        ends = [*(x for x, _ in placed), float("inf")][1:]
+        return [
+            (x, note, min(TEXT_PX, end - x - 18))
+            for (x, note), end in zip(placed, ends, strict=True)
+            if -TEXT_PX < x < self.width() + 10
+        ]
 
-    def _text_box(self, mark: TimeMark, metrics: QFontMetrics) -> QRectF | None:
-        """The box of a mark's text; as high as tick texts, which make room for it."""
-        if not mark.text:
+    def _text_box(self, x: float, text: str, metrics: QFontMetrics) -> QRectF | None:
+        """The box of a note's text; as high as tick texts, which make room for it."""
+        if not text:
             return None
-        x = self.scene.scale.to_px(mark.time_ns)
-        return QRectF(x + 6, 2, metrics.horizontalAdvance(mark.text) + 6, self.height() - 5)
+        return QRectF(x + 6, 2, metrics.horizontalAdvance(text) + 6, self.height() - 5)
 
-    def _paint_marks(self, painter: QPainter) -> None:
+    def _paint_notes(self, painter: QPainter) -> None:
         painter.setFont(ui_font(11))
-        for x, mark in self._marks_seen():
+        metrics = painter.fontMetrics()
+        for x, note, room in self._notes_seen():
+            color = note_color(self.theme, note.color)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(self.theme.color("text"))
+            painter.setBrush(color)
             painter.drawPolygon(mark_flag(round(x) + 0.5, self.height() - 1))
-            box = self._text_box(mark, painter.fontMetrics())
+            if note.stop_ns is not None and not note.row:
+                right = min(self.scene.scale.to_px(note.stop_ns), float(self.width()))
+                painter.fillRect(QRectF(x, self.height() - 4, max(right - x, 1.0), 3), color)
+            text = _first_line(note, room, metrics)
+            box = self._text_box(x, text, metrics)
             if box is not None:
                 painter.fillRect(box, self.theme.color("header"))
                 painter.setPen(self.theme.color("text"))
-                painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), mark.text)
+                painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
 
     def _paint_link_hints(self, painter: QPainter) -> None:
         """Paint an amber arrow at a side where an end of the selection's links lies outside the view."""
@@ -200,9 +221,9 @@ class Ruler(QWidget):
 
     # mouse
 
-    def _mark_at(self, x: float) -> TimeMark | None:
+    def _note_at(self, x: float) -> Note | None:
         scale = self.scene.scale
-        near = [(abs(scale.to_px(mark.time_ns) - x), mark) for mark in self.scene.state.marks]
+        near = [(abs(scale.to_px(time_ns) - x), note) for time_ns, note in self.scene.state.timed_notes]
         near = [entry for entry in near if entry[0] <= MARK_REACH]
         return min(near, key=lambda entry: entry[0])[1] if near else None
 
@@ -216,35 +237,35 @@ class Ruler(QWidget):
         if hint is not None:
             self.link_wanted.emit(hint.event)
             return
-        self._mark = self._mark_at(event.position().x())
-        self._from_ns = None if self._mark is not None else self.scene.scale.to_ns(event.position().x())
+        note = self._note_at(event.position().x())
+        # A note on an event or a range stays with it.
+        self._grabbed = note if note is not None and note.is_mark else None
+        self._from_ns = None if note is not None else self.scene.scale.to_ns(event.position().x())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Extend the range, or move the mark."""
         state = self.scene.state
         time_ns = min(max(self.scene.scale.to_ns(event.position().x()), state.span[0]), state.span[1])
         state.set_cursor(time_ns)
-        if self._mark is not None:
-            others = [mark for mark in state.marks if mark != self._mark]
-            self._mark = TimeMark(time_ns, self._mark.text)
-            state.set_marks((*others, self._mark), "mark")
+        if self._grabbed is not None:
+            state.put_note(replace(self._grabbed, start_ns=time_ns, changed_ns=time.time_ns()), "note")
         elif self._from_ns is not None:
             state.select_range(self._from_ns, time_ns)
         else:
-            over = self._mark_at(event.position().x()) is not None
+            note = self._note_at(event.position().x())
+            over = note is not None and note.is_mark
             self.setCursor(Qt.CursorShape.SizeHorCursor if over else Qt.CursorShape.ArrowCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """End the drag."""
         self.scene.state.end_gesture()
-        self._mark = None
+        self._grabbed = None
         self._from_ns = None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Add a mark, or name one."""
-        mark = self._mark_at(event.position().x())
         self._from_ns = None
-        self.mark_wanted.emit(mark.time_ns if mark else self.scene.scale.to_ns(event.position().x()))
+        self.mark_wanted.emit(self._time_at(event.position().x()))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Zoom at the pointer."""
@@ -253,9 +274,25 @@ class Ruler(QWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Ask the view for a menu."""
-        mark = self._mark_at(event.pos().x())
-        time_ns = mark.time_ns if mark else self.scene.scale.to_ns(event.pos().x())
-        self.menu_wanted.emit(event.globalPos(), time_ns)
+        self.menu_wanted.emit(event.globalPos(), self._time_at(event.pos().x()))
+
+    def _time_at(self, x: float) -> int:
+        """The time of the note at a position, else of the position."""
+        note = self._note_at(x)
+        return self.scene.scale.to_ns(x) if note is None or note.start_ns is None else note.start_ns
+
+    def event(self, event: QEvent) -> bool:
+        """Show the whole text of a note as a tooltip."""
+        note = self._note_at(event.pos().x()) if isinstance(event, QHelpEvent) else None
+        return shows_tooltip(self, event, lambda _at: "" if note is None else note.text) or super().event(
+            event
+        )
+
+
+def _first_line(note: Note, room: float, metrics: QFontMetrics) -> str:
+    """The beginning of a note's text that fits in ``room`` pixels; empty where hardly anything would."""
+    text = note.text.split("\n", 1)[0]
+    return metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(room)) if room >= LEAST_TEXT_PX else ""
 
 
 def whole_texts(

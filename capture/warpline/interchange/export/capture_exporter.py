@@ -21,8 +21,10 @@ from warpline.interchange.export.selection import (
 )
 from warpline.interchange.export.title import title_of
 from warpline.model import Flag, Packing
+from warpline.output_places import is_no_file
 from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
 from warpline.storage.index.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BINS
+from warpline.storage.notes_file import Notes, notes_path, write_notes
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -65,10 +67,13 @@ class CaptureExporter:
             CaptureCopy(job.capture, builder, job.selection).run(
                 job.counted(tr("copying events"), _COPYING_SHARE)
             )
-            return builder.finish(
+            path = builder.finish(
                 lambda fraction, text: job.progress(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text),
                 job.is_cancelled,
             )
+        if job.notes and not is_no_file(job.out):
+            write_notes(notes_path(job.out), Notes(notes=job.notes, capture=builder.uuid))
+        return path
 
 
 class CaptureCopy:

@@ -9,15 +9,20 @@ from typing import Protocol, runtime_checkable
 
 from warpline.i18n import tr
 from warpline.interchange.export.selection import ExportSelection, count_events
+from warpline.model.notes import Note
 from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.storage import Capture
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """``compress`` writes the compressed archive form of a capture, if the format has one."""
+    """``compress`` writes the compressed archive form of a capture, if the format has one.
+
+    ``notes`` are added to pages and pictures, and kept beside captures.
+    """
 
     compress: bool = False
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +35,12 @@ class ExportJob:
     options: ExportOptions = field(default_factory=ExportOptions)
     progress: Progress = unwatched
     is_cancelled: IsCancelled = never
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The notes on the part that is exported."""
+        start, stop = self.selection.interval(self.capture)
+        return tuple(note for note in self.options.notes if note.overlaps(start, stop))
 
     def check_cancelled(self) -> None:
         """Raise Cancelled when the export was cancelled."""

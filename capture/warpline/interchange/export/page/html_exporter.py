@@ -64,7 +64,7 @@ class HtmlExporter:
             f"<style>{_resource('page.css')}</style></head><body>{_head(job, rows)}<main>"
             '<div id="timeline"><canvas tabindex="0"></canvas><div id="tip"></div></div>'
             f'<div id="legend">{_legend(rows)}</div>'
-            f"<section>{tables}{_not_recorded(job.capture)}</section></main>"
+            f"<section>{_notes(job)}{tables}{_not_recorded(job.capture)}</section></main>"
             f"{_json('capture', _data(job, rows))}{_json('colors', orjson.loads(_resource('colors.json')))}"
             f"<script>{_resource('timeline.js')}</script></body></html>\n"
         )
@@ -174,6 +174,18 @@ def _legend(rows: PageRows) -> str:
         for token, text in meanings.items()
         if token in rows.colors
     )
+
+
+def _notes(job: ExportJob) -> str:
+    """The notes on the part, with their times since the start of the capture."""
+    rows = []
+    for note in job.notes:
+        at = "" if note.start_ns is None else format_time(note.start_ns - job.capture.span[0], 1000)
+        cells = (at, note.event or note.row, note.text)
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in (tr("Time"), tr("On"), tr("Text")))
+    title = html.escape(tr("Notes"))
+    return f"<h2>{title}</h2><table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""
 
 
 def _not_recorded(capture: Capture) -> str:

@@ -195,10 +195,10 @@ def _innermost_known(works: Works, lanes: list[LaneEvents], times: Int64Array) -
     for lane in lanes:
         keep = works.keys_of(lane.row) >= 0
         known.append(LaneEvents(lane.start[keep], lane.stop[keep], lane.row[keep]))
-    lane, place = enclosing(known, times)
+    level, place = enclosing(known, times)
     owner = np.full(len(times), -1, np.int64)
     for number, events in enumerate(known):
-        here = lane == number
+        here = level == number
         owner[here] = events.row[place[here]]
     return owner
 
@@ -215,8 +215,8 @@ class Works:
         columns = [np.asarray(capture.events.name[table.index_rows]).astype(np.int64)]
         for name in _TEXTS:
             values, valid = table.column(name) if name in table.attributes else (np.zeros(len(table)), None)
-            texts = np.asarray(values).astype(np.int64)
-            columns.append(texts if valid is None else np.where(valid, texts, 0))
+            ids = np.asarray(values).astype(np.int64)
+            columns.append(ids if valid is None else np.where(valid, ids, 0))
         flops = np.zeros(len(table), np.int64)
         if "flops" in table.attributes:
             values, valid = table.column("flops")

@@ -156,9 +156,10 @@ def _convolution(base: str, arguments: OperatorArguments, flops: int) -> Operato
 
 def _of_convolution(x: Argument, weight: Argument, flops: int, out: int, groups: int) -> OperatorWork:
     moved = x.bytes + weight.bytes + out * x.size
-    sizes = (("input channels", weight.shape[1]), ("output channels", weight.shape[0] // max(groups, 1)))
-    if groups > 1:
-        sizes = (*sizes, ("groups", groups))
+    grouped = (("groups", groups),) if groups > 1 else ()
+    sizes = (
+        ("input channels", weight.shape[1]), ("output channels", weight.shape[0] // max(groups, 1)), *grouped
+    )  # fmt: skip
     return OperatorWork(flops, moved, x.precision, is_matrix=True, sizes=sizes)
 
 

@@ -21,10 +21,15 @@ _WORK = {
     "importing": "python",
     "gc": "memory",
     "operators": "operator",
+    "ranges": "range",
+    "one_request": "range",
+    "several_requests": "operator",
     "computation": "kernel",
     "communication": "communication",
     "copies": "copy_to_device",
     "copy": "copy_to_device",
+    "page_migrations": "copy_to_device",
+    "migration": "copy_to_device",
     "allocating": "memory",
     "compiling": "overhead",
 }
@@ -48,7 +53,12 @@ _LOW = "runnable"
 _STRIP, _STRIP_PX, _PALER = 0.22, 5.0, 0.45
 _TEXTURED = frozenset(name for name, place in codes.INDEX.items() if place in codes.HATCHED_COLORS) | {_LOW}
 """Wait causes look like the corresponding thread states."""
-_REST = frozenset(("outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "other"))
+_REST = frozenset(
+    (
+        "outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "between_ranges", "no_request",
+        "other",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,13 @@ from warpline.analysis.findings.categories import (
     garbage_intervals,
     loading_events,
     operator_intervals,
+    range_intervals,
 )
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.core_demand import crowded_ns, ran_meanwhile, with_core_waits
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.gpu_segments import (
+    BUSY,
     GpuTime,
     gpu_time,
     waiting_calls,
@@ -185,7 +187,7 @@ class Case:
         actor = int(self.segments.actor[segment])
         if actor >= len(self.view.capture.threads):
             row = int(self.segments.row[segment])
-            busy = row >= 0 and Cause.COMPUTATION <= int(self.segments.cause[segment]) <= Cause.COPY
+            busy = row >= 0 and int(self.segments.cause[segment]) in BUSY
             return (
                 Where(kernel=self.view.capture.strings[int(self.view.names(np.array([row]))[0])])
                 if busy
@@ -369,8 +371,12 @@ def _borders(scope: Scope, target: WaitedFor) -> Int64Array:
     """Where the target's steps, data loading, operators and garbage collection begin and end."""
     view = scope.view
     _, start, stop = loading_events(view, target)
-    operators, garbage = operator_intervals(view, target), garbage_intervals(view, target)
-    return np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop, *operators, *garbage]))
+    named = (
+        *operator_intervals(view, target),
+        *range_intervals(view, target),
+        *garbage_intervals(view, target),
+    )
+    return np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop, *named]))
 
 
 def _host_cut(

@@ -31,12 +31,16 @@ _MAY_BE_GARBAGE = (
     "running",
     "active",
     "operators",
+    "ranges",
+    "between_ranges",
     "host",
     "synchronization",
     "other_threads",
     "data_loading",
 )
 """Categories that garbage collection replaces."""
+RANGE_KINDS = ("range", "phase", "other", "python")
+"""Kinds of named host events that tell where the time of a thread went when nothing else does."""
 _LOADING_KINDS = ("phase", "range", "operator", "python", "other")
 
 
@@ -51,6 +55,8 @@ class Category(NamedTuple):
 CATEGORIES = (
     Category("running", english("running")),
     Category("operators", english("operators")),
+    Category("ranges", english("named ranges")),
+    Category("between_ranges", english("outside all ranges")),
     Category("active", english("running or waiting (thread states not recorded)")),
     Category("imports", english("importing modules")),
     Category("gc", english("garbage collection")),
@@ -78,6 +84,7 @@ CATEGORIES = (
     Category("computation", english("computation")),
     Category("communication", english("exposed communication")),
     Category("copies", english("exposed copies")),
+    Category("page_migrations", english("page migrations of unified memory")),
     Category("synchronization", english("idle: the CPU waited for the {device}")),
     Category("host", english("idle: the CPU launches too late")),
     Category("allocation", english("idle: {device} memory allocation")),
@@ -126,6 +133,7 @@ _CATEGORY_OF_LEAF = {
     Cause.COMPUTATION: "computation",
     Cause.COMMUNICATION: "communication",
     Cause.COPY: "copies",
+    Cause.MIGRATION: "page_migrations",
     Cause.LAUNCH_LATENCY: "launch_latency",
     Cause.STREAM: "stream",
     Cause.NO_LAUNCH: "no_launch",
@@ -150,6 +158,12 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
         category[(category == NUMBER["active"]) & _inside(*operator_intervals(view, target), pieces)] = (
             NUMBER["operators"]
         )
+        named = range_intervals(view, target)
+        if len(named[0]):
+            between = np.where(
+                _inside(*named, pieces), np.int8(NUMBER["ranges"]), np.int8(NUMBER["between_ranges"])
+            )
+            category = np.where(category == NUMBER["active"], between, category)
     if target.gpu is None:
         on_gpu = (leaf >= Cause.COMPUTATION) & (pieces.depth > 0)
         category[on_gpu] = NUMBER["gpu"]
@@ -266,6 +280,16 @@ def operator_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64
     if target.gpu is not None or view.has("thread_state") or not view.has("operator"):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     events = view.events("operator", frozenset(target.tracks))
+    return merge_intervals(np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns))
+
+
+def range_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
+    """When the target thread was inside named ranges; empty when thread states or operators were recorded."""
+    none = np.empty(0, np.int64)
+    if target.gpu is not None or view.has("thread_state", "operator"):
+        return none, none
+    kinds = [kind for kind in RANGE_KINDS if kind in view.capture.kinds]
+    events = join_events([view.events(kind, frozenset(target.tracks)) for kind in kinds])
     return merge_intervals(np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns))
 
 

@@ -52,6 +52,7 @@ class Cause(IntEnum):
     STREAM = 44
     GPU_END = 45
     NO_LAUNCH = 46
+    MIGRATION = 47
 
 
 SIGNALS = (
@@ -138,6 +139,7 @@ PATH_TITLES: Mapping[int, str] = MappingProxyType(
         Cause.STREAM: english("launched work does not start"),
         Cause.GPU_END: english("after the last operation"),
         Cause.NO_LAUNCH: english("idle: launch not recorded"),
+        Cause.MIGRATION: english("page migration"),
     }
 )
 """What happens in a segment of the critical path."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from warpline.analysis.findings.asynchronous import diagnose_requests
 from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case, make_case
 from warpline.analysis.findings.categories import NUMBER
@@ -15,6 +18,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import english, tr
 from warpline.model.errors import Cancelled
+from warpline.model.launch_calls import missing_work
 from warpline.model.progress import Progress, unwatched
 
 AT_MOST = 5
@@ -54,21 +58,44 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
             installed, errors = _run_installed(rule, case)
             findings += installed
             notices += errors
-    if not case.gpus and case.view.capture.devices:
+    if not case.gpus and (missing := _missing_work(case)):
+        notices = (missing, *notices)
+    elif not case.gpus and case.view.capture.devices:
         unknown = english(
             "{device} activity was not recorded, so what it waited for is unknown.", device=case.device
         )
         notices = (unknown, *notices)
     return Diagnosis(
-        budget, _ordered(findings), notices=(*case.scope.notices, *notices), where=_usual_where(case, budget)
+        budget,
+        _ordered(findings),
+        notices=(*case.scope.notices, *notices),
+        where=_usual_where(case, budget, findings),
     )
 
 
-def _usual_where(case: Case, budget: Budget) -> Where:
+def _missing_work(case: Case) -> str:
+    """A sentence about GPU work that was launched but not recorded, and how to record it; else empty."""
+    capture = case.view.capture
+    files = capture.meta.get("imported_from")
+    formats = (
+        [str(file.get("format")) for file in files if isinstance(file, dict)]
+        if isinstance(files, list)
+        else []
+    )
+    kinds = [name for name, table in capture.kinds.items() if len(table)]
+    if "cuda_api" not in kinds:
+        return ""
+    names = np.unique(case.view.names(capture.kinds["cuda_api"].rows)).tolist()
+    return missing_work(kinds, capture.strings.get(names), formats)
+
+
+def _usual_where(case: Case, budget: Budget, findings: list[Finding]) -> Where:
     """The place with most time of the largest part of the budget."""
     if not budget.parts:
         return Where()
     key = budget.parts[0].cause
+    if key == "ranges":
+        return next((finding.where for finding in findings if finding.id == "ranges"), Where())
     groups = sorted(
         (*case.once(running_work).known, *case.once(running_work).lines), key=lambda group: -group.time_ns
     )
@@ -129,7 +156,7 @@ def open_case(
     """The case of a range, or a Diagnosis with the reason there is none."""
     target = find_target(view, of)
     if target is None:
-        return Diagnosis(
+        return diagnose_requests(view) or Diagnosis(
             None,
             reason=english("no thread or GPU activity was recorded"),
             remedy=english("record the program with warpline record"),

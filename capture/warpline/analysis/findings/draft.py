@@ -15,7 +15,7 @@ from warpline.analysis.findings.finding import Doing, Evidence, Finding, Hop, Se
 from warpline.analysis.findings.knowledge import for_lines
 from warpline.analysis.findings.segments import IntArray, distinct
 from warpline.analysis.framework.fitting import fit_names
-from warpline.i18n import english
+from warpline.i18n import english, joined
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
@@ -28,6 +28,8 @@ _SAME_MOMENT_NS = 2_000
 _LONG = 80
 _VISIBLE = 1.05
 """Below this speedup two decimals are printed, since one would round it to 1.0 or 1.1."""
+_NOTHING = 0.005
+"""A gain below this share of the range is none."""
 _NOTHING_LEFT = 1000
 """From this speedup on, the finding is the whole range."""
 
@@ -220,7 +222,14 @@ def action_text(cause: int, where: Where, device: str) -> str:
     place = place_of(where)
     if cause == Cause.SLEEP:
         return english("sleeps at {place}", place=place) if place else english("sleeps")
-    if cause in (Cause.RUNNING, Cause.IMPORTING, Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY):
+    if cause in (
+        Cause.RUNNING,
+        Cause.IMPORTING,
+        Cause.COMPUTATION,
+        Cause.COMMUNICATION,
+        Cause.COPY,
+        Cause.MIGRATION,
+    ):
         return english("runs {place}", place=place) if place else english("runs")
     if cause == Cause.RUNNABLE:
         return english("is ready to run but has no core")
@@ -321,6 +330,7 @@ def make_finding(
     meanwhile: tuple[Doing, ...] = (),
     within: str = "",
     refutation: str = "",
+    with_factor: bool = False,
 ) -> Iterator[Finding]:
     """Yield the finding of some pieces, or nothing when it is too small for a note.
 
@@ -342,6 +352,8 @@ def make_finding(
             "more than 2 %.",
             sentence=text,
         )  # fmt: skip
+    elif gain_ns and with_factor:
+        text = joined(" ", [text, english("Up to {factor}× faster.", factor=at_most(case, gain_ns))])
     yield Finding(
         id=name,
         severity=level,

@@ -113,7 +113,9 @@ class Finding:
         return f"{text} Meanwhile: {doings}." if doings else text
 
 
-UNEXPLAINED = frozenset(("blocked", "condition", "other", "active", "not_recorded", "no_launch"))
+UNEXPLAINED = frozenset(
+    ("blocked", "condition", "other", "active", "between_ranges", "not_recorded", "no_launch")
+)
 """Causes of a budget that explain nothing."""
 
 

@@ -25,6 +25,7 @@ from warpline.analysis.structure.gpu_gaps import LATENCY_NS, SYNCHRONIZATION, ti
 from warpline.analysis.structure.gpus import Gpu
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.launches import calls_of_rows, threads_of_tracks
+from warpline.analysis.structure.memory_copies import page_migrations
 from warpline.analysis.structure.overlap import gaps
 from warpline.model.intervals import (
     clip_intervals,
@@ -50,7 +51,7 @@ class GpuTime:
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Work on a GPU [n], by start: int64 capture ns, rows, and the index of its cause in `_ACTIVITIES`."""
+    """Work on a GPU [n], by start: int64 capture ns, rows, and the index of its cause in `BUSY`."""
 
     start: Int64Array
     stop: Int64Array
@@ -62,8 +63,8 @@ class _Work:
         return _Work(self.start[index], self.stop[index], self.row[index], self.activity[index])
 
 
-_ACTIVITIES = (Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY)
-"""Of overlapping activities, the first in this order counts."""
+BUSY = (Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY, Cause.MIGRATION)
+"""Activities of a GPU. Of overlapping ones, the first in this order counts."""
 
 
 def gpu_time(view: View, gpu: Gpu, actor: int, tracked: npt.NDArray[np.bool_]) -> GpuTime:
@@ -100,10 +101,12 @@ def _work(view: View, gpu: Gpu) -> _Work:
     for kind in GPU_KINDS:
         for events in view.batches(kind, gpu.tracks):
             activity = (
-                np.full(len(events), _ACTIVITIES.index(Cause.COPY), np.int8)
+                np.full(len(events), BUSY.index(Cause.COPY), np.int8)
                 if kind in _COPIES
                 else communication[events.name].astype(np.int8)
             )
+            if kind == "memcpy":
+                activity[page_migrations(view, events)] = BUSY.index(Cause.MIGRATION)
             parts.append(_Work(events.start, events.stop, narrow(events.row), activity))
     parts += _after_range(view, gpu)
     none = np.empty(0, np.int64)
@@ -138,7 +141,7 @@ def _busy(view: View, work: _Work, actor: int) -> Segments:
     parts = []
     none = np.empty(0, np.int64)
     covered = (none, none)
-    for number, cause in enumerate(_ACTIVITIES):
+    for number, cause in enumerate(BUSY):
         wanted = work.activity == number
         if not wanted.any():
             continue
@@ -160,6 +163,8 @@ def _idle(
     stop: Int64Array,
     tracked: npt.NDArray[np.bool_],
 ) -> tuple[Segments, frozenset[int]]:
+    # Pages migrate by themselves: the GPU idles until work that was launched.
+    work = work.take(work.activity != BUSY.index(Cause.MIGRATION))
     place = np.searchsorted(work.start, stop, "left")
     ends = place >= len(work.start)
     parts = [make_segments(actor, start[ends], stop[ends], Cause.GPU_END)]
@@ -167,14 +172,15 @@ def _idle(
     if not len(before):
         return join_segments(parts), frozenset()
     following = work.row[place[before]]
-    by_row = np.argsort(following, kind="stable")
-    rows = following[by_row].astype(np.int64)
+    # Page migrations divide idle time, so several gaps may end in the same work.
+    rows, gap_row = np.unique(following.astype(np.int64), return_inverse=True)
     launched, launch_thread, call_start, launch_call = calls_of_rows(view, rows)
-    own = by_row[np.searchsorted(rows, launched)]
-    call, thread, done = np.full((3, len(before)), -1, np.int64)
+    own = np.searchsorted(rows, launched)
+    call, thread, done = np.full((3, len(rows)), -1, np.int64)
     call[own], thread[own] = launch_call, launch_thread
     # The wait for the CPU lasts until the launching call returns; some work starts even before.
     done[own] = call_start + view.durations(launch_call)
+    call, thread, done = (column[gap_row.reshape(-1)] for column in (call, thread, done))
     known = call >= 0
     start, stop = start[before], stop[before]
     middle = np.where(known, np.clip(done, start, stop), start)

@@ -12,6 +12,7 @@ from warpline.interchange.framework.bundles import traces_of
 from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.importer import Importer, ImportOptions, ImportSummary
 from warpline.model import Cancelled, ImportFormatError, UsageError
+from warpline.model.launch_calls import missing_work
 from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.model.track_factory import rank_prefix, rank_track
 
@@ -77,6 +78,12 @@ def _import(
             alignment = ranks.align(summaries, align)
             ranks.apply(alignment, builder, [option.clock for option in options])
         check_cancelled(is_cancelled, tr("the import was cancelled"))
+        contents = builder.contents()
+        kinds = {kind.spec.name for kind in contents.kinds if kind.count}
+        if warning := missing_work(
+            kinds, contents.strings.texts, [converter.name for converter in converters]
+        ):
+            builder.add_warning(warning)
         return builder.finish(
             lambda fraction, text: report(CONVERTING_SHARE + (1 - CONVERTING_SHARE) * fraction, text),
             is_cancelled,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +15,17 @@ from warpline.analysis.findings.draft import action_text, cost, make_finding, pi
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import Segments
-from warpline.i18n import english
+from warpline.analysis.structure.kernels import communication_ids
+from warpline.i18n import english, english_n
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
 _MOSTLY = 0.5
 _OFTEN = 0.6
 """Share of the steps in which one rank is last for it to count as the late one."""
+_MANY_TIMES, _ENOUGH, _FEW, _ROWS = 20, 5, 0.1, 20
+"""A call is an outlier from this multiple of the median of its kind on, given enough calls; outliers are few."""
+_NUMBER = re.compile(r"\d+")
 _LATER = 0.2
 """A rank arrives last in a step when it communicates this much less than the mean."""
 
@@ -48,8 +53,11 @@ def find_communication(case: Case) -> Iterator[Finding]:
     kernel = case.view.capture.strings[int(case.view.names(rows[[int(np.argmax(length))]])[0])]
     late = _lateness(case)
     fields = {**cost(case, time), "kernel": shortened(kernel)}
+    peer = _late_peer(case, pieces) if late is None else []
     if late is not None and late.lost_ns > _MOSTLY * time:
         yield from _late_ranks(case, pieces, late, kernel, fields)
+    elif peer:
+        yield from peer
     else:
         text = english(
             "{time} of {whole} ({percent:.0f} %) is communication that no computation overlaps: {kernel}.",
@@ -60,6 +68,45 @@ def find_communication(case: Case) -> Iterator[Finding]:
             gain_ns=case.gain_of_pieces(pieces), where=Where(kernel=kernel),
             remedy=english("Overlap it with computation: use smaller buckets and send each as soon as it is ready."),
         )  # fmt: skip
+
+
+def _late_peer(case: Case, pieces: Int64Array) -> list[Finding]:
+    """Few collectives that take many times the median of their kind, for most of the exposed time: a peer came late."""
+    assert case.gpu is not None
+    kernels = case.view.events("kernel", case.gpu.gpu.tracks)
+    own = kernels.take(communication_ids(case.view)[kernels.name])
+    names, kind = np.unique(own.name, return_inverse=True)
+    # Some profilers number the calls in their names.
+    texts = [_NUMBER.sub("#", text) for text in case.view.capture.strings.get(names.tolist())]
+    kind = np.unique(texts, return_inverse=True)[1].reshape(-1)[kind.reshape(-1)] if len(own) else kind
+    medians = np.array([np.median(own.duration[kind == n]) for n in range(int(kind.max(initial=-1)) + 1)])
+    counts = np.bincount(kind, minlength=len(medians))
+    slow = np.flatnonzero((own.duration > _MANY_TIMES * medians[kind]) & (counts[kind] >= _ENOUGH))
+    excess = int(np.maximum(own.inside[slow] - medians[kind[slow]], 0).sum()) if len(slow) else 0
+    time = int(case.pieces.length[pieces].sum())
+    if not len(slow) or len(slow) > _FEW * len(own) or excess < _MOSTLY * time:
+        return []
+    worst = slow[int(np.argmax(own.duration[slow]))]
+    name = case.view.capture.strings[int(own.name[worst])]
+    median = float(medians[kind[worst]])
+    text = english_n(
+        "{time} of {whole} ({percent:.0f} %) is exposed communication, most of it one call: {kernel} takes {longest} "
+        "at {start}, {factor:,.0f}× its median of {median}. A peer arrived late there.",
+        "{time} of {whole} ({percent:.0f} %) is exposed communication, most of it {count} calls. The longest, "
+        "{kernel}, takes {longest} at {start}, {factor:,.0f}× its median of {median}. Peers arrived late there.",
+        len(slow), kernel=shortened(name), longest=format_duration(int(own.duration[worst])),
+        start=format_duration(int(own.start[worst]) - case.view.capture.span[0]),
+        factor=own.duration[worst] / max(median, 1.0), median=format_duration(round(median)), **cost(case, time),
+    )  # fmt: skip
+    rows = tuple(own.row[slow[np.argsort(-own.duration[slow], kind="stable")[:_ROWS]]].tolist())
+    return [
+        replace(finding, evidence=replace(finding.evidence, rows=rows))
+        for finding in make_finding(
+            case, name="late_peer", title=english("A peer is late for a collective"), text=text, pieces=pieces,
+            gain_ns=min(case.gain_of_pieces(pieces), excess), where=Where(kernel=name),
+            remedy=english("The peers' traces tell what they did then: import those of all ranks together."),
+        )
+    ]  # fmt: skip
 
 
 def _late_ranks(

@@ -13,7 +13,6 @@ from warpline.analysis.findings.catalogue.launching import host_place
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
     NOTE,
-    at_most,
     cost,
     line_needed,
     make_finding,
@@ -50,29 +49,28 @@ def find_synchronization(case: Case) -> Iterator[Finding]:
     start, stop = merge_intervals(segments.start[waits], segments.stop[waits])
     waited = int((stop - start).sum())
     gain = min(gain, max(time, waited))
-    fields = {"call": called, "place": place_known(where), "factor": at_most(case, gain)}
+    fields = {"call": called, "place": place_known(where)}
     title = english("Calls that wait for the {device}", device=case.device)
     remedy = english("Avoid synchronizing calls in the loop (.item(), .cpu(), nonzero, blocking copies).")
     needs = line_needed(case, where)
     if time >= NOTE * case.whole_ns and gain <= time:
         text = english_n(
             "The {device} idles for {time} of {whole} ({percent:.0f} %) after the CPU waits for it once, for {waited}, "
-            "in {call}, at {place}. During the wait the CPU cannot work ahead. Up to {factor}× faster.",
+            "in {call}, at {place}. During the wait the CPU cannot work ahead.",
             "The {device} idles for {time} of {whole} ({percent:.0f} %) after the CPU waits for it {count:,} times, "
-            "{waited} in total, mostly in {call}, at {place}. During a wait the CPU cannot work ahead. Up to "
-            "{factor}× faster.",
+            "{waited} in total, mostly in {call}, at {place}. During a wait the CPU cannot work ahead.",
             len(calls), waited=format_duration(waited), **cost(case, time), **fields,
         )  # fmt: skip
         yield from make_finding(
             case, name="gpu_synchronization", title=title, text=text, pieces=pieces, gain_ns=gain, where=where,
-            remedy=remedy, needs=needs,
+            remedy=remedy, needs=needs, with_factor=True,
         )  # fmt: skip
         return
     text = english_n(
         "The CPU waits once for the {device}, for {time} of {whole} ({percent:.0f} %), in {call}, at {place}. It could "
-        "do its later work during that time. Up to {factor}× faster.",
+        "do its later work during that time.",
         "The CPU waits {count:,} times for the {device}, for {time} of {whole} ({percent:.0f} %), mostly in {call}, at "
-        "{place}. It could do its later work during that time. Up to {factor}× faster.",
+        "{place}. It could do its later work during that time.",
         len(calls), **cost(case, waited), **fields,
     )  # fmt: skip
     for finding in make_finding(
@@ -82,6 +80,7 @@ def find_synchronization(case: Case) -> Iterator[Finding]:
         text=text,
         pieces=pieces,
         gain_ns=gain,
+        with_factor=True,
         where=where,
         remedy=remedy,
         needs=needs,

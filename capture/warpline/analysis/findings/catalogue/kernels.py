@@ -25,7 +25,7 @@ from warpline.analysis.framework.selection import SelectedEvents
 from warpline.analysis.structure.attribution import operators_around
 from warpline.analysis.structure.kernels import communication_ids, tensor_cores_of
 from warpline.analysis.structure.overlap import covered_ns
-from warpline.i18n import english, english_n
+from warpline.i18n import english, english_n, joined
 from warpline.model.intervals import clip_intervals, merge_intervals
 
 BoolArray = npt.NDArray[np.bool_]
@@ -282,9 +282,9 @@ def _note(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
         len(events), title=kind.title, kernel=shortened(kernel), **cost(case, time),
     )  # fmt: skip
     if kind.detail:
-        text = english("{sentence} {next}", sentence=text, next=kind.detail)
+        text = joined(" ", [text, kind.detail])
     if gain:
-        text = english("{sentence} Up to {factor}× faster.", sentence=text, factor=at_most(case, gain))
+        text = joined(" ", [text, english("Up to {factor}× faster.", factor=at_most(case, gain))])
     evidence = Evidence(
         np.column_stack((start, stop)),
         tuple(events.row[longest_first(events.duration)].tolist()),

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
-    at_most,
     cost,
     line_needed,
     make_finding,
@@ -89,13 +88,13 @@ def find_host(case: Case) -> Iterator[Finding]:
             case, name="gpu_launch_bound", title=english("Kernels shorter than their launch"),
             text=english_n(
                 "The {device} waits {time} of {whole} ({percent:.0f} %) for launches of {count:,} kernel of {median}, "
-                "launched in {place}. Up to {factor}× faster.",
+                "launched in {place}.",
                 "The {device} waits {time} of {whole} ({percent:.0f} %) for launches of {count:,} kernels with a "
-                "median of {median}, mostly launched in {place}. Up to {factor}× faster.",
-                count, median=format_duration(median), place=place_known(where), factor=at_most(case, gain),
+                "median of {median}, mostly launched in {place}.",
+                count, median=format_duration(median), place=place_known(where),
                 **cost(case, time),
             ),
-            pieces=pieces, gain_ns=gain, where=where, remedy=_for_small_kernels(case, count),
+            pieces=pieces, gain_ns=gain, with_factor=True, where=where, remedy=_for_small_kernels(case, count),
             needs=line_needed(case, where),
         )  # fmt: skip
         return
@@ -110,7 +109,7 @@ def _late_launches(case: Case, pieces: Int64Array) -> Iterator[Finding]:
     where, share = _host_place(case, pieces)
     time = int(case.pieces.length[pieces].sum())
     gain = case.gain_of_pieces(pieces)
-    fields = {**cost(case, time), "place": place_known(where), "factor": at_most(case, gain)}
+    fields = {**cost(case, time), "place": place_known(where)}
     remedy = english(
         "Do this while the {device} works: launch first, or move it to another thread or process.",
         device=case.device,
@@ -118,8 +117,7 @@ def _late_launches(case: Case, pieces: Int64Array) -> Iterator[Finding]:
     call, inside = _inside_launches(case, pieces)
     if inside >= _MOST * time:
         text = english(
-            "The {device} waits {time} of {whole} ({percent:.0f} %) for the CPU, {inside} of it inside {call} itself. "
-            "Up to {factor}× faster.",
+            "The {device} waits {time} of {whole} ({percent:.0f} %) for the CPU, {inside} of it inside {call} itself.",
             inside=format_duration(inside), call=call, **fields,
         )  # fmt: skip
         remedy = english(
@@ -128,18 +126,18 @@ def _late_launches(case: Case, pieces: Int64Array) -> Iterator[Finding]:
     elif where == Where(thread=where.thread) or share >= _ALL:
         text = english(
             "The {device} waits {time} of {whole} ({percent:.0f} %) for the CPU, which is in {place} and launches "
-            "nothing. Up to {factor}× faster.",
+            "nothing.",
             **fields,
         )
     else:
         text = english(
             "The {device} waits {time} of {whole} ({percent:.0f} %) for the CPU in many places, longest in {place}: "
-            "{longest}. Up to {factor}× faster.",
+            "{longest}.",
             longest=format_duration(round(share * time)), **fields,
         )  # fmt: skip
     yield from make_finding(
         case, name="gpu_host", title=english("The CPU launches too late"), text=text, pieces=pieces, gain_ns=gain,
-        where=where, remedy=remedy, needs=line_needed(case, where),
+        where=where, remedy=remedy, needs=line_needed(case, where), with_factor=True,
     )  # fmt: skip
 
 
@@ -173,11 +171,11 @@ def _slow_starts(case: Case, pieces: Int64Array) -> Iterator[Finding]:
         case, name="gpu_launch_latency", title=english("Launched work starts slowly"),
         text=english(
             "The {device} takes {time} of {whole} ({percent:.0f} %) to start launched work, {longest} of it before "
-            "{work}. Up to {factor}× faster.",
-            longest=format_duration(int(length.max())), work=shortened(work), factor=at_most(case, gain),
+            "{work}.",
+            longest=format_duration(int(length.max())), work=shortened(work),
             **cost(case, int(length.sum())),
         ),
-        pieces=pieces, gain_ns=gain, where=Where(kernel=work),
+        pieces=pieces, gain_ns=gain, with_factor=True, where=Where(kernel=work),
         remedy=english(
             "The first launch loads code, or uploads the graph to the {device}: launch each once before the loop.",
             device=case.device,

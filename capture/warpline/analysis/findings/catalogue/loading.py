@@ -15,7 +15,6 @@ from warpline.analysis.findings.categories import loading_intervals
 from warpline.analysis.findings.causes import CONTENTION, Cause
 from warpline.analysis.findings.draft import (
     action_text,
-    at_most,
     cost,
     line_needed,
     make_finding,
@@ -51,12 +50,12 @@ def find_loading(case: Case) -> Iterator[Finding]:
     # The replay also ends launches sooner, which is not loading time.
     gain = min(case.gain_ns(_loading_segments(case)), int(case.pieces.length[pieces].sum()))
     describe = _in_main if _is_in_main(case, pieces) else _by_workers
-    description = describe(case, pieces, gain)
+    description = describe(case, pieces)
     prefix = "gpu_" if case.target.gpu is not None else ""
     needs = line_needed(case, description.where)
     yield from make_finding(
         case, name=f"{prefix}data_loading", title=description.title, text=description.text, pieces=pieces,
-        gain_ns=gain, where=description.where, remedy=description.remedy, needs=needs, path=path,
+        gain_ns=gain, with_factor=True, where=description.where, remedy=description.remedy, needs=needs, path=path,
     )  # fmt: skip
 
 
@@ -69,27 +68,26 @@ class _Description(NamedTuple):
     where: Where
 
 
-def _fields(case: Case, pieces: Int64Array, gain: int, where: Where) -> dict[str, str | float]:
+def _fields(case: Case, pieces: Int64Array, where: Where) -> dict[str, str | float]:
     return {
         **cost(case, int(case.pieces.length[pieces].sum())),
         "subject": case.target.title,
         "place": place_known(where),
-        "factor": at_most(case, gain),
     }
 
 
-def _in_main(case: Case, pieces: Int64Array, gain: int) -> _Description:
+def _in_main(case: Case, pieces: Int64Array) -> _Description:
     where = _where(case, pieces)
     text = english(
         "Data loading takes {time} of {whole} ({percent:.0f} %): {subject} waits for {place}, which runs in the main "
-        "process. Up to {factor}× faster with worker processes.",
-        **_fields(case, pieces, gain, where),
+        "process.",
+        **_fields(case, pieces, where),
     )
     remedy = english("Load in worker processes (num_workers) and let them prefetch.")
     return _Description(english("Data loading in the main process"), text, remedy, where)
 
 
-def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Description:
+def _by_workers(case: Case, pieces: Int64Array) -> _Description:
     """Workers are too slow, or the main process is slow to receive their batches."""
     length, leaf = case.pieces.length[pieces], case.pieces.leaf[pieces]
     is_loader = np.isin(case.segments.actor[leaf], sorted(case.loaders))
@@ -99,8 +97,8 @@ def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Description:
         where = _where(case, pieces[works])
         text = english(
             "Data loading takes {time} of {whole} ({percent:.0f} %). Most of it is the main process receiving batches "
-            "from workers, at {place}: unpickling, collating, copying. Up to {factor}× faster.",
-            **_fields(case, pieces, gain, where),
+            "from workers, at {place}: unpickling, collating, copying.",
+            **_fields(case, pieces, where),
         )
         remedy = english(
             "Let workers return whole batches as a few large tensors, and copy in a thread (pin_memory)."
@@ -108,9 +106,8 @@ def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Description:
         return _Description(english("Slow transfer of batches from workers"), text, remedy, where)
     where, doing, remedy = _workers_doing(case, pieces)
     text = english(
-        "Data loading takes {time} of {whole} ({percent:.0f} %): {subject} waits for workers. {doing} Up to {factor}× "
-        "faster without that wait.",
-        doing=doing, **_fields(case, pieces, gain, where),
+        "Data loading takes {time} of {whole} ({percent:.0f} %): {subject} waits for workers. {doing}",
+        doing=doing, **_fields(case, pieces, where),
     )  # fmt: skip
     return _Description(english("Workers load too slowly"), text, remedy, where)
 

@@ -13,7 +13,7 @@ from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import SelectedEvents
 from warpline.analysis.structure.attribution import enclosing_of_calls
 from warpline.analysis.structure.launches import calls_of_rows
-from warpline.i18n import english, english_n
+from warpline.i18n import english, english_n, joined
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -59,7 +59,9 @@ def elementwise_advice(case: Case, events: SelectedEvents, mask: BoolArray) -> t
     own = events.take(mask)
     if _share_in_optimizer(case, own) > _MOST and not matching_names(capture, _FUSED).any():
         inside = english("Most of them run in the optimizer's step.")
-        return f"{detail} {inside}".strip(), english("Use a fused optimizer (fused=True in torch.optim).")
+        return joined(" ", [part for part in (detail, inside) if part]), english(
+            "Use a fused optimizer (fused=True in torch.optim)."
+        )
     if matching_names(capture, _COMPILED).any():
         return detail, english(
             "Part of the program is compiled, and these are not: look for graph breaks (TORCH_LOGS=graph_breaks)."

@@ -12,7 +12,7 @@ from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.kernels.gpu_counters import counter_of, while_busy
 from warpline.analysis.findings.kernels.target_work import TargetWork, operator_text
 from warpline.analysis.hardware.limits import Limit
-from warpline.i18n import english
+from warpline.i18n import english, joined
 
 _SAMPLES = 5
 _BUSY_DRAM, _BUSY_TENSOR = 0.6, 0.5
@@ -53,7 +53,7 @@ def bound_by_work(case: Case, target: TargetWork) -> Bound | None:
         operator=operator_text(case, group), percent=100 * assessment.roof_ratio, model=target.model.name,
     )  # fmt: skip
     use = english("FLOPs utilization (MFU) is {percent:.1f} %.", percent=100 * needed / case.whole_ns)
-    text = " ".join((shares, most, use, _measured(case)[0])).strip()
+    text = joined(" ", [part for part in (shares, most, use, _measured(case)[0]) if part])
     name, title, remedy = _named(case, limit, target)
     return Bound(name, title, text, remedy, group.kernel)
 

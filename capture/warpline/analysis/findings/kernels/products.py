@@ -16,7 +16,7 @@ from warpline.analysis.hardware.alignment import MULTIPLES, unaligned_sizes
 from warpline.analysis.hardware.devices import DeviceModel
 from warpline.analysis.hardware.kernel_work import OperatorGroup
 from warpline.analysis.hardware.limits import REACHED, Limit
-from warpline.i18n import english
+from warpline.i18n import english, joined
 
 BoolArray = npt.NDArray[np.bool_]
 _HALVES = ("bf16", "fp16")
@@ -214,7 +214,7 @@ def unaligned(case: Case, events: SelectedEvents) -> Advice:
     )  # fmt: skip
     # Aligned products of this kind reach half of the peak, seldom all of it.
     needed = _at_peak(target, list(slow), 1 / REACHED)
-    return Advice(mask, f"{detail} {rate}", _padding(slow[worst], group.precision), needed)
+    return Advice(mask, joined(" ", [detail, rate]), _padding(slow[worst], group.precision), needed)
 
 
 def untuned(case: Case, events: SelectedEvents) -> Advice:

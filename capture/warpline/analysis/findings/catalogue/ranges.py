@@ -1,0 +1,108 @@
+"""Rules for threads with only named ranges recorded: which take the time, the gaps between them, requests in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.asynchronous import requests_finding, requests_in_flight
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.categories import RANGE_KINDS
+from warpline.analysis.findings.draft import NOTE, cost, make_finding, pieces_of
+from warpline.analysis.findings.finding import Finding, Severity, Where
+from warpline.analysis.findings.knowledge import for_waits
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.framework.nesting import LaneEvents, flat_parents, self_times
+from warpline.i18n import english, english_n
+from warpline.model.times import format_duration
+
+Int64Array = npt.NDArray[np.int64]
+_LISTED = 3
+
+
+def find_ranges(case: Case) -> Iterator[Finding]:
+    """Find the names of ranges with the most self time."""
+    pieces = pieces_of(case, "ranges")
+    lanes = _lanes(case) if len(pieces) else []
+    if not lanes:
+        return
+    # Clipped to the range: events cut by its borders count as far as they lie inside.
+    start, stop = (np.concatenate([getattr(lane, side) for lane in lanes]) for side in ("start", "stop"))
+    inside = np.maximum(np.minimum(stop, case.view.stop_ns) - np.maximum(start, case.view.start_ns), 0)
+    own = self_times(inside, flat_parents(lanes))
+    rows = np.concatenate([lane.row for lane in lanes])
+    names, inverse = np.unique(case.view.names(rows), return_inverse=True)
+    time = np.bincount(inverse.reshape(-1), own)
+    count = np.bincount(inverse.reshape(-1))
+    strings = case.view.capture.strings
+    order = np.argsort(-time, kind="stable")[:_LISTED].tolist()
+    best = order[0]
+    others = [n for n in order[1:] if time[n] >= NOTE * case.whole_ns]
+    text = english_n(
+        "Ranges take {total} of {whole}. Most of it, without the ranges inside, is {name}: {time} ({percent:.0f} %) in "
+        "one call.",
+        "Ranges take {total} of {whole}. Most of it, without the ranges inside, is {name}: {time} ({percent:.0f} %) in "
+        "{count:,} calls.",
+        int(count[best]), name=strings[int(names[best])],
+        total=str(cost(case, int(case.pieces.length[pieces].sum()))["time"]), **cost(case, int(time[best])),
+    )  # fmt: skip
+    if others:
+        listed = ", ".join(
+            f"{strings[int(names[n])]} ({100 * time[n] / case.whole_ns:.0f} %)" for n in others
+        )
+        text = english("{sentence} Next: {list}.", sentence=text, list=listed)
+    yield from make_finding(
+        case, name="ranges", title=english("Time in ranges"), text=text, pieces=pieces,
+        where=Where(function=strings[int(names[best])]),
+        remedy=english("Make this cheaper or call it less often; sample its stack to see the line."),
+        worst=Severity.NOTE,
+    )  # fmt: skip
+
+
+def _lanes(case: Case) -> list[LaneEvents]:
+    tracks = [
+        track
+        for track in case.target.tracks
+        if case.view.capture.tracks[track].role not in ("state", "samples")
+    ]
+    return case.view.lane_events(tracks, [kind for kind in RANGE_KINDS if kind in case.view.capture.kinds])
+
+
+def find_time_between_ranges(case: Case) -> Iterator[Finding]:
+    """Find time outside any range."""
+    pieces = pieces_of(case, "between_ranges")
+    if not len(pieces):
+        return
+    length = case.pieces.length[pieces]
+    longest = pieces[int(np.argmax(length))]
+    text = english_n(
+        "{time} of {whole} ({percent:.0f} %) lies outside all ranges, in one gap.",
+        "{time} of {whole} ({percent:.0f} %) lies outside all ranges, in {count:,} gaps; the longest takes {longest} "
+        "and begins at {start}.",
+        len(pieces), longest=format_duration(int(length.max())),
+        start=format_duration(int(case.pieces.start[longest]) - case.view.capture.span[0]),
+        **cost(case, int(length.sum())),
+    )  # fmt: skip
+    yield from make_finding(
+        case, name="between_ranges", title=english("Time outside ranges"), text=text, pieces=pieces,
+        remedy=english("Look at the gaps on the timeline, or annotate what runs there."), worst=Severity.NOTE,
+        needs=for_waits(case.view.capture),
+    )  # fmt: skip
+
+
+def find_requests(case: Case) -> Iterator[Finding]:
+    """Find asynchronous requests beside the threads."""
+    if case.target.gpu is not None or case.view.has("thread_state"):
+        return
+    flight = requests_in_flight(case.view)
+    if flight is not None and int(flight.times[1:].sum()) >= NOTE * case.whole_ns:
+        yield requests_finding(case.view, flight)
+
+
+rules = (
+    Rule("ranges", "host", find_ranges),
+    Rule("between_ranges", "host", find_time_between_ranges),
+    Rule("asynchronous_requests", "host", find_requests),
+)

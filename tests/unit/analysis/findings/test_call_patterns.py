@@ -130,3 +130,58 @@ def test_waits_for_files_count_calls_and_name_them(tmp_path: Path) -> None:
     finding = findings_of(tmp_path / "run.h5", calls, WaitKind.FILE)["waits_for_file"]
     assert "at save (/src/log.py:8): 12 fsync." in finding.text
     assert "once per batch" in finding.remedy
+
+
+def exchanges(connections: int, requests_each: int) -> list[Call]:
+    """Connections of a thread, each with a slow first reply and quick later ones."""
+    calls = []
+    for number in range(connections):
+        thing = f"socket:[{number}] 127.0.0.1:80 from 127.0.0.1:{9000 + number}"
+        calls.append(Call("connect", 20_000, 0, "open_session (/src/client.py:5)", thing))
+        for request in range(requests_each):
+            calls.append(Call("send", 20_000, frame="book (/src/client.py:8)", object=thing))
+            calls.append(
+                Call("recv", MS if request else 20 * MS, frame="book (/src/client.py:9)", object=thing)
+            )
+    return calls
+
+
+def test_a_connection_for_each_request_costs_its_set_up(tmp_path: Path) -> None:
+    found = findings_of(tmp_path / "run.h5", exchanges(20, 2), WaitKind.NETWORK)["connection_per_request"]
+    assert (found.where.line, found.severity) == (5, "critical")
+    assert "20 connections to 127.0.0.1:80" in found.text
+    assert found.time_ns == pytest.approx(400 * MS, rel=0.2)
+
+
+@pytest.mark.parametrize("calls", [exchanges(1, 40), exchanges(20, 8), exchanges(20, 1)])
+def test_connections_that_are_kept_or_cheap_are_no_finding(tmp_path: Path, calls: list[Call]) -> None:
+    assert "connection_per_request" not in findings_of(tmp_path / "run.h5", calls, WaitKind.NETWORK)
+
+
+@pytest.mark.parametrize(("count", "is_said"), [(60, True), (10, False)])
+def test_a_file_written_again_for_each_change_is_named(tmp_path: Path, count: int, is_said: bool) -> None:
+    calls = []
+    for size in range(count):
+        calls.append(Call("open", 2 * MS, 3, "save (/src/state.py:5)", "/data/state.json"))
+        calls.append(Call("write", 100_000, 1000 + size, "save (/src/state.py:6)", "/data/state.json"))
+    found = findings_of(tmp_path / "run.h5", calls, WaitKind.FILE)
+    assert ("rewritten_file" in found) == is_said
+    if is_said:
+        assert "/data/state.json is opened and written again 60 times" in found["rewritten_file"].text
+        assert found["rewritten_file"].where.file == "/src/state.py"
+
+
+@pytest.mark.parametrize(("at_once", "is_said"), [(1, True), (4, False)])
+def test_replies_awaited_one_by_one_are_serial_requests(tmp_path: Path, at_once: int, is_said: bool) -> None:
+    things = [f"socket:[{n}] 127.0.0.1:80 from 127.0.0.1:{9000 + n}" for n in range(at_once)]
+    calls = [Call("connect", 20_000, 0, "ask (/src/client.py:5)", thing) for thing in things]
+    for _ in range(40 // at_once):
+        calls += [Call("send", 20_000, frame="ask (/src/client.py:7)", object=thing) for thing in things]
+        for thing in things:
+            calls.append(Call("epoll_wait", 20 * MS, 1, "main (/src/client.py:20)", "anon_inode:[eventpoll]"))
+            calls.append(Call("recv", 20_000, object=thing))
+    found = findings_of(tmp_path / "run.h5", calls, WaitKind.POLL)
+    titles = {finding.title for finding in found.values()}
+    assert ("Requests awaited one after another" in titles) == is_said
+    if is_said:
+        assert found["serial_requests"].where.line == 7

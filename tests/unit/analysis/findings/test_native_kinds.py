@@ -38,7 +38,7 @@ def test_a_called_function_shows_the_kind_of_work(callee: str, expected: str) ->
     ],
 )
 def test_an_inner_loop_over_rows_reads_memory_in_strides(subscript: str, order: str, expected: bool) -> None:
-    outer, inner = order
+    outer, inner = order[0], order[1]
     source = textwrap.dedent(f"""\
         static void sum(const float *image, double *sums)
         {{

@@ -16,7 +16,9 @@ from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.work.calls import (
     LibraryCalls,
+    is_inside,
     named,
+    pieces_during,
     read_calls,
     usual_call_place,
     usual_object,
@@ -51,7 +53,7 @@ def find_delayed_acknowledgements(case: Case) -> Iterator[Finding]:
         if len(late) < _FEWEST:
             continue
         answers = own.take(late)
-        pieces = _pieces_during(case, answers)
+        pieces = pieces_during(case, answers)
         delay = int(np.median(answers.stop - answers.start))
         where = _sending_place(case, own.take(late - 1), answers)
         time_ns = int(case.pieces.length[pieces].sum())
@@ -110,26 +112,7 @@ def _waits_during(case: Case, calls: LibraryCalls) -> BoolArray:
     """Which segments of any actor are waits for the network inside some calls: the peer waits as well."""
     segments = case.segments
     waits = np.isin(segments.cause, (int(Cause.NETWORK), int(Cause.POLL)))
-    return waits & _is_inside(calls, (segments.start + segments.stop) // 2)
-
-
-def _is_inside(calls: LibraryCalls, moments: Int64Array) -> BoolArray:
-    start, stop = np.sort(calls.start), np.sort(calls.stop)
-    at = np.searchsorted(start, moments, "right") - 1
-    inside: BoolArray = (at >= 0) & (moments < stop[np.maximum(at, 0)])
-    return inside
-
-
-def _pieces_during(case: Case, calls: LibraryCalls) -> Int64Array:
-    """The waiting pieces of the target that lie in some calls, or are explained by a wait in one of their threads."""
-    inside = _is_inside(calls, (case.pieces.start + case.pieces.stop) // 2)
-    threads = np.unique(calls.thread)
-    path = case.pieces.path
-    concerned = np.zeros(len(path), bool)
-    for column in range(path.shape[1]):
-        segment = path[:, column]
-        concerned |= (segment >= 0) & np.isin(case.segments.actor[np.maximum(segment, 0)], threads)
-    return np.flatnonzero(inside & concerned)
+    return waits & is_inside(calls, (segments.start + segments.stop) // 2)
 
 
 def find_lookups(case: Case) -> Iterator[Finding]:
@@ -139,7 +122,7 @@ def find_lookups(case: Case) -> Iterator[Finding]:
     host, count = usual_object(case, lookups)
     if count < _FEWEST_LOOKUPS:
         return
-    pieces = _pieces_during(case, lookups)
+    pieces = pieces_during(case, lookups)
     where = usual_call_place(case, lookups)
     text = english(
         "{time} of {whole} ({percent:.0f} %) goes to looking up host names: {host} is looked up {count:,} times at "
@@ -162,7 +145,7 @@ def find_empty_polls(case: Case) -> Iterator[Finding]:
         empty = own.take(own.result == 0)
         if len(empty) < _FEWEST_POLLS or 5 * len(empty) < 4 * len(own):
             continue
-        pieces = _pieces_during(case, empty)
+        pieces = pieces_during(case, empty)
         where = usual_call_place(case, empty)
         text = english(
             "{time} of {whole} ({percent:.0f} %) passes in {count:,} waits for file descriptors that time out without "

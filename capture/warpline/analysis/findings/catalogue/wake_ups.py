@@ -20,7 +20,7 @@ _FOR_NOTHING = 0.75
 """Share of the wake-ups after which the thread waits again at once."""
 _AT_ONCE_NS = 300_000
 """A thread that runs for less than this between two waits at one place found nothing to do."""
-_COST = ("gil", "lock", "other_threads", "running", "runnable", "condition")
+_COST = ("gil", "lock", "semaphore", "other_threads", "running", "runnable", "condition")
 
 
 def find_wake_ups(case: Case) -> Iterator[Finding]:

@@ -159,6 +159,26 @@ def counted_names(case: Case, calls: LibraryCalls) -> list[tuple[str, int]]:
     return sorted(zip(names, counts.tolist(), strict=True), key=lambda pair: -pair[1])
 
 
+def is_inside(calls: LibraryCalls, moments: Int64Array) -> BoolArray:
+    """Which moments lie in one of some calls."""
+    start, stop = np.sort(calls.start), np.sort(calls.stop)
+    at = np.searchsorted(start, moments, "right") - 1
+    inside: BoolArray = (at >= 0) & (moments < stop[np.maximum(at, 0)])
+    return inside
+
+
+def pieces_during(case: Case, calls: LibraryCalls) -> Int64Array:
+    """The waiting pieces of the target that lie in some calls, or are explained by a wait in one of their threads."""
+    inside = is_inside(calls, (case.pieces.start + case.pieces.stop) // 2)
+    threads = np.unique(calls.thread)
+    path = case.pieces.path
+    concerned = np.zeros(len(path), bool)
+    for column in range(path.shape[1]):
+        segment = path[:, column]
+        concerned |= (segment >= 0) & np.isin(case.segments.actor[np.maximum(segment, 0)], threads)
+    return np.flatnonzero(inside & concerned)
+
+
 def calls_of_waits(case: Case, pieces: Int64Array) -> LibraryCalls:
     """All calls of the lines and functions that some waits go to, whether or not each of them had to wait."""
     around = calls_during(case, pieces)

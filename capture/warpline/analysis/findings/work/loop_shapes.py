@@ -27,9 +27,10 @@ def searches_linearly(line: SourceLine) -> bool:
     filtered in each round of a loop.
     """
     for node in own_nodes(line.statement):
-        is_search = isinstance(node, ast.Call) and dotted(node.func) in _SEARCHES and node.args
-        if is_search and isinstance(node.args[0], ast.GeneratorExp) and _compares_items(node.args[0]):
-            return True
+        if isinstance(node, ast.Call) and dotted(node.func) in _SEARCHES and node.args:
+            items = node.args[0]
+            if isinstance(items, ast.GeneratorExp) and _compares_items(items):
+                return True
         if isinstance(node, _COMPREHENSIONS) and line.loop is not None and line.statement is not line.loop:
             name = _collection(node.generators[0].iter)
             changed = _assigned_in(line.loop)

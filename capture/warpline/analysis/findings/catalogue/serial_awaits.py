@@ -1,0 +1,193 @@
+"""Rule: a coroutine that awaits one reply after another, so that the event loop has one thing at a time to wait for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import (
+    all_but_longest,
+    claim,
+    cost,
+    make_finding,
+    place_known,
+    unclaimed,
+    usual_path,
+)
+from warpline.analysis.findings.finding import Finding, Severity, Where
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
+from warpline.analysis.findings.work.calls import (
+    LibraryCalls,
+    named,
+    pieces_during,
+    read_calls,
+    usual_call_place,
+)
+from warpline.analysis.findings.work.running_work import source_files
+from warpline.analysis.findings.work.source_lines import SourceLine, dotted, own_nodes
+from warpline.i18n import english
+from warpline.model.times import format_duration
+
+Int64Array = npt.NDArray[np.int64]
+_POLLS, _SENDS, _RECEIVES = ("epoll_wait", "poll", "select"), ("send", "write"), ("recv", "read")
+_WAITS = (int(Cause.POLL), int(Cause.NETWORK))
+_MANY = 16
+_SHORTEST_NS = 200_000
+_MOSTLY = 0.8
+"""Share of the waiting time with a single reply outstanding."""
+_TOGETHER = re.compile(r"(^|\.)(gather|wait|as_completed|TaskGroup|sleep|get|put|drain|acquire|join)$")
+_REMEDY = english(
+    "Start requests that do not depend on each other at the same time and await them together: asyncio.gather or a "
+    "TaskGroup, with a semaphore as limit."
+)
+
+
+def find_serial_awaits(case: Case) -> Iterator[Finding]:
+    """Find waits of an event loop for the one request that its program has sent."""
+    if case.target.thread is None:
+        return
+    calls = case.once(read_calls).of_thread(case.target.thread)
+    polls = np.flatnonzero(named(case, calls, _POLLS))
+    if len(polls) < _MANY:
+        return
+    outstanding, sends = _outstanding(case, calls)
+    length = calls.stop[polls] - calls.start[polls]
+    waits = polls[length >= _SHORTEST_NS]
+    alone = waits[outstanding[waits] == 1]
+    waited = int((calls.stop[waits] - calls.start[waits]).sum())
+    if len(alone) < _MANY or int((calls.stop[alone] - calls.start[alone]).sum()) < _MOSTLY * waited:
+        return
+    root = case.pieces.root
+    starts = calls.start[alone]
+    at = np.searchsorted(starts, (case.pieces.start + case.pieces.stop) // 2, "right") - 1
+    inside = (at >= 0) & ((case.pieces.start + case.pieces.stop) // 2 < calls.stop[alone][np.maximum(at, 0)])
+    pieces = unclaimed(case, inside & one_of(case.segments.cause[root], _WAITS))
+    if not len(pieces):
+        return
+    time_ns = int(case.pieces.length[pieces].sum())
+    where, path = _awaiting_line(case, sends), usual_path(case, pieces)
+    text = english(
+        "The event loop waits for one reply at a time: {count:,} requests are awaited one after another, at {place}. "
+        "That takes {time} of {whole} ({percent:.0f} %), {each} for each.",
+        count=len(sends), place=place_known(where), each=format_duration(time_ns // max(len(sends), 1)),
+        **cost(case, time_ns),
+    )  # fmt: skip
+    yield from claim(case, pieces, make_finding(
+        case, name="serial_requests", title=english("Requests awaited one after another"), text=text, pieces=pieces,
+        gain_ns=case.gain_of_pieces(all_but_longest(case, pieces, root[pieces])), where=where, path=path,
+        remedy=_REMEDY,
+    ))  # fmt: skip
+
+
+def find_serial_timers(case: Case) -> Iterator[Finding]:
+    """Find a loop that awaits one call after another in a program whose event loop waits for timers."""
+    if case.target.thread is None:
+        return
+    calls = case.once(read_calls).of_thread(case.target.thread)
+    polls = calls.take(
+        named(case, calls, _POLLS) & (calls.stop - calls.start >= _SHORTEST_NS) & (calls.stack >= 0)
+    )
+    empty = polls.take(polls.result == 0)
+    if len(empty) < _MANY or len(empty) < _MOSTLY * len(polls):
+        return
+    where = _loop_that_awaits(case, usual_call_place(case, empty))
+    pieces = pieces_during(case, empty)
+    pieces = pieces[~case.claimed[pieces]]
+    if where is None or not len(pieces):
+        return
+    text = english(
+        "The event loop waits for timers for {time} of {whole} ({percent:.0f} %), {count:,} times. The loop at "
+        "{place} awaits one call after another.",
+        count=len(empty), place=place_known(where), **cost(case, int(case.pieces.length[pieces].sum())),
+    )  # fmt: skip
+    yield from claim(case, pieces, make_finding(
+        case, name="serial_requests", title=english("Calls awaited one after another"), text=text, pieces=pieces,
+        gain_ns=case.gain_of_pieces(all_but_longest(case, pieces, case.pieces.root[pieces])), where=where,
+        worst=Severity.NOTE, remedy=_REMEDY,
+    ))  # fmt: skip
+
+
+def _loop_that_awaits(case: Case, where: Where) -> Where | None:
+    """The first ``for`` loop in a file that awaits a call in each round; None without one."""
+    sources = case.once(source_files)
+    for number in range(1, len(sources.texts(where.file)) + 1):
+        line = sources.line(where.file, number)
+        if line is None or not isinstance(line.loop, ast.For) or line.statement is line.loop:
+            continue
+        if line.number == line.statement.lineno and awaits_in_loop(line):
+            function = line.function.name if line.function is not None else ""
+            return Where(
+                file=where.file, line=number, function=function, process=where.process, thread=where.thread
+            )
+    return None
+
+
+def _outstanding(case: Case, calls: LibraryCalls) -> tuple[Int64Array, LibraryCalls]:
+    """How many requests of a thread have no reply when each of its calls begins, and the sends of requests.
+
+    Only sockets that the thread has connected count: those of a server wait for the client.
+    """
+    is_send, is_receive = named(case, calls, _SENDS), named(case, calls, _RECEIVES) & (calls.result > 0)
+    own = frozenset(calls.object[named(case, calls, ("connect",)) & (calls.object >= 0)].tolist())
+    pending: set[int] = set()
+    counts = np.zeros(len(calls), np.int64)
+    first: list[int] = []
+    rows = zip(calls.object.tolist(), is_send.tolist(), is_receive.tolist(), strict=True)
+    for number, (thing, sends, receives) in enumerate(rows):
+        counts[number] = len(pending)
+        if thing not in own:
+            continue
+        if sends:
+            if thing not in pending:
+                first.append(number)
+            pending.add(thing)
+        elif receives:
+            pending.discard(thing)
+    return counts, calls.take(np.array(first, np.int64))
+
+
+def _awaiting_line(case: Case, sends: LibraryCalls) -> Where:
+    """The line of a loop that awaits the requests, where the source shows one; else the line that sends them."""
+    sources = case.once(source_files)
+    where = usual_call_place(case, sends)
+    for stack in np.unique(sends.stack[sends.stack >= 0]).tolist():
+        for match in filter(None, map(FRAME.match, case.view.capture.stack_frames(stack))):
+            if is_library(match["file"]):
+                continue
+            line = sources.line(match["file"], int(match["line"]), match["function"])
+            if line is not None and awaits_in_loop(line):
+                function = match["function"].rpartition(".")[2]
+                return Where(
+                    file=match["file"],
+                    line=line.number,
+                    function=function,
+                    process=where.process,
+                    thread=where.thread,
+                )
+    return where
+
+
+def awaits_in_loop(line: SourceLine) -> bool:
+    """Whether a line awaits one call in each round of a loop."""
+    if line.loop is None or isinstance(line.loop, ast.AsyncFor):
+        return False
+    return any(
+        isinstance(node, ast.Await)
+        and isinstance(node.value, ast.Call)
+        and not _TOGETHER.search(dotted(node.value.func))
+        for node in own_nodes(line.statement)
+    )
+
+
+rules = (
+    Rule("serial_awaits", "outside", find_serial_awaits, order=58),
+    Rule("serial_timers", "outside", find_serial_timers, order=59),
+)

@@ -1,4 +1,4 @@
-"""``warpline doctor``: what this machine can record, and how to enable the rest."""
+"""``warpline doctor``: how Warpline is installed, what this machine can record, and how to enable the rest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from warpline.cli.installation import Installation, this_installation
 from warpline.i18n import english, tr, translated
 from warpline.i18n.width import padded
 
@@ -33,11 +34,27 @@ class DoctorCommand:
         from warpline.recording.doctor import check_sources
 
         checks = check_sources(every_python=not args.quick)
+        installation = this_installation()
         if args.json:
-            print(json.dumps({"sources": [asdict(check) for check in checks]}))
+            sources = [asdict(check) for check in checks]
+            print(json.dumps({"installation": asdict(installation), "sources": sources}))
         else:
-            print("\n".join(_lines(checks)))
+            print("\n".join((*_installation_lines(installation), "", *_lines(checks))))
         return 0
+
+
+def _installation_lines(installation: Installation) -> list[str]:
+    forms = {"checkout": tr("checkout"), "wheel": tr("wheel"), "bundle": tr("bundle")}
+    return [
+        f"warpline {installation.version} · {forms[installation.form]} · {installation.folder}",
+        tr(
+            "compiled: {names}",
+            names=", ".join(installation.compiled)
+            or tr("nothing; everything but recording works, more slowly"),
+        ),
+        *(tr("does not load: {name}", name=name) for name in installation.broken),
+        tr("to upgrade: {command}", command=translated(installation.upgrade)),
+    ]
 
 
 def _lines(checks: list[SourceCheck]) -> list[str]:

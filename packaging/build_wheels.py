@@ -1,19 +1,25 @@
 """Builds the wheels of every platform on one machine, and checks each (``make wheels``).
 
-``python packaging/build_wheels.py [--output dist] [--target linux-x86_64 ...]``; needs the extra ``packaging``. Zig's C
-compiler has the headers and libraries of all targets. The first build for Windows also builds the C runtime, which
-takes a minute or more; ``ZIG_GLOBAL_CACHE_DIR`` is where zig keeps it.
+``python packaging/build_wheels.py [--output dist] [--target linux-x86_64 ...] [--once]``; needs extra ``packaging``.
+Each is built twice, and both must have the same bytes. Zig's C compiler has the headers and libraries of all targets.
+The first build for Windows also builds the C runtime, which takes a minute or more; ``ZIG_GLOBAL_CACHE_DIR`` is where
+zig keeps it.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 from check_wheel import PackagingError, check_wheel
 from targets import PURE, TARGETS, Target
@@ -21,8 +27,34 @@ from targets import PURE, TARGETS, Target
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def build_wheel(target: Target, output: Path) -> Path:
-    """Builds and checks the wheel of a target. Raises PackagingError and CalledProcessError."""
+def build_wheel(target: Target, output: Path, *, times: int = 1) -> Path:
+    """Builds and checks the wheel of a target. Raises PackagingError, also when two builds differ, and
+    CalledProcessError.
+    """
+    with ExitStack() as stack, ThreadPoolExecutor(times) as pool:
+        names = [stack.enter_context(TemporaryDirectory(prefix="warpline-wheel-")) for _ in range(times)]
+        wheels = list(pool.map(lambda name: _build(target, Path(name)), names))
+        wheel = wheels[0]
+        check_wheel(wheel, target)
+        for other in wheels[1:]:
+            if different := different_members(wheel, other):
+                raise PackagingError(f"{wheel.name}: two builds differ in {', '.join(different)}")
+        output.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.move(wheel, output / wheel.name))
+
+
+def different_members(wheel: Path, other: Path) -> list[str]:
+    """Files that differ between two wheels; "the archive" when only how they are packed does."""
+    if filecmp.cmp(wheel, other, shallow=False):
+        return []
+    with ZipFile(wheel) as a, ZipFile(other) as b:
+        names = sorted({*a.namelist(), *b.namelist()})
+        common = {*a.namelist()} & {*b.namelist()}
+        different = [name for name in names if name not in common or a.read(name) != b.read(name)]
+    return different or ["the archive"]
+
+
+def _build(target: Target, folder: Path) -> Path:
     environment = {**os.environ, "WARPLINE_WHEEL_PLATFORM": target.tag}
     if target is not PURE:
         environment |= {
@@ -31,13 +63,14 @@ def build_wheel(target: Target, output: Path) -> Path:
             "WARPLINE_REQUIRE_NATIVE": "1",
             "WARPLINE_SYSTEM": target.system,
         }
-    with tempfile.TemporaryDirectory(prefix="warpline-wheel-") as folder:
-        command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, str(ROOT)]
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-        (wheel,) = Path(folder).glob("*.whl")
-        check_wheel(wheel, target)
-        output.mkdir(parents=True, exist_ok=True)
-        return wheel.replace(output / wheel.name)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(
+        command, env=environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode:
+        raise PackagingError(f"{target.name}: the build failed\n{done.stdout[-4000:]}")
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 def main() -> int:
@@ -46,10 +79,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
     parser.add_argument("--target", action="append", choices=list(targets))
+    parser.add_argument("--once", action="store_true", help="do not build again and compare")
     args = parser.parse_args()
     for name in args.target or targets:
         started = time.monotonic()
-        wheel = build_wheel(targets[name], args.output)
+        wheel = build_wheel(targets[name], args.output, times=1 if args.once else 2)
         print(
             f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, {time.monotonic() - started:.0f} s",
             flush=True,

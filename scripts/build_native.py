@@ -31,6 +31,8 @@ AGENT_OPTIONS = ["-ldl", "-Wl,-z,nodelete", "-Wl,--no-gc-sections"]
 AGENT_OPTIONS_IF_KNOWN = ["-Wl,-z,noseparate-code"]
 """Zig's linker has no such option."""
 HELPER_OPTIONS = ["-O3"]
+_WITHOUT_TIME = ["-Wl,/Brepro", "-Wl,--no-insert-timestamp"]
+"""Equal sources make equal DLLs: zig's linker takes one of them, GNU's the other."""
 
 
 def _systems() -> ModuleType:
@@ -127,10 +129,13 @@ def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
     if SYSTEM == "darwin":
         # Otherwise the linker writes the path of the build folder into the library.
         options.append(f"-Wl,-install_name,@rpath/{helper.file}")
-    return _compile([root / source for source in helper.sources], folder / helper.file, options)
+    options_if_known = _WITHOUT_TIME if SYSTEM == "win32" else None
+    return _compile(
+        [root / source for source in helper.sources], folder / helper.file, options, options_if_known
+    )
 
 
-@lru_cache(maxsize=1)
+@lru_cache
 def _takes(compiler: tuple[str, ...], option: str) -> bool:
     """Whether a compiler links with an option."""
     with tempfile.TemporaryDirectory(prefix="warpline-option-") as folder:
@@ -157,7 +162,10 @@ def _compile(
         )
     library.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place: a program being recorded may have the old library mapped, and writing into that kills it.
-    unfinished = library.with_suffix(f".{os.getpid()}.tmp")
+    # Linkers write the file's name into it, so only its folder has a name of its own.
+    scratch = library.parent / f".build-{os.getpid()}"
+    scratch.mkdir(exist_ok=True)
+    unfinished = scratch / library.name
     options = [
         *options,
         *(option for option in options_if_known or [] if _takes(tuple(compiler), option)),
@@ -169,10 +177,11 @@ def _compile(
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.stderr:
         print(done.stderr, file=sys.stderr, end="")
+    if done.returncode == 0:
+        unfinished.replace(library)
+    shutil.rmtree(scratch)
     if done.returncode != 0:
-        unfinished.unlink(missing_ok=True)
         return _without(library, f"{compiler[0]} failed with status {done.returncode}")
-    unfinished.replace(library)
     return library
 
 

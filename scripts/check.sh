@@ -5,6 +5,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/bootstrap.sh >/dev/null || exit 1
+# packaging/release.py asks which commit was tested whole.
+commit=
+[ $# -ne 0 ] || [ -n "$(git status --porcelain 2>/dev/null || echo none)" ] || commit=$(git rev-parse HEAD)
 bin=.venv/bin
 export QT_QPA_PLATFORM=${QT_QPA_PLATFORM:-offscreen}
 
@@ -46,4 +49,5 @@ if [ $status -gt 1 ]; then # interrupted, or nothing was run: nobody waits for t
 fi
 wait
 [ ${#failed[@]} -eq 0 ] && [ "$(cat "$scratch/types")" = ok ] || exit 1
+[ $status -ne 0 ] || [ -z "$commit" ] || echo "$commit" >build/tested
 exit $status

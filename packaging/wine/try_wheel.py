@@ -25,7 +25,6 @@ from build_wheels import build_wheel  # noqa: E402  # lies in the folder above
 from targets import TARGETS  # noqa: E402
 from windows import Windows, WineError  # noqa: E402
 
-_LIBRARIES = 8
 _PROGRAM = """
 import threading, time
 def spin(seconds):
@@ -112,9 +111,10 @@ def libraries_load(trial: Trial) -> str:
         if "\nSIGNATURES" in path.read_text("utf-8")
     ]
     output = trial.windows.python("-c", code, *modules, cwd=trial.folder).stdout.strip()
-    if output != f"{_LIBRARIES} []":
+    count, _, failed = output.partition(" ")
+    if failed != "[]" or int(count) < 8:
         raise WineError(output)
-    return f"{_LIBRARIES} libraries"
+    return f"{count} libraries"
 
 
 def texts_are_equal(trial: Trial) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.fuzz.campaign import mutate_pb
-from tests.fuzz.guided.target import Target, memory_builder, memory_file, settle
+from tests.fuzz.campaign import mutate_json, mutate_pb
+from tests.fuzz.guided.target import Target, memory_builder, memory_file, scratch, settle
+from tests.unit.interchange.rocm.rocm_files import rocpd_file, rocprofv3_document, rpd_file
 
 from warpline.interchange.framework.importer import Importer, ImportOptions
 from warpline.interchange.perfetto.perfetto_importer import importer as perfetto
+from warpline.interchange.rocm.rocpd_importer import importer as rocpd
+from warpline.interchange.rocm.rocprofv3_importer import importer as rocprofv3
+from warpline.interchange.rocm.rpd_importer import importer as rpd
 from warpline.interchange.xplane.xplane_importer import importer as xplane
 
 Fields = tuple[int, int | bytes]
@@ -125,6 +130,44 @@ def _perfetto_seeds(_data: Path | None) -> list[bytes]:
     return [message(*((1, packet) for packet in packets)) for packets in (first, [first[0], *second], second)]
 
 
+def run_database(importer: Importer, data: bytes) -> None:
+    """A database as events of a capture."""
+    path = scratch() / "x.db"
+    path.write_bytes(data)
+    importer.recognise(data[:65536], path)
+    with memory_builder() as builder:
+        importer.convert(path, builder, ImportOptions(), lambda _fraction, _text: None, lambda: False)
+        settle(builder)
+
+
+def _database_seeds(make: Callable[[Path], Path], _data: Path | None) -> list[bytes]:
+    return [make(scratch() / "seed.db").read_bytes()]
+
+
+def mutate_database(data: bytes, rng: random.Random) -> bytes:
+    """Other bytes behind the first page."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        at = rng.randrange(min(512, len(out) - 1), len(out))
+        out[at] = rng.choice((0, 1, 2, 4, 8, 9, 127, 128, 255, rng.randrange(256)))
+    return bytes(out)
+
+
+def _database(name: str, importer: Importer, make: Callable[[Path], Path]) -> Target:
+    seeds = partial(_database_seeds, make)
+    run = partial(run_database, importer)
+    return Target(name, run, seeds, mutate_database, most_bytes=65536, preload=partial(_preload, name))
+
+
+def _json_seeds(_data: Path | None) -> list[bytes]:
+    return [json.dumps(rocprofv3_document()).encode()]
+
+
+def mutate_document(data: bytes, rng: random.Random) -> bytes:
+    """A damaged JSON document."""
+    return mutate_json.mutate(data, rng)[0]
+
+
 def _target(name: str, importer: Importer, file: str, seeds: Callable[[Path | None], list[bytes]]) -> Target:
     return Target(name, partial(run_importer, importer, file), seeds, mutate, preload=partial(_preload, name))
 
@@ -137,4 +180,13 @@ def _preload(name: str) -> None:
 TARGETS = (
     _target("xplane", xplane, "x.xplane.pb", _xplane_seeds),
     _target("perfetto", perfetto, "x.pftrace", _perfetto_seeds),
+    Target(
+        "rocprofv3",
+        partial(run_importer, rocprofv3, "x.json"),
+        _json_seeds,
+        mutate_document,
+        preload=partial(_preload, "rocprofv3"),
+    ),
+    _database("rpd", rpd, rpd_file),
+    _database("rocpd", rocpd, rocpd_file),
 )

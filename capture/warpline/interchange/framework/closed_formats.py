@@ -90,28 +90,10 @@ CLOSED_FORMATS = (
         "trace-cmd report {file} > trace.txt && traceconv json trace.txt trace.json",
     ),
     ClosedFormat(
-        english("a database of ROCm's rocmProfileData"),
-        _is_sqlite_with(rb"rocpd_(api|op|string)\b[\"`]? *\("),
-        english("Convert it with rocmProfileData's own tool and open the result"),
-        "python rpd2tracing.py {file} trace.json",
-    ),
-    ClosedFormat(
-        english("a database of ROCm's rocprofv3"),
-        _is_sqlite_with(rb"rocpd_"),
-        _CONVERT_TWICE,
-        "rocpd convert -i {file} -f pftrace -o trace && traceconv json trace.pftrace trace.json",
-    ),
-    ClosedFormat(
         english("a database of Ascend's profiler"),
         _is_sqlite_with(rb"(CANN_API|COMPUTE_TASK_INFO|PYTORCH_API)"),
         english("Open the trace that the profiler wrote beside it"),
         "warpline import trace_view.json -o run.h5",
-    ),
-    ClosedFormat(
-        english("JSON output of ROCm's rocprofv3"),
-        _matches(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:'),
-        english("Record again as a Perfetto trace, convert that, and open the result"),
-        "rocprofv3 --output-format pftrace … && traceconv json FILE.pftrace trace.json",
     ),
     ClosedFormat(
         english("an HTML page of Android's systrace"),

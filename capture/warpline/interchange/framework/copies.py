@@ -19,7 +19,7 @@ _DIRECTIONS = {
     "hosttodevice": "host to device", "devicetohost": "device to host", "devicetodevice": "device to device",
     "hosttohost": "host to host",
 }  # fmt: skip
-_DIRECTION = re.compile(r"(?:(?:Mem)?cpy|Copy)\s*(\w+?)(?:Async)?(?![a-z0-9])", re.IGNORECASE)
+_DIRECTION = re.compile(r"(?:(?:Mem)?cpy|Copy)[\s_]*(\w+?)(?:Async)?(?![a-z0-9_])", re.IGNORECASE)
 _PLACE = re.compile(r"\((\w[\w ]*?)\)")
 _PLACES = re.compile(r"\((\w[\w ]*?)\s*->\s*(\w[\w ]*?)\)")
 
@@ -27,10 +27,11 @@ _PLACES = re.compile(r"\((\w[\w ]*?)\s*->\s*(\w[\w ]*?)\)")
 def copy_codes(name: str) -> tuple[int, int, int]:
     """Codes of the direction, source memory and destination memory of a copy, from its name; 0 for unknown.
 
-    CUPTI writes ``Memcpy HtoD (Pinned -> Device)``, ROCm ``CopyHostToDevice``, XLA ``MemcpyH2D``.
+    CUPTI writes ``Memcpy HtoD (Pinned -> Device)``, ROCm ``CopyHostToDevice`` and
+    ``MEMORY_COPY_HOST_TO_DEVICE``, XLA ``MemcpyH2D``.
     """
     match = _DIRECTION.search(name)
-    direction = _DIRECTIONS.get(match[1].lower(), "") if match else ""
+    direction = _DIRECTIONS.get(match[1].lower().replace("_", ""), "") if match else ""
     places = _PLACES.search(name)
     unknown = MEMORY_CODES["unknown"]
     source = MEMORY_CODES.get(places[1].lower(), unknown) if places else unknown

@@ -326,13 +326,13 @@ class XPlaneConverter:
         ):
             merged: list[list[Any]] = []
             previous: tuple[str, str] | None = None
-            for start, stop, *names in rows:
-                key = (names[0], names[place])
+            for start, stop, *levels in rows:
+                key = (levels[0], levels[place])
                 if key == previous and merged:
                     merged[-1][1] = max(merged[-1][1], stop)
-                elif names[place]:
-                    merged.append([start, stop, names[place]])
-                previous = key if names[place] else None
+                elif levels[place]:
+                    merged.append([start, stop, levels[place]])
+                previous = key if levels[place] else None
             if not merged:
                 continue
             spec = self._gpu_row(device, f"stream/{stream}/{path}", title, place)

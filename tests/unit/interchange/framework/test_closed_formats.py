@@ -12,11 +12,6 @@ from warpline.model import ImportFormatError
 
 RECIPES = "nsys_recipe/NVIDIA+JAX-Toolbox/.github/workflows/nsys-jax/maxtext_fsdp4_test_data/"
 CLOSED = {
-    "rocm/ROCm+rocmProfileData/examples/rocm-profile-data/results/matmul_result.rpd": (
-        "rocmProfileData",
-        "rpd2tracing",
-    ),
-    "rocm/AMD-AGI+TraceLens/tests/rocprof/908_results.json.gz": ("rocprofv3", "pftrace"),
     "perf_data/google+perf_data_converter/src/quipper/testdata/perf.data.singleprocess-3.8": (
         "perf record",
         "warpline record",

@@ -63,15 +63,17 @@ class Tables:
         """A column, by table and name: ``packet.event.type``; `MISSING` where the message lacks the field."""
         table, _, name = column.rpartition(".")
         place = self._places[table]
-        return self._rows[place][1 + self._known[place].columns.index(name)]
+        column: Int64Array = self._rows[place][1 + self._known[place].columns.index(name)]
+        return column
 
     def parent(self, table: str) -> Int64Array:
         """For each row, the row of the message around it."""
-        return self._rows[self._places[table]][0]
+        parents: Int64Array = self._rows[self._places[table]][0]
+        return parents
 
     def count(self, table: str) -> int:
         """The number of rows."""
-        return self._rows[self._places[table]].shape[1]
+        return int(self._rows[self._places[table]].shape[1])
 
     def text(self, code: int) -> str:
         """The text with a code; "" for `MISSING`."""
@@ -284,11 +286,11 @@ class _Plain:
             place = content + length
         if not self._rows[0]:
             return None, place, damaged, reason
-        rows = [
+        columns = [
             np.array(own, np.int64).reshape(-1, 1 + len(layout.columns)).T
             for own, layout in zip(self._rows, self._layouts, strict=True)
         ]
-        tables = Tables(self._layouts, rows, list(self._codes), rows[0][0] + position)
+        tables = Tables(self._layouts, columns, list(self._codes), columns[0][0] + position)
         return tables, place, damaged, reason
 
     def _message(self, number: int, parent: int, message: bytes) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import Session, states
+from tests.native.conftest import STOPPING, Session, states
 from tests.native.cupti_tools import KERNEL, PRELUDE, RUNTIME, run
+
+from warpline.recording.spool import records
 
 SET_DEVICE = 16
 
@@ -52,6 +56,50 @@ def test_a_refusal_has_its_own_remedy(gpu_session: Session, result: int, remedy:
     is_on, _reason, advice = states(gpu_session.spool())["cuda"]
     assert not is_on
     assert remedy in advice
+
+
+HANGING = """
+import ctypes, os, signal, sys, threading, time
+cuda = ctypes.CDLL("libcuda.so.1")
+threading.Thread(target=cuda.cuInit, args=(0,), daemon=True).start()
+def has_agent():  # which is ready when it handles SIGTERM
+    (caught,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("SigCgt"))
+    return int(caught, 16) >> (signal.SIGTERM - 1) & 1
+while not has_agent(): time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("sys.exit(4)", 4),
+        ("os._exit(5)", 5),
+        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(1000)", -signal.SIGTERM),
+        ("raise RuntimeError", 1),
+    ],
+)
+def test_a_program_ends_although_cuda_is_still_being_initialised(
+    gpu_session: Session, end: str, status: int
+) -> None:
+    """In the simulation, CUPTI waits for `cuInit`, which takes longer here than any test."""
+    variables = {"SIMULATED_CUDA_INIT_MS": "1000000", "LD_PRELOAD": str(gpu_session.agent)}
+    run(gpu_session, HANGING + end, status=status, **variables)
+    is_on, reason, _remedy = states(gpu_session.spool())["cuda"]
+    assert is_on
+    assert reason == "when the recording ended, CUDA was not initialised: cuInit had failed or not returned"
+
+
+def test_the_end_of_the_recording_does_not_wait_for_the_initialisation(gpu_session: Session) -> None:
+    process = gpu_session.start(
+        sys.executable, "-c", HANGING + "time.sleep(1000)", SIMULATED_CUDA_INIT_MS="1000000"
+    )
+    gpu_session.wait_for(records.SOURCE_STATE, records.source_state, 1)
+    gpu_session.set_state(STOPPING)
+    gpu_session.wait_for(records.SOURCE_STATE, records.source_state, 2)
+    assert "cuInit" in states(gpu_session.spool())["cuda"][1]
+    assert process.poll() is None
+    process.kill()
+    process.communicate()
 
 
 def test_nothing_is_flushed_while_cuda_is_being_initialised(gpu_session: Session, tmp_path: Path) -> None:

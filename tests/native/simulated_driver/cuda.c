@@ -84,9 +84,12 @@ EXPORT int cuInit(unsigned flags)
         if (initialize && initialize() != 1) {
             result = 999;
         } else {
-            usleep(1000u * (unsigned)setting("SIMULATED_CUDA_INIT_MS", 0));
+            machine->is_initialising = true;
+            for (long ms = setting("SIMULATED_CUDA_INIT_MS", 0); ms > 0; ms--)
+                usleep(1000);
             find_devices();
             machine->is_initialised = true;
+            machine->is_initialising = false;
             for (uint32_t i = 0; i < machine->device_count; i++)
                 CALL(simulated_created, void (*)(uint32_t, uint32_t), 8, i);
         }

@@ -22,6 +22,8 @@ void lock_cupti(const char *call, enum inside most)
                 inside == INSIDE_RESOURCE_CALLBACK ? "resource" : "buffer");
         abort();
     }
+    while (machine()->is_initialising)
+        usleep(100);
     if (lock_depth++ == 0)
         pthread_mutex_lock(&cupti_lock);
 }

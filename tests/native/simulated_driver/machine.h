@@ -30,7 +30,7 @@ struct stream {
 
 struct machine {
     pthread_mutex_t lock;
-    _Atomic bool is_initialised;
+    _Atomic bool is_initialised, is_initialising; /* inside cuInit, which holds the locks of the driver */
     uint32_t device_count;
     struct device devices[MOST_DEVICES];
     struct context contexts[MOST_CONTEXTS]; /* by id, from 1 */

@@ -16,6 +16,7 @@ REASONS = (
         "another profiler was recording when Warpline began: it got no GPU records from then on, and when it ended, "
         "up to 0.25 s of GPU work may have been missed"
     ),
+    english("when the recording ended, CUDA was not initialised: cuInit had failed or not returned"),
     english("{count} CUDA calls that only ask for state were left out"),
     english("{count} buffers could not be read to their end"),
     english("{count} records did not reach the program's own profiler, which gave no buffer"),

@@ -361,6 +361,10 @@ EXPORT void warpline_leave_cuda(void)
 {
     if (!is_started || getpid() != owner)
         return;
+    if (!cupti_is_cuda_initialised()) { /* CUPTI may have to wait for cuInit: it is kept for a later session */
+        flushes_note_initialising();
+        return;
+    }
     if (has_work())
         cupti_synchronise();
     pthread_mutex_lock(&cupti_lock);

@@ -27,7 +27,7 @@
 pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner;
 static sem_t wake;
-static _Atomic bool is_over;
+static _Atomic bool is_over, is_ready;
 
 bool flushes_are_over(void) { return is_over; }
 
@@ -100,12 +100,31 @@ void flushes_write_final_state(void)
         cupti_set_state(true, reason, "");
 }
 
+void flushes_note_initialising(void)
+{
+    cupti_set_state(true, "when the recording ended, CUDA was not initialised: cuInit had failed or not returned", "");
+}
+
+/* The thread starts inside cuInit, which may take seconds, or never end, and holds the driver's locks: CUPTI is left
+ * alone until then. */
+static bool is_cuda_ready(void)
+{
+    if (!is_ready)
+        is_ready = cupti_is_cuda_initialised();
+    return is_ready;
+}
+
 /* The process ends: what has not ended on the GPU never will, so its records come without times. */
 static void finish(void)
 {
     struct timespec until;
     if (getpid() != owner)
         return;
+    if (!is_cuda_ready()) {
+        is_over = true;
+        flushes_note_initialising();
+        return;
+    }
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += LAST_FLUSH_NS / 1000000000u;
     if (pthread_mutex_timedlock(&cupti_lock, &until) != 0)
@@ -128,18 +147,11 @@ static void wait_for_wake(void)
     sem_timedwait(&wake, &until);
 }
 
-/* The thread starts inside cuInit, which may take seconds and holds the driver's locks: CUPTI is left alone until then. */
-static bool is_cuda_ready(void)
-{
-    static bool is_ready;
-    is_ready = is_ready || cupti_is_cuda_initialised();
-    return is_ready;
-}
-
 static void run(void)
 {
     watch_start();
     uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now, last_work_ends = 0;
+    bool is_stop_noted = false;
     while (!is_over) {
         wait_for_wake();
         int number = cupti_caught_signal();
@@ -153,6 +165,13 @@ static void run(void)
             finish();
             break;
         }
+        if (!is_cuda_ready()) {
+            if (!is_stop_noted && atomic_load(&wl_control->state) == STATE_STOPPING) {
+                is_stop_noted = true;
+                flushes_note_initialising();
+            }
+            continue;
+        }
         bool is_turned_off = session_follow_control();
         now = wl_clock(CLOCK_MONOTONIC);
         if (is_turned_off && atomic_load(&wl_control->state) == STATE_STOPPING)
@@ -163,7 +182,7 @@ static void run(void)
             force();
             flushes_write_final_state();
             last_work_ends = 0;
-        } else if ((is_turned_off || last_work_ends != 0 || now - flushed >= FLUSH_EVERY_NS) && is_cuda_ready()) {
+        } else if (is_turned_off || last_work_ends != 0 || now - flushed >= FLUSH_EVERY_NS) {
             flushed = now;
             flush_regularly();
         }

@@ -21,6 +21,8 @@ void flushes_flush_locked(uint32_t flag);
 void flushes_force_locked(void);
 /* The process ends: no more calls into CUPTI. */
 bool flushes_are_over(void);
+/* The state of the source when the recording ends before cuInit. */
+void flushes_note_initialising(void);
 /* The state of the source once records have left CUPTI for the last time. */
 void flushes_write_final_state(void);
 

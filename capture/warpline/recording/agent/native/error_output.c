@@ -137,27 +137,9 @@ static void keep_line(const char *format, ...)
 int __vfprintf_chk(FILE *to, int flag, const char *format, va_list arguments);
 void __assert_fail(const char *what, const char *file, unsigned line, const char *function) __attribute__((noreturn));
 
-/* The C library's functions. They are looked up before the program's first line: a lookup frees the text that dlerror
- * returned, which the program may be about to print. */
-#define NEXT_FUNCTIONS(DO) DO(fwrite) DO(fputs) DO(fputc) DO(vfprintf) DO(__vfprintf_chk) DO(__assert_fail)
-#define DECLARE(name) static __typeof__(&name) next_##name;
-#define LOOK_UP(name) (void)NEXT(name);
-#define NEXT(name)                                                                \
-    ({                                                                            \
-        __typeof__(&name) next = __atomic_load_n(&next_##name, __ATOMIC_RELAXED); \
-        if (UNLIKELY(next == NULL)) {                                             \
-            next = (__typeof__(&name))wl_real(#name, NULL);                       \
-            __atomic_store_n(&next_##name, next, __ATOMIC_RELAXED);               \
-        }                                                                         \
-        next;                                                                     \
-    })
-NEXT_FUNCTIONS(DECLARE)
-
-__attribute__((constructor)) static void look_up_functions(void){NEXT_FUNCTIONS(LOOK_UP)}
-
 EXPORT size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
 {
-    size_t written = NEXT(fwrite)(from, size, count, to);
+    size_t written = REAL(fwrite)(from, size, count, to);
     if (UNLIKELY(to == stderr))
         wl_keep_error_text(from, size * written);
     return written;
@@ -165,7 +147,7 @@ EXPORT size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
 
 EXPORT int fputs(const char *text, FILE *to)
 {
-    int result = NEXT(fputs)(text, to);
+    int result = REAL(fputs)(text, to);
     if (UNLIKELY(to == stderr) && result != EOF)
         wl_keep_error_text(text, strlen(text));
     return result;
@@ -175,7 +157,7 @@ EXPORT int fputc(int letter, FILE *to)
 {
     if (UNLIKELY(to == stderr))
         wl_keep_error_text(&(char){(char)letter}, 1);
-    return NEXT(fputc)(letter, to);
+    return REAL(fputc)(letter, to);
 }
 
 #undef putc
@@ -190,7 +172,7 @@ EXPORT int vfprintf(FILE *to, const char *format, va_list arguments)
         keep_formatted(format, again);
         va_end(again);
     }
-    return NEXT(vfprintf)(to, format, arguments);
+    return REAL(vfprintf)(to, format, arguments);
 }
 
 EXPORT int fprintf(FILE *to, const char *format, ...)
@@ -210,7 +192,7 @@ EXPORT int __vfprintf_chk(FILE *to, int flag, const char *format, va_list argume
         keep_formatted(format, again);
         va_end(again);
     }
-    return NEXT(__vfprintf_chk)(to, flag, format, arguments);
+    return REAL(__vfprintf_chk)(to, flag, format, arguments);
 }
 
 int __fprintf_chk(FILE *, int, const char *, ...);
@@ -226,6 +208,6 @@ EXPORT int __fprintf_chk(FILE *to, int flag, const char *format, ...)
 EXPORT void __assert_fail(const char *what, const char *file, unsigned int line, const char *function)
 {
     keep_line("%s:%u: %s: Assertion `%s' failed.\n", file, line, function != NULL ? function : "?", what);
-    NEXT(__assert_fail)(what, file, line, function);
+    REAL(__assert_fail)(what, file, line, function);
     __builtin_unreachable();
 }

@@ -45,7 +45,7 @@ static struct {
 #define CONDITION_VERSION NULL
 #endif
 
-static void resolve(void)
+__attribute__((constructor)) static void resolve(void)
 {
 #define RESOLVE(name) real.name = (__typeof__(&name))wl_real(#name, NULL);
 #define RESOLVE_CONDITION(name) real.name = (__typeof__(&name))wl_real(#name, CONDITION_VERSION);
@@ -55,7 +55,7 @@ static void resolve(void)
     atomic_store_explicit(&real.is_resolved, true, memory_order_release);
 }
 
-/* Also called before main, by constructors of libraries initialised before this one. */
+/* Constructors of libraries that are initialised before this one may call earlier. */
 #define ENSURE_RESOLVED()                                                             \
     do {                                                                              \
         if (UNLIKELY(!atomic_load_explicit(&real.is_resolved, memory_order_acquire))) \

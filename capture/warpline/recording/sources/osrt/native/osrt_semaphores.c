@@ -29,7 +29,7 @@ static _Atomic bool is_resolved;
 static _Atomic uint64_t holders[HOLDERS];
 static __thread uint32_t own_thread __attribute__((tls_model("initial-exec")));
 
-static void resolve(void)
+__attribute__((constructor)) static void resolve(void)
 {
     real.wait = (__typeof__(&sem_wait))wl_real("sem_wait", NULL);
     real.trywait = (__typeof__(&sem_trywait))wl_real("sem_trywait", NULL);
@@ -39,7 +39,7 @@ static void resolve(void)
     atomic_store_explicit(&is_resolved, true, memory_order_release);
 }
 
-/* Also called before main, by constructors of libraries initialised before this one. */
+/* Constructors of libraries that are initialised before this one may call earlier. */
 static inline void ensure_resolved(void)
 {
     if (UNLIKELY(!atomic_load_explicit(&is_resolved, memory_order_acquire)))

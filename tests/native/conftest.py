@@ -100,8 +100,12 @@ def build_simulated_gpu(folder: Path) -> Path:
     folder.mkdir()
     for name, sources in SIMULATED_LIBRARIES.items():
         files = [HERE / "simulated_driver" / source for source in sources]
-        # NVIDIA's libraries are linked like this too: their own calls stay inside.
-        compile_c(folder / name, files, *SHARED, "-Wl,-Bsymbolic", f"-Wl,-soname,{name}")
+        # NVIDIA's libraries are linked like this too: their own calls stay inside, and the symbols of libcupti have its
+        # name as their version.
+        linking = ["-Wl,-Bsymbolic", f"-Wl,-soname,{name}"]
+        if name.startswith("libcupti"):
+            linking.append("-Wl,--default-symver")
+        compile_c(folder / name, files, *SHARED, *linking)
     clients = HERE / "simulated_driver" / "clients.c"
     compile_c(folder / "libclients.so", [clients, folder / "libcupti.so.12"], *SHARED)
     return folder

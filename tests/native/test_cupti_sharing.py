@@ -154,6 +154,24 @@ for name in ("kineto", "old kineto", "paddle"):
     run(preloaded, program)
 
 
+def test_both_ways_to_look_a_function_of_cupti_up_find_the_agents(preloaded: Session) -> None:
+    program = """
+import ctypes, os
+library, agent = ctypes.CDLL("libcupti.so.12"), ctypes.CDLL(os.environ["WARPLINE_AGENT"])
+own = ctypes.cast(agent.cuptiActivityEnable, ctypes.c_void_p).value
+of_libc = ctypes.CDLL(None)
+of_libc.dlsym.restype = of_libc.dlvsym.restype = ctypes.c_void_p
+handle = ctypes.c_void_p(library._handle)
+assert own is not None
+assert of_libc.dlsym(handle, b"cuptiActivityEnable") == own
+assert of_libc.dlvsym(handle, b"cuptiActivityEnable", b"libcupti.so.12") == own
+assert of_libc.dlvsym(handle, b"cuptiActivityEnable", b"libcupti.so.11") is None
+assert of_libc.dlvsym(handle, b"cuptiGetVersion", b"libcupti.so.12") not in (None, own)
+assert of_libc.dlvsym(handle, b"cuptiNothing", b"libcupti.so.12") is None
+"""
+    run(preloaded, program)
+
+
 LOOKUPS = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -171,7 +189,13 @@ int main(void)
         return 1;
     if (dlsym(libc, "no_such_function") || dlerror() == NULL)
         return 2;
-    return dlsym(libc, "getpid") == dlsym(RTLD_NEXT, "getpid") ? 0 : 3;
+    if (dlsym(libc, "getpid") != dlsym(RTLD_NEXT, "getpid"))
+        return 3;
+    const char *oldest = dlvsym(libc, "getpid", "GLIBC_2.17") ? "GLIBC_2.17" : "GLIBC_2.2.5";
+    next = (pid_t (*)(void))dlvsym(RTLD_NEXT, "getppid", oldest);
+    if (!next || next() == 42 || dlvsym(libc, "getpid", oldest) != dlsym(libc, "getpid"))
+        return 4;
+    return !dlvsym(libc, "getpid", "NO_VERSION") && dlerror() != NULL ? 0 : 5;
 }
 """
 

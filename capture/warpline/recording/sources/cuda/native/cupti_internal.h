@@ -13,6 +13,10 @@ bool cupti_load(char *reason, size_t size);
 
 /* The libcupti that the process has loaded; NULL if there is none. */
 void *cupti_open_loaded(void);
+/* Whether the recording is about CUDA, so that the program's calls of CUPTI matter. */
+bool cupti_is_wanted(void);
+/* The agent's function of this name that stands in for CUPTI's; NULL if there is none. */
+void *cupti_stand_in(const char *name);
 /* Whether the program's calls of CUPTI come to the agent, because the loader found it first. */
 bool cupti_is_preloaded(void);
 /* A function of that libcupti itself, never one that stands in for it. */

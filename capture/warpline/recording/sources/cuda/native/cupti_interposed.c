@@ -1,8 +1,7 @@
 /* Stands in for the functions of libcupti in programs that the agent was preloaded into, so that the program's own
  * profiler and Warpline share one CUPTI. PyTorch is linked against libcupti: the loader finds the functions here first.
- * Paddle opens libcupti and looks them up with dlsym, which answers with these. */
+ * Paddle opens libcupti and looks them up (cupti_lookups.c). */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "interpose.h"
 #include "spool.h"
 
-static bool is_wanted(void) { return atomic_load_explicit(&wl_control->sources, memory_order_relaxed) & SOURCE_CUDA; }
+bool cupti_is_wanted(void) { return atomic_load_explicit(&wl_control->sources, memory_order_relaxed) & SOURCE_CUDA; }
 
 /* One function: `shared` is what happens while a recording is about CUDA; otherwise libcupti's own is called. Before
  * the program has loaded libcupti, CUPTI is not there yet. */
@@ -23,7 +22,7 @@ static bool is_wanted(void) { return atomic_load_explicit(&wl_control->sources, 
         static int(*_Atomic own) parameters;                                  \
         if (!family_find())                                                   \
             return CUPTI_NOT_INITIALIZED;                                     \
-        if (LIKELY(is_wanted()))                                              \
+        if (LIKELY(cupti_is_wanted()))                                        \
             return shared;                                                    \
         if (atomic_load(&own) == NULL) {                                      \
             void *found = cupti_symbol(cupti_open_loaded(), #name);           \
@@ -100,121 +99,10 @@ static const struct {
     NAMED(cuptiFinalize),
 };
 
-/* --- dlsym */
-
-typedef void *(*lookup_function)(void *handle, const char *name);
-
-/* The next definition of dlsym: since glibc 2.34 in libc, before in libdl. Read by the assembly below. */
-lookup_function cupti_next_dlsym __attribute__((visibility("hidden")));
-
-/* Sanitizers look functions up before they are ready for instrumented code. */
-#define BEFORE_SANITIZERS __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
-
-BEFORE_SANITIZERS static lookup_function next_dlsym(void)
+void *cupti_stand_in(const char *name)
 {
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
-    lookup_function next = __atomic_load_n(&cupti_next_dlsym, __ATOMIC_RELAXED);
-    for (size_t i = 0; next == NULL && i < sizeof versions / sizeof versions[0]; i++) {
-        void *found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-        memcpy(&next, &found, sizeof found);
-        __atomic_store_n(&cupti_next_dlsym, next, __ATOMIC_RELAXED);
-    }
-    return next;
-}
-
-void *cupti_symbol(void *library, const char *name)
-{
-    lookup_function next = next_dlsym();
-    return library != NULL && next != NULL ? next(library, name) : NULL;
-}
-
-bool cupti_is_preloaded(void)
-{
-    return cupti_symbol(dlopen(NULL, RTLD_LAZY), "cuptiSubscribe") == (void *)cuptiSubscribe;
-}
-
-BEFORE_SANITIZERS static bool is_of_cupti(const char *name)
-{
-    static const char prefix[] = "cupti";
-    for (size_t i = 0; i + 1 < sizeof prefix; i++)
-        if (name[i] != prefix[i])
-            return false;
-    return true;
-}
-
-/* What the program's dlsym returns; NULL: what the next dlsym returns. */
-BEFORE_SANITIZERS __attribute__((visibility("hidden"), used)) void *cupti_answer_to_dlsym(void *handle,
-                                                                                          const char *name)
-{
-    next_dlsym();
-    if (LIKELY(name == NULL || !is_of_cupti(name)) || wl_quiet || !is_wanted() || handle == RTLD_NEXT ||
-        handle == RTLD_DEFAULT)
-        return NULL;
     for (size_t i = 0; i < sizeof stand_ins / sizeof stand_ins[0]; i++)
         if (strcmp(stand_ins[i].name, name) == 0)
-            return cupti_symbol(handle, name) != NULL ? stand_ins[i].function : NULL;
+            return stand_ins[i].function;
     return NULL;
 }
-
-/* dlsym(RTLD_NEXT, …) depends on who called, which the next dlsym reads from its return address. So it is not called
- * but jumped to. */
-/* clang-format off */
-#if defined __x86_64__
-__asm__(".text\n"
-        ".globl dlsym\n"
-        ".type dlsym, @function\n"
-        "dlsym:\n"
-        ".cfi_startproc\n"
-        "endbr64\n"
-        "pushq %rdi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "pushq %rsi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "subq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "call cupti_answer_to_dlsym\n"
-        "addq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %rsi\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %rdi\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "testq %rax, %rax\n"
-        "jne 1f\n"
-        "movq cupti_next_dlsym(%rip), %r11\n"
-        "testq %r11, %r11\n"
-        "je 1f\n"
-        "jmp *%r11\n"
-        "1: ret\n"
-        ".cfi_endproc\n"
-        ".size dlsym, .-dlsym\n");
-#elif defined __aarch64__
-__asm__(".text\n"
-        ".globl dlsym\n"
-        ".type dlsym, %function\n"
-        "dlsym:\n"
-        ".cfi_startproc\n"
-        "hint #34\n" /* bti c */
-        "stp x29, x30, [sp, #-32]!\n"
-        ".cfi_def_cfa_offset 32\n"
-        ".cfi_offset x29, -32\n"
-        ".cfi_offset x30, -24\n"
-        "stp x0, x1, [sp, #16]\n"
-        "bl cupti_answer_to_dlsym\n"
-        "mov x16, x0\n"
-        "ldp x0, x1, [sp, #16]\n"
-        "ldp x29, x30, [sp], #32\n"
-        ".cfi_def_cfa_offset 0\n"
-        ".cfi_restore x29\n"
-        ".cfi_restore x30\n"
-        "cbnz x16, 1f\n"
-        "adrp x17, cupti_next_dlsym\n"
-        "ldr x16, [x17, :lo12:cupti_next_dlsym]\n"
-        "cbz x16, 1f\n"
-        "br x16\n"
-        "1: mov x0, x16\n"
-        "ret\n"
-        ".cfi_endproc\n"
-        ".size dlsym, .-dlsym\n");
-#endif
-/* clang-format on */

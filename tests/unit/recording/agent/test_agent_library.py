@@ -188,6 +188,21 @@ def test_libcupti_of_the_programs_own_environment_comes_first(
     assert find_libcupti([str(python)], variables) == wheel_12, (
         "a driver does not run a newer CUDA's libcupti"
     )
+    wheel_11 = make(packages / "nvidia" / "cuda_cupti" / "lib" / "libcupti.so.11.8")
+    assert find_libcupti([str(python)], variables) == wheel_12, "the newest that the driver runs"
+    monkeypatch.setattr(libraries, "_driver_major", lambda: 520)
+    assert find_libcupti([str(python)], variables) == wheel_11
+
+
+@pytest.mark.parametrize("folder", ["extras/CUPTI/lib64", "lib64"])
+def test_libcupti_of_a_cuda_11_8_toolkit_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setattr(libraries, "_TOOLKIT", str(tmp_path / "cuda"))
+    of_toolkit = make(tmp_path / "cuda-11.8" / folder / "libcupti.so.11.8")
+    assert find_libcupti([], {}) == of_toolkit
+    named = make(tmp_path / "named" / folder / "libcupti.so.11.8")
+    assert find_libcupti([], {"CUDA_HOME": str(tmp_path / "named")}) == named
 
 
 @pytest.mark.parametrize(

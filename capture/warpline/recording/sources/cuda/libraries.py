@@ -10,8 +10,13 @@ import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-_CUPTI_IN_WHEELS = {12: "nvidia/cuda_cupti/lib/libcupti.so.12", 13: "nvidia/cu13/lib/libcupti.so.13"}
-_TOOLKITS = ("extras/CUPTI/lib64", "lib64", "lib")
+_CUPTI = {11: "libcupti.so.11.8", 12: "libcupti.so.12", 13: "libcupti.so.13"}
+"""File names by the major version of CUDA. In NVIDIA's wheels they lie in `_WHEELS`, below `site-packages`."""
+_WHEELS = {11: "nvidia/cuda_cupti/lib", 12: "nvidia/cuda_cupti/lib", 13: "nvidia/cu13/lib"}
+_FIRST_DRIVERS = {13: 580, 12: 525, 11: 0}
+"""The first branch of the driver for each version of CUDA; an older driver does not run its libcupti."""
+_TOOLKIT = "/usr/local/cuda"
+_FOLDERS_OF_TOOLKIT = ("extras/CUPTI/lib64", "lib64", "lib")
 _DRIVER_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -24,7 +29,6 @@ _DRIVER_FOLDERS = (
 )
 _LOADER_CACHE = Path("/etc/ld.so.cache")
 _DRIVER_VERSION = Path("/proc/driver/nvidia/version")
-_FIRST_DRIVER_OF_CUDA_13 = 580
 _DRIVER = "libcuda.so.1"
 _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _CACHE_HEADER = 48
@@ -77,30 +81,32 @@ def find_libcupti(command: Iterable[str], environment: Mapping[str, str]) -> Pat
 
     Nothing is run or loaded: some versions of libcupti crash without a driver.
     """
-    majors = (13, 12) if _driver_major() >= _FIRST_DRIVER_OF_CUDA_13 else (12, 13)
+    driver = _driver_major()
+    majors = sorted(_CUPTI, key=lambda major: (driver < _FIRST_DRIVERS[major], -major))
     folders = [folder for prefix in _prefixes(command, environment) for folder in _site_packages(prefix)]
     for folder in folders:
         for major in majors:
-            path = folder / _CUPTI_IN_WHEELS[major]
+            path = folder / _WHEELS[major] / _CUPTI[major]
             if path.is_file():
                 return path
     roots = [environment.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
-    for root in (*filter(None, roots), *(f"/usr/local/cuda-{major}" for major in majors), "/usr/local/cuda"):
+    roots += [f"{_TOOLKIT}-{'11.8' if major == 11 else major}" for major in majors]
+    for root in filter(None, (*roots, _TOOLKIT)):
         for major in majors:
-            for folder_name in _TOOLKITS:
-                path = Path(root) / folder_name / f"libcupti.so.{major}"
+            for folder_name in _FOLDERS_OF_TOOLKIT:
+                path = Path(root) / folder_name / _CUPTI[major]
                 if path.is_file():
                     return path
     return None
 
 
 def _driver_major() -> int:
-    """The driver's branch (580 of 580.65.06); the newest if unknown, as in WSL."""
+    """The driver's branch (580 of 580.65.06); that of the newest CUDA if unknown, as in WSL."""
     try:
         match = re.search(r"Kernel Module.*?\s(\d{3,})\.", _DRIVER_VERSION.read_text())
     except OSError:
-        return _FIRST_DRIVER_OF_CUDA_13
-    return int(match[1]) if match else _FIRST_DRIVER_OF_CUDA_13
+        return max(_FIRST_DRIVERS.values())
+    return int(match[1]) if match else max(_FIRST_DRIVERS.values())
 
 
 def _prefixes(command: Iterable[str], environment: Mapping[str, str]) -> list[Path]:

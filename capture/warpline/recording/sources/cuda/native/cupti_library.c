@@ -10,6 +10,7 @@
 
 #include "cupti_internal.h"
 #include "cupti_sharing.h"
+#include "cupti_watch.h"
 #include "source_hooks.h"
 #include "spool.h"
 
@@ -36,8 +37,11 @@ static void *current_context(int *result)
 {
     int (*get)(void **);
     void *address = of_driver("cuCtxGetCurrent"), *context = NULL;
+    struct watched_call call;
     memcpy(&get, &address, sizeof address);
+    watch_begin_call(&call);
     *result = address != NULL ? get(&context) : -1;
+    watch_end_call(&call);
     return context;
 }
 
@@ -123,16 +127,16 @@ void *cupti_open_loaded(void)
 
 static void *open_library(void)
 {
-    static const char *const newest_first[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-    /* A libcupti newer than the driver does not work, one of an older CUDA does. */
-    static const char *const for_old_driver[] = {"libcupti.so.12", "libcupti.so"};
+    static const char *const newest_first[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"};
     const char *found = getenv("WARPLINE_LIBCUPTI");
     uint32_t driver = cupti_driver_version();
+    /* A libcupti newer than the driver does not work, one of an older CUDA does. */
+    size_t too_new = driver == 0 || driver >= 13000 ? 0 : driver >= 12000 ? 1 : 2;
     void *library = cupti_open_loaded();
     if (library == NULL && found != NULL && found[0] != 0)
         library = open_any(&found, 1);
     if (library == NULL)
-        library = driver != 0 && driver < 13000 ? open_any(for_old_driver, 2) : open_any(newest_first, 3);
+        library = open_any(newest_first + too_new, sizeof newest_first / sizeof *newest_first - too_new);
     return library;
 }
 

@@ -32,6 +32,45 @@ static _Atomic uint32_t thread;
 
 void watch_start(void) { atomic_store(&thread, (uint32_t)syscall(SYS_gettid)); }
 
+/* The agent's last calls on the program's threads, by the two clocks that records may have. */
+#define OTHER_CALLS 8
+static struct {
+    _Atomic uint32_t thread;
+    _Atomic uint64_t begin_ns[2], end_ns[2];
+} others[OTHER_CALLS];
+static const clockid_t clock_ids[] = {CLOCK_MONOTONIC, CLOCK_REALTIME};
+
+void watch_begin_call(struct watched_call *call)
+{
+    for (int i = 0; i < 2; i++)
+        call->begin_ns[i] = wl_clock(clock_ids[i]);
+}
+
+void watch_end_call(const struct watched_call *call)
+{
+    static _Atomic uint32_t next;
+    uint32_t caller = (uint32_t)syscall(SYS_gettid);
+    if (caller == atomic_load(&thread))
+        return;
+    uint32_t number = atomic_fetch_add(&next, 1) % OTHER_CALLS;
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&others[number].begin_ns[i], call->begin_ns[i]);
+        atomic_store(&others[number].end_ns[i], wl_clock(clock_ids[i]));
+    }
+    atomic_store(&others[number].thread, caller);
+}
+
+static bool is_of_program_thread(const struct activity_api *call)
+{
+    for (int i = 0; i < OTHER_CALLS; i++)
+        if (atomic_load_explicit(&others[i].thread, memory_order_relaxed) == call->thread)
+            for (int clock = 0; clock < 2; clock++)
+                if (call->start >= atomic_load_explicit(&others[i].begin_ns[clock], memory_order_relaxed) &&
+                    call->end <= atomic_load_explicit(&others[i].end_ns[clock], memory_order_relaxed))
+                    return true;
+    return false;
+}
+
 void watch_session(void)
 {
     pthread_mutex_lock(&lock);
@@ -71,13 +110,15 @@ void watch_make_call(void)
 bool watch_is_own(const struct activity_api *call)
 {
     return call->kind == ACTIVITY_DRIVER && call->function == DRIVER_CONTEXT_GET_CURRENT &&
-           call->thread == atomic_load_explicit(&thread, memory_order_relaxed);
+           (call->thread == atomic_load_explicit(&thread, memory_order_relaxed) || is_of_program_thread(call));
 }
 
 void watch_note_arrival(const struct activity_api *call)
 {
     struct clocks clocks = clocks_read();
     uint64_t start = clocks_start(&clocks, call) + CLOCK_ERROR_NS;
+    if (call->thread != atomic_load(&thread))
+        return;
     pthread_mutex_lock(&lock);
     for (size_t i = count; i > 0; i--) {
         if (calls[i - 1].begin_ns > start || calls[i - 1].has_arrived)

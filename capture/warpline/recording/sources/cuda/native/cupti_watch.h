@@ -13,9 +13,15 @@ void watch_session(void);
 /* On the agent's thread, under cupti_lock, while CUDA calls are recorded: makes the call whose record shows that records
  * still come here. */
 void watch_make_call(void);
-/* Whether the record is of a CUDA call by the agent's thread. */
+/* Around every call of cuCtxGetCurrent by the agent, on whatever thread. */
+struct watched_call {
+    uint64_t begin_ns[2];
+};
+void watch_begin_call(struct watched_call *call);
+void watch_end_call(const struct watched_call *call);
+/* Whether the record is of such a call. */
 bool watch_is_own(const struct activity_api *call);
-/* Such a record came. */
+/* Such a record came; those of the program's threads do not matter. */
 void watch_note_arrival(const struct activity_api *call);
 /* Whether records of the last second have not come. Work that runs on may hold them back. */
 bool watch_misses_records(void);

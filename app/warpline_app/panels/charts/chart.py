@@ -218,8 +218,8 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         item.setOpts(**options)
         return item
 
-    def line(self, x: FloatArray, y: FloatArray, color: str, *, filled: bool = False) -> Any:
-        """A line, broken at NaN."""
+    def line(self, x: FloatArray, y: FloatArray, color: str, *, filled: bool = False, key: str = "") -> Any:
+        """A line, broken at NaN. ``key`` tells lines of one colour apart."""
 
         def make() -> Any:
             options: dict[str, Any] = {"pen": pg.mkPen(QColor(color), width=1)}
@@ -229,8 +229,48 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
                 options.update(fillLevel=0, brush=shade)
             return pg.PlotDataItem(**options)
 
-        item = self._item(("line", color, filled), make)
+        item = self._item(("line", color, filled, key), make)
         item.setData(x, y, connect="finite" if np.isnan(y).any() else "all")
+        return item
+
+    def dots(
+        self,
+        x: FloatArray,
+        y: FloatArray,
+        size: FloatArray,
+        color: str,
+        symbol: str,
+        *,
+        is_outline: bool = False,
+    ) -> Any:
+        """Points of ``size`` pixels; ``symbol`` is pyqtgraph's: o, s, t1 …"""
+
+        def make() -> Any:
+            ground = QColor(0, 0, 0, 0) if is_outline else QColor(color)
+            # An edge in the background's colour keeps overlapping points apart.
+            edge = QColor(color) if is_outline else self.theme.color("panel")
+            return pg.ScatterPlotItem(
+                brush=ground, pen=pg.mkPen(edge, width=2 if is_outline else 1), symbol=symbol, pxMode=True
+            )
+
+        item = self._item(("dots", color, symbol, is_outline, self.theme.name), make)
+        item.setData(x=x, y=y, size=size)
+        return item
+
+    def label(
+        self, x: float, y: float, text: str, color: str, *, above: bool = False, right: bool = False
+    ) -> Any:
+        """A text at a position: to its right, or with ``right`` to its left; below or above it."""
+
+        def make() -> Any:
+            item = pg.TextItem(
+                text, color=QColor(color), anchor=(1.0 if right else 0.0, 1.0 if above else 0.0)
+            )
+            item.setFont(ui_font(11))
+            return item
+
+        item = self._item(("label", text, color, above, right), make, bounds=False)
+        item.setPos(x, y)
         return item
 
     def marker(self, x: float, color: str, text: str = "", *, thin: bool = False) -> Any:

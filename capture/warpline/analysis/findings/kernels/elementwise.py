@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,8 @@ _LOOKED_UP = 50_000
 """How many kernels are looked up for what launched them."""
 
 
-class KernelChains(NamedTuple):
+@dataclass(frozen=True)
+class KernelChains:
     """Elementwise kernels that follow each other directly on a stream: how many chains, and the longest."""
 
     count: int

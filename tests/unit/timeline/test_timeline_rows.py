@@ -160,8 +160,8 @@ def test_what_the_hardware_waited_for_is_seen_first(tmp_path: Path) -> None:
             "CPU cores",
             "python [71]",
             *("71", "NVTX"),  # the main thread, though it has least to tell
+            *("73", "NVTX"),  # the busiest
             "72",
-            *("73", "NVTX"),  # the one that has most
             "6 counters",
             "GPU 0",
             "Utilization",

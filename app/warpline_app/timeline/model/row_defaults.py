@@ -6,6 +6,7 @@ repeat it (one per core, counters, threads that only show when they ran) are a c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ FOLD_FROM = 10
 """A row with at least this many children of a role collapses the idle ones into "n more…"."""
 FOLD_COUNTERS = 3
 """A row with at least this many counters beside other rows collapses them into one row."""
+ORDERED_UP_TO = 64
+"""This many threads or streams of a parent are ordered by busy time."""
+_NUMBER = re.compile(r"(\d+)(?:\.\d+)?$")
 OPEN_UP_TO = 1_000_000
 """The busiest stream of a single GPU is expanded if it has at most this many events."""
 
@@ -42,21 +46,46 @@ def sort_top(capture: Capture) -> list[int]:
 
 def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow]) -> list[TimelineRow]:
     """Child rows of a track: in a process steps and the main thread first, in a GPU utilization and streams; counters
-    last.
+    last. Threads and streams come by busy time unless the capture orders them.
     """
     if track.role == "process":
-        return sorted(
-            children,
-            key=lambda row: (row.role == "counter", row.role != "phases", not _is_main_thread(capture, row)),
-        )
-    if track.role in {"gpu", "context"}:
+        busy = _busy_of(capture, children, "thread")
         return sorted(
             children,
             key=lambda row: (
-                9 if row.role == "counter" and not row.is_utilization else role_of(row.role).gpu_place
+                row.role == "counter",
+                row.role != "phases",
+                not _is_main_thread(capture, row),
+                -busy.get(row.track, 0),
+            ),
+        )
+    if track.role in {"gpu", "context"}:
+        busy = _busy_of(capture, children, "stream")
+        return sorted(
+            children,
+            key=lambda row: (
+                9 if row.role == "counter" and not row.is_utilization else role_of(row.role).gpu_place,
+                row.role == "stream",
+                -busy.get(row.track, 0),
             ),
         )
     return list(children)
+
+
+def _busy_of(capture: Capture, rows: Sequence[TimelineRow], role: str) -> dict[int, int]:
+    """Busy ns by track of the rows of a role; empty where the capture gives an order or has too many of them.
+
+    Profilers that give no order sort by the number of the thread or stream.
+    """
+    same = [row for row in rows if row.role == role]
+    keys = {row.track: capture.tracks[row.track].sort_key for row in same}
+    numbered = [
+        track for track, key in keys.items() if _NUMBER.findall(capture.tracks[track].uri)[-1:] == [str(key)]
+    ]
+    is_given = len(set(keys.values())) > 1 and len(numbered) <= len(keys) // 2
+    if is_given or not 1 < len(same) <= ORDERED_UP_TO:
+        return {}
+    return {row.track: sum(capture.busy_ns(lane, *capture.span) for lane in row.lanes[:1]) for row in same}
 
 
 def _is_main_thread(capture: Capture, row: TimelineRow) -> bool:

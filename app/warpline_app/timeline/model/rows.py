@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 NAME_ROWS = 8
 """Kernel name rows of a stream before "n more…"."""
+LEAST_SHARE = 0.01
+"""Names with a smaller share of a stream's work have no row before "n more…"."""
 INDEX_AT_ONCE = 60_000
 """Streams up to this size have their names indexed at once, others in the background."""
 PROJECTION = "projection"
@@ -246,7 +248,9 @@ class RowTree:
 
     def _stream_children(self, stream: TimelineRow) -> list[TimelineRow]:
         kernels, copies = self.index.groups(stream.track)
-        shown = kernels if len(kernels) <= NAME_ROWS + 2 else kernels[:NAME_ROWS]
+        least_ns = LEAST_SHARE * sum(group.total_ns for group in kernels)
+        notable = sum(group.total_ns >= least_ns for group in kernels[:NAME_ROWS])
+        shown = kernels if len(kernels) <= notable + 2 else kernels[:notable]
         rows = [self._group_row(stream, group) for group in shown]
         rest = kernels[len(shown) :]
         if rest:

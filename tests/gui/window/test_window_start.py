@@ -126,7 +126,8 @@ def test_the_demo_is_recorded_and_shown(
 
 
 ROOMS_OF_THE_FIRST_FRAME = {
-    "warpline": {"", "analysis", "analysis.framework", "cli", "i18n", "library", "model", "storage", "storage.columns",
+    "warpline": {"", "analysis", "analysis.framework", "cli", "i18n", "library", "model",
+        "platform", "storage", "storage.columns",
                  "storage.index", "storage.read"},
     "warpline_app": {"", "cli", "commands", "look", "open", "open.job", "panels", "panels.frame", "remembered", "state",
                      "timeline", "timeline.draw", "timeline.draw.texts", "timeline.model", "timeline.model.why",

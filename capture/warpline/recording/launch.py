@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from warpline.model.errors import RecordingError
+from warpline.recording.proc_files import process_stat
 
 _ERRNO = struct.Struct("<i")
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -57,12 +58,16 @@ class Target:
         """Whether the program has ended. Its status is not collected, so its /proc files still exist."""
         if self.exit_status is not None:
             return True
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        news = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        # A program that asked to be traced by its parent (PTRACE_TRACEME) reports its stops here, too.
+        return news is not None and news.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 
     def wait(self) -> int:
         """Wait until the program has ended; returns its exit status as a shell reports it."""
-        if self.exit_status is None:
+        while self.exit_status is None:
             _pid, status = os.waitpid(self.pid, 0)
+            if not os.WIFEXITED(status) and not os.WIFSIGNALED(status):
+                continue  # it has stopped, and will go on when somebody wants it to
             code = os.waitstatus_to_exitcode(status)
             self.exit_status = code if code >= 0 else 128 - code
             self.exit_signal = -code if code < 0 else None
@@ -141,6 +146,9 @@ def failure_status(error: OSError) -> int:
 def terminate(target: Target, patience_s: float = 5.0) -> int:
     """End the program with SIGTERM, then SIGKILL after ``patience_s``. Returns its exit status."""
     target.send(signal.SIGTERM)
+    stat = process_stat(target.pid)
+    if stat is not None and stat.state == ord("T"):
+        target.send(signal.SIGCONT)  # a stopped program takes no signal
     deadline = time.monotonic() + patience_s
     while not target.has_ended():
         if time.monotonic() >= deadline:

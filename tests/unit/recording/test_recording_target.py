@@ -15,11 +15,15 @@ from pathlib import Path
 
 import pytest
 from tests.unit.recording.recording_tools import (
+    WARPLINE,
     States,
     needs_perf,
     python,
     record,
 )
+from tests.waiting import wait_until
+
+from warpline.recording.control import send_command
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -248,3 +252,44 @@ print(len(collectors) > 12)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+ASKS_TO_BE_TRACED = """
+import ctypes, os, signal
+assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
+print(os.getpid(), flush=True)
+os.kill(os.getpid(), signal.SIGUSR1)
+"""
+STOPS = "import os, signal; print(os.getpid(), flush=True); os.kill(os.getpid(), signal.SIGSTOP)"
+
+
+@pytest.mark.parametrize("program", [ASKS_TO_BE_TRACED, STOPS])
+def test_a_stopped_program_has_not_ended(tmp_path: Path, program: str) -> None:
+    """A program that its parent traces (PTRACE_TRACEME) stops at each signal."""
+    words = [*WARPLINE, "record", "-q", "-o", "run.h5", "--trace", "cpu", "--no-check", "--", *python(program)]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        assert recorder.stdout is not None
+        assert recorder.stderr is not None
+        pid = int(recorder.stdout.readline())
+        wait_until(lambda: process_state(pid) in "tT", "the program runs on", 20)
+        send_command(tmp_path / "run.h5.spool", "stop")
+        wait_until(lambda: (tmp_path / "run.h5").exists(), "no capture was written", 20)
+        assert process_state(pid) in "tT"
+        os.kill(pid, signal.SIGKILL)
+        assert recorder.wait(30) == 137, recorder.stderr.read()
+    assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
+
+
+def test_terminate_ends_a_stopped_program(tmp_path: Path) -> None:
+    done = record(
+        tmp_path,
+        *python(STOPS),
+        options=["--trace", "cpu", "--no-check", "--duration", "0.2s", "--terminate"],
+    )
+    assert done.returncode == 143
+    assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
+
+
+def process_state(pid: int) -> str:
+    """The letter of /proc/PID/stat."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0]

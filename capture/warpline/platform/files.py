@@ -6,6 +6,7 @@ import contextlib
 import errno
 import mmap
 import os
+import stat
 import sys
 import threading
 from pathlib import Path
@@ -35,6 +36,28 @@ else:
     def write_at(descriptor: int, data: memoryview, offset: int) -> int:
         """Writes bytes at an offset and returns how many."""
         return os.pwrite(descriptor, data, offset)
+
+
+def open_regular(path: Path) -> int:
+    """A descriptor for reading a regular file that others may have made; no link is followed and no FIFO waited for.
+
+    Raises OSError when it is anything else, or cannot be opened.
+    """
+    careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+    descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS | careful)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, tr("is not a file"), str(path))
+    return descriptor
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """The content of a file as `open_regular` opens it. Raises OSError also when it is longer than ``most_bytes``."""
+    with open(open_regular(path), "rb") as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, tr("is larger than {size} bytes", size=most_bytes), str(path))
+    return data
 
 
 if sys.platform == "linux":

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from warpline.model.errors import RecordingError
+from warpline.platform.files import read_regular
 from warpline.recording.proc_files import process_stat
 from warpline.untrusted import read_json
 
 SOCKET_FILE = "control.sock"
 COMMANDS = ("pause", "resume", "stop", "status")
 _LONGEST_REQUEST = 4096
+_MOST_NOTE_BYTES = 64 << 10
 _LONGEST_REPLY = 1 << 20
 
 
@@ -219,7 +221,7 @@ def _running() -> list[dict[str, Any]]:
     notes: list[dict[str, Any]] = []
     for path in sorted(folder.glob("*.json")) if folder is not None else []:
         try:
-            note = read_json(path.read_text())
+            note = read_json(read_regular(path, _MOST_NOTE_BYTES))
             alive = (
                 process_stat(int(note["recorder"])) is not None
                 and (Path(note["spool"]) / SOCKET_FILE).exists()

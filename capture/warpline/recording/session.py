@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warpline.model.errors import RecordingError
+from warpline.platform.files import read_regular
 from warpline.untrusted import INT64, bounded, read_json
 
 SESSION_FILE = "session.json"
@@ -18,6 +19,8 @@ SESSION_BEGINS = b'{\n "output": '
 """The first bytes that `Session.save` writes; another program's file of that name begins differently."""
 LATEST_NS = 1 << 61
 """Later than any CLOCK_MONOTONIC time: 73 years."""
+_MOST_BYTES = 16 << 20
+"""Of a session file; the kernel takes command lines of a few MiB."""
 _LATEST_WALL_NS = 1 << 63
 """Later than any wall clock: one that is set wrong may show any year."""
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -169,9 +172,7 @@ def load_session(directory: Path) -> Session:
     """
     path = directory / SESSION_FILE
     try:
-        if not path.is_file() and path.exists():
-            raise RecordingError(f"{path}: is not a file")
-        values = read_json(path.read_text())
+        values = read_json(read_regular(path, _MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RecordingError(f"{directory}: not a spool directory, it has no {SESSION_FILE}") from error
     except (OSError, ValueError) as error:
@@ -199,7 +200,7 @@ def says_recording(path: Path) -> bool:
 def output_in(path: Path) -> Path | None:
     """The output path that a session file names; None when the file is not the session of a recording."""
     try:
-        values = read_json(path.read_text())
+        values = read_json(read_regular(path, _MOST_BYTES))
     except (OSError, ValueError):
         return None
     if not isinstance(values, dict) or values.get("version") != SESSION_VERSION:

@@ -266,14 +266,25 @@ STOPS = "import os, signal; print(os.getpid(), flush=True); os.kill(os.getpid(),
 @pytest.mark.parametrize("program", [ASKS_TO_BE_TRACED, STOPS])
 def test_a_stopped_program_has_not_ended(tmp_path: Path, program: str) -> None:
     """A program that its parent traces (PTRACE_TRACEME) stops at each signal."""
-    words = [*WARPLINE, "record", "-q", "-o", "run.h5", "--trace", "cpu", "--no-check", "--", *python(program)]
+    words = [
+        *WARPLINE,
+        "record",
+        "-q",
+        "-o",
+        "run.h5",
+        "--trace",
+        "cpu",
+        "--no-check",
+        "--",
+        *python(program),
+    ]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
         assert recorder.stdout is not None
         assert recorder.stderr is not None
         pid = int(recorder.stdout.readline())
         wait_until(lambda: process_state(pid) in "tT", "the program runs on", 20)
         send_command(tmp_path / "run.h5.spool", "stop")
-        wait_until(lambda: (tmp_path / "run.h5").exists(), "no capture was written", 20)
+        wait_until((tmp_path / "run.h5").exists, "no capture was written", 20)
         assert process_state(pid) in "tT"
         os.kill(pid, signal.SIGKILL)
         assert recorder.wait(30) == 137, recorder.stderr.read()

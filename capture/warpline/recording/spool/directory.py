@@ -18,6 +18,7 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
+from warpline.platform.files import open_regular
 from warpline.platform.held_folders import hold
 from warpline.recording.session import SESSION_BEGINS, SESSION_FILE, output_in, says_recording
 
@@ -220,5 +221,5 @@ def _is_ours(path: Path) -> bool:
 
 
 def _begins(path: Path, count: int = len(_MAGIC)) -> bytes:
-    with path.open("rb") as file:
+    with open(open_regular(path), "rb") as file:
         return file.read(count)

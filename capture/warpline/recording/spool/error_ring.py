@@ -9,6 +9,7 @@ import os
 import struct
 from pathlib import Path
 
+from warpline.platform.files import read_regular
 from warpline.recording.spool.console_text import ConsoleText
 
 STDERR_FILE = "stderr"
@@ -39,7 +40,7 @@ def read_error_tail(directory: Path) -> list[str] | None:
     """The kept lines without terminal escapes; None if there are none."""
     data = b""
     with contextlib.suppress(OSError):
-        data = (directory / STDERR_FILE).read_bytes()
+        data = read_regular(directory / STDERR_FILE, _HEAD.size + _RING_BYTES)
     if len(data) != _HEAD.size + _RING_BYTES:
         return None
     magic, _device, _inode, written = _HEAD.unpack_from(data)

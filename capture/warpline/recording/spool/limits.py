@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from warpline.i18n import english
+from warpline.platform.files import open_regular
 from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.file_layout import (
     CHUNK,
@@ -164,7 +165,7 @@ class _RingFile:
     def has_left(self, path: Path, now_ns: int, before_ns: int) -> bool:
         """Whether its writer was seen to have ended before ``before_ns``. Raises OSError."""
         if self._finished_ns is None:
-            with path.open("rb") as file:
+            with open(open_regular(path), "rb") as file:
                 file.seek(FINISHED_OFFSET)
                 raw = file.read(_FLAG.size)
             if (len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]) or has_no_writer(path):

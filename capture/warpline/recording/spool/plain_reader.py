@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warpline.platform.files import read_regular
 from warpline.recording.spool.file_layout import (
     CHUNK,
     CHUNK_HEADER_BYTES,
@@ -18,6 +19,9 @@ from warpline.recording.spool.file_layout import (
     STRING_RECORD,
 )
 from warpline.recording.spool.record_layout import RecordLayout
+
+_MOST_BYTES = 64 << 20
+"""Of one file; a try of a source writes far less."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class PlainSpool:
 
 def read_plain(directory: Path) -> list[PlainSpool]:
     """All spool files of a directory, sorted by name."""
-    contents = (path.read_bytes() for path in sorted(directory.glob("*.spool")))
+    contents = (read_regular(path, _MOST_BYTES) for path in sorted(directory.glob("*.spool")))
     return [PlainSpool(data) for data in contents if data.startswith(MAGIC)]
 
 

@@ -6,6 +6,8 @@ The reader trusts nothing: writers may have been killed at any moment, and files
 from __future__ import annotations
 
 import copy
+import errno
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.errors import RecordingError
+from warpline.platform.files import open_regular
 from warpline.recording.session import LATEST_NS
 from warpline.recording.spool.file_layout import (
     CHUNK,
@@ -35,6 +38,8 @@ from warpline.recording.spool.record_layout import RecordLayout
 
 _MOST = 1 << 53
 """Upper limit of any count."""
+_LARGEST_CHUNK = 1 << 20
+"""Writers make no larger chunks. The reader checks larger ones for holes."""
 _MOST_CHILDREN = 1024
 """Processes that share the file of another one; chunks of further ones are left out."""
 
@@ -86,12 +91,13 @@ class SpoolFile:
     def __init__(self, path: Path) -> None:
         """Raises RecordingError when the file is not a spool file, OSError when it cannot be read."""
         self.path = path
-        if path.stat().st_size < HEADER_BYTES:
-            raise RecordingError(f"{path}: not a spool file, it ends inside its header")
-        # A plain view: slicing a memmap object costs ten times as much.
-        self._data: Bytes = np.asarray(np.memmap(path, np.uint8, "r"))
-        self.header = _parse_header(path, self._data[: HEADER.size].tobytes())
-        self.chunks: tuple[Chunk, ...] = tuple(_scan(self._data))
+        with open(open_regular(path), "rb") as file:
+            if os.fstat(file.fileno()).st_size < HEADER_BYTES:
+                raise RecordingError(f"{path}: not a spool file, it ends inside its header")
+            # A plain view: slicing a memmap object costs ten times as much.
+            self._data: Bytes = np.asarray(np.memmap(file, np.uint8, "r"))
+            self.header = _parse_header(path, self._data[: HEADER.size].tobytes())
+            self.chunks: tuple[Chunk, ...] = tuple(_scan(self._data, file.fileno()))
 
     def by_process(self) -> list[SpoolFile]:
         """This file for each process that wrote into it: first its own, then children forked in a sandbox."""
@@ -314,36 +320,65 @@ def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
     )
 
 
-def _scan(data: Bytes) -> Iterator[Chunk]:
+def _scan(data: Bytes, descriptor: int) -> Iterator[Chunk]:
     pages = len(data) // PAGE
-    position = _written_page(data, 1, pages)
+    position = _written_page(data, 1, pages, descriptor)
     while position < pages:
         start = position * PAGE
         header = data[start : start + CHUNK_HEADER_BYTES].tobytes()
         magic, record_type, record_bytes, tid, size, committed, free = CHUNK.unpack_from(header)
         if magic != CHUNK_MAGIC or size < PAGE or size % PAGE or size > len(data) - start:
             return
-        first = start + CHUNK_HEADER_BYTES
+        first, committed = start + CHUNK_HEADER_BYTES, min(committed, size - CHUNK_HEADER_BYTES)
+        if committed > _LARGEST_CHUNK:
+            committed = max(0, min(committed, _next_hole(descriptor, start, len(data)) - first))
         process, parent = CHUNK_PROCESS.unpack_from(header, PROCESS_OFFSET)
         yield Chunk(
             record_type,
             record_bytes,
             tid,
             free,
-            data[first : first + min(committed, size - CHUNK_HEADER_BYTES)],
+            data[first : first + committed],
             process,
             parent,
         )
-        position = _written_page(data, position + size // PAGE, pages)
+        position = _written_page(data, position + size // PAGE, pages, descriptor)
 
 
-def _written_page(data: Bytes, position: int, pages: int) -> int:
-    """The next page that does not begin with zeros. Checks many pages at once: reserved files are mostly zeros."""
+def _written_page(data: Bytes, position: int, pages: int, descriptor: int) -> int:
+    """The next page that does not begin with zeros. Checks many pages at once: reserved files are mostly zeros.
+
+    Passes over holes, which may be larger than all disks.
+    """
     size = 1
     while position < pages:
+        if size > 1:
+            position = max(position, min(pages, _next_data(descriptor, position * PAGE, len(data)) // PAGE))
+            if position == pages:
+                break
         block = data[position * PAGE : min(position + size, pages) * PAGE]
         written = np.flatnonzero(block.reshape(-1, PAGE)[:, :4].any(1))
         if len(written):
             return position + int(written[0])
         position, size = position + size, min(2 * size, 4096)
     return pages
+
+
+def _next_data(descriptor: int, offset: int, size: int) -> int:
+    """Where the file has data again from ``offset`` on; ``size`` where it has none, ``offset`` where unknown."""
+    if not hasattr(os, "SEEK_DATA"):
+        return offset
+    try:
+        return os.lseek(descriptor, offset, os.SEEK_DATA)
+    except OSError as error:
+        return size if error.errno == errno.ENXIO else offset
+
+
+def _next_hole(descriptor: int, offset: int, size: int) -> int:
+    """Where the next hole of the file begins; ``size`` where unknown."""
+    if not hasattr(os, "SEEK_HOLE"):
+        return size
+    try:
+        return os.lseek(descriptor, offset, os.SEEK_HOLE)
+    except OSError:
+        return size

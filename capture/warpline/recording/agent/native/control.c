@@ -21,7 +21,7 @@ bool spool_map_control(const char *folder)
     int length = snprintf(name, sizeof name, "%s/control", folder);
     if (length < 0 || (size_t)length >= sizeof name)
         return false;
-    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
     struct stat status;
     if (fd < 0)
         return false;

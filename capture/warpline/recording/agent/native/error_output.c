@@ -46,7 +46,7 @@ static struct ring *ring(void)
     if (LIKELY(atomic_load_explicit(&is_asked, memory_order_acquire)) || wl_is_confined() ||
         atomic_exchange(&is_asked, true))
         return atomic_load_explicit(&mapped, memory_order_acquire);
-    int fd = path[0] != '\0' ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;
+    int fd = path[0] != '\0' ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK) : -1;
     struct stat status;
     if (fd < 0)
         return NULL;

@@ -58,9 +58,9 @@ def _is_systrace(head: bytes, _path: Path) -> bool:
 
 
 def _is_recipe(head: bytes, path: Path) -> bool:
-    """Whether it is a Parquet table, or a CSV table (plain or xz) of ``nsys stats``."""
+    """Whether it is a CSV table (plain or xz) of ``nsys stats``."""
     is_packed_table = head.startswith(b"\xfd7zXZ\x00") and ".csv" in path.name
-    return head.startswith(b"PAR1") or is_packed_table or _RECIPE_HEADER.match(head) is not None
+    return is_packed_table or _RECIPE_HEADER.match(head) is not None
 
 
 class ClosedFormat(NamedTuple):
@@ -106,7 +106,7 @@ CLOSED_FORMATS = (
         english("text output of perf script"), _is_perf_script, _RECORD, "warpline record -- COMMAND"
     ),
     ClosedFormat(
-        english("a table of an Nsight Systems recipe, not a recording"),
+        english("a table of Nsight Systems, not a recording"),
         _is_recipe,
         english("Export the report that it was made from and open the result"),
         "nsys export --type sqlite FILE.nsys-rep",

@@ -43,12 +43,8 @@ CLOSED = {
         "systrace",
         "traceconv json",
     ),
-    f"{RECIPES}nvtx_gpu_proj_trace/trace.parquet": (
-        "Nsight Systems recipe",
-        "nsys export",
-    ),
     f"{RECIPES}report_nvtx_pushpop_trace.csv.xz": (
-        "Nsight Systems recipe",
+        "a table of Nsight Systems",
         "nsys export",
     ),
 }

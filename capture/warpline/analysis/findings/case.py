@@ -40,6 +40,7 @@ from warpline.analysis.findings.segments import (
     Segments,
     chain_segments,
     doing_of,
+    one_of,
     split_at,
 )
 from warpline.analysis.findings.serial import categorize_serial
@@ -57,6 +58,8 @@ _AT_ONCE = 1 << 20
 """How many pieces or segments are processed together."""
 _EXACT = 0.02
 """Share of the range by which a replay may miss the recording."""
+_ON_PATH = 0.01
+"""Share of the range that an actor must have on the critical path for all its waits to count as delays."""
 _DELAYS = 0.02
 """Share of the target's time from which a cause at a place counts as delaying it."""
 
@@ -277,9 +280,7 @@ def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -
     pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
     _next_part(view, progress, 0.5)
     groups = _groups(threads, graph.segments)
-    delays = _delaying(graph.segments, groups, pieces)
-    delays[graph.walk(actor)[0]] = True
-    graph.hold(delays)
+    _hold_delays(graph, groups, pieces, actor)
     category = categories(view, graph.segments, pieces, target)
     _next_part(view, progress, 0.55)
     category = categorize_serial(graph, pieces, category, actor, groups)
@@ -365,6 +366,20 @@ def _delaying(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray
     explained = np.bincount(key[pieces.leaf], pieces.length, int(key.max(initial=0)) + 1)
     delays: BoolArray = (explained > _DELAYS * pieces.length.sum())[key]
     return delays
+
+
+def _hold_delays(graph: WaitGraph, groups: IntArray, pieces: Pieces, actor: int) -> None:
+    """Mark what is known to delay the target, so that a replay without any change reproduces the recording."""
+    delays = _delaying(graph.segments, groups, pieces)
+    path, start, stop = graph.walk(actor)
+    delays[path] = True
+    graph.hold(delays)
+    whole_ns = graph.stop_ns - graph.start_ns
+    if not len(path) or graph.baseline_error_ns(actor) <= _EXACT * whole_ns:
+        return
+    # A wait for a lock or the GIL lasts as long as it did, so it also matters when its own thread came to it.
+    spent = np.bincount(graph.segments.actor[path], stop - start)
+    graph.hold(one_of(graph.segments.actor, np.flatnonzero(spent > _ON_PATH * whole_ns)))
 
 
 def _borders(scope: Scope, target: WaitedFor) -> Int64Array:

@@ -331,11 +331,13 @@ def make_finding(
     within: str = "",
     refutation: str = "",
     with_factor: bool = False,
+    rated_ns: int = 0,
 ) -> Iterator[Finding]:
     """Yield the finding of some pieces, or nothing when it is too small for a note.
 
     ``time_ns`` is what it costs (None: the pieces' total); the gain is limited to that, and to the waits for a core
-    when the pieces run. ``path`` is the chain to show (None: the usual one).
+    when the pieces run. ``path`` is the chain to show (None: the usual one). The severity follows from the gain, or
+    from ``rated_ns`` where that is longer.
     """
     time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
     runs = bool((case.segments.cause[case.pieces.leaf[pieces]] == Cause.RUNNING).any())
@@ -344,7 +346,7 @@ def make_finding(
     if max(time_ns, gain_ns) < NOTE * case.fair_ns:
         return
     # Waits for a core make no problem look larger.
-    level = severity(min(gain_ns, time_ns or gain_ns) / case.fair_ns, worst)
+    level = severity(max(min(gain_ns, time_ns or gain_ns), rated_ns) / case.fair_ns, worst)
     if gain_ns and not case.is_reproduced:
         gain_ns = 0
         text = english(

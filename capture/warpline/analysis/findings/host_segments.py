@@ -29,6 +29,8 @@ from warpline.model.intervals import merge_intervals
 from warpline.model.waits import OWN_THREAD
 
 Int64Array = npt.NDArray[np.int64]
+_THREAD_ENDS_NS = 1_000_000
+"""The end of a thread and that of the wait for it may be seen this far apart."""
 _CHILD_ENDS_NS = 5_000_000
 """A wait for a child may end this long before the child's last recorded state."""
 _HIDDEN_NS = 20_000
@@ -53,7 +55,7 @@ def host_segments(threads: Threads) -> Segments:
     rest = np.setdiff1d(wanted, [*ends])
     parts.append(_tiled(threads, _event_segments(view, rest), rest))
     joined = with_holders(threads, join_segments([chain_segments(parts)]))
-    return _with_births(threads, _with_children(threads, joined, ends))
+    return _with_births(threads, _with_ended_threads(threads, _with_children(threads, joined, ends), ends))
 
 
 def _tiled(threads: Threads, segments: Segments, own: IntArray) -> Segments:
@@ -92,6 +94,29 @@ def _with_children(threads: Threads, segments: Segments, ends: dict[int, int]) -
     by = segments.by.copy()
     children = _children_of(threads, segments.take(waits), ends)
     by[waits] = np.where(children == segments.actor[waits], NOBODY, children)
+    return replace(segments, by=by)
+
+
+def _with_ended_threads(threads: Threads, segments: Segments, ends: dict[int, int]) -> Segments:
+    """The segments with the thread that ended each wait for a thread, where the call did not record it."""
+    waits = np.flatnonzero((segments.cause == Cause.JOIN) & (segments.by == NOBODY))
+    if not len(waits):
+        return segments
+    known = threads.view.capture.threads
+    by = segments.by.copy()
+    ended = sorted((end, index) for index, end in ends.items() if known[index].name != OWN_THREAD)
+    times, indices = np.array(ended or [(0, NOBODY)], np.int64).T
+    process = np.array([thread.process for thread in known], np.int64)
+    for wait in waits.tolist():
+        actor, start, stop = int(segments.actor[wait]), int(segments.start[wait]), int(segments.stop[wait])
+        low, high = np.searchsorted(times, (start - _THREAD_ENDS_NS, stop + _THREAD_ENDS_NS)).tolist()
+        own = [
+            index
+            for index in indices[low:high].tolist()
+            if process[index] == process[actor] and index != actor
+        ]
+        if own:
+            by[wait] = own[-1]
     return replace(segments, by=by)
 
 

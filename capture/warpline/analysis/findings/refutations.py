@@ -47,6 +47,9 @@ REFUTATIONS: Mapping[str, str] = MappingProxyType(
         "process_per_item": english("Refuted if a few lasting processes take as long for the same items."),
         "connection_per_request": english("Refuted if the peer allows only one request for each connection."),
         "rewritten_file": english("Refuted if the program takes as long when it writes the file once."),
+        "manager_calls": english(
+            "Refuted if the program takes as long when each process keeps its own results."
+        ),
         "serial_requests": english("Refuted if each request needs the reply to the one before."),
         "vain_wake_ups": english("Refuted if the program takes as long when each item wakes one thread."),
         "waits_for_gil": english("Refuted if processes instead of threads are no faster."),

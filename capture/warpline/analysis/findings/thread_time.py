@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.segments import NOBODY, IntArray, in_order
-from warpline.analysis.findings.wait_kinds import FRAME, is_library
+from warpline.analysis.findings.wait_kinds import FRAME, own_frame
 from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.structure.thread_states import STATES, state_codes
 
@@ -251,7 +251,7 @@ class Threads:
         if known is None:
             frames = self.view.capture.stack_frames(stack) if stack >= 0 else []
             parsed = [match for match in map(FRAME.match, frames) if match is not None]
-            own = next((match for match in parsed if not is_library(match["file"])), None)
+            own = own_frame(parsed)
             best = own or (parsed[0] if parsed else None)
             known = (
                 Where()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from warpline.analysis.findings.causes import Cause
 
@@ -84,3 +84,9 @@ _LIBRARY = re.compile(r"^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|/dist-
 def is_library(file: str) -> bool:
     """Whether a file belongs to Python or an installed package rather than the user's code."""
     return bool(_LIBRARY.search(file))
+
+
+def own_frame(parsed: Sequence[re.Match[str]]) -> re.Match[str] | None:
+    """The innermost frame of the user's code among frames (leaf first), rather than of code generated from a string."""
+    own = [match for match in parsed if not is_library(match["file"])]
+    return next((match for match in own if match["file"] != "<string>"), own[0] if own else None)

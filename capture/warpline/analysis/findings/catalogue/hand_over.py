@@ -33,6 +33,7 @@ _COPIES = re.compile(
     r"multiprocessing/(connection|reduction|queues|managers)\.py:|/pickle\.py:|^Pool\._handle_(tasks|results) \("
     r"|^_(sendback_result|ExecutorManagerThread\.\w+) \("
 )
+_PROXY = re.compile(r"^BaseProxy\._callmethod \(.*/multiprocessing/managers\.py:")
 _WORKS = (int(Cause.RUNNING), int(Cause.ALLOCATING))
 _BOTH_WAIT = 0.1
 """Share of the range that each side of a queue must wait for the other."""
@@ -113,12 +114,41 @@ def find_copied_work(case: Case) -> Iterator[Finding]:
             case, name="copied_work", title=english("Work handed over by value"), text=text, pieces=group.pieces,
             gain_ns=case.gain_ns(removed), where=where, path=path, meanwhile=doings(case, path),
             remedy=english(
-                "Hand over a file name, an index or shared memory instead of the data, or let the workers load it."
+                "Hand over a file name, an index or shared memory instead of the data, or let the workers load it; "
+                "send many small items in one message (chunksize)."
+            ),
+        ))  # fmt: skip
+
+
+def find_proxies(case: Case) -> Iterator[Finding]:
+    """Find calls of objects that a ``multiprocessing.Manager`` keeps in another process, grouped by line."""
+    calls = first_in_chain(
+        case, stacks_like(case, lambda frames: any(_PROXY.search(frame) for frame in frames[:8]))
+    )
+    pieces = unclaimed(case, calls >= 0)
+    for group in groups(case, pieces, case.group_of_segment[calls[pieces]]):
+        own = calls[group.pieces]
+        where, path = case.where(int(own[0])), usual_path(case, group.pieces)
+        if not where.file:
+            continue
+        text = english(
+            "{time} of {whole} ({percent:.0f} %) goes to objects of a Manager, at {place}: each access is a message to "
+            "another process and its reply.",
+            place=place_known(where), **cost(case, group.time_ns),
+        )  # fmt: skip
+        yield from claim(case, group.pieces, make_finding(
+            case, name="manager_calls", title=english("Objects shared through a Manager"), text=text,
+            pieces=group.pieces, gain_ns=case.gain_of_pieces(group.pieces), where=where, path=path,
+            meanwhile=doings(case, path),
+            remedy=english(
+                "Let each process collect its own results and return them once, or use shared memory (Value, Array, "
+                "shared_memory) instead of a Manager."
             ),
         ))  # fmt: skip
 
 
 rules = (
+    Rule("proxies", "locks", find_proxies, order=25),
     Rule("copied_work", "locks", find_copied_work, order=30),
     Rule("small_queues", "locks", find_small_queues, order=40),
 )

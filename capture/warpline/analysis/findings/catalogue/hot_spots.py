@@ -18,7 +18,10 @@ from warpline.analysis.findings.work.running_work import WorkGroup, growth, runn
 from warpline.analysis.findings.work.shapes import opening_line
 from warpline.i18n import english
 
-_REMEDY = english("To make the program faster, do less there, or use a faster algorithm.")
+_REMEDY = english(
+    "To make the program faster, do less there: cache results that repeat, use a faster algorithm or data structure, "
+    "or vectorize loops."
+)
 _NATIVE_REMEDY = english(
     "To make the program faster, do less there, use a faster algorithm, or go through memory in order (cache misses); "
     "compile with optimization."
@@ -61,12 +64,12 @@ def _kind_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         text = english("{time} of {whole} ({percent:.0f} %) goes to {doing}, at {place}.", **fields)
     worst = kind.worst if group.samples >= _FEWEST_SAMPLES else Severity.NOTE
     removable = (case.segments.cause == Cause.RUNNING) & np.isin(case.segments.place, group.stacks)
-    gain = case.gain_ns(removable) if group.samples >= _FEWEST_SAMPLES else 0
+    gain = case.gain_ns(removable) if group.samples >= _FEWEST_SAMPLES and kind.has_gain else 0
     yield from make_finding(
         case, name="hot_spot", title=english("Hot spot: {doing}", doing=kind.doing),
         text=_with_counts(case, group, text),
         pieces=group.pieces, gain_ns=gain, where=where, worst=worst, remedy=kind.remedy,
-        refutation=kind.refutation,
+        refutation=kind.refutation, rated_ns=0 if kind.has_gain else group.time_ns,
     )  # fmt: skip
 
 

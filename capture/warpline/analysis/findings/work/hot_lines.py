@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from warpline.analysis.findings.wait_kinds import FRAME, is_library
+from warpline.analysis.findings.wait_kinds import FRAME, own_frame
 from warpline.analysis.findings.work.kinds import WorkKind, kind_of
 from warpline.analysis.findings.work.native_kinds import NATIVE_FILE, NATIVE_FRAME, native_kind
 from warpline.analysis.findings.work.source_lines import SourceFiles, SourceLine
@@ -43,7 +43,8 @@ def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
     if not with_line:
         name = frames[0] if frames else ""
         return HotLine("", None, name, "", None, None) if name else None
-    own = next((index for index in with_line if not is_library(parsed[index]["file"])), None)
+    own_match = own_frame([parsed[index] for index in with_line])
+    own = next((index for index in with_line if parsed[index] is own_match), None)
     index = with_line[-1] if own is None else own
     frame, inner = parsed[index], parsed[:index]
     file, number = frame["file"], int(frame["line"])

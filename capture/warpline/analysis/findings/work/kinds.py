@@ -20,7 +20,7 @@ class WorkKind:
 
     ``frames`` matches a library frame (``file:function``) called by the line, ``line`` tells by the source. When both
     are given, either is enough. ``doing`` completes "Most time goes to …". ``refutation`` says what would show that the
-    kind is not the problem.
+    kind is not the problem. Without ``has_gain`` the wall time need not fall: a busy loop waits for something else.
     """
 
     key: str
@@ -30,6 +30,7 @@ class WorkKind:
     frames: re.Pattern[str] | None = None
     line: Callable[[SourceLine], bool] | None = None
     worst: Severity = CRITICAL
+    has_gain: bool = True
 
 
 _HASHES = re.compile(
@@ -112,6 +113,7 @@ KINDS: tuple[WorkKind, ...] = (
         line=shapes.spins,
         remedy=english("Wait for the event itself: Event.wait, Condition.wait, queue.get or future.result."),
         refutation=english("Refuted if the loop ends after a few tests."),
+        has_gain=False,
     ),
     WorkKind(
         key="garbage_collected",
@@ -296,6 +298,16 @@ KINDS: tuple[WorkKind, ...] = (
             "table. Ask for many rows in one query instead of one each, and commit once per batch."
         ),
         refutation=english("Refuted if the plan uses an index and the program needs every query."),
+        worst=NOTE,
+    ),
+    WorkKind(
+        key="reduced_in_python",
+        doing=english("reducing a collection item by item with a Python builtin (sum, min, max)"),
+        line=loop_shapes.reduces_in_python,
+        remedy=english(
+            "If it is an array or a tensor, use its own method, such as array.sum(): that loop is native."
+        ),
+        refutation=english("Refuted if the collection is a list."),
         worst=NOTE,
     ),
     WorkKind(

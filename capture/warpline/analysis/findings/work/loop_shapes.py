@@ -13,6 +13,8 @@ _SEARCHES = {"next", "any", "all", "filter"}
 _WRAPS = {"enumerate", "reversed", "sorted", "list", "tuple", "iter"}
 _ARRAYS = re.compile(r"^(np|numpy|torch|cp|cupy|jnp|paddle|tf)\.")
 _ARRAY_TYPES = re.compile(r"\b(ndarray|NDArray|Tensor)\b")
+_ARRAY_MODULES = frozenset(("numpy", "torch", "pandas", "cupy", "jax", "tensorflow", "paddle"))
+_REDUCTIONS = {"sum", "min", "max", "any", "all", "sorted"}
 _SCALARS = re.compile(r"^(int|float|bool|abs|min|max|round|len|range|zip|enumerate|math\.\w+)$")
 _ELEMENTS = re.compile(r"\.(getpixel|putpixel|itemset|item)$")
 _QUERIES = re.compile(r"\.(execute|executemany|fetchone|fetchall|fetchmany)$")
@@ -151,6 +153,24 @@ def _is_array(line: SourceLine, value: ast.expr) -> bool:
             for assigned in line.assigned(value)
         )
     return False
+
+
+def reduces_in_python(line: SourceLine) -> bool:
+    """Whether a Python builtin goes through what may be an array: the file imports NumPy or a framework."""
+    if not any(
+        name in _REDUCTIONS
+        and len(call.args) == 1
+        and isinstance(call.args[0], (ast.Name, ast.Attribute, ast.BinOp))
+        for name, call in line.calls
+    ):
+        return False
+    names = (
+        alias.name.partition(".")[0]
+        for node in ast.walk(line.source.tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    )
+    return not _ARRAY_MODULES.isdisjoint(names)
 
 
 def slices_rest(line: SourceLine) -> bool:

@@ -46,11 +46,8 @@ def _reads_clock(line: SourceLine, value: ast.expr, depth: int = 0) -> bool:
     for node in ast.walk(value):
         if isinstance(node, ast.Call) and _CLOCK.search(dotted(node.func)):
             return True
-        is_name = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        if (
-            is_name
-            and depth < _DEEPEST
-            and any(_reads_clock(line, v, depth + 1) for v in line.assigned(node))
-        ):
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or depth >= _DEEPEST:
+            continue
+        if any(_reads_clock(line, assigned, depth + 1) for assigned in line.assigned(node)):
             return True
     return False

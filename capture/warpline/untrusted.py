@@ -23,6 +23,7 @@ _NUMBER = re.compile(r"(\d+)")
 _DIGITS = 18
 """Any number of so many digits fits into 64 bits."""
 _DEPTH = 32
+_NESTED = (dict, list)
 _FORMULAS = frozenset("=+-@\t\r")
 INT64 = range(-(1 << 63), 1 << 63)
 """Integers that fit into a column."""
@@ -41,7 +42,7 @@ def bounded(value: Any, depth: int = 0) -> Any:
 
     Writers of JSON refuse both.
     """
-    if isinstance(value, dict | list) and depth >= _DEPTH:
+    if isinstance(value, _NESTED) and depth >= _DEPTH:
         return None
     if isinstance(value, dict):
         return {key: bounded(part, depth + 1) for key, part in value.items()}

@@ -12,6 +12,7 @@ from typing import Any
 from warpline.cli.arguments import time_ns
 from warpline.cli.record import shortest, status_writer, summary_line
 from warpline.cli.recording_options import add_recording_options
+from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr, translated
 from warpline.recording.session import RecordingOptions
 
@@ -42,6 +43,7 @@ class AttachCommand:
             metavar="T",
             help=tr("stop recording after this time (10s; default: when the program ends, or Ctrl-C)"),
         )
+        add_place_options(parser)
         add_recording_options(parser)
 
     def run(self, args: argparse.Namespace) -> int:
@@ -61,7 +63,13 @@ class AttachCommand:
             duration_ns=args.duration,
             keeps_arguments=args.keep_arguments,
         )
-        result = attach(args.pid, output, options, spool=args.spool, report=tell)
+        place = chosen_place(args)
+        if place is None:
+            result = attach(args.pid, output, options, spool=args.spool, report=tell)
+        else:
+            from warpline.recording.remote.remote_recording import FarSettings, attach_on
+
+            result = attach_on(place, args.pid, output, options, FarSettings(), spool=args.spool, report=tell)
         if not args.quiet:
             _say(summary_line(result))
             for source in result.outcome.sources if result.outcome is not None else ():

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration
 
@@ -29,6 +30,7 @@ class ControlCommand:
                 " (default: the one recording there is)"
             ),
         )
+        add_place_options(parser)
         parser.add_argument("--json", action="store_true", help=tr("the answer as JSON"))
         parser.add_argument("--terminate", action="store_true", help=tr("with stop: end the program as well"))
         parser.add_argument("--discard", action="store_true", help=tr("with stop: write no capture"))
@@ -37,7 +39,13 @@ class ControlCommand:
         from warpline.recording.control import find_recording, send_command
 
         fields = {"terminate": args.terminate, "discard": args.discard} if args.action == "stop" else {}
-        answer = send_command(find_recording(args.recording), args.action, **fields)
+        place = chosen_place(args)
+        if place is None:
+            answer = send_command(find_recording(args.recording), args.action, **fields)
+        else:
+            from warpline.recording.remote.questions import control_on
+
+            answer = control_on(place, args.recording, args.action, fields)
         answer.pop("ok")
         print(json.dumps(answer) if args.json else _describe(answer))
         return 0

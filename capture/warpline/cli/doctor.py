@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from warpline.cli.installation import Installation, this_installation
+from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr, translated
 from warpline.i18n.width import padded
+from warpline.model.errors import UsageError
 
 if TYPE_CHECKING:
     from warpline.recording.doctor import SourceCheck
+    from warpline.recording.remote.transport import FarMachine
 
 
 @dataclass(frozen=True)
@@ -29,18 +32,41 @@ class DoctorCommand:
             action="store_true",
             help=tr("with this Python only, not with every one of the machine"),
         )
+        add_place_options(parser)
+        parser.add_argument(
+            "--clean", action="store_true", help=tr("with --on: remove the recorder's files over there")
+        )
 
     def run(self, args: argparse.Namespace) -> int:
-        from warpline.recording.doctor import check_sources
+        place = chosen_place(args)
+        if args.clean:
+            return _clean(place)
+        if place is None:
+            from warpline.recording.doctor import check_sources
 
-        checks = check_sources(every_python=not args.quick)
-        installation = this_installation()
-        if args.json:
-            sources = [asdict(check) for check in checks]
-            print(json.dumps({"installation": asdict(installation), "sources": sources}))
+            checks, installation = check_sources(every_python=not args.quick), this_installation()
+            about = {"installation": asdict(installation)}
+            lines = _installation_lines(installation)
         else:
-            print("\n".join((*_installation_lines(installation), "", *_lines(checks))))
+            from warpline.recording.remote.questions import doctor_on
+
+            checks, machine = doctor_on(place, every_python=not args.quick)
+            about = {"machine": machine}
+            lines = [tr("{host}: {system}, Python {python}", **machine)]
+        if args.json:
+            print(json.dumps({**about, "sources": [asdict(check) for check in checks]}))
+        else:
+            print("\n".join((*lines, "", *_lines(checks))))
         return 0
+
+
+def _clean(place: FarMachine | None) -> int:
+    if place is None:
+        raise UsageError(tr("--clean needs --on or --via"))
+    from warpline.recording.remote.questions import clean_on
+
+    print(clean_on(place))
+    return 0
 
 
 def _installation_lines(installation: Installation) -> list[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.cli.arguments import time_ns
 from warpline.cli.limits import add_limit_options
 from warpline.cli.recording_options import add_recording_options
+from warpline.cli.remote_options import add_place_options, add_run_options, chosen_place, far_settings
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.library.losses import lost_text
 from warpline.model.times import format_duration
@@ -43,7 +44,9 @@ class RecordCommand:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = (
             "warpline record [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
-            "       warpline record --again CAPTURE [-o FILE]"
+            "       warpline record --again CAPTURE [-o FILE]\n"
+            "       warpline record --on HOST [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
+            "       warpline record --resume HOST [-o FILE]"
         )
         parser.epilog = tr(
             "The exit status is the command's; 128+n when signal n ended it, 126 or 127 when it could not be run,"
@@ -142,6 +145,15 @@ class RecordCommand:
             metavar="CAPTURE",
             help=tr("repeat the command and settings of this capture, into CAPTURE-2.h5 and so on"),
         )
+        parser.add_argument(
+            "--resume",
+            nargs="?",
+            const="",
+            metavar="HOST",
+            help=tr("take up a recording whose connection was lost"),
+        )
+        add_place_options(parser)
+        add_run_options(parser)
         add_recording_options(parser)
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=argparse.SUPPRESS)
 
@@ -153,6 +165,8 @@ class RecordCommand:
                     tr("--again records the command of the capture; leave out {word}", word=command[0])
                 )
             return self._record_again(args)
+        if args.resume is not None:
+            return self._resume(args)
         if not command:
             raise _usage(tr("no command to record; write: warpline record -o run.h5 -- python train.py"))
         if not command[0]:
@@ -180,7 +194,24 @@ class RecordCommand:
             max_size_bytes=args.max_size,
         )
         output = args.output or Path(_default_name(command))
-        result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))
+        report, place = status_writer(args.status_fd), chosen_place(args)
+        if place is None:
+            result = record(command, output, options, spool=args.spool, report=report)
+        else:
+            from warpline.recording.remote.remote_recording import record_on
+
+            settings = far_settings(args)
+            result = record_on(place, command, output, options, settings, spool=args.spool, report=report)
+        self._tell(args, result)
+        return result.exit_status
+
+    def _resume(self, args: argparse.Namespace) -> int:
+        """Take up a recording on another machine."""
+        from warpline.recording.remote.remote_recording import resume_on
+        from warpline.recording.remote.transport import machine_of
+
+        place = chosen_place(args) or machine_of(args.resume, None, args.python)
+        result = resume_on(place, args.output, report=status_writer(args.status_fd))
         self._tell(args, result)
         return result.exit_status
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Self
 
 MAX_MESSAGES = 1 << 16
 """Messages that a file keeps; further texts are plain English."""
 
 _JOINED = re.compile(r"\{\d+\}(?:[^{}]*\{\d+\})*")
+
+_SEQUENCES, _NUMBERS = (list, tuple), (int, float)
 
 Table = dict[str, dict[str, dict[str, Any]]]
 """Fields by template and English text."""
@@ -67,7 +72,7 @@ def messages_in(value: object) -> Iterator[Message]:
     elif isinstance(value, Mapping):
         for entry in value.values():
             yield from messages_in(entry)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, _SEQUENCES):
         for entry in value:
             yield from messages_in(entry)
 
@@ -110,4 +115,4 @@ def restored(value: Any, messages: Mapping[str, Message]) -> Any:
 
 
 def _plain(value: object) -> object:
-    return value if isinstance(value, int | float | None) else str(value)
+    return value if value is None or isinstance(value, _NUMBERS) else str(value)

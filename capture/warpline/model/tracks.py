@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
-AttributeValue = str | int | float | bool
+AttributeValue: TypeAlias = "str | int | float | bool"
 
 NO_ATTRIBUTES: Mapping[str, AttributeValue] = {}
 

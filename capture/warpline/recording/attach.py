@@ -15,6 +15,7 @@ from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, WarplineError
 from warpline.model.tracks import Source
 from warpline.recording.capture_of_session import (
+    Finish,
     Report,
     Result,
     allow_many_files,
@@ -46,10 +47,12 @@ def attach(
     spool: Path | None = None,
     report: Report | None = None,
     loads_agent: bool = False,
+    finish: Finish | None = None,
 ) -> Result:
     """Record the process ``pid`` and its children and write the capture. Call it from the main thread.
 
     With ``loads_agent`` the program loads the agent itself, using the ``variables`` of the *started* status.
+    ``finish`` does something else with the spool than writing the capture (`write_capture`).
 
     Raises RecordingError when there is no such process, the recording cannot begin or its capture cannot be written.
     """
@@ -66,13 +69,21 @@ def attach(
             # The recording of another user's program is readable by its owner only.
             stack.callback(os.umask, os.umask(0o077))
         output = output.absolute()
-        check_output(output)
+        if finish is None:
+            check_output(output)
         directory = (spool or default_spool(output)).absolute()
         stack.enter_context(new_spool(directory))
         signals = SignalQueue()
         stack.callback(signals.close)
         return _attach(
-            target, directory, output, options=options, signals=signals, tell=tell, loads_agent=loads_agent
+            target,
+            directory,
+            output,
+            options=options,
+            signals=signals,
+            tell=tell,
+            loads_agent=loads_agent,
+            finish=finish or write_capture,
         )
 
 
@@ -85,6 +96,7 @@ def _attach(
     signals: SignalQueue,
     tell: Report,
     loads_agent: bool,
+    finish: Finish,
 ) -> Result:
     from warpline.recording.control import announced
 
@@ -122,7 +134,7 @@ def _attach(
             remove_spool(directory)
             tell({"state": "discarded"})
             return result
-        return write_capture(session, outcome, signals, tell, result)
+        return finish(session, outcome, signals, tell, result)
     except (OSError, WarplineError) as error:
         if recorder is None:
             remove_quietly(directory)

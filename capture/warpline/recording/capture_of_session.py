@@ -44,6 +44,13 @@ class Result:
     damaged: tuple[str, ...] = ()
 
 
+Finish = Callable[
+    [Session, "RecorderOutcome", "SignalQueue", Report, Result],
+    Result,
+]
+"""What happens to the spool after a recording: `write_capture`."""
+
+
 def write_capture(
     session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
 ) -> Result:

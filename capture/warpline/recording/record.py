@@ -19,6 +19,7 @@ from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
 from warpline.model.tracks import Source
 from warpline.recording.capture_of_session import (
+    Finish,
     Report,
     Result,
     allow_many_files,
@@ -48,11 +49,13 @@ def record(
     *,
     spool: Path | None = None,
     report: Report | None = None,
+    finish: Finish | None = None,
 ) -> Result:
     """Run a program, record it, write the capture.
 
     ``report`` receives status updates as plain values (docs/recording.md, *Status*). Call it from the main thread: it
     handles signals until it returns.
+    ``finish`` does something else with the spool than writing the capture (`write_capture`).
 
     Raises RecordingError when the recording cannot begin or its capture cannot be written. If the capture fails, the
     spool directory is kept and the message names it.
@@ -63,14 +66,22 @@ def record(
     from warpline.recording.signals import SignalQueue
 
     output = output.absolute()
-    check_output(output)
+    if finish is None:
+        check_output(output)
     directory = (spool or default_spool(output)).absolute()
     with new_spool(directory):
         signals = SignalQueue()
         try:
             target = spawn(command, signals.original_mask)
             return _record(
-                command, output, options, directory=directory, target=target, signals=signals, tell=tell
+                command,
+                output,
+                options,
+                directory=directory,
+                target=target,
+                signals=signals,
+                tell=tell,
+                finish=finish or write_capture,
             )
         except OSError as error:
             raise RecordingError(f"{error.filename or directory}: {error.strerror or error}") from error
@@ -89,6 +100,7 @@ def _record(
     target: Target,
     signals: SignalQueue,
     tell: Report,
+    finish: Finish,
 ) -> Result:
     from warpline.recording.control import announced
     from warpline.recording.launch import failure_status
@@ -164,7 +176,7 @@ def _record(
             remove_spool(directory)
             tell({"state": "discarded"})
         else:
-            result = write_capture(session, outcome, signals, tell, result)
+            result = finish(session, outcome, signals, tell, result)
     finally:
         if status is None:
             interrupted_by = outcome.interrupted_by

@@ -1,0 +1,386 @@
+"""The process that keeps a run on the other machine: it owns the program's streams and outlives connections.
+
+The recorder is its child and never waits for it: the disk is the buffer between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from warpline.recording.remote.far.places import (
+    INFO_FILE,
+    RESULT_FILE,
+    SOCKET_FILE,
+    in_folder,
+    read_json,
+    remove_run,
+    write_json,
+)
+from warpline.recording.remote.far.streams import Streams
+from warpline.recording.remote.far.tail import Tail
+from warpline.recording.remote.frames import (
+    BEAT_S,
+    GONE_S,
+    MAX_DATA_BYTES,
+    WINDOW_BYTES,
+    FrameError,
+    FrameReader,
+    FrameType,
+    packed,
+    packed_json,
+    packed_stream,
+    stream_of,
+    values_of,
+)
+
+_ROOM_BYTES = 512 << 10
+_SHORTEST_TICK_S = 0.05
+_SHARE = 50
+"""A look at the spool may take this part of the time: 2 % of a core."""
+_PATIENCE_S = 3600.0
+"""How long a finished run without a connection keeps its process; its folder stays."""
+
+
+class Channel:
+    """The connection to the other end: two descriptors, and a socket that the relay waits for."""
+
+    def __init__(self, incoming: int, outgoing: int, relay: socket.socket) -> None:
+        self.incoming, self.outgoing, self._relay = incoming, outgoing, relay
+        os.set_blocking(incoming, False)
+        os.set_blocking(outgoing, False)
+        self._reader = FrameReader()
+        self._unsent = bytearray()
+        self.heard = self.sent = time.monotonic()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more frames should be queued."""
+        return len(self._unsent) < _ROOM_BYTES
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether bytes wait for the connection."""
+        return bool(self._unsent)
+
+    def send(self, frame: bytes) -> None:
+        """Queue a frame."""
+        self._unsent += frame
+
+    def flush(self) -> None:
+        """Write what the connection takes.
+
+        Raises OSError when it is lost.
+        """
+        now = time.monotonic()
+        if now - self.sent > BEAT_S and not self._unsent:
+            self.send(packed(FrameType.BEAT))
+        with contextlib.suppress(BlockingIOError):
+            while self._unsent:
+                count = os.write(self.outgoing, self._unsent[:_ROOM_BYTES])
+                del self._unsent[:count]
+                self.sent = now
+
+    def read(self) -> list[tuple[FrameType, bytes]]:
+        """The frames that have arrived.
+
+        Raises OSError when the connection is lost, FrameError when it makes no sense.
+        """
+        try:
+            data = os.read(self.incoming, 1 << 18)
+        except BlockingIOError:
+            if time.monotonic() - self.heard > GONE_S:
+                raise ConnectionResetError from None
+            return []
+        if not data:
+            raise ConnectionResetError
+        self.heard = time.monotonic()
+        return self._reader.feed(data)
+
+    def close(self) -> None:
+        """Give the connection up; the relay ends."""
+        os.close(self.incoming)
+        os.close(self.outgoing)
+        self._relay.close()
+
+
+class Keeper:
+    """Keeps one run. ``recorder`` is the process id of the recorder, 0 without one, and ``status`` its pipe or −1."""
+
+    def __init__(
+        self, run: Path, request: dict[str, Any], streams: Streams | None, *, recorder: int, status: int
+    ) -> None:
+        self._run, self._request, self._streams = run, request, streams
+        self._recorder, self._status = recorder, status
+        self._unread_status = b""
+        self._statuses: dict[str, dict[str, Any]] = {}
+        """The last status of each state, for a connection that comes later."""
+        options = request.get("options", {})
+        self._spool = Path(request["spool"])
+        self._is_ring = bool(options.get("ring_ns"))
+        self._ends_with_us = bool(request.get("with_me"))
+        self._channel: Channel | None = None
+        self._tail = Tail(self._spool, is_ring=self._is_ring)
+        self._news: Iterator[bytes] | None = None
+        self._sent = 0
+        self._checks: Iterator[bytes] | None = None
+        self._unchecked: set[str] = set()
+        self._differs = False
+        self._is_complete = self._is_exit_sent = self._is_over = False
+        self._next_look = 0.0
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with in_folder(run):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(SOCKET_FILE)
+            self._listening.bind(SOCKET_FILE)
+        self._listening.listen(4)
+        self._listening.setblocking(False)
+
+    def keep(self) -> None:
+        """Serve the run until its capture is written."""
+        idle_since = time.monotonic()
+        while not self._is_over:
+            self._wait()
+            self._accept()
+            self._read_channel()
+            self._read_status()
+            self._move_streams()
+            self._send_spool()
+            self._flush()
+            if self._channel is not None or self._status >= 0:
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since > _PATIENCE_S:
+                return
+        remove_run(self._run)
+
+    def _wait(self) -> None:
+        poller = select.poll()
+        poller.register(self._listening, select.POLLIN)
+        timeout = 1.0
+        channel = self._channel
+        if channel is not None:
+            poller.register(channel.incoming, select.POLLIN)
+            if channel.is_waiting:
+                poller.register(channel.outgoing, select.POLLOUT)
+            timeout = 0.0 if channel.has_room and self._has_news else self._next_look - time.monotonic()
+        if self._status >= 0:
+            poller.register(self._status, select.POLLIN)
+        if self._streams is not None:
+            for output in self._streams.outputs.values():
+                if not output.is_at_end and (channel is None or output.unsent < WINDOW_BYTES):
+                    poller.register(output.descriptor, select.POLLIN)
+            if self._streams.input.has_work:
+                poller.register(self._streams.input.descriptor, select.POLLOUT)
+        poller.poll(max(0.0, min(timeout, 1.0)) * 1000)
+
+    def _accept(self) -> None:
+        """Take a new connection over from a relay; it replaces the former one."""
+        try:
+            relay, _address = self._listening.accept()
+        except BlockingIOError:
+            return
+        relay.settimeout(5)
+        try:
+            data, descriptors, _flags, _place = socket.recv_fds(relay, 1 << 16, 2)
+            values = json.loads(data)
+        except (OSError, ValueError):
+            relay.close()
+            return
+        if len(descriptors) != 2:
+            relay.close()
+            return
+        self._lose(is_replaced=True)
+        self._channel = channel = Channel(descriptors[0], descriptors[1], relay)
+        self._tail = Tail(self._spool, is_ring=self._is_ring)
+        self._news, self._checks, self._unchecked = None, None, set()
+        self._is_complete = self._is_exit_sent = False
+        self._next_look = 0.0
+        streams = self._streams
+        if streams is not None:
+            for output in streams.outputs.values():
+                output.send_again()
+        info = read_json(self._run / INFO_FILE)
+        received = streams.input.received if streams is not None else 0
+        channel.send(packed_json(FrameType.HELLO, {**info, "pid": os.getpid(), "input": received, **values}))
+        for status in self._statuses.values():
+            channel.send(packed_json(FrameType.STATUS, status))
+
+    def _lose(self, *, is_replaced: bool = False) -> None:
+        if self._channel is None:
+            return
+        self._channel.close()
+        self._channel = None
+        if self._ends_with_us and not is_replaced and self._recorder > 0:
+            with contextlib.suppress(OSError):
+                os.kill(self._recorder, signal.SIGTERM)
+
+    def _read_channel(self) -> None:
+        if self._channel is None:
+            return
+        try:
+            for kind, body in self._channel.read():
+                self._obey(kind, body)
+        except (OSError, FrameError, KeyError, TypeError, ValueError):
+            self._lose()
+
+    def _obey(self, kind: FrameType, body: bytes) -> None:
+        streams = self._streams
+        if kind is FrameType.INPUT and streams is not None:
+            _stream, offset, data = stream_of(body)
+            streams.input.add(offset, data)
+        elif kind is FrameType.RECEIVED and streams is not None:
+            values = values_of(body)
+            streams.outputs[values["stream"]].received(values["count"])
+        elif kind is FrameType.SIGNAL and self._recorder > 0:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._recorder, values_of(body)["signal"])
+        elif kind is FrameType.SIZE and streams is not None:
+            values = values_of(body)
+            streams.resize(values["rows"], values["columns"])
+        elif kind is FrameType.CONTROL:
+            self._control(values_of(body))
+        elif kind is FrameType.CHECKED:
+            values = values_of(body)
+            again = values["again"]
+            self._differs |= bool(again)
+            self._tail.again(values["name"], again)
+            if values.get("is_last"):
+                self._unchecked.discard(values["name"])
+        elif kind is FrameType.TAKEN:
+            self._is_over = True
+
+    def _control(self, request: dict[str, Any]) -> None:
+        from warpline.model.errors import RecordingError
+        from warpline.recording.control import send_command
+
+        number, command = request.pop("id", 0), request.pop("command", "")
+        try:
+            reply = send_command(self._spool, command, timeout_s=5.0, **request)
+        except (RecordingError, TypeError) as error:
+            reply = {"ok": False, "error": str(error)}
+        if self._channel is not None:
+            self._channel.send(packed_json(FrameType.REPLY, {**reply, "id": number}))
+
+    def _read_status(self) -> None:
+        if self._status < 0:
+            return
+        try:
+            data = os.read(self._status, 1 << 16)
+        except BlockingIOError:
+            return
+        self._unread_status += data
+        *lines, self._unread_status = self._unread_status.split(b"\n")
+        for line in lines:
+            values = json.loads(line)
+            self._statuses.pop(values["state"], None)
+            self._statuses[values["state"]] = values
+            if self._channel is not None:
+                self._channel.send(packed_json(FrameType.STATUS, values))
+        if not data:
+            self._recorder_ended()
+
+    def _recorder_ended(self) -> None:
+        os.close(self._status)
+        self._status = -1
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._recorder, 0)
+        self._recorder = 0
+        if not (self._run / RESULT_FILE).exists():
+            write_json(self._run / RESULT_FILE, {"failed": "the recorder was killed"})
+        if self._streams is not None:
+            for output in self._streams.outputs.values():
+                output.read_rest()
+
+    def _move_streams(self) -> None:
+        streams, channel = self._streams, self._channel
+        if streams is None:
+            return
+        before = streams.input.consumed
+        streams.input.write()
+        for number, output in streams.outputs.items():
+            if channel is None or output.unsent < WINDOW_BYTES:
+                output.read()
+            while channel is not None and output.unsent and output.unacknowledged < WINDOW_BYTES:
+                offset, data = output.take(MAX_DATA_BYTES)
+                channel.send(packed_stream(FrameType.OUTPUT, number, offset, data))
+        if channel is not None and streams.input.consumed != before:
+            values = {"stream": 0, "count": streams.input.consumed}
+            channel.send(packed_json(FrameType.RECEIVED, values))
+
+    @property
+    def _is_recorded(self) -> bool:
+        return "recorded" in self._statuses or self._status < 0
+
+    @property
+    def _has_news(self) -> bool:
+        return self._next_look <= time.monotonic() and not self._is_complete
+
+    def _send_spool(self) -> None:
+        """Send what is new; after the recording compare all chunks, until both ends have the same."""
+        channel = self._channel
+        if channel is None or self._is_complete or time.monotonic() < self._next_look:
+            return
+        begun = time.monotonic()
+        is_final = self._is_recorded
+        if self._checks is None:
+            if self._news is None:
+                self._news, self._sent = self._tail.news(), 0
+            if self._send_all(channel, self._news):
+                self._news = None
+                if not self._sent and is_final:
+                    self._begin_check()
+        if self._checks is not None and self._send_all(channel, self._checks) and not self._unchecked:
+            self._end_check(channel)
+        took = time.monotonic() - begun
+        is_busy = self._checks is not None or not channel.has_room
+        self._next_look = begun + (0.01 if is_busy or is_final else max(_SHORTEST_TICK_S, took * _SHARE))
+
+    def _send_all(self, channel: Channel, frames: Iterator[bytes]) -> bool:
+        """Send frames while the connection takes them; whether that were all."""
+        while channel.has_room:
+            frame = next(frames, None)
+            if frame is None:
+                return True
+            channel.send(frame)
+            self._sent += 1
+        return False
+
+    def _begin_check(self) -> None:
+        names = [name for name in self._tail.sizes() if name.endswith(".spool")]
+        self._differs = False
+        self._unchecked = set(names)
+        self._checks = (frame for name in names for frame in self._tail.check(name))
+
+    def _end_check(self, channel: Channel) -> None:
+        self._checks = None
+        if not self._differs:
+            channel.send(packed_json(FrameType.COMPLETE, {"sizes": self._tail.sizes()}))
+            self._is_complete = True
+
+    def _flush(self) -> None:
+        channel = self._channel
+        if channel is None:
+            return
+        if self._status < 0 and not self._is_exit_sent and not self._unsent_output:
+            self._is_exit_sent = True
+            channel.send(packed_json(FrameType.EXIT, read_json(self._run / RESULT_FILE)))
+        try:
+            channel.flush()
+        except OSError:
+            self._lose()
+
+    @property
+    def _unsent_output(self) -> int:
+        return (
+            sum(output.unsent for output in self._streams.outputs.values())
+            if self._streams is not None
+            else 0
+        )

@@ -1,0 +1,220 @@
+"""Answers one request on the other machine: the far end of a connection."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from warpline.model.errors import WarplineError
+from warpline.recording.remote.far.keeper import Keeper
+from warpline.recording.remote.far.places import (
+    INFO_FILE,
+    clean,
+    connect,
+    known_runs,
+    new_run,
+    read_json,
+    remove_old_versions,
+    remove_run,
+    runs_folder,
+    write_json,
+)
+from warpline.recording.remote.far.streams import Streams
+from warpline.recording.remote.frames import FrameError, FrameReader, FrameType, packed_json, values_of
+
+
+def serve(root: Path) -> int:
+    """Read the request from standard input and answer it. ``root`` is the folder of this version."""
+    try:
+        request = _read_request()
+        action = request.get("action")
+        if action in {"record", "attach"}:
+            return _start(root, request)
+        if action == "resume":
+            return _resume(root, request)
+        _say(FrameType.REPLY, _answer(root, request))
+    except (WarplineError, FrameError, OSError) as error:
+        _say(FrameType.FAILED, {"message": str(error)})
+        return 1
+    return 0
+
+
+def _read_request() -> dict[str, Any]:
+    reader = FrameReader()
+    # Byte by byte where frames end: what follows belongs to the keeper.
+    head = _exactly(5)
+    reader.feed(head)
+    ((kind, body),) = reader.feed(_exactly(int.from_bytes(head[1:], "little")))
+    if kind is not FrameType.REQUEST:
+        raise FrameError("the first frame is no request")
+    return values_of(body)
+
+
+def _exactly(count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = os.read(0, count - len(data))
+        if not part:
+            raise FrameError("the connection was lost")
+        data += part
+    return data
+
+
+def _say(kind: FrameType, values: dict[str, Any]) -> None:
+    data = packed_json(kind, values)
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(1, data) :]
+
+
+def _answer(root: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """Requests that are answered at once."""
+    action = request.get("action")
+    if action == "doctor":
+        from dataclasses import asdict
+
+        from warpline.recording.doctor import check_sources
+
+        checks = check_sources(every_python=not request.get("quick"))
+        uname = os.uname()
+        return {
+            "sources": [asdict(check) for check in checks],
+            "host": uname.nodename,
+            "system": f"{uname.sysname} {uname.release} {uname.machine}",
+            "python": platform.python_version(),
+        }
+    if action == "runs":
+        return {"runs": known_runs(root)}
+    if action == "discard":
+        run = _run_folder(root, request.get("run"))
+        remove_run(run)
+        return {}
+    if action == "clean":
+        return clean(root)
+    if action == "control":
+        from warpline.recording.control import find_recording, send_command
+
+        fields = request.get("fields") or {}
+        return send_command(find_recording(request.get("recording")), request["command"], **fields)
+    raise FrameError(f"an unknown request: {action}")
+
+
+def _run_folder(root: Path, name: Any) -> Path:
+    run = runs_folder(root) / str(name)
+    if os.sep in str(name) or not (run / INFO_FILE).is_file():
+        raise FrameError(f"there is no run {name} here")
+    return run
+
+
+def _start(root: Path, request: dict[str, Any]) -> int:
+    folder = os.path.expanduser(str(request.get("chdir") or "~"))
+    os.chdir(folder)
+    shown = {key: request.get(key) for key in ("action", "output", "pid", "with_me")}
+    run = new_run(root, {**shown, "title": request.get("title", "")})
+    request["spool"] = os.path.join(folder, request["spool"]) if request.get("spool") else str(run / "spool")
+    info = read_json(run / INFO_FILE)
+    write_json(
+        run / INFO_FILE, {**info, "spool": request["spool"], "ring_ns": request["options"].get("ring_ns")}
+    )
+    remove_old_versions(root)
+    return _keep(run, request, is_new=True)
+
+
+def _resume(root: Path, request: dict[str, Any]) -> int:
+    run = _run_folder(root, request.get("run"))
+    with contextlib.suppress(OSError):
+        return _relay(connect(run), {})
+    info = read_json(run / INFO_FILE)
+    # The keeper was killed or has waited long enough: another one serves what lies on the disk.
+    kept = {"spool": info["spool"], "options": {"ring_ns": info.get("ring_ns")}}
+    return _keep(run, kept, is_new=False)
+
+
+def _keep(run: Path, request: dict[str, Any], *, is_new: bool) -> int:
+    """Start the keeper in a session of its own, and hand it the connection."""
+    ready_read, ready_write = os.pipe()
+    if os.fork() == 0:
+        os.close(ready_read)
+        os._exit(_be_keeper(run, request, ready_write, is_new=is_new))
+    os.close(ready_write)
+    os.read(ready_read, 1)
+    os.close(ready_read)
+    return _relay(connect(run), {"is_new": is_new})
+
+
+def _be_keeper(run: Path, request: dict[str, Any], ready: int, *, is_new: bool) -> int:
+    os.setsid()
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    # A transport that runs on this machine ignores these; the program must not inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    log = os.open(run / "keeper.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, descriptor in ((0, nothing), (1, nothing), (2, log)):
+        os.dup2(descriptor, number)
+    streams, recorder, status = None, 0, -1
+    if is_new:
+        terminal = request.get("terminal")
+        streams = Streams(tuple(terminal) if terminal else None) if request["action"] == "record" else None
+        recorder, status = _start_recorder(run, request, streams, ready)
+        if streams is not None:
+            streams.forget_program_ends()
+    try:
+        keeper = Keeper(run, request, streams, recorder=recorder, status=status)
+        os.write(ready, b"1")
+        os.close(ready)
+        os.chdir("/")
+        keeper.keep()
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _start_recorder(
+    run: Path, request: dict[str, Any], streams: Streams | None, ready: int
+) -> tuple[int, int]:
+    status_read, status_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ready)
+        os.close(status_read)
+        os.setsid()
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        if streams is not None:
+            streams.become_standard()
+        for name, value in (request.get("environment") or {}).items():
+            os.environ[name] = value
+        from warpline.recording.remote.far.recording_process import record_here
+
+        record_here(run, request, status_write)
+        os._exit(0)
+    os.close(status_write)
+    os.set_blocking(status_read, False)
+    return pid, status_read
+
+
+def _relay(keeper: socket.socket, values: dict[str, Any]) -> int:
+    """Hand our standard streams to the keeper and wait until it gives the connection up."""
+    import json
+
+    with keeper:
+        socket.send_fds(keeper, [json.dumps(values).encode()], [0, 1])
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        os.dup2(nothing, 1)
+        with contextlib.suppress(OSError):
+            keeper.recv(1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(serve(Path(sys.argv[1])))

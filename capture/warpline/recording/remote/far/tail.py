@@ -1,0 +1,215 @@
+"""Follows the spool of a recording and sends what is new in it, so that the other end has the same files.
+
+Bytes up to a chunk's end of committed records are final and are sent before the header that counts them: the mirror is
+a valid spool at every moment. Records that change after that (docs/spool.md, *402*, *400*) differ until the checksums
+of all chunks are compared at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpline.recording.remote.frames import MAX_DATA_BYTES, FrameType, packed_file, packed_json
+from warpline.recording.spool.file_layout import (
+    CHUNK,
+    CHUNK_HEADER_BYTES,
+    CHUNK_MAGIC,
+    CLOSED_OFFSET,
+    HEADER_BYTES,
+    NEXT_OFFSET,
+    PAGE,
+)
+
+_SMALL_FILES = frozenset({"session.json", "control", "stderr"})
+_MOST_SMALL_BYTES = 512 << 10
+_CHUNKS_AT_ONCE = 2_000
+
+
+@dataclass
+class _Chunk:
+    size: int
+    key: tuple[int, int, int]
+    sent: int = 0
+    header: bytes = b""
+    is_over: bool = False
+
+
+@dataclass
+class _File:
+    page: bytes = b""
+    end: int = HEADER_BYTES
+    chunks: dict[int, _Chunk] = field(default_factory=dict)
+    latest: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    open: set[int] = field(default_factory=set)
+
+
+class Tail:
+    """What has been sent of a spool directory. With ``is_ring`` chunks may be emptied and merged later."""
+
+    def __init__(self, directory: Path, *, is_ring: bool) -> None:
+        self._directory = directory
+        self._is_ring = is_ring
+        self._files: dict[str, _File] = {}
+        self._small: dict[str, bytes] = {}
+
+    def news(self) -> Iterator[bytes]:
+        """Frames with everything that is new; take as many as the channel has room for, then ask again."""
+        for name in _names(self._directory):
+            path = self._directory / name
+            try:
+                if name in _SMALL_FILES:
+                    yield from self._small_file(name, path)
+                else:
+                    yield from self._spool_file(name, path)
+            except OSError:
+                continue  # a ring has removed it
+
+    def again(self, name: str, offsets: list[int]) -> None:
+        """Send chunks again; -1 stands for the header page."""
+        file = self._files.get(name)
+        if file is None:
+            return
+        for offset in offsets:
+            if offset < 0:
+                file.page = b""
+            elif offset in file.chunks:
+                chunk = file.chunks[offset]
+                chunk.sent, chunk.header, chunk.is_over = 0, b"", False
+                file.open.add(offset)
+
+    def check(self, name: str) -> Iterator[bytes]:
+        """The checksums of all chunks of a file, in frames."""
+        rows: list[list[int]] = []
+        try:
+            descriptor = os.open(self._directory / name, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            yield packed_json(FrameType.CHECK, {"name": name, "chunks": [], "is_last": True})
+            return
+        try:
+            page = os.pread(descriptor, HEADER_BYTES, 0)
+            rows.append([-1, HEADER_BYTES, len(page), zlib.crc32(page)])
+            for offset, chunk in self._files.get(name, _File()).chunks.items():
+                header = os.pread(descriptor, CHUNK_HEADER_BYTES, offset)
+                committed = min(CHUNK.unpack_from(header)[5], chunk.size - CHUNK_HEADER_BYTES)
+                checksum, at = zlib.crc32(header), offset + CHUNK_HEADER_BYTES
+                while at < offset + CHUNK_HEADER_BYTES + committed:
+                    part = min(1 << 20, offset + CHUNK_HEADER_BYTES + committed - at)
+                    checksum = zlib.crc32(os.pread(descriptor, part, at), checksum)
+                    at += part
+                rows.append([offset, chunk.size, committed, checksum])
+        finally:
+            os.close(descriptor)
+        for first in range(0, len(rows), _CHUNKS_AT_ONCE):
+            part = rows[first : first + _CHUNKS_AT_ONCE]
+            is_last = first + _CHUNKS_AT_ONCE >= len(rows)
+            yield packed_json(FrameType.CHECK, {"name": name, "chunks": part, "is_last": is_last})
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every file."""
+        sizes: dict[str, int] = {}
+        for name in _names(self._directory):
+            try:
+                sizes[name] = os.stat(self._directory / name).st_size
+            except OSError:
+                continue
+        return sizes
+
+    def _small_file(self, name: str, path: Path) -> Iterator[bytes]:
+        with path.open("rb") as file:
+            content = file.read(_MOST_SMALL_BYTES)
+        if self._small.get(name) != content:
+            self._small[name] = content
+            yield packed_file(FrameType.WHOLE, name, 0, content)
+
+    def _spool_file(self, name: str, path: Path) -> Iterator[bytes]:
+        known = self._files.setdefault(name, _File())
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            page = os.pread(descriptor, HEADER_BYTES, 0)
+            if len(page) < HEADER_BYTES:
+                return
+            if page != known.page:
+                known.page = page
+                yield packed_file(FrameType.PAGE, name, 0, page)
+            if self._is_ring:
+                self._walk_again(descriptor, known)
+            self._walk(descriptor, known, int.from_bytes(page[NEXT_OFFSET : NEXT_OFFSET + 8], "little"))
+            for offset in sorted(known.open):
+                yield from _chunk(descriptor, name, offset, known)
+        finally:
+            os.close(descriptor)
+
+    def _walk(self, descriptor: int, known: _File, end: int) -> None:
+        """Find new chunks."""
+        while known.end < end:
+            header = os.pread(descriptor, CHUNK.size, known.end)
+            if len(header) < CHUNK.size:
+                return
+            magic, record_type, _bytes, tid, size, _committed, free = CHUNK.unpack(header)
+            if magic != CHUNK_MAGIC or size < PAGE or size % PAGE:
+                return
+            key = (record_type, tid, free)
+            former = known.latest.get(key)
+            if former is not None and former in known.chunks:
+                known.chunks[former].is_over = True
+            known.latest[key] = known.end
+            known.chunks[known.end] = _Chunk(size, key)
+            known.open.add(known.end)
+            known.end += size
+
+    def _walk_again(self, descriptor: int, known: _File) -> None:
+        """Look at all chunks of a ring: some have been emptied, and empty neighbours are one chunk now."""
+        offset = HEADER_BYTES
+        seen: set[int] = set()
+        while offset < known.end:
+            header = os.pread(descriptor, CHUNK.size, offset)
+            if len(header) < CHUNK.size:
+                return
+            magic, record_type, _bytes, tid, size, committed, free = CHUNK.unpack(header)
+            if magic != CHUNK_MAGIC or size < PAGE or size % PAGE:
+                return
+            chunk = known.chunks.get(offset)
+            if chunk is None or chunk.size != size or committed < chunk.sent:
+                known.chunks[offset] = _Chunk(size, (record_type, tid, free))
+                known.open.add(offset)
+            seen.add(offset)
+            offset += size
+        for gone in known.chunks.keys() - seen:
+            del known.chunks[gone]
+            known.open.discard(gone)
+
+
+def _chunk(descriptor: int, name: str, offset: int, known: _File) -> Iterator[bytes]:
+    """Announce a chunk, send its new bytes, then the header that counts them."""
+    chunk = known.chunks[offset]
+    header = os.pread(descriptor, CHUNK_HEADER_BYTES, offset)
+    committed = min(CHUNK.unpack_from(header)[5], chunk.size - CHUNK_HEADER_BYTES)
+    if not chunk.header:
+        empty = header[:24] + bytes(8) + header[32:]
+        yield packed_file(FrameType.CHUNK, name, offset, empty)
+        chunk.header = empty
+    while chunk.sent < committed:
+        at = offset + CHUNK_HEADER_BYTES + chunk.sent
+        data = os.pread(descriptor, min(MAX_DATA_BYTES, committed - chunk.sent), at)
+        if not data:
+            return
+        chunk.sent += len(data)
+        yield packed_file(FrameType.BYTES, name, at, data)
+    if header != chunk.header:
+        chunk.header = header
+        yield packed_file(FrameType.CHUNK, name, offset, header)
+    is_closed = header[CLOSED_OFFSET : CLOSED_OFFSET + 4] != bytes(4)
+    if (chunk.is_over or is_closed) and chunk.sent == committed:
+        known.open.discard(offset)
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return []
+    return sorted(name for name in names if name in _SMALL_FILES or name.endswith(".spool"))

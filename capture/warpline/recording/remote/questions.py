@@ -1,0 +1,85 @@
+"""Questions to another machine that are answered at once."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from warpline.i18n import tr, tr_n
+from warpline.model.errors import RecordingError
+from warpline.recording.doctor import SourceCheck
+from warpline.recording.remote.transport import FarMachine, ask
+from warpline.untrusted import visible
+
+
+def doctor_on(place: FarMachine, *, every_python: bool) -> tuple[list[SourceCheck], dict[str, str]]:
+    """What another machine can record, and its ``host``, ``system`` and ``python``.
+
+    Raises RecordingError.
+    """
+    answer = ask(place, {"action": "doctor", "quick": not every_python})
+    rows = answer.get("sources")
+    checks = [_check(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if not checks:
+        raise RecordingError(tr("{host}: its answer makes no sense", host=place.title))
+    machine = {name: visible(str(answer.get(name, ""))) for name in ("host", "system", "python")}
+    return checks, machine
+
+
+def control_on(
+    place: FarMachine, recording: str | None, command: str, values: dict[str, Any]
+) -> dict[str, Any]:
+    """The reply of a recording on another machine (`warpline.recording.control.send_command`).
+
+    Raises RecordingError.
+    """
+    request = {"action": "control", "recording": recording, "command": command, "fields": values}
+    answer = ask(place, request)
+    numbers = {name: _number(answer.get(name)) for name in ("elapsed_ns", "events", "lost", "target_pid")}
+    sources, warnings = answer.get("sources"), answer.get("warnings")
+    return {
+        "ok": True,
+        "state": visible(str(answer.get("state"))),
+        **numbers,
+        "sources": [
+            {
+                "name": str(row.get("name")),
+                "enabled": row.get("enabled") is True,
+                "reason": str(row.get("reason")),
+            }
+            for row in (sources if isinstance(sources, list) else [])
+            if isinstance(row, dict)
+        ],
+        "warnings": [visible(str(text)) for text in (warnings if isinstance(warnings, list) else [])],
+    }
+
+
+def clean_on(place: FarMachine) -> str:
+    """Remove our files from another machine; returns what was done.
+
+    Raises RecordingError.
+    """
+    answer = ask(place, {"action": "clean"})
+    runs = answer.get("runs")
+    count = len(runs) if isinstance(runs, list) else 0
+    folder = visible(str(answer.get("folder")))
+    if not count:
+        return tr("{host}: {folder} is removed", host=place.title, folder=folder)
+    return tr_n(
+        "{host}: {count} recording that is not finished stays in {folder}",
+        "{host}: {count} recordings that are not finished stay in {folder}",
+        count,
+        host=place.title,
+        folder=folder,
+    )
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _check(row: dict[str, Any]) -> SourceCheck:
+    values: dict[str, Any] = {
+        field.name: visible(str(row.get(field.name, ""))) for field in fields(SourceCheck)
+    }
+    return SourceCheck(**{**values, "available": row.get("available") is True})

@@ -1,0 +1,152 @@
+"""The mirror of a spool takes what a spool may hold, and refuses everything else."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warpline.recording.remote.far.tail import Tail
+from warpline.recording.remote.frames import (
+    MAX_BODY_BYTES,
+    FrameError,
+    FrameReader,
+    FrameType,
+    packed,
+    packed_file,
+    values_of,
+)
+from warpline.recording.remote.mirror import Mirror
+from warpline.recording.spool import records
+from warpline.recording.spool.file_layout import CHUNK, CHUNK_MAGIC, HEADER_BYTES, MAGIC
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.writer import SpoolWriter
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[Mirror]:
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    made = Mirror(folder, most_bytes=64 << 20)
+    yield made
+    made.close()
+
+
+def chunk(size: int, committed: int = 0, magic: int = CHUNK_MAGIC) -> bytes:
+    return CHUNK.pack(magic, 104, 16, 1, size, committed, 0).ljust(64, b"\0")
+
+
+def take(mirror: Mirror, frames: Iterator[bytes]) -> int:
+    reader, count = FrameReader(), 0
+    for frame in frames:
+        for kind, body in reader.feed(frame):
+            mirror.apply(kind, body)
+            count += 1
+    return count
+
+
+def test_a_mirror_follows_a_growing_spool_byte_for_byte(tmp_path: Path, mirror: Mirror) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    writer, tail = SpoolWriter(spool / "perf.spool", "perf"), Tail(spool, is_ring=False)
+    for number in range(1, 30):
+        rows = b"".join(records.exit_.pack(number, number, row) for row in range(number * 40))
+        writer.append(records.EXIT, rows, size=records.exit_.itemsize)
+        writer.string("text " * number)
+        take(mirror, tail.news())
+        copy = SpoolFile(tmp_path / "mirror" / "perf.spool")
+        assert len(copy.records(records.EXIT, records.exit_).values) == 40 * number * (number + 1) // 2
+    writer.close()
+    take(mirror, tail.news())
+    assert take(mirror, tail.news()) == 0
+    ((_kind, body),) = FrameReader().feed(b"".join(tail.check("perf.spool")))
+    assert mirror.differing(values_of(body)) == []
+    mirror.complete(tail.sizes())
+    assert (tmp_path / "mirror" / "perf.spool").read_bytes() == (spool / "perf.spool").read_bytes()
+
+
+def test_a_chunk_that_changed_later_is_sent_again(tmp_path: Path, mirror: Mirror) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    writer, tail = SpoolWriter(spool / "perf.spool", "perf"), Tail(spool, is_ring=False)
+    writer.append(records.EXIT, records.exit_.pack(1, 2, 3), size=records.exit_.itemsize)
+    take(mirror, tail.news())
+    with (spool / "perf.spool").open("r+b") as file:
+        file.seek(HEADER_BYTES + 64)
+        file.write(b"\x09")
+    writer.close()
+    ((_kind, body),) = FrameReader().feed(b"".join(tail.check("perf.spool")))
+    different = mirror.differing(values_of(body))
+    assert set(different) == {-1, HEADER_BYTES}
+    tail.again("perf.spool", different)
+    take(mirror, tail.news())
+    assert SpoolFile(tmp_path / "mirror" / "perf.spool").records(records.EXIT, records.exit_).values[
+        "time_ns"
+    ] == [9]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        packed_file(FrameType.PAGE, "../perf.spool", 0, MAGIC.ljust(4096, b"\0")),
+        packed_file(FrameType.PAGE, "a/perf.spool", 0, MAGIC.ljust(4096, b"\0")),
+        packed_file(FrameType.PAGE, "run.h5", 0, MAGIC.ljust(4096, b"\0")),
+        packed_file(FrameType.PAGE, "perf.spool", 0, bytes(4096)),
+        packed_file(FrameType.WHOLE, "perf.spool", 0, b"text"),
+        packed_file(FrameType.WHOLE, "ended.json", 0, b"{}"),
+        packed_file(FrameType.CHUNK, "perf.spool", 4096, chunk(1 << 42)),
+        packed_file(FrameType.CHUNK, "perf.spool", 4096, chunk(4097)),
+        packed_file(FrameType.CHUNK, "perf.spool", 4096, chunk(4096, 1 << 40)),
+        packed_file(FrameType.CHUNK, "perf.spool", 4096, chunk(4096, magic=1)),
+        packed_file(FrameType.CHUNK, "perf.spool", 8192, chunk(4096)),
+        packed_file(FrameType.CHUNK, "perf.spool", 1 << 62, chunk(4096)),
+        packed_file(FrameType.BYTES, "perf.spool", 4160, b"records"),
+        packed_file(FrameType.BYTES, "perf.spool", 1 << 50, b"records"),
+        packed(FrameType.BYTES, b"short"),
+        packed(FrameType.BYTES, struct.pack("<BQ", 200, 0) + b"short"),
+    ],
+)
+def test_content_that_no_spool_has_is_refused(tmp_path: Path, mirror: Mirror, frame: bytes) -> None:
+    ((kind, body),) = FrameReader().feed(frame)
+    with pytest.raises(FrameError):
+        mirror.apply(kind, body)
+    assert not (tmp_path / "perf.spool").exists()
+    assert sum(path.stat().st_size for path in (tmp_path / "mirror").iterdir()) == 0
+
+
+def test_a_link_in_the_mirror_is_not_followed(tmp_path: Path, mirror: Mirror) -> None:
+    (tmp_path / "mirror" / "perf.spool").symlink_to(tmp_path / "elsewhere")
+    ((kind, body),) = FrameReader().feed(
+        packed_file(FrameType.PAGE, "perf.spool", 0, MAGIC.ljust(4096, b"\0"))
+    )
+    with pytest.raises(OSError, match="symbolic links"):
+        mirror.apply(kind, body)
+
+
+def test_more_data_than_allowed_is_refused(mirror: Mirror) -> None:
+    frame = packed_file(FrameType.WHOLE, "stderr", 0, bytes(1 << 19))
+    ((kind, body),) = FrameReader().feed(frame)
+    for _ in range((64 << 20) // (1 << 19)):
+        mirror.apply(kind, body)
+    with pytest.raises(FrameError, match="more data"):
+        mirror.apply(kind, body)
+
+
+@given(st.binary(max_size=60), st.integers(1, 7))
+def test_any_bytes_are_frames_or_an_error(data: bytes, piece: int) -> None:
+    reader = FrameReader()
+    try:
+        for first in range(0, len(data), piece):
+            for _kind, body in reader.feed(data[first : first + piece]):
+                assert len(body) <= MAX_BODY_BYTES
+    except FrameError:
+        pass
+
+
+def test_an_oversized_frame_is_refused_by_its_head() -> None:
+    with pytest.raises(FrameError):
+        FrameReader().feed(struct.pack("<BI", FrameType.BYTES, 1 << 31))

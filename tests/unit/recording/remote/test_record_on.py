@@ -1,0 +1,117 @@
+"""Recording on another machine: the same program, streams, status and events as by hand."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.unit.recording.recording_tools import States
+from tests.unit.recording.remote.conftest import Far, warpline
+
+from warpline.recording.control import send_command
+
+QUICK = ("--no-check", "--trace", "cpu,osrt")
+LINES = "import sys, time\nfor number in range(60):\n    print(number, flush=True); time.sleep(0.02)\nprint(input())"
+
+
+def run(far: Far, output: Path, *command: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    words = warpline("record", *far.options, *QUICK, "-o", str(output), "--", *command)
+    return subprocess.run(words, input=stdin, capture_output=True, check=False, timeout=60)
+
+
+def test_a_program_over_ssh_has_its_streams_arguments_and_status(over_ssh: Far, tmp_path: Path) -> None:
+    output = tmp_path / "run.h5"
+    script = 'printf "%s|" "$@"; wc -c; echo "to standard error" >&2; exit 7'
+    arguments = ("a b", 'quote"s', "it's", "$HOME", "two\nlines", "", "\\")
+    done = run(over_ssh, output, "sh", "-c", script, "sh", *arguments, stdin=b"x" * 400_000)
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.decode() == "|".join(arguments) + "|400000\n"
+    assert b"to standard error\n" in done.stderr
+    states = States(output)
+    assert states.meta["exit_status"] == 7
+    assert len(states.start)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
+    assert not list((over_ssh.cache / "runs").iterdir())
+
+
+def test_the_status_of_a_program_is_ours_and_what_its_shell_prints_first_is_skipped(
+    far_cache: Path, tmp_path: Path
+) -> None:
+    noisy = Far(("--via", """sh -c 'echo welcome; exec "$@"' sh"""), far_cache)
+    done = run(noisy, tmp_path / "run.h5", "sh", "-c", "echo only this; exit 255")
+    assert (done.returncode, done.stdout) == (255, b"only this\n"), done.stderr
+    done = run(noisy, tmp_path / "none.h5", "/no/program")
+    assert (done.returncode, done.stdout) == (127, b""), done.stderr
+    assert b"/no/program: No such file" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
+
+
+def test_a_recording_outlives_its_connection_and_is_resumed(over_ssh: Far, tmp_path: Path) -> None:
+    output = tmp_path / "run.h5"
+    words = warpline("record", *over_ssh.options, *QUICK, "-o", str(output), "--", "python3", "-c", LINES)
+    first = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    assert first.stdin is not None
+    assert first.stdout is not None
+    begin = first.stdout.readline() + first.stdout.readline()
+    for child in _children(first.pid):
+        os.kill(child, signal.SIGKILL)
+    rest, errors = first.communicate(timeout=30)
+    assert first.returncode == 125
+    assert b"--resume" in errors
+    assert not output.exists()
+    words = warpline("record", *over_ssh.options, "--resume", "--no-check")
+    done = subprocess.run(words, input=b"the end\n", capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = (begin + rest + done.stdout).decode().splitlines()
+    assert lines == [*map(str, range(60)), "the end"]
+    states = States(output)
+    assert states.meta["exit_status"] == 0
+    assert not [text for text in states.warnings if "damaged" in text]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5"]
+
+
+def test_the_recording_is_controlled_from_here_and_an_interrupt_is_for_the_program(
+    via_command: Far, tmp_path: Path
+) -> None:
+    output = tmp_path / "run.h5"
+    script = "trap 'echo caught; exit 3' INT; echo on; while :; do sleep 0.05; done"
+    words = warpline("record", *via_command.options, *QUICK, "-o", str(output), "--", "sh", "-c", script)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"on\n"
+        spool = tmp_path / "run.h5.spool"
+        assert send_command(spool, "pause", timeout_s=60)["state"] == "paused"
+        assert send_command(spool, "resume", timeout_s=60)["state"] == "recording"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == b"caught\n"
+    assert process.returncode == 3
+    assert len(States(output).pauses) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--on=-oProxyCommand=touch here",), "not a host"),
+        (("--via", "false"), "no shell answers"),
+        (("--via", "/no/such/command"), "no such command"),
+        (("--via", "env", "--python", "/no/python"), "no Python 3.9"),
+        (("--via", "env", "--chdir", "/no/folder"), "No such file"),
+    ],
+)
+def test_a_machine_that_cannot_record_says_why(
+    far_cache: Path, tmp_path: Path, options: tuple[str, ...], text: str
+) -> None:
+    done = run(Far(options, far_cache), tmp_path / "run.h5", "true")
+    assert done.returncode == 125
+    assert text in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QScrollBar, QWidget
 from warpline.analysis.structure.flame import Flame
 from warpline.i18n import tr, tr_n
 from warpline.model.frames import StackFrame, parse_frame
+from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.painting import contained
@@ -227,6 +228,8 @@ class FlameView(QWidget):
         """A value with its unit."""
         if self.flame is not None and self.flame.unit == "samples":
             return tr_n("{count:,} sample", "{count:,} samples", value)
+        if self.flame is not None and self.flame.unit == "bytes":
+            return format_bytes(value)
         return format_duration(value, 3)
 
     def tip(self, box: int) -> str:

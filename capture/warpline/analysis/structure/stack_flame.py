@@ -56,7 +56,8 @@ def stack_flame(
     """The flame graph of one of `STACK_SOURCES` for a selection.
 
     Stacks of ``reasons`` begin with the reason of the wait; those of ``merged`` end with it, or with "on a core".
-    Waiting is exact, in ns. ``on_cpu`` and ``samples`` (Python's samples, if there are any) count samples. In
+    Waiting is exact, in ns. ``on_cpu`` and ``samples`` (Python's samples, if there are any) count samples, or add up
+    their weights. In
     ``merged`` and in time order, the samples of a thread share its running time, which is an estimate.
     """
     parts: list[_Stacks] = []
@@ -68,6 +69,7 @@ def stack_flame(
         samples = sampled_stacks(view) if is_all else running_stacks(view)
         if source == "merged" and not samples.has_states:
             return missing("thread_state")
+        unit = samples.unit if unit == "samples" else unit
         parts.append(_sampled(view, samples, source, unit))
     if source in {"merged", "off_cpu", "reasons"}:
         if not view.has("thread_state") or "wait" not in view.capture.kinds["thread_state"].attributes:
@@ -90,8 +92,8 @@ def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Sta
     order = np.lexsort((time, thread))
     keep, thread, time = keep[order], thread[order], time[order]
     period = _period(thread, time)
-    weight = np.ones(len(keep), np.int64)
-    if unit == "ns":
+    weight = samples.weight[keep]
+    if unit == "ns" and samples.unit != "ns":
         states = StateTimes(view)
         for number in np.unique(thread).tolist():
             mine = np.flatnonzero(thread == number)
@@ -102,6 +104,8 @@ def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Sta
     following = np.append(time[1:], view.stop_ns)
     same = np.append(thread[1:] == thread[:-1], False)
     length = np.clip(np.where(same, following - time, period), 1, 2 * period)
+    if samples.unit == "ns":
+        length = np.maximum(samples.weight[keep], 1)
     return _Stacks(
         stack=samples.stack[keep],
         extra=np.full(len(keep), len(_EXTRA) - 1 if source == "merged" else -1),

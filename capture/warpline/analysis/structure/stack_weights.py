@@ -23,6 +23,7 @@ _SWITCH_NS = 50_000
 class SampledStacks:
     """Samples [n]: ``stack`` id (`NO_STACK`: none), ``time_ns`` capture time, ``thread`` index (−1: none).
 
+    ``weight`` says for how much each stands: one sample, or what ``unit`` counts (``samples``, ``ns``, ``bytes``).
     ``is_running``: the thread was on a core. ``has_states``: thread states were recorded; otherwise all samples count
     as running.
     """
@@ -32,6 +33,8 @@ class SampledStacks:
     thread: Int64Array
     is_running: BoolArray
     has_states: bool
+    weight: Int64Array
+    unit: str = "samples"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ def sampled_stacks(view: View) -> SampledStacks:
     events = view.events("sample") if view.has("sample") else None
     if events is None or not len(events):
         none = np.empty(0, np.int64)
-        return SampledStacks(none, none, none, np.empty(0, bool), False)
+        return SampledStacks(none, none, none, np.empty(0, bool), False, none)
     stack = np.ma.filled(view.column("sample", "stack", events.index).astype(np.int64), NO_STACK)
     thread = threads_of_rows(view, events.row)
     times = _before_sampling(view, thread, events.start)
@@ -67,7 +70,19 @@ def sampled_stacks(view: View) -> SampledStacks:
         if is_running is not None:
             running[mine] = is_running
             has_states = True
-    return SampledStacks(stack, events.start, thread, running, has_states)
+    weight, unit = _weights(view, events.index)
+    return SampledStacks(stack, events.start, thread, running, has_states, weight, unit)
+
+
+def _weights(view: View, index: Int64Array) -> tuple[Int64Array, str]:
+    """The weights of samples and their unit; only importers of weighted profiles write any."""
+    spec = next(
+        (spec for spec in view.capture.kinds["sample"].spec.attributes if spec.name == "weight"), None
+    )
+    if spec is None or "weight" not in view.capture.kinds["sample"].attributes:
+        return np.ones(len(index), np.int64), "samples"
+    weights = np.ma.filled(view.column("sample", "weight", index).astype(np.int64), 1)
+    return np.maximum(weights, 0), spec.unit or "samples"
 
 
 def has_samples(view: View) -> bool:
@@ -86,7 +101,10 @@ def running_stacks(view: View) -> SampledStacks:
     stack, time_ns, thread = sampled.stack[others], sampled.time_ns[others], sampled.thread[others]
     events = view.events("cpu_sample") if view.has("cpu_sample") else None
     if events is None:
-        return SampledStacks(stack, time_ns, thread, np.ones(len(stack), bool), sampled.has_states)
+        running = np.ones(len(stack), bool)
+        return SampledStacks(
+            stack, time_ns, thread, running, sampled.has_states, sampled.weight[others], sampled.unit
+        )
     own = np.ma.filled(view.column("cpu_sample", "stack", events.index).astype(np.int64), NO_STACK)
     return SampledStacks(
         np.concatenate((own, stack)),
@@ -94,6 +112,7 @@ def running_stacks(view: View) -> SampledStacks:
         np.concatenate((threads_of_rows(view, events.row), thread)),
         np.ones(len(own) + len(stack), bool),
         True,
+        np.ones(len(own) + len(stack), np.int64),
     )
 
 

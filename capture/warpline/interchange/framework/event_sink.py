@@ -244,6 +244,10 @@ class EventSink:
         if known.any():
             self.builder.add_link_keys(kind, self.scope, end, values[known], ids[known])
 
+    def skip(self, what: str, count: int, reason: str) -> None:
+        """Counts what is left out."""
+        self.builder.add_skipped(what, count, reason)
+
     def saw(self, starts: Int64Array, stops: Int64Array) -> None:
         """Extends the time range of the file."""
         low, high = int(starts.min()), int(stops.max())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,19 +41,19 @@ class StackChains:
 
     def __init__(self, builder: CaptureBuilder) -> None:
         self._builder = builder
-        self._known: dict[tuple[str, ...], int] = {}
+        self._known: dict[tuple[str, ...], tuple[int, int]] = {(): (-1, 0)}
 
-    def stack(self, frames: Sequence[str]) -> int:
-        """The stack of these frames, outermost first; -1 without any."""
+    def add(self, frames: Iterable[str]) -> tuple[int, int]:
+        """The stack of these frames, outermost first, and its innermost frame (a string id); (-1, 0) without any."""
         key = tuple(frames)
-        stack = self._known.get(key)
-        if stack is None:
-            stack = -1
+        known = self._known.get(key)
+        if known is None:
+            stack, name = -1, 0
             for frame in key:
                 name = self._builder.string(frame)
                 stack = self._builder.stack(name, stack) if stack >= 0 else self._builder.stack(name)
-            self._known[key] = stack
-        return stack
+            known = self._known[key] = (stack, name)
+        return known
 
 
 def stack_column(stacks: npt.ArrayLike) -> np.ma.MaskedArray[tuple[int], np.dtype[np.uint32]]:

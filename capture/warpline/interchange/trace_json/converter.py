@@ -29,7 +29,7 @@ from warpline.interchange.trace_json.piece_columns import (
     ThreadKey,
     add_metadata,
 )
-from warpline.interchange.trace_json.samples import add_samples
+from warpline.interchange.trace_json.samples import add_sample_list, add_samples
 from warpline.interchange.trace_json.target import TraceTarget, name_ids, optional_ids
 from warpline.interchange.trace_json.tracks import number_of
 from warpline.interchange.trace_json.unfinished import (
@@ -50,8 +50,8 @@ _EPOCH_NS = (946_684_800_000_000_000, 4_102_444_800_000_000_000)
 """From 2000 to 2100: such times count from the epoch."""
 
 
-_NOT_EVENTS = frozenset({"samples", "systemTraceEvents", "powerTraceAsString", "tracingUI"})
-"""What Chrome's traces may hold beside events: stack samples, system traces as text."""
+_NOT_EVENTS = frozenset({"systemTraceEvents", "powerTraceAsString", "tracingUI"})
+"""What Chrome's traces may hold beside events and samples: system traces as text."""
 _METADATA = frozenset(
     ("process_name", "process_sort_index", "process_labels", "thread_name", "thread_sort_index")
 )
@@ -162,6 +162,7 @@ class TraceConverter(TraceTarget):
         """Resolve what needs the whole file, name threads, report problems."""
         self._apply_metadata()
         add_samples(self, self._samples, state.header.get("stackFrames"))
+        self.events += add_sample_list(self, state.header.get("samples"), state.header.get("stackFrames"))
         self.events += self._javascript.finish(self)
         for text, count in self.borders.finish(self.builder, self.tracks, self.slices).items():
             self.note(text, count)

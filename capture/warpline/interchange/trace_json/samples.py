@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.framework.columns import clean_text
+from warpline.i18n import english
+from warpline.interchange.framework.columns import clean_text, nanoseconds
+from warpline.interchange.framework.stack_tables import stack_column
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.target import TraceTarget
 from warpline.model import Flag
@@ -56,6 +58,36 @@ def add_samples(target: TraceTarget, groups: Sequence[Group], frames: Any) -> No
                 flags=int(Flag.INSTANT),
                 attributes={name: column[chosen] for name, column in attributes.items()},
             )
+
+
+def add_sample_list(target: TraceTarget, values: Any, frames: Any) -> int:
+    """Add the samples of the member ``samples`` beside the events; returns their number."""
+    known = frames if isinstance(frames, dict) else {}
+    stacks: dict[str, int] = {}
+    rows: list[tuple[int, int, int, int]] = []
+    samples = [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
+    times, missing = nanoseconds([entry.get("ts") for entry in samples])
+    for entry, time, is_missing in zip(samples, times.tolist(), missing.tolist(), strict=True):
+        if not is_missing:
+            pid, tid = (
+                entry.get(key) if isinstance(entry.get(key), int | str) else None for key in ("pid", "tid")
+            )
+            stack = _stack_of(target, str(entry.get("sf", "")), known, stacks)
+            name = target.builder.string(clean_text(str(entry.get("name", ""))))
+            rows.append(
+                (target.tracks.sub_track(target.tracks.thread(pid, tid), "samples"), time, stack, name)
+            )
+    target.losses[english("samples"), english("their times are missing or not numbers")] += len(
+        samples
+    ) - len(rows)
+    if rows:
+        tracks, starts, ids, names = np.array(sorted(rows), np.int64).T
+        target.saw(starts, starts)
+        target.builder.add_events(
+            tracks, "sample", starts, 0, names.astype(np.uint32), flags=int(Flag.INSTANT),
+            attributes={"stack": stack_column(ids)},
+        )  # fmt: skip
+    return len(rows)
 
 
 def _track(target: TraceTarget, key: ThreadKey, on_core: int) -> int:

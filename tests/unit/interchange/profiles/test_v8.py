@@ -10,27 +10,13 @@ from typing import Any
 import pytest
 from tests.unit.interchange.import_tools import count, e, imported, rows, text_file, trace_file
 from tests.unit.interchange.profiles.profile_seeds import call, v8_profile
+from tests.unit.interchange.profiles.stack_tools import stacks
 
 from warpline.interchange import detect
-from warpline.storage import Capture
 
 _DATA = "second/chrome"
 LIGHTHOUSE = f"{_DATA}/GoogleChrome+lighthouse/core/test/fixtures/traces/cpu-profiler-m86.trace.json"
 FIREFOX = f"{_DATA}/firefox-devtools+profiler/src/test/fixtures/upgrades/chrome-trace-issue-5429.json.gz"
-
-
-def stacks(capture: Capture) -> list[str]:
-    """The stack of each sample, by time, outermost frame first."""
-    table = capture.kinds["sample"]
-    frame, parent = capture.stacks
-    found = []
-    for row in sorted(table.rows.tolist(), key=lambda row: int(capture.events.start[row])):
-        at, names = table.at(row)["stack"], []
-        while at is not None and at < len(frame):
-            names.append(capture.strings[int(frame[at])])
-            at = int(parent[at])
-        found.append(";".join(reversed(names)))
-    return found
 
 
 def test_a_cpuprofile_holds_samples_with_stacks_and_times(tmp_path: Path) -> None:

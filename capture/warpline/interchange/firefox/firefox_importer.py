@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from warpline.i18n import english
-from warpline.interchange.firefox.tables import NO_TIME, ProfileTable, ThreadTables
+from warpline.interchange.firefox.tables import NO_TIME, ProfileTable, ThreadTables, fitted
 from warpline.interchange.framework.columns import Int64Array, clean_text, floats
 from warpline.interchange.framework.documents import Document, read_document
 from warpline.interchange.framework.event_sink import EventSink, Holder
@@ -135,10 +135,11 @@ class _ThreadReader:
         texts = builder.strings(self._tables.frames()).tolist()
         frame = table.indexes("frame")
         frames = [texts[index] if 0 <= index < len(texts) else 0 for index in frame.tolist()]
-        stacks = np.append(stacks_of_nodes(builder, frames, table.indexes("prefix", len(frame)).tolist()), -1)
+        stacks = np.append(
+            stacks_of_nodes(builder, frames, fitted(table.indexes("prefix"), len(frame), -1).tolist()), -1
+        )
         leaves = np.append(np.array(frames, np.uint32), builder.string(english("no stack"))).astype(np.uint32)
-        stack = samples.indexes("stack", len(times))[: len(times)]
-        stack = np.append(stack, np.full(len(times) - len(stack), -1))
+        stack = fitted(samples.indexes("stack"), len(times), -1)
         at = np.where((stack >= 0) & (stack < len(frames)), stack, len(frames))
         attributes = {}
         if has_weights:
@@ -193,11 +194,13 @@ class _ThreadReader:
         """Start, stop and phase of each marker; older profiles give one time, and intervals in ``data``."""
         start, stop = markers.times("startTime"), markers.times("endTime")
         if start is not None and stop is not None:
-            return start[:count], stop[:count], markers.indexes("phase", count)[:count]
+            phase = fitted(markers.indexes("phase"), count, _INSTANT)
+            phase = np.where((phase < _INSTANT) | (phase > _END), _INSTANT, phase)
+            return fitted(start, count, NO_TIME), fitted(stop, count, NO_TIME), phase
         moments = markers.times("time")
         if moments is None:
             moments = np.full(count, NO_TIME, np.int64)
-        rows = [value if isinstance(value, dict) else {} for value in data[:count]]
+        rows = [value if isinstance(value, dict) else {} for value in [*data, *[None] * count][:count]]
         table = ProfileTable({key: [row.get(key) for row in rows] for key in ("startTime", "endTime")})
         start, stop = table.times("startTime"), table.times("endTime")
         assert start is not None, "the column was just made"
@@ -206,7 +209,7 @@ class _ThreadReader:
         words = {"start": _BEGIN, "end": _END}
         phase = np.array([words.get(str(row.get("interval")), _INSTANT) for row in rows], np.int64)
         phase[has_both] = _INTERVAL
-        moments = moments[:count]
+        moments = fitted(moments, count, NO_TIME)
         return np.where(has_both, start, moments), np.where(has_both, stop, moments), phase
 
 

@@ -56,6 +56,11 @@ NO_TIME = MAX_TIME_NS + 1
 """A time that is skipped and counted where events are added."""
 
 
+def fitted(column: Int64Array, count: int, missing: int) -> Int64Array:
+    """The column with ``count`` values: cut, or filled up with ``missing`` ones."""
+    return np.append(column[:count], np.full(max(count - len(column), 0), missing, np.int64))
+
+
 class ThreadTables:
     """The tables and strings of a thread."""
 

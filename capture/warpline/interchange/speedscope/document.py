@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 Number = int | float
 
 
-class Frame(msgspec.Struct, gc=False):
+class FunctionFrame(msgspec.Struct, gc=False):
     """A function."""
 
     name: str = ""
@@ -22,11 +24,11 @@ class Frame(msgspec.Struct, gc=False):
         return f"{self.name} ({self.file}:{int(self.line)})" if self.line else f"{self.name} ({self.file})"
 
 
-class Event(msgspec.Struct, gc=False):
+class FunctionBorder(msgspec.Struct, gc=False):
     """A function begins (``O``) or ends (``C``)."""
 
     type: str = ""
-    frame: int = -1
+    frame: Annotated[int, msgspec.Meta(ge=-1, le=1 << 40)] = -1
     at: Number = 0
 
 
@@ -38,7 +40,7 @@ class Profile(msgspec.Struct, rename="camel"):
     unit: str = "none"
     start_value: Number = 0
     end_value: Number = 0
-    events: list[Event] = []  # msgspec copies it
+    events: list[FunctionBorder] = []  # msgspec copies it
     samples: list[list[int]] = []
     weights: list[Number] = []
 
@@ -46,7 +48,7 @@ class Profile(msgspec.Struct, rename="camel"):
 class Shared(msgspec.Struct):
     """What profiles share."""
 
-    frames: list[Frame] = []
+    frames: list[FunctionFrame] = []
 
 
 class SpeedscopeDocument(msgspec.Struct):

@@ -8,12 +8,15 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.fuzz.campaign import mutate_json, mutate_pb
 from tests.fuzz.guided.target import Target, memory_builder, memory_file, scratch, settle
 from tests.unit.interchange.rocm.rocm_files import rocpd_file, rocprofv3_document, rpd_file
 
+from warpline.interchange.ascend.database_importer import importer as ascend_db
 from warpline.interchange.framework.importer import Importer, ImportOptions
+from warpline.interchange.otlp.otlp_importer import importer as otlp
 from warpline.interchange.perfetto.perfetto_importer import importer as perfetto
 from warpline.interchange.rocm.rocpd_importer import importer as rocpd
 from warpline.interchange.rocm.rocprofv3_importer import importer as rocprofv3
@@ -159,6 +162,51 @@ def _database(name: str, importer: Importer, make: Callable[[Path], Path]) -> Ta
     return Target(name, run, seeds, mutate_database, most_bytes=65536, preload=partial(_preload, name))
 
 
+def _ascend_file(path: Path) -> Path:
+    """A call, its task, a collective with a part, an operator with a stack, a step, a frequency."""
+    names = (
+        "AI_CORE",
+        "gemm",
+        "launch",
+        "hcom_allReduce_",
+        "group",
+        "Notify_Wait",
+        "aten::mm",
+        "ProfilerStep#3",
+        "a.py(1): f",
+    )
+    return rocpd_file(path, {
+        "STRING_IDS": ("id value", list(enumerate(names))),
+        "NPU_INFO": ("id name", [(0, "Ascend910B")]),
+        "CANN_API": ("startNs endNs type globalTid connectionId name", [(10, 20, 20000, 7 << 32 | 8, 0, 2)]),
+        "PYTORCH_API": (
+            "startNs endNs globalTid connectionId name sequenceNumber callchainId type",
+            [("5", "40", 7 << 32 | 8, 1, 6, 1, 4, 50001), ("0", "90", 7 << 32 | 8, 0, 7, None, None, 50001)],
+        ),
+        "PYTORCH_CALLCHAINS": ("id stack stackDepth", [(4, 8, 0), (4, 2, 1)]),
+        "CONNECTION_IDS": ("id connectionId", [(1, 0)]),
+        "TASK": ("startNs endNs deviceId connectionId globalTaskId globalPid taskType streamId",
+                 [(30, 50, 0, 0, 1, 7, 0, 2), (60, 70, 0, 0, 2, 7, 5, 3)]),
+        "COMPUTE_TASK_INFO": ("name globalTaskId blockDim", [(1, 1, 16)]),
+        "COMMUNICATION_TASK_INFO": ("name globalTaskId size planeId groupName", [(3, 2, 4, 0, 4)]),
+        "COMMUNICATION_OP": ("opName startNs endNs connectionId groupName", [(3, 60, 80, 0, 4)]),
+        "AICORE_FREQ": ("deviceId timestampNs freq", [(0, 10, 1800)]),
+    })  # fmt: skip
+
+
+def _otlp_seeds(_data: Path | None) -> list[bytes]:
+    """Two spans of a program with attributes, an event and a link."""
+    attribute = {"key": "a", "value": {"intValue": "1"}}
+    spans: list[dict[str, Any]] = [
+        {"traceId": "t", "spanId": str(number), "parentSpanId": "1", "name": "s", "startTimeUnixNano": "5",
+         "endTimeUnixNano": "9", "attributes": [attribute], "links": [{"traceId": "t", "spanId": "0"}],
+         "events": [{"timeUnixNano": "6", "name": "e"}]}
+        for number in range(2)
+    ]  # fmt: skip
+    part = {"resource": {"attributes": [attribute]}, "scopeSpans": [{"scope": {"name": "x"}, "spans": spans}]}
+    return [json.dumps({"resourceSpans": [part]}).encode()]
+
+
 def _json_seeds(_data: Path | None) -> list[bytes]:
     return [json.dumps(rocprofv3_document()).encode()]
 
@@ -187,6 +235,14 @@ TARGETS = (
         mutate_document,
         preload=partial(_preload, "rocprofv3"),
     ),
+    Target(
+        "otlp",
+        partial(run_importer, otlp, "x.json"),
+        _otlp_seeds,
+        mutate_document,
+        preload=partial(_preload, "otlp"),
+    ),
+    _database("ascend-db", ascend_db, _ascend_file),
     _database("rpd", rpd, rpd_file),
     _database("rocpd", rocpd, rocpd_file),
 )

@@ -13,7 +13,6 @@ from warpline.i18n import english, tr, translated
 Matcher = Callable[[bytes, Path], bool]
 """Decides by the beginning of the unpacked content; the path is for what the content leaves open."""
 
-_SQLITE = b"SQLite format 3\x00"
 _HTML_TRACE = re.compile(rb'class="trace-data"|<script[^>]*trace-data|trace_event_clock_sync')
 _FTRACE_LINE = re.compile(rb"^ *.{1,40}-\d+ +(\( *[\d-]+\) )?\[\d{3}\].* \d+\.\d{6,9}: +\w+: ", re.MULTILINE)
 _PERF_SCRIPT_LINE = re.compile(rb"^.{0,32}?\d+(/\d+)? +(\[\d{3}\] +)?\d+\.\d{6,9}: +", re.MULTILINE)
@@ -27,12 +26,6 @@ def _starts_with(*prefixes: bytes) -> Matcher:
 def _matches(pattern: bytes) -> Matcher:
     compiled = re.compile(pattern)
     return lambda head, _path: compiled.match(head) is not None
-
-
-def _is_sqlite_with(table: bytes) -> Matcher:
-    # The first pages hold the statements that created the tables.
-    statement = re.compile(rb"CREATE (TABLE|VIEW) [\"`]?" + table, re.IGNORECASE)
-    return lambda head, _path: head.startswith(_SQLITE) and statement.search(head) is not None
 
 
 def _text(head: bytes) -> bytes:
@@ -88,12 +81,6 @@ CLOSED_FORMATS = (
         _starts_with(b"\x17\x08\x44tracing"),
         _CONVERT_TWICE,
         "trace-cmd report {file} > trace.txt && traceconv json trace.txt trace.json",
-    ),
-    ClosedFormat(
-        english("a database of Ascend's profiler"),
-        _is_sqlite_with(rb"(CANN_API|COMPUTE_TASK_INFO|PYTORCH_API)"),
-        english("Open the trace that the profiler wrote beside it"),
-        "warpline import trace_view.json -o run.h5",
     ),
     ClosedFormat(
         english("an HTML page of Android's systrace"),

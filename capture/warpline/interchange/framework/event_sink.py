@@ -93,6 +93,10 @@ class EventSink:
             self._titles[spec.uri] = title
         return row
 
+    def first_process(self) -> Holder | None:
+        """The process that was asked for first; None without any."""
+        return next(iter(self._processes.values()), None)
+
     def thread(self, process: int | str, key: int | str, name: str = "", *, is_first: bool = False) -> Holder:
         """The thread with a number, or with another key, of the process with a key."""
         row = self._threads.get((process, key))

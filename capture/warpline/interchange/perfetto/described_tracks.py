@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -200,7 +199,7 @@ class DescribedTracks:
     def thread_times(self, uuid: int, differences: Int64Array) -> Int64Array:
         """Values of a counter of thread time, ns."""
         entry = self._known[uuid]
-        values: Any = differences * entry.multiplier
+        values: Int64Array = differences * entry.multiplier
         if entry.is_incremental:
             values = int(entry.total) + np.cumsum(values)
             entry.total = float(values[-1])

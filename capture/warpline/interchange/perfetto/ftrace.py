@@ -154,7 +154,7 @@ class Ftrace:
             self._names[pair // count] = piece.tables.text(pair % count)
 
     def _thread(self, tid: int) -> Holder:
-        pid = self._process_of.get(tid)
+        pid: int | str | None = self._process_of.get(tid)
         if pid is None:
             pid = self._sink.process_of_thread(tid)
         if isinstance(pid, int):

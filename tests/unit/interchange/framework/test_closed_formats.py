@@ -29,8 +29,6 @@ CLOSED = {
         "perf script",
         "warpline record",
     ),
-    "ascend/xiaobingling93-pixel+Ascend-msinsight/test/data/pytorch/db/level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/"
-    "ascend_pytorch_profiler_0.db": ("Ascend's profiler", "trace_view.json"),
     "ftrace/ARM-software+lisa/tests/assets/trace_txt/trace.txt": ("ftrace", "traceconv json"),
     "ftrace/catapult-project+catapult/tracing/test_data/android_systrace.txt": ("ftrace", "traceconv json"),
     "ftrace/catapult-project+catapult/systrace/systrace/test_data/atrace_missing_tgids": (

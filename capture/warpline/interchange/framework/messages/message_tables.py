@@ -63,8 +63,8 @@ class Tables:
         """A column, by table and name: ``packet.event.type``; `MISSING` where the message lacks the field."""
         table, _, name = column.rpartition(".")
         place = self._places[table]
-        column: Int64Array = self._rows[place][1 + self._known[place].columns.index(name)]
-        return column
+        values: Int64Array = self._rows[place][1 + self._known[place].columns.index(name)]
+        return values
 
     def parent(self, table: str) -> Int64Array:
         """For each row, the row of the message around it."""

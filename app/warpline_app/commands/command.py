@@ -42,6 +42,8 @@ class WindowCommand:
     The keys of a command with ``motion`` act for as long as they are held: the timeline in front moves by itself.
     ``callback`` is a single step, for menus and the palette. Such keys get no shortcut.
 
+    ``words`` are other words that people search for (``bookmark``); English, translated for the search.
+
     ``title_now`` gives a more exact title for menus (``Undo zoom``), in the user's language; empty for the usual one.
     """
 
@@ -57,6 +59,7 @@ class WindowCommand:
     group: str = ""
     in_menu: bool = True
     hint: str = ""
+    words: str = ""
     title_now: Callable[[CommandContext], str] | None = None
 
     @property
@@ -78,6 +81,11 @@ class WindowCommand:
     def hint_text(self) -> str:
         """The hint in the user's language, or an empty text."""
         return tr(self.hint, "command") if self.hint else ""
+
+    @property
+    def words_text(self) -> str:
+        """Other words for the search, in English and in the user's language."""
+        return f"{self.words} {tr(self.words, 'command')}" if self.words else ""
 
     def refusal(self, context: CommandContext) -> str | None:
         """Why the command cannot run now, in the user's language; None when it can."""

@@ -82,6 +82,8 @@ def fill_menu_bar(
         members = [command for command in commands if command.category == category and command.in_menu]
         if not members:
             continue
+        # Commands of other rooms are added to the menu; the way out stays at its end.
+        members.sort(key=lambda command: command.group == "quit")
         menu = QMenu(tr(category, "command"), bar)
         menu.setToolTipsVisible(True)
         _fill(menu, runner, members, submenus or {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from difflib import SequenceMatcher
 from typing import Any
 
 from PySide6.QtCore import (
@@ -34,10 +35,14 @@ from warpline_app.commands.keys import key_text
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import wash
+from warpline_app.look.widgets import muted_label
+from warpline_app.remembered.settings import Settings
 
 _Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT_PX = 30
 ROWS_SHOWN = 11
+NEAREST_SHOWN = 4
+LEAST_RESEMBLANCE = 0.7
 _REFUSAL_ROLE = Qt.ItemDataRole.UserRole + 1
 """Why a command cannot run now, None when it can; such commands are listed with the reason."""
 
@@ -72,6 +77,24 @@ def _begins_word(text: str, index: int) -> bool:
     return index == 0 or not text[index - 1].isalnum()
 
 
+def nearest(commands: Iterable[WindowCommand], query: str) -> list[WindowCommand]:
+    """Commands with a word that resembles one of the query's, for a query without a match."""
+    scored: list[tuple[float, int, WindowCommand]] = []
+    for position, command in enumerate(commands):
+        words = f"{command.text} {command.words_text}".casefold().split()
+        closest = max(
+            (
+                SequenceMatcher(None, word, wanted).ratio()
+                for wanted in query.casefold().split()
+                for word in words
+            ),
+            default=0.0,
+        )
+        if closest >= LEAST_RESEMBLANCE:
+            scored.append((-closest, position, command))
+    return [command for *_, command in sorted(scored, key=lambda entry: entry[:2])[:NEAREST_SHOWN]]
+
+
 def ranked(commands: Iterable[WindowCommand], query: str) -> list[WindowCommand]:
     """The matching commands, best first; all in their own order for an empty query."""
     if not query.strip():
@@ -80,6 +103,8 @@ def ranked(commands: Iterable[WindowCommand], query: str) -> list[WindowCommand]
     for position, command in enumerate(commands):
         texts = (command.text, f"{command.category_text} {command.text}", command.title, command.id)
         scores = [score for text in texts if (score := match_score(query, text)) is not None]
+        if query.strip().casefold() in command.words_text.casefold():
+            scores.append(0)
         if scores:
             scored.append((min(scores), position, command))
     scored.sort(key=lambda entry: entry[:2])
@@ -87,16 +112,26 @@ def ranked(commands: Iterable[WindowCommand], query: str) -> list[WindowCommand]
 
 
 class _CommandModel(QAbstractListModel):
-    def __init__(self, runner: CommandRunner, parent: QObject | None = None) -> None:
+    def __init__(
+        self, runner: CommandRunner, recent_ids: Sequence[str], parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._runner = runner
-        self._all = sorted(runner.commands.values(), key=lambda c: not runner.is_enabled(c.id))
+        recent = {command_id: place for place, command_id in enumerate(recent_ids)}
+        self._all = sorted(
+            runner.commands.values(),
+            key=lambda command: (not runner.is_enabled(command.id), recent.get(command.id, len(recent))),
+        )
         self.shown: list[WindowCommand] = []
+        self.has_match = True
         self.set_query("")
 
     def set_query(self, query: str) -> None:
         self.beginResetModel()
         self.shown = ranked(self._all, query)
+        self.has_match = bool(self.shown)
+        if not self.has_match:
+            self.shown = nearest(self._all, query)
         self.endResetModel()
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
@@ -155,22 +190,31 @@ class _CommandDelegate(QStyledItemDelegate):
 class CommandPalette(QFrame):
     """Opens over the window: type to filter, arrows to choose, Return to run, Escape to close."""
 
-    def __init__(self, commands: CommandRunner, parent: QWidget, give_focus_back: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        commands: CommandRunner,
+        settings: Settings,
+        parent: QWidget,
+        give_focus_back: Callable[[], None],
+    ) -> None:
         # A child widget, not a popup: it moves with the window and needs no keyboard grab.
         super().__init__(parent)
         self.setObjectName("paletteFrame")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(tr("Command palette"))
-        self._commands, self._give_focus_back = commands, give_focus_back
+        self._commands, self._settings, self._give_focus_back = commands, settings, give_focus_back
         self.input = QLineEdit()
         self.input.setObjectName("paletteInput")
         self.input.setPlaceholderText(tr("Type a command"))
+        self.no_match = muted_label()
+        self.no_match.setContentsMargins(14, 4, 14, 4)
+        self.no_match.hide()
         self.list = QListView()
         self.list.setObjectName("paletteList")
         self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._model = _CommandModel(commands, self)
+        self._model = _CommandModel(commands, settings.recent_commands, self)
         self.list.setModel(self._model)
         self.list.setItemDelegate(_CommandDelegate(self.list))
         self.list.clicked.connect(self._run)
@@ -180,6 +224,7 @@ class CommandPalette(QFrame):
         layout.setContentsMargins(1, 1, 1, 6)
         layout.setSpacing(4)
         layout.addWidget(self.input)
+        layout.addWidget(self.no_match)
         layout.addWidget(self.list)
         width = min(640, max(360, parent.width() - 120))
         self.setFixedWidth(width)
@@ -190,8 +235,13 @@ class CommandPalette(QFrame):
         self._select(0)
 
     def _fit(self) -> None:
-        rows = max(1, min(ROWS_SHOWN, self._model.rowCount()))
+        rows = min(ROWS_SHOWN, self._model.rowCount())
         self.list.setFixedHeight(rows * ROW_HEIGHT_PX + 4)
+        self.list.setVisible(rows > 0)
+        self.no_match.setVisible(not self._model.has_match)
+        self.no_match.setText(
+            tr("No command matches; the nearest:") if rows else tr("No command matches this text")
+        )
         self.adjustSize()
 
     @property
@@ -232,7 +282,9 @@ class CommandPalette(QFrame):
     def _search(self, text: str) -> None:
         self._model.set_query(text)
         self._fit()
-        self._select(0)
+        if self._model.has_match:
+            # A command that was not named must not run by Return alone.
+            self._select(0)
 
     def _select(self, row: int) -> None:
         count = self._model.rowCount()
@@ -249,11 +301,12 @@ class CommandPalette(QFrame):
         # Close the palette before the command runs: it may open a dialog or move the focus.
         self.close()
         self._give_focus_back()
+        self._settings.add_recent_command(command.id)
         self._commands.run(command.id)
 
 
 def show_palette(
-    commands: CommandRunner, parent: QWidget, give_focus_back: Callable[[], None]
+    commands: CommandRunner, settings: Settings, parent: QWidget, give_focus_back: Callable[[], None]
 ) -> CommandPalette:
     """Show the palette over a window, replacing one that is open.
 
@@ -262,7 +315,7 @@ def show_palette(
     former = palette_over(parent)
     if former is not None:
         former.close()
-    palette = CommandPalette(commands, parent, give_focus_back)
+    palette = CommandPalette(commands, settings, parent, give_focus_back)
     palette.show()
     palette.raise_()
     palette.input.setFocus()

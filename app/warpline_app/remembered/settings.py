@@ -165,6 +165,16 @@ class Settings:
         self._store.remove("files/recent")
 
     @property
+    def recent_commands(self) -> list[str]:
+        """Ids of the commands run from the palette, newest first."""
+        return self._strings("palette/recent")
+
+    def add_recent_command(self, command_id: str) -> None:
+        """Move a command to the front of the recent ones."""
+        others = [item for item in self.recent_commands if item != command_id]
+        self._set_strings("palette/recent", [command_id, *others][:RECENT_LIMIT])
+
+    @property
     def open_files(self) -> list[Path]:
         """The captures open when the last window closed."""
         return [Path(item) for item in self._strings("session/files")]

@@ -83,6 +83,7 @@ COMPARE_COMMANDS: tuple[WindowCommand, ...] = (
         needs=(A_CAPTURE,),
         group="compare",
         hint="Show where this capture differs from another",
+        words="diff difference",
     ),
     WindowCommand(
         "file.export_comparison",

@@ -117,6 +117,7 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         "File",
         _record_demo,
         hint="Record a small example program that waits in many ways, and open the result",
+        words="example sample try",
     ),
     WindowCommand(
         "file.record_again",
@@ -136,6 +137,7 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         needs=(A_CAPTURE,),
         group="export",
         hint="Write the capture or a part of it in another format",
+        words="save as picture screenshot image page csv part",
     ),
     WindowCommand(
         "file.copy_picture",
@@ -146,6 +148,7 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         needs=(A_CAPTURE,),
         group="export",
         hint="Copy the visible timeline to the clipboard as a picture",
+        words="screenshot image clipboard",
     ),
     WindowCommand(
         "file.new_window",

@@ -61,7 +61,7 @@ def _near_note(direction: int) -> Action:
 
 
 NOTE_COMMANDS: tuple[WindowCommand, ...] = (
-    timeline_command("mark.set", "Add mark", "Navigate", _mark, ("M",), group="mark"),
+    timeline_command("mark.set", "Add mark", "Navigate", _mark, ("M",), group="mark", words="bookmark flag"),
     timeline_command(
         "note.add",
         "Add note…",
@@ -69,6 +69,7 @@ NOTE_COMMANDS: tuple[WindowCommand, ...] = (
         _add_note,
         ("Shift+M",),
         group="mark",
+        words="comment annotation bookmark",
         hint="A note on the selected event, the selected range or the time under the pointer",
     ),
     timeline_command(

@@ -22,4 +22,5 @@ def _panel_command(spec: PanelSpec) -> WindowCommand:
         needs=(A_CAPTURE,),
         checked=lambda context: context.shell.panels.is_shown(spec.id),
         group="panels",
+        title_now=lambda _context: spec.text,
     )

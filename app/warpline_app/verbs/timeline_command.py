@@ -54,6 +54,7 @@ def timeline_command(
     group: str = "",
     in_menu: bool = True,
     hint: str = "",
+    words: str = "",
     title_now: Callable[[Navigator], str] | None = None,
 ) -> WindowCommand:
     """A command on the timeline in front: `WindowCommand` with an open capture as its first need."""
@@ -73,5 +74,6 @@ def timeline_command(
         group=group,
         in_menu=in_menu,
         hint=hint,
+        words=words,
         title_now=exact_title if title_now is not None else None,
     )

@@ -131,6 +131,7 @@ VIEW_COMMANDS: tuple[WindowCommand, ...] = (
         needs=(Need(if_timeline(lambda nav: nav.state.can_undo), "Nothing to undo"),),
         group="undo",
         hint="Undoes zoom, filters, pins, marks, hidden rows, row order and row height",
+        words="revert back",
         title_now=lambda nav: nav.state.undo_title,
     ),
     timeline_command(

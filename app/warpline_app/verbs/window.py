@@ -101,6 +101,7 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         ("F11",),
         checked=lambda context: context.shell.is_full_screen,
         group="appearance",
+        words="maximize presentation",
     ),
     WindowCommand(
         "view.critical_path",
@@ -124,7 +125,15 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         hint="A strip that explains the colours of thread states; click a state to list its events",
     ),
     *(_theme_command(name, title) for name, title in THEME_TITLES.items()),
-    WindowCommand("view.preferences", "Preferences…", "View", _preferences, ("Ctrl+,",), group="preferences"),
+    WindowCommand(
+        "view.preferences",
+        "Preferences…",
+        "View",
+        _preferences,
+        ("Ctrl+,",),
+        group="preferences",
+        words="settings options font size language colours",
+    ),
     WindowCommand(
         "navigate.search",
         "Search",
@@ -133,6 +142,7 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         ("Ctrl+F", "/"),
         needs=(A_CAPTURE,),
         group="search",
+        words="find",
     ),
     WindowCommand(
         "navigate.timeline",
@@ -161,7 +171,12 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         ("Ctrl+Shift+P",),
     ),
     WindowCommand(
-        "help.keys", "Keyboard shortcuts", "Help", lambda context: context.shell.show_keys(), ("?", "F1")
+        "help.keys",
+        "Keyboard shortcuts",
+        "Help",
+        lambda context: context.shell.show_keys(),
+        ("?", "F1"),
+        words="hotkeys bindings",
     ),
     WindowCommand(
         "help.doctor",

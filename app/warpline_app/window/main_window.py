@@ -80,6 +80,8 @@ class MainWindow(QMainWindow):
         self._notices = OpeningNotices(self.workspace, partial(self.panels.show_panel, "console"), self)
         self.tool_row = ToolRow(self.commands)
         self.tool_row.search.left.connect(self.focus_front)
+        self.tool_row.search.next_requested.connect(self.focus_front)
+        self.tool_row.search.previous_requested.connect(self.focus_front)
         self._timeline_keys = TimelineKeys(self, self._view_in_front)
         self.search = TimelineSearch(self.tool_row.search, self.tool_row.matches, self)
         self.status_line = StatusLine()
@@ -219,7 +221,7 @@ class MainWindow(QMainWindow):
         """Open the command palette."""
         from warpline_app.dialogs.palette import show_palette
 
-        show_palette(self.commands, self, self.focus_front)
+        show_palette(self.commands, self.workspace.settings, self, self.focus_front)
 
     def show_keys(self) -> None:
         """Show the keyboard shortcuts beside the window."""

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QApplication, QDialog, QMenu
+from PySide6.QtWidgets import QApplication, QDialog, QMenu, QMenuBar
 from pytestqt.qtbot import QtBot
 
 from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.keys import is_window_wide
+from warpline_app.commands.menus import fill_menu_bar
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.dialogs.help_sheet import HelpSheet
 from warpline_app.dialogs.palette import CommandPalette
@@ -160,6 +161,34 @@ def test_arrows_move_in_the_palette_and_escape_closes_it(qtbot: QtBot, window: M
     qtbot.keyClick(palette.input, Qt.Key.Key_Escape)
     assert not palette.isVisible()
     assert len(palette.titles) == 0
+
+
+def test_the_palette_knows_other_words_and_what_was_run_last(qtbot: QtBot, window: MainWindow) -> None:
+    def titles_for(text: str) -> list[str]:
+        window.commands.run("help.palette")
+        palette = next(child for child in window.findChildren(CommandPalette) if child.isVisible())
+        qtbot.keyClicks(palette.input, text)
+        assert palette.no_match.isVisible() is (text == "preferenzes")
+        titles = palette.titles
+        qtbot.keyClick(palette.input, Qt.Key.Key_Escape)
+        return titles
+
+    assert titles_for("bookmark")[:2] == ["Add mark", "Add note…"]
+    assert titles_for("font size") == ["Preferences…"]
+    assert titles_for("screenshot")[:2] == ["Export…", "Copy timeline as picture"]
+    assert titles_for("preferenzes") == ["Preferences…"]
+    window.commands.run("help.palette")
+    palette = next(child for child in window.findChildren(CommandPalette) if child.isVisible())
+    qtbot.keyClicks(palette.input, "full screen")
+    qtbot.keyClick(palette.input, Qt.Key.Key_Return)
+    assert titles_for("")[0] == "Full screen"
+
+
+def test_quit_is_the_last_entry_and_panels_are_named_without_their_menu(window: MainWindow) -> None:
+    runner = window.commands
+    menus = fill_menu_bar(QMenuBar(window), runner)
+    assert menus["File"].actions()[-1].objectName() == "file.quit"
+    assert runner.text("panel.findings") == "Findings"
 
 
 def test_every_command_is_in_the_palette(window: MainWindow) -> None:

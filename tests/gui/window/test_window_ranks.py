@@ -181,7 +181,7 @@ def test_a_capture_with_one_clock_disables_the_command(
     entry = next(action for action in menu.actions() if action.objectName() == "analyze.align_ranks")
     assert not entry.isEnabled()
     assert "one clock" in entry.toolTip()
-    palette = show_palette(window.commands, window, window.focus_front)
+    palette = show_palette(window.commands, window.workspace.settings, window, window.focus_front)
     qtbot.keyClicks(palette.input, "align ranks")
     index = palette.list.model().index(0, 0)
     assert "one clock" in index.data(Qt.ItemDataRole.ToolTipRole)

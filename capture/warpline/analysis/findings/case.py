@@ -133,8 +133,11 @@ class Case:
 
     @cached_property
     def fair_ns(self) -> int:
-        """The range without waits for cores that other programs took: they must not make a problem look smaller."""
-        return max(self.whole_ns - self.outside_ns, 1)
+        """The range without waits for cores that other programs took: they must not make a problem look smaller.
+
+        At least half of the range: on a machine that is busier than that, small problems would look large.
+        """
+        return max(self.whole_ns - self.outside_ns, self.whole_ns // 2, 1)
 
     @cached_property
     def ran_while_waiting(self) -> dict[int, int]:
@@ -370,16 +373,21 @@ def _delaying(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray
 
 def _hold_delays(graph: WaitGraph, groups: IntArray, pieces: Pieces, actor: int) -> None:
     """Mark what is known to delay the target, so that a replay without any change reproduces the recording."""
-    delays = _delaying(graph.segments, groups, pieces)
+    graph.hold(_delaying(graph.segments, groups, pieces))
+    allowed_ns = _EXACT * (graph.stop_ns - graph.start_ns)
+    # An idle helper's wait lies on the critical path when its end is unknown, so as little as possible is held.
+    if graph.baseline_error_ns(actor) <= allowed_ns:
+        return
     path, start, stop = graph.walk(actor)
-    delays[path] = True
-    graph.hold(delays)
-    whole_ns = graph.stop_ns - graph.start_ns
-    if not len(path) or graph.baseline_error_ns(actor) <= _EXACT * whole_ns:
+    on_path = np.zeros(len(graph.segments), bool)
+    on_path[path] = True
+    graph.hold(on_path)
+    if not len(path) or graph.baseline_error_ns(actor) <= allowed_ns:
         return
     # A wait for a lock or the GIL lasts as long as it did, so it also matters when its own thread came to it.
     spent = np.bincount(graph.segments.actor[path], stop - start)
-    graph.hold(one_of(graph.segments.actor, np.flatnonzero(spent > _ON_PATH * whole_ns)))
+    least_ns = _ON_PATH * (graph.stop_ns - graph.start_ns)
+    graph.hold(one_of(graph.segments.actor, np.flatnonzero(spent > least_ns)))
 
 
 def _borders(scope: Scope, target: WaitedFor) -> Int64Array:

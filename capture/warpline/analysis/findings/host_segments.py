@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -87,14 +88,37 @@ def _state_segments(threads: Threads) -> Segments:
 
 
 def _with_children(threads: Threads, segments: Segments, ends: dict[int, int]) -> Segments:
-    """The segments with the child that ended each wait for a child, where the call did not record it."""
-    waits = np.flatnonzero((segments.cause == Cause.CHILD) & (segments.by == NOBODY))
-    if not len(waits):
-        return segments
-    by = segments.by.copy()
-    children = _children_of(threads, segments.take(waits), ends)
-    by[waits] = np.where(children == segments.actor[waits], NOBODY, children)
-    return replace(segments, by=by)
+    """The segments with the child that ended each wait for a child, where the call did not record it.
+
+    A wait of unknown kind is for a child that lived during it and ended with it, as in ``system``.
+    """
+    by, cause = segments.by.copy(), segments.cause.copy()
+    waits = np.flatnonzero((cause == Cause.CHILD) & (by == NOBODY))
+    if len(waits):
+        children = _children_of(threads, segments.take(waits), ends)
+        by[waits] = np.where(children == segments.actor[waits], NOBODY, children)
+    unknown = np.flatnonzero((cause == Cause.BLOCKED) & (by == NOBODY))
+    for wait, child in _children_alive(threads, segments, unknown, ends):
+        by[wait], cause[wait] = child, Cause.CHILD
+    return replace(segments, by=by, cause=cause)
+
+
+def _children_alive(
+    threads: Threads, segments: Segments, waits: Int64Array, ends: dict[int, int]
+) -> Iterator[tuple[int, int]]:
+    """(wait, child) for each wait that ends when a child ends that was alive during it."""
+    capture = threads.view.capture
+    pids = [process.pid for process in capture.processes]
+    for index, known in enumerate(capture.threads):
+        process = capture.processes[known.process]
+        if index not in ends or process.pid != known.tid or process.parent_pid not in pids:
+            continue
+        parent = pids.index(process.parent_pid)
+        stop = segments.stop[waits]
+        own = waits[(np.abs(stop - ends[index]) < _THREAD_ENDS_NS)]
+        for wait in own.tolist():
+            if capture.threads[int(segments.actor[wait])].process == parent:
+                yield wait, index
 
 
 def _with_ended_threads(threads: Threads, segments: Segments, ends: dict[int, int]) -> Segments:

@@ -41,8 +41,8 @@ def verdict(diagnosis: Diagnosis) -> str:
             "Too little was recorded to judge: {percent:.0f} % of the time is unexplained.",
             percent=100 * unknown,
         )
-    # Running is what a healthy program does.
-    waits = [finding.share for finding in diagnosis.findings if finding.id != "hot_spot"]
+    # Running is what a healthy program does, unless it is of a kind that can be avoided.
+    waits = [finding.share for finding in diagnosis.findings if finding.id != "hot_spot" or finding.gain_ns]
     if not waits:
         return tr("No problem found.")
     if max(waits) <= _MOSTLY:

@@ -61,6 +61,8 @@ def kind_at(source: str, number: int, *callees: str) -> str:
         ("for row in rows:\n    own = [x for x in items if x.key == row.key]\n", 2, "searched_linearly"),
         ("for row in rows:\n    items = load(row)\n    own = [x for x in items if x.key == row.key]\n", 3, ""),
         ("for x in items:\n    if x.key == wanted:\n        return x\n", 2, "searched_linearly"),
+        ("def own(rows, key):\n    return [x for x in rows if x.key == key]\n", 2, "searched_linearly"),
+        ("def paid(rows):\n    return [x for x in rows if x.state == PAID]\n", 2, ""),
         ("for x in items:\n    if x == 0:\n        break\n", 2, ""),
         ("m = np.zeros(9)\nfor i in range(9):\n    m[i] += x[i] * 2\n", 3, "elements"),
         ("m = np.zeros(9)\nfor i in range(9):\n    m[i] = np.dot(x[i], y)\n", 3, ""),

@@ -122,9 +122,8 @@ def find_copied_work(case: Case) -> Iterator[Finding]:
 
 def find_proxies(case: Case) -> Iterator[Finding]:
     """Find calls of objects that a ``multiprocessing.Manager`` keeps in another process, grouped by line."""
-    calls = first_in_chain(
-        case, stacks_like(case, lambda frames: any(_PROXY.search(frame) for frame in frames[:8]))
-    )
+    in_proxy = stacks_like(case, lambda frames: any(map(_PROXY.search, frames[:8])))
+    calls = first_in_chain(case, in_proxy)
     pieces = unclaimed(case, calls >= 0)
     for group in groups(case, pieces, case.group_of_segment[calls[pieces]]):
         own = calls[group.pieces]
@@ -138,8 +137,7 @@ def find_proxies(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
         yield from claim(case, group.pieces, make_finding(
             case, name="manager_calls", title=english("Objects shared through a Manager"), text=text,
-            pieces=group.pieces, gain_ns=case.gain_of_pieces(group.pieces), where=where, path=path,
-            meanwhile=doings(case, path),
+            pieces=group.pieces, gain_ns=case.gain_ns(in_proxy), where=where, path=path, meanwhile=doings(case, path),
             remedy=english(
                 "Let each process collect its own results and return them once, or use shared memory (Value, Array, "
                 "shared_memory) instead of a Manager."

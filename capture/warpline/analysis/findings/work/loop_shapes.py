@@ -33,13 +33,26 @@ def searches_linearly(line: SourceLine) -> bool:
             items = node.args[0]
             if isinstance(items, ast.GeneratorExp) and _compares_items(items):
                 return True
-        if isinstance(node, _COMPREHENSIONS) and line.loop is not None and line.statement is not line.loop:
-            name = _collection(node.generators[0].iter)
-            changed = _assigned_in(line.loop)
-            if name and name.partition(".")[0] not in changed and _compares_items(node):
-                return True
+        if isinstance(node, _COMPREHENSIONS) and _compares_items(node) and _is_filtered_again(line, node):
+            return True
     loop = line.loop
     return isinstance(loop, ast.For) and _stops_at_item(loop)
+
+
+def _is_filtered_again(
+    line: SourceLine, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+) -> bool:
+    """Whether a loop filters a collection that it does not assign, or a function does so by one of its parameters."""
+    name = _collection(node.generators[0].iter)
+    if not name:
+        return False
+    if line.loop is not None and line.statement is not line.loop:
+        return name.partition(".")[0] not in _assigned_in(line.loop)
+    if line.function is None:
+        return False
+    parameters = {argument.arg for argument in line.function.args.args} - {"self", "cls", name}
+    tests = ast.walk(ast.Tuple([*node.generators[0].ifs], ast.Load()))
+    return any(isinstance(inner, ast.Name) and inner.id in parameters for inner in tests)
 
 
 def _compares_items(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:

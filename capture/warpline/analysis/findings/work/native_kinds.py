@@ -41,8 +41,8 @@ _KINDS = (
         doing=english("measuring, comparing or joining texts (strlen, strcmp, strcat)"),
         frames=_calls(r"(str(n?len|n?cmp|n?casecmp|n?cat|n?cpy|chr|rchr|str|spn|cspn|tok)|wcslen)(_|\b)"),
         remedy=english(
-            "Keep the length or the end of the text instead of searching for it again, and compare hashes or lengths "
-            "first."
+            "Keep the length or the end of the text instead of searching for it again. Look texts up in a hash table "
+            "instead of comparing one after another."
         ),
         refutation=english("Refuted if the texts are short."),
         worst=Severity.WARNING,

@@ -18,8 +18,7 @@ def show_open_files(workspace: Workspace, parent: QWidget | None) -> QFileDialog
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.setNameFilters(
         [
-            tr("Captures and traces")
-            + " (*.h5 *.hdf5 *.json *.json.gz *.sqlite *.csv *.gz *.zip *.nsys-rep)",
+            tr("Captures and traces") + f" ({' '.join(_patterns())})",
             tr("Captures") + " (*.h5 *.hdf5)",
             tr("All files") + " (*)",
         ]
@@ -30,6 +29,14 @@ def show_open_files(workspace: Workspace, parent: QWidget | None) -> QFileDialog
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.open()
     return dialog
+
+
+def _patterns() -> list[str]:
+    """The name patterns of captures, of every importer, and of packed files."""
+    from warpline.interchange.framework.registry import importers
+
+    known = {pattern for importer in importers() for pattern in importer.patterns}
+    return ["*.h5", "*.hdf5", *sorted(known - {"*.h5", "*.hdf5"}), "*.gz", "*.zip"]
 
 
 def _open(workspace: Workspace, paths: list[Path]) -> None:

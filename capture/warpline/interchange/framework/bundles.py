@@ -16,6 +16,7 @@ from typing import IO
 
 from warpline.i18n import tr
 from warpline.interchange.framework.detection import detect, read_head
+from warpline.interchange.framework.runs import one_of_each_run
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, ZIP_MAGIC
 from warpline.model import ImportFormatError, StorageError
 from warpline.model.progress import IsCancelled, check_cancelled
@@ -50,15 +51,23 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
+class TraceFiles(list[Path]):
+    """Traces to open; ``left_out`` are files of the same runs in other formats, and older runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left_out: list[Path] = []
+
+
 @contextlib.contextmanager
-def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[list[Path]]:
+def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[TraceFiles]:
     """The traces among and inside the paths; archives stay unpacked until the context ends.
 
     Ignores other files. Raises ImportFormatError when a folder or archive holds no trace or cannot be unpacked,
     StorageError when the disk is too full, Cancelled.
     """
     with contextlib.ExitStack() as unpacked:
-        traces: list[Path] = []
+        traces = TraceFiles()
         for path in paths:
             if not is_bundle(path):
                 traces.append(path)
@@ -69,23 +78,26 @@ def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[list[Pa
                 unpacked.callback(temporary.close)
                 folder = temporary.path
                 _unpack(path, folder, cancelled)
-            traces += _traces_in(folder, path, cancelled)
+            chosen, others = one_of_each_run(_traces_in(folder, path, cancelled))
+            traces += chosen
+            traces.left_out += others
         yield traces
 
 
-def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[Path]:
-    traces: list[Path] = []
+def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[tuple[Path, str]]:
+    """The traces in a folder, with the names of their importers."""
+    traces: list[tuple[Path, str]] = []
     reason: str | None = None
     for path in sorted(folder.rglob("*")):
         check_cancelled(cancelled)
         if not path.is_file() or path.is_symlink():
             continue
         try:
-            detect(path)
+            importer = detect(path)
         except ImportFormatError as error:
             reason = reason or str(error).replace(f"{folder}/", "")
         else:
-            traces.append(path)
+            traces.append((path, importer.name))
     if not traces:
         if bundle.is_dir() and any(path.is_file() and is_capture(path) for path in folder.rglob("*.h5")):
             raise ImportFormatError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english, english_n, tr, translated
 from warpline.interchange.framework import ranks, registry
-from warpline.interchange.framework.bundles import traces_of
+from warpline.interchange.framework.bundles import TraceFiles, traces_of
 from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.importer import Importer, ImportOptions, ImportSummary
 from warpline.model import Cancelled, ImportFormatError, UsageError
@@ -59,7 +59,7 @@ def import_files(
 
 
 def _import(
-    files: list[Path], out: Path, name: str | None, align: str, report: Progress, is_cancelled: IsCancelled
+    files: TraceFiles, out: Path, name: str | None, align: str, report: Progress, is_cancelled: IsCancelled
 ) -> Path:
     converters = [registry.importer_named(name) if name else detect(path) for path in files]
     from warpline.storage import CaptureBuilder  # loads h5py, so only when there is something to write
@@ -69,6 +69,11 @@ def _import(
             {"file": path.name, "format": converter.name}
             for path, converter in zip(files, converters, strict=True)
         ]
+        builder.add_skipped(
+            english("files of the folder"),
+            len(files.left_out),
+            english("another file has the same run, or a newer one"),
+        )
         if len(files) == 1:
             options = [ImportOptions()]
         else:

@@ -17,7 +17,10 @@ from warpline.untrusted import natural_key
 
 BY_ORDER = "order"
 """`RankFile.told_by` when files are numbered because nothing names their rank."""
-_SUFFIXES = (".h5", ".json", ".json.gz", ".sqlite", ".nsys-rep", ".db", ".pb", ".gz", ".zip")
+_SUFFIXES = (
+    ".h5", ".json", ".json.gz", ".sqlite", ".nsys-rep", ".qdrep", ".db", ".rpd", ".pb", ".pftrace", ".perfetto-trace",
+    ".parquet", ".gz", ".zip",
+)  # fmt: skip
 """Unreadable files with these suffixes are reported; logs and scripts in the folder are not."""
 
 

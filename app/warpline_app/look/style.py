@@ -66,6 +66,7 @@ def style_sheet(theme: Theme) -> str:
     QWidget#welcome, QWidget#openingPage {{ background: {theme.canvas}; }}
     QLabel#headline {{ font-size: 20px; font-weight: 600; color: {theme.text}; }}
     QLabel#subhead {{ font-weight: 600; color: {theme.text}; }}
+    QLabel#verdict {{ font-size: 16px; font-weight: 600; color: {theme.text}; }}
     QPushButton#primary {{ background: {theme.selection}; border-color: {theme.selection};
         color: {theme.ink_dark if theme.is_dark else theme.ink_light}; font-weight: 600; }}
     QPushButton#primary:hover {{ background: {_mixed(theme, "selection", "text", 0.15)}; }}
@@ -123,6 +124,6 @@ def style_sheet(theme: Theme) -> str:
     QFrame#card QPushButton#tool {{ background: transparent; padding: 2px 9px; }}
     QFrame#card QPushButton#tool:hover {{ background: {hover}; }}
     QFrame#card QPushButton#tool:focus {{ border-color: {theme.selection}; }}
-    QFrame#card QLabel#figure {{ font-size: 16px; font-weight: 600; }}
+    QFrame#card QLabel#figure {{ font-weight: 600; }}
     QPlainTextEdit#console {{ border: none; border-radius: 0; background: {theme.canvas}; }}
     """

@@ -33,7 +33,7 @@ class CardList(QScrollArea):
         self._shows_all = False
         self.cards: list[FindingCard] = []
         self.headline = QLabel()
-        self.headline.setObjectName("subhead")
+        self.headline.setObjectName("verdict")
         self.headline.setContentsMargins(13, 4, 0, 2)
         self.headline.setWordWrap(True)
         self.headline.hide()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QEvent, QPointF, QRectF
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -11,11 +11,14 @@ from warpline.i18n import translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
+from warpline_app.look.widgets import shows_tooltip
 from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
 
 _LINE_PX = 17
 _SWATCH_PX = 10
 _GAP_PX = 18
+MOST_SHOWN = 5
+"""Parts that the legend names; the rest is counted."""
 
 
 class BudgetLegend(QWidget):
@@ -34,7 +37,13 @@ class BudgetLegend(QWidget):
         self.update()
 
     def texts(self) -> list[tuple[str, str, str]]:
-        """(title, share, time) of each part."""
+        """(title, share, time) of the largest parts; the last entry counts the others, which the tooltip lists."""
+        shown = self._all_texts()
+        if len(shown) <= MOST_SHOWN + 1:
+            return shown
+        return [*shown[:MOST_SHOWN], (f"+{len(shown) - MOST_SHOWN}", "", "")]
+
+    def _all_texts(self) -> list[tuple[str, str, str]]:
         if self._budget is None:
             return []
         whole = max(self._budget.stop_ns - self._budget.start_ns, 1)
@@ -42,6 +51,11 @@ class BudgetLegend(QWidget):
             (translated(part.title), share_text(part.time_ns / whole), format_duration(part.time_ns))
             for part in self._budget.parts
         ]
+
+    def event(self, event: QEvent) -> bool:
+        """List all parts as a tooltip."""
+        text = "\n".join("  ".join(texts) for texts in self._all_texts())
+        return shows_tooltip(self, event, lambda _at: text) or super().event(event)
 
     def _places(self) -> list[QPointF]:
         """Positions of the swatches."""
@@ -70,10 +84,12 @@ class BudgetLegend(QWidget):
             return
         looks = cause_looks(tuple(part.cause for part in self._budget.parts), self.theme)
         plain, bold = ui_font(12), ui_font(12, bold=True)
-        for texts, place, look in zip(self.texts(), self._places(), looks, strict=True):
+        for texts, place, look in zip(self.texts(), self._places(), looks, strict=False):
             top = place.y() + (_LINE_PX - _SWATCH_PX) / 2
-            fill_cause(painter, QRectF(place.x(), top, _SWATCH_PX, _SWATCH_PX), look, self.theme)
-            x = place.x() + _SWATCH_PX + 6
+            x = place.x()
+            if texts[1]:
+                fill_cause(painter, QRectF(x, top, _SWATCH_PX, _SWATCH_PX), look, self.theme)
+                x += _SWATCH_PX + 6
             for text, font, token in zip(texts, (plain, bold, plain), ("text", "text", "muted"), strict=True):
                 painter.setFont(font)
                 painter.setPen(self.theme.color(token))

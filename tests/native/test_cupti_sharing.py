@@ -20,8 +20,9 @@ def initialise():
     cuda = ctypes.CDLL("libcuda.so.1")
     assert cuda.cuInit(0) == 0
 start = {"kineto": lambda: clients.kinetoStart(False), "old kineto": lambda: clients.kinetoStart(True),
-         "paddle": lambda: clients.paddleStart()}
-stop = {"kineto": clients.kinetoStop, "old kineto": clients.kinetoStop, "paddle": clients.paddleStop}
+         "paddle": lambda: clients.paddleStart(), "second": lambda: clients.kinetoStartSecond(False),
+         "second of several": lambda: clients.kinetoStartSecond(True)}
+stop = {name: clients.paddleStop if name == "paddle" else clients.kinetoStop for name in start}
 def work(count):
     for _ in range(count):
         launch()
@@ -84,6 +85,53 @@ assert counts({profiler!r}) == [100, 0, 0, 0], counts({profiler!r})
     preloaded.variables.update(version)
     run(preloaded, program)
     assert preloaded.count(*KERNEL) == 200
+
+
+SECOND_FAMILY = [
+    ("second", {"SIMULATED_CUPTI_VERSION": "13.0"}),
+    ("second", {"SIMULATED_CUPTI_VERSION": "13.2"}),
+    ("second", {"SIMULATED_CUPTI_VERSION": "13.3"}),
+    ("second", {"SIMULATED_CUPTI_VERSION": "13.5", "SIMULATED_DRIVER_VERSION": "13050"}),
+    ("second of several", {"SIMULATED_CUPTI_VERSION": "13.3"}),
+    ("second of several", {"SIMULATED_CUPTI_VERSION": "13.3", "SIMULATED_DRIVER_VERSION": "13030"}),
+    ("second of several", {"SIMULATED_CUPTI_VERSION": "13.5", "SIMULATED_DRIVER_VERSION": "13050"}),
+]
+"""Profilers that use CUPTI's second family; a driver for CUDA 13.0 serves only one subscriber."""
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["later", "first"])
+@pytest.mark.parametrize(
+    ("profiler", "version"),
+    SECOND_FAMILY,
+    ids=["-".join((name, *each.values())) for name, each in SECOND_FAMILY],
+)
+def test_a_profiler_of_the_second_family_and_warpline_are_both_complete(
+    preloaded: Session, profiler: str, version: dict[str, str], is_first: bool
+) -> None:
+    begin = f"assert start[{profiler!r}]() == 0"
+    lines = [begin, "initialise()"] if is_first else ["initialise()", "work(30)", begin]
+    program = f"""{CLIENTS}
+{"; ".join(['ctypes.CDLL("libcupti.so.12")', *lines])}
+for turn in (1, 2):
+    work(50)
+    stop[{profiler!r}]()
+    work(20)
+    assert counts({profiler!r}) == [50 * turn, 0, 0, 0], counts({profiler!r})
+    {begin}
+stop[{profiler!r}]()
+"""
+    preloaded.variables.update(version)
+    run(preloaded, program)
+    assert preloaded.count(*KERNEL) == (140 if is_first else 170)
+    assert states(preloaded.spool())["cuda"][0]
+
+
+def test_graphs_are_one_event_per_launch_where_cupti_serves_several(preloaded: Session) -> None:
+    program = f"{CLIENTS}\ninitialise()\ncuda.simulatedGraph(3, 5, 7, u64(700)); cuda.simulatedSynchronize(7)"
+    versions = {"SIMULATED_CUPTI_VERSION": "13.5", "SIMULATED_DRIVER_VERSION": "13050"}
+    run(preloaded, program, WARPLINE_CUPTI="graphs=graph", **versions)
+    assert preloaded.count(records.CUPTI_GRAPH, records.cupti_graph) == 1
+    assert preloaded.count(*KERNEL) == 0
 
 
 def test_a_second_session_of_a_profiler_is_complete_too(preloaded: Session) -> None:

@@ -28,6 +28,13 @@ int cuptiActivityDisable(uint32_t kind);
 int cuptiActivityFlushAll(uint32_t flag);
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
 int cuptiGetTimestamp(uint64_t *time);
+int cuptiGetVersion(uint32_t *version);
+int cuptiSubscribe_v2(void **subscriber, callback_fn callback, void *user, void *parameters);
+int cuptiActivityRegisterCallbacks_v2(void *subscriber, void (*request)(uint8_t **, size_t *, size_t *, void *),
+                                      void (*complete)(uint8_t *, size_t, size_t, void *));
+int cuptiActivityEnable_v2(void *subscriber, uint32_t kind, void *configuration);
+int cuptiActivityDisable_v2(void *subscriber, uint32_t kind, void *configuration);
+int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t valid, void **record);
 
 /* What each of them gets of libcupti. */
 struct functions {
@@ -140,6 +147,51 @@ EXPORT int kinetoStart(bool is_subscribing)
         cuptiActivityFlushAll,          cuptiActivityGetNextRecord,
     };
     int result = is_subscribing ? cuptiSubscribe(&kineto.subscriber, ignore, NULL) : 0;
+    return result ? result : start(&kineto, give_kineto, take_kineto);
+}
+
+static void give_kineto_v2(uint8_t **buffer, size_t *size, size_t *most, void *info)
+{
+    (void)info;
+    give(&kineto, buffer, size, most);
+}
+static void take_kineto_v2(uint8_t *buffer, size_t size, size_t valid, void *info)
+{
+    (void)size, (void)info;
+    take(&kineto, buffer, valid);
+}
+static int register_v2(request_fn request, complete_fn complete)
+{
+    (void)request, (void)complete;
+    return cuptiActivityRegisterCallbacks_v2(kineto.subscriber, give_kineto_v2, take_kineto_v2);
+}
+static int enable_v2(uint32_t kind) { return cuptiActivityEnable_v2(kineto.subscriber, kind, NULL); }
+static int disable_v2(uint32_t kind) { return cuptiActivityDisable_v2(kineto.subscriber, kind, NULL); }
+static int next_record_v2(uint8_t *buffer, size_t valid, void **record)
+{
+    return cuptiActivityGetNextRecord_v2(kineto.subscriber, buffer, valid, record);
+}
+
+/* A profiler that uses what its CUPTI has of the second family: nothing but the subscription before 13.2. */
+EXPORT int kinetoStartSecond(bool allows_several)
+{
+    struct {
+        size_t size;
+        const char *name;
+        char *old_name;
+        size_t old_size;
+        uint8_t allows_several;
+    } parameters = {33, "Kineto", NULL, 0, allows_several};
+    uint32_t version = 0;
+    cuptiGetVersion(&version);
+    kineto.cupti = (struct functions){
+        version >= 130200 ? register_v2 : cuptiActivityRegisterCallbacks,
+        version >= 130200 ? enable_v2 : cuptiActivityEnable,
+        version >= 130200 ? disable_v2 : cuptiActivityDisable,
+        cuptiActivityFlushAll,
+        version >= 130300 ? next_record_v2 : cuptiActivityGetNextRecord,
+    };
+    int result = cuptiSubscribe_v2(&kineto.subscriber, ignore, NULL, &parameters);
     return result ? result : start(&kineto, give_kineto, take_kineto);
 }
 

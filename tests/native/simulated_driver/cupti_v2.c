@@ -1,12 +1,21 @@
-/* The second family of CUPTI's functions (13.0 and newer): every subscriber has its own kinds, buffers, clock and thread
- * ids. Several subscribers need CUPTI 13.3 and a driver for CUDA 13.3. The two families do not mix: result 14. */
+/* The second family of CUPTI's functions (13.2 and newer): every subscriber has its own kinds, buffers, clock and thread
+ * ids. Several subscribers need CUPTI 13.3 and a driver for CUDA 13.3. The two families do not mix: result 14. 13.0 and
+ * 13.1 have cuptiSubscribe_v2 alone, which only gives the subscription a name. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
 #include "simulation.h"
 
-enum { FIRST_API = 130000, FIRST_API_OF_SEVERAL = 130300, FIRST_DRIVER_OF_SEVERAL = 13030 };
-enum { ATTRIBUTE_THREAD_ID_TYPE = 21, ATTRIBUTE_TIMESTAMP_CALLBACK = 22 };
+enum {
+    FIRST_API = 130000,
+    FIRST_API_OF_FAMILY = 130200,
+    FIRST_API_OF_SEVERAL = 130300,
+    FIRST_DRIVER_OF_SEVERAL = 13030
+};
+enum { ATTRIBUTE_GRAPH_TRACE = 20, ATTRIBUTE_THREAD_ID_TYPE = 21, ATTRIBUTE_TIMESTAMP_CALLBACK = 22 };
+enum { GRAPH_TRACE = 51 };
+
+static _Atomic bool is_any_enabled, is_graph_trace;
 
 struct parameters {
     size_t size;
@@ -15,6 +24,8 @@ struct parameters {
     size_t old_size;
     uint8_t allows_several, padding[7];
 };
+
+int cuptiSubscribe(void **subscriber, callback_fn callback, void *user);
 
 static int driver_version(void)
 {
@@ -43,6 +54,8 @@ EXPORT int cuptiSubscribe_v2(void **subscriber, callback_fn callback, void *user
         return INVALID_PARAMETER;
     if (refused("subscribe_v2"))
         return refused("subscribe_v2");
+    if (api_version() < FIRST_API_OF_FAMILY && !is_several)
+        return cuptiSubscribe(subscriber, callback, user);
     if (is_first_family())
         return NOT_COMPATIBLE;
     if (is_several && (api_version() < FIRST_API_OF_SEVERAL || driver_version() < FIRST_DRIVER_OF_SEVERAL))
@@ -73,6 +86,9 @@ static int enable(struct collector *collector, uint32_t kind, bool is_dumping)
         return NOT_COMPATIBLE;
     if (kind >= KINDS)
         return INVALID_KIND;
+    if (kind == GRAPH_TRACE && !is_graph_trace)
+        return NOT_COMPATIBLE;
+    is_any_enabled = true;
     lock_cupti("cuptiActivityEnable_v2", INSIDE_API_CALLBACK);
     collector->is_enabled[kind] = true;
     if (is_dumping)
@@ -128,6 +144,8 @@ EXPORT int cuptiActivitySetAttribute_v2(void *subscriber, uint32_t attribute, si
         collector->has_system_tids = *(uint32_t *)value == 1;
     else if (attribute == ATTRIBUTE_TIMESTAMP_CALLBACK && *size >= sizeof(timestamp_fn))
         collector->timestamp = *(timestamp_fn *)value;
+    else if (attribute == ATTRIBUTE_GRAPH_TRACE && !is_any_enabled)
+        is_graph_trace = *(uint8_t *)value;
     return OK;
 }
 EXPORT int cuptiGetTimestamp_v2(void *subscriber, uint64_t *time)

@@ -205,6 +205,8 @@ static void use_own_settings(void)
         cupti.set_thread_id_type(THREAD_ID_SYSTEM);
     if (is_with_latency && cupti.latency_timestamps != NULL)
         cupti.latency_timestamps(1);
+    if (is_per_graph)
+        family_select_graph_trace();
     cupti.get_version(&version);
     struct record_cupti_session session = {
         wl_clock(CLOCK_MONOTONIC),

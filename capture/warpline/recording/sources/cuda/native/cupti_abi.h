@@ -9,6 +9,7 @@
 
 enum {
     CUPTI_OK = 0,
+    CUPTI_INVALID_PARAMETER = 1,
     CUPTI_OUT_OF_MEMORY = 8,
     CUPTI_MAX_LIMIT_REACHED = 12,
     CUPTI_NOT_COMPATIBLE = 14,
@@ -210,6 +211,25 @@ typedef void (*cupti_request)(uint8_t **buffer, size_t *size, size_t *max_record
 typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size);
 typedef void (*cupti_callback)(void *user, uint32_t domain, uint32_t id, const void *data);
 typedef uint64_t (*cupti_timestamp)(void);
+
+/* CUpti_SubscriberParams of CUPTI 13. */
+struct subscriber_parameters {
+    size_t size;
+    const char *name;
+    char *other_name;
+    size_t other_name_size;
+    uint8_t allows_several, padding[7];
+};
+_Static_assert(offsetof(struct subscriber_parameters, padding) == 33, "cupti_callbacks.h of 13.3 to 13.5");
+enum {
+    ATTRIBUTE_LATENCY_TIMESTAMPS = 15,
+    ATTRIBUTE_GRAPH_TRACE_OF_SEVERAL = 20,
+    ATTRIBUTE_THREAD_ID_TYPE = 21,
+    ATTRIBUTE_TIMESTAMP_CALLBACK = 22,
+};
+
+typedef void (*cupti_request_v2)(uint8_t **buffer, size_t *size, size_t *max_records, void *info);
+typedef void (*cupti_complete_v2)(uint8_t *buffer, size_t size, size_t valid_size, void *info);
 
 /* The functions that are used; those after `get_timestamp` may be absent. */
 struct cupti {

@@ -12,19 +12,6 @@
 #include "cupti_internal.h"
 
 enum { FIRST_API_OF_SEVERAL = 130300, FIRST_DRIVER_OF_SEVERAL = 13030 };
-enum { ATTRIBUTE_LATENCY_TIMESTAMPS = 15, ATTRIBUTE_THREAD_ID_TYPE = 21, ATTRIBUTE_TIMESTAMP_CALLBACK = 22 };
-
-struct subscriber_parameters {
-    size_t size;
-    const char *name;
-    char *other_name;
-    size_t other_name_size;
-    uint8_t allows_several, padding[7];
-};
-_Static_assert(offsetof(struct subscriber_parameters, padding) == 33, "cupti_callbacks.h of 13.3 to 13.5");
-
-typedef void (*request_v2)(uint8_t **buffer, size_t *size, size_t *max_records, void *info);
-typedef void (*complete_v2)(uint8_t *buffer, size_t size, size_t valid_size, void *info);
 
 static struct {
     int (*get_version)(uint32_t *);
@@ -46,9 +33,11 @@ static struct {
     int (*register_timestamp)(cupti_timestamp);
     int (*set_thread_id_type)(uint32_t);
     int (*latency_timestamps)(uint8_t);
+    int (*set_attribute)(uint32_t, size_t *, void *);
+    int (*get_attribute)(uint32_t, size_t *, void *);
     int (*finalize)(void);
     int (*subscribe_v2)(void **, cupti_callback, void *, struct subscriber_parameters *);
-    int (*register_callbacks_v2)(void *, request_v2, complete_v2);
+    int (*register_callbacks_v2)(void *, cupti_request_v2, cupti_complete_v2);
     int (*enable_v2)(void *, uint32_t, void *);
     int (*enable_and_dump_v2)(void *, uint32_t, void *);
     int (*disable_v2)(void *, uint32_t, void *);
@@ -58,6 +47,7 @@ static struct {
     int (*pop_external_v2)(void *, uint32_t, uint64_t *);
     int (*get_timestamp_v2)(void *, uint64_t *);
     int (*set_attribute_v2)(void *, uint32_t, size_t *, void *);
+    int (*get_attribute_v2)(void *, uint32_t, size_t *, void *);
 } real;
 
 static const struct {
@@ -83,6 +73,8 @@ static const struct {
     {"cuptiActivityRegisterTimestampCallback", &real.register_timestamp},
     {"cuptiSetThreadIdType", &real.set_thread_id_type},
     {"cuptiActivityEnableLatencyTimestamps", &real.latency_timestamps},
+    {"cuptiActivitySetAttribute", &real.set_attribute},
+    {"cuptiActivityGetAttribute", &real.get_attribute},
     {"cuptiFinalize", &real.finalize},
     {"cuptiSubscribe_v2", &real.subscribe_v2},
     {"cuptiActivityRegisterCallbacks_v2", &real.register_callbacks_v2},
@@ -95,6 +87,7 @@ static const struct {
     {"cuptiActivityPopExternalCorrelationId_v2", &real.pop_external_v2},
     {"cuptiGetTimestamp_v2", &real.get_timestamp_v2},
     {"cuptiActivitySetAttribute_v2", &real.set_attribute_v2},
+    {"cuptiActivityGetAttribute_v2", &real.get_attribute_v2},
 };
 
 /* Held while subscribing, which may begin CUDA and so come here again on the same thread. */
@@ -165,6 +158,13 @@ int family_subscribe(cupti_callback callback)
     pthread_mutex_unlock(&lock);
     return result;
 }
+
+bool family_serves_several(void)
+{
+    return atomic_load(&subscriber) != NULL ? atomic_load(&is_second) : allows_several();
+}
+
+void *family_subscriber(void) { return atomic_load(&subscriber); }
 
 bool family_is_second(void) { return atomic_load(&is_second); }
 
@@ -263,9 +263,30 @@ int family_get_timestamp(uint64_t *time)
     return real.get_timestamp(time);
 }
 
+int family_set_attribute(uint32_t attribute, size_t *size, void *value)
+{
+    if (atomic_load(&is_second))
+        return real.set_attribute_v2(atomic_load(&subscriber), attribute, size, value);
+    return real.set_attribute ? real.set_attribute(attribute, size, value) : CUPTI_NOT_INITIALIZED;
+}
+
+int family_get_attribute(uint32_t attribute, size_t *size, void *value)
+{
+    if (atomic_load(&is_second) && real.get_attribute_v2 != NULL)
+        return real.get_attribute_v2(atomic_load(&subscriber), attribute, size, value);
+    return real.get_attribute ? real.get_attribute(attribute, size, value) : CUPTI_NOT_INITIALIZED;
+}
+
 static int set_attribute(uint32_t attribute, void *value, size_t size)
 {
-    return real.set_attribute_v2(atomic_load(&subscriber), attribute, &size, value);
+    return family_set_attribute(attribute, &size, value);
+}
+
+void family_select_graph_trace(void)
+{
+    uint8_t is_on = 1;
+    if (atomic_load(&is_second))
+        set_attribute(ATTRIBUTE_GRAPH_TRACE_OF_SEVERAL, &is_on, sizeof is_on);
 }
 
 int family_register_timestamp(cupti_timestamp callback)

@@ -14,6 +14,10 @@ bool family_find(void);
 /* The only subscription of this process. CUPTI calls `callback`. */
 int family_subscribe(cupti_callback callback);
 int family_unsubscribe(void);
+/* The handle of that subscription; NULL without one. */
+void *family_subscriber(void);
+/* Whether CUPTI accepts subscribers beside it. */
+bool family_serves_several(void);
 /* Whether kinds and buffers belong to the subscription. */
 bool family_is_second(void);
 int family_enable_callback(bool is_on, uint32_t domain, uint32_t id);
@@ -32,6 +36,10 @@ int family_get_timestamp(uint64_t *time);
 int family_register_timestamp(cupti_timestamp callback);
 int family_set_thread_id_type(uint32_t type);
 int family_latency_timestamps(uint8_t is_on);
+int family_set_attribute(uint32_t attribute, size_t *size, void *value);
+int family_get_attribute(uint32_t attribute, size_t *size, void *value);
+/* Where CUPTI serves several, a record per launch of a graph has to be chosen before any kind is enabled. */
+void family_select_graph_trace(void);
 int family_finalize(void);
 
 #endif

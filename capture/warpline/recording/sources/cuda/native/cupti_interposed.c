@@ -2,54 +2,25 @@
  * profiler and Warpline share one CUPTI. PyTorch is linked against libcupti: the loader finds the functions here first.
  * Paddle opens libcupti and looks them up (cupti_lookups.c). */
 #define _GNU_SOURCE
-#include <stdatomic.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "cupti_family.h"
-#include "cupti_internal.h"
-#include "cupti_sharing.h"
-#include "interpose.h"
-#include "spool.h"
+#include "cupti_stand_ins.h"
 
 bool cupti_is_wanted(void) { return atomic_load_explicit(&wl_control->sources, memory_order_relaxed) & SOURCE_CUDA; }
 
-/* One function: `shared` is what happens while a recording is about CUDA; otherwise libcupti's own is called. Before
- * the program has loaded libcupti, CUPTI is not there yet. */
-#define STAND_IN(name, parameters, arguments, shared)                         \
-    EXPORT int name parameters                                                \
-    {                                                                         \
-        static int(*_Atomic own) parameters;                                  \
-        if (!family_find())                                                   \
-            return CUPTI_NOT_INITIALIZED;                                     \
-        if (LIKELY(cupti_is_wanted()))                                        \
-            return shared;                                                    \
-        if (atomic_load(&own) == NULL) {                                      \
-            void *found = cupti_symbol(cupti_open_loaded(), #name);           \
-            int(*function) parameters;                                        \
-            memcpy(&function, &found, sizeof found);                          \
-            atomic_store(&own, function);                                     \
-        }                                                                     \
-        int(*function) parameters = atomic_load(&own);                        \
-        return function != NULL ? function arguments : CUPTI_NOT_INITIALIZED; \
-    }
-
-static int subscribe(void **subscriber, cupti_callback callback, void *data)
+int stand_ins_subscribe(void **subscriber, cupti_callback callback, void *data)
 {
-    static char handle;
     int result = sharing_subscribe(PROGRAM, callback, data);
     if (result == CUPTI_OK && subscriber != NULL)
-        *subscriber = &handle;
+        *subscriber = family_subscriber();
     return result;
 }
 
 STAND_IN(cuptiSubscribe, (void **subscriber, cupti_callback callback, void *data), (subscriber, callback, data),
-         subscribe(subscriber, callback, data))
-STAND_IN(cuptiUnsubscribe, (void *subscriber), (subscriber), sharing_unsubscribe(PROGRAM))
-STAND_IN(cuptiEnableCallback, (uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id),
-         (is_on, subscriber, domain, id), sharing_enable_callback(PROGRAM, is_on != 0, domain, id))
-STAND_IN(cuptiEnableDomain, (uint32_t is_on, void *subscriber, uint32_t domain), (is_on, subscriber, domain),
-         sharing_enable_domain(PROGRAM, is_on != 0, domain))
+         stand_ins_subscribe(subscriber, callback, data))
+STAND_IN_OF_SUBSCRIBER(cuptiUnsubscribe, (void *subscriber), (subscriber), sharing_unsubscribe(PROGRAM))
+STAND_IN_OF_SUBSCRIBER(cuptiEnableCallback, (uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id),
+                       (is_on, subscriber, domain, id), sharing_enable_callback(PROGRAM, is_on != 0, domain, id))
+STAND_IN_OF_SUBSCRIBER(cuptiEnableDomain, (uint32_t is_on, void *subscriber, uint32_t domain),
+                       (is_on, subscriber, domain), sharing_enable_domain(PROGRAM, is_on != 0, domain))
 STAND_IN(cuptiActivityRegisterCallbacks, (cupti_request request, cupti_complete complete), (request, complete),
          sharing_register_callbacks(PROGRAM, request, complete))
 STAND_IN(cuptiActivityEnable, (uint32_t kind), (kind), sharing_enable(PROGRAM, kind, false))
@@ -73,11 +44,7 @@ STAND_IN(cuptiGetTimestamp, (uint64_t *time), (time), sharing_get_timestamp(PROG
 STAND_IN(cuptiSetThreadIdType, (uint32_t type), (type), sharing_set_thread_id_type(PROGRAM, type))
 STAND_IN(cuptiFinalize, (void), (), sharing_finalize(PROGRAM))
 
-#define NAMED(name) {#name, (void *)name}
-static const struct {
-    const char *name;
-    void *function;
-} stand_ins[] = {
+static const struct stand_in stand_ins[] = {
     NAMED(cuptiSubscribe),
     NAMED(cuptiUnsubscribe),
     NAMED(cuptiEnableCallback),
@@ -104,5 +71,8 @@ void *cupti_stand_in(const char *name)
     for (size_t i = 0; i < sizeof stand_ins / sizeof stand_ins[0]; i++)
         if (strcmp(stand_ins[i].name, name) == 0)
             return stand_ins[i].function;
+    for (size_t i = 0; i < stand_ins_v2_count; i++)
+        if (strcmp(stand_ins_v2[i].name, name) == 0)
+            return stand_ins_v2[i].function;
     return NULL;
 }

@@ -172,10 +172,13 @@ class RecordCommand:
         if not command[0]:
             raise _usage(tr("the command to record is empty"))
         from warpline.recording.record import record
-        from warpline.recording.sources.registry import default_trace_of
+        from warpline.recording.sources.registry import default_trace, default_trace_of
 
+        report, place = status_writer(args.status_fd), chosen_place(args)
+        # The command of another machine cannot be looked at from here.
+        usual = default_trace_of(command) if place is None else default_trace()
         options = RecordingOptions(
-            trace=with_operators(args.trace or default_trace_of(command), args.torch_shapes),
+            trace=with_operators(args.trace or usual, args.torch_shapes),
             duration_ns=args.duration,
             delay_ns=args.delay,
             capture_range=args.capture_range,
@@ -194,7 +197,6 @@ class RecordCommand:
             max_size_bytes=args.max_size,
         )
         output = args.output or Path(_default_name(command))
-        report, place = status_writer(args.status_fd), chosen_place(args)
         if place is None:
             result = record(command, output, options, spool=args.spool, report=report)
         else:

@@ -52,9 +52,17 @@ Finish = Callable[
 
 
 def write_capture(
-    session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
+    session: Session,
+    outcome: RecorderOutcome,
+    signals: SignalQueue,
+    tell: Report,
+    result: Result,
+    files: Path | None = None,
 ) -> Result:
-    """Write the capture; remove the spool directory only after the complete capture is in place."""
+    """Write the capture; remove the spool directory only after the complete capture is in place.
+
+    ``files`` as in `warpline.recording.finalise.finalise`.
+    """
     interrupts = 0
     reported_s = 0.0
 
@@ -76,7 +84,7 @@ def write_capture(
         # Inside the try: if this import runs out of memory or descriptors, the recording is kept.
         from warpline.recording.finalise import finalise
 
-        done = finalise(directory, session.output, progress=progress, cancelled=cancelled)
+        done = finalise(directory, session.output, progress=progress, cancelled=cancelled, files=files)
     except (WarplineError, OSError, MemoryError, ImportError) as error:
         raise capture_failed(session, error, tell) from error
     if not done.damaged:

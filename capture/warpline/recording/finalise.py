@@ -23,6 +23,7 @@ from warpline.recording.spool.ring import cut_to_ring, in_ring
 from warpline.recording.spool.schedule import read_schedule
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.thread_history import read_threads
+from warpline.recording.symbols.machine_files import files_in, of_another_machine
 from warpline.storage import CaptureBuilder
 
 # Record types below are common to all spool files (docs/spool.md).
@@ -49,9 +50,11 @@ def finalise(
     cancelled: IsCancelled | None = None,
     memory_budget_bytes: int = 256 << 20,
     until_ns: int | None = None,
+    files: Path | None = None,
 ) -> Finalised:
     """Write the capture of a spool directory; the directory is not changed.
 
+    ``files`` is a folder with files of the machine it was recorded on, for a recording of another machine.
     With ``until_ns`` (CLOCK_MONOTONIC) it covers a recording in progress, up to that time.
     Raises RecordingError when the directory holds no recording, StorageError when the capture cannot be written and
     Cancelled when ``cancelled()`` becomes true; no file is left then.
@@ -69,7 +72,8 @@ def finalise(
     if session.is_cut:
         passing = {entry[0]: entry[1:] for source in sources for entry in source.passing_records}
         cut_to_ring(spools, passing, schedule.start_ns)
-    with CaptureBuilder(output, memory_budget_bytes=memory_budget_bytes) as builder:
+    elsewhere = (files or of_another_machine()) if session.is_remote else None
+    with files_in(elsewhere), CaptureBuilder(output, memory_budget_bytes=memory_budget_bytes) as builder:
         _describe(session, builder)
         for problem in problems:
             builder.add_warning(problem, is_loss=True)

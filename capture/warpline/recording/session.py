@@ -38,6 +38,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     "exit_status": (int, type(None)),
     "exit_signal": (int, type(None)),
     "was_running": bool,
+    "is_remote": bool,
 }
 _MOST_PIDS = 1 << 32
 
@@ -136,6 +137,8 @@ class Session:
     """The signal that ended the program."""
     was_running: bool = False
     """The program was already running when the recording began."""
+    is_remote: bool = False
+    """Recorded on another machine: a path of the program is not the file of that name here."""
     is_cut: bool = False
     """Only the end of the recording is kept, so there is no snapshot of the threads at its start."""
 

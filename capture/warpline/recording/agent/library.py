@@ -23,6 +23,8 @@ from warpline.i18n import english
 from warpline.platform.folders import home_folder
 
 LIBRARY_NAME = "libwarpline_agent.so"
+REFUSED_FILE = "refused"
+"""Beside the agent on another machine: why it cannot be used there."""
 MACHINES = ("x86_64", "aarch64")
 _FLAGS = ("-std=c11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
 _LIBRARIES = ("-ldl", "-Wl,-z,nodelete")
@@ -50,6 +52,9 @@ def agent_library() -> AgentLibrary:
     packaged = folder / LIBRARY_NAME
     if packaged.is_file() and not _is_older(packaged, folder.parent):
         return AgentLibrary(packaged)
+    refused = folder / REFUSED_FILE
+    if refused.is_file():
+        return AgentLibrary(None, refused.read_text())
     return _compiled(folder.parent, _cache_folder())
 
 

@@ -67,6 +67,10 @@ class FrameType(IntEnum):
     """A ``signal`` for the program."""
     SIZE = 25
     """``rows`` and ``columns`` of the terminal."""
+    FETCH = 18
+    """``paths`` of files of the machine that are needed to name functions."""
+    FILE = 19
+    """Place (number of the path, offset), then content of the file; no bytes end it."""
     CONTROL = 26
     """A request to the recorder (`warpline.recording.control`) with an ``id``."""
     REPLY = 27

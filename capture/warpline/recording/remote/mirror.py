@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import zlib
@@ -17,6 +18,7 @@ from warpline.recording.spool.file_layout import (
     MAGIC,
     PAGE,
 )
+from warpline.untrusted import read_json
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}(\.\d{1,20}){0,2}\.spool")
 _SMALL_FILES = frozenset({"session.json", "control", "stderr"})
@@ -32,7 +34,11 @@ class Mirror:
     All methods raise FrameError for content that no spool can have, and OSError when it cannot be written.
     """
 
-    def __init__(self, directory: Path, *, most_bytes: int = 1 << 40) -> None:
+    def __init__(
+        self, directory: Path, output: Path, machine: str = "", *, most_bytes: int = 1 << 40
+    ) -> None:
+        """``output`` is where the capture belongs here, ``machine`` what the user calls the other machine."""
+        self._output, self._machine = output, machine
         self._folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._directory = directory
         self._files: dict[str, int] = {}
@@ -141,6 +147,8 @@ class Mirror:
     def _replace(self, name: str, data: bytes) -> None:
         if name not in _SMALL_FILES:
             raise FrameError("a file that no spool has")
+        if name == "session.json":
+            data = self._session(data)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(
             f"{name}.part" if name == "session.json" else name, flags, 0o600, dir_fd=self._folder
@@ -149,6 +157,19 @@ class Mirror:
             file.write(data)
         if name == "session.json":
             os.replace(f"{name}.part", name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    def _session(self, data: bytes) -> bytes:
+        """The session as it is valid here: of another machine, with our output."""
+        try:
+            values = read_json(data)
+            host = values.get("host")
+            host = {**(host if isinstance(host, dict) else {}), "reached_as": self._machine}
+            # The output comes first: `warpline.recording.session.SESSION_BEGINS`.
+            values.pop("output", None)
+            values = {"output": str(self._output), **values, "is_remote": True, "host": host}
+        except (ValueError, AttributeError, TypeError) as error:
+            raise FrameError("a session that makes no sense") from error
+        return json.dumps(values, indent=1, ensure_ascii=True).encode()
 
     def _open(self, name: str) -> int:
         descriptor = self._files.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from warpline.recording.remote import notes
 from warpline.recording.remote.frames import (
     FrameError,
     FrameType,
+    file_of,
     packed_json,
     packed_stream,
     stream_of,
@@ -41,12 +43,13 @@ from warpline.recording.remote.local_streams import (
 )
 from warpline.recording.remote.mirror import Mirror
 from warpline.recording.remote.transport import Connection, FarMachine, ask
-from warpline.recording.session import RecordingOptions, load_session
+from warpline.recording.session import SESSION_FILE, RecordingOptions, load_session
 from warpline.recording.spool.directory import default_spool, held_spool, new_spool, recovering, remove_spool
 from warpline.untrusted import visible
 
 if TYPE_CHECKING:
     from warpline.recording.recorder import RecorderOutcome
+    from warpline.recording.remote.machine_files import FetchedFiles
 
 _STATES = frozenset({"started", "recording", "paused", "stopped", "delayed", "recorded", "discarded"})
 _REPLY_S = 10.0
@@ -193,6 +196,7 @@ class _Run:
         self._outputs = {number: LocalOutput(number) for number in (1, 2)}
         self._input = LocalInput(is_used=request["action"] != "attach")
         self._is_greeted = False
+        self._files: FetchedFiles | None = None
 
     def finish(self) -> Result:
         """Connect, follow the recording to its end and write the capture."""
@@ -205,10 +209,15 @@ class _Run:
             self._signals.close()
 
     def _followed(self) -> Result:
-        mirror = Mirror(self._directory)
+        with tempfile.TemporaryDirectory(prefix="warpline-files-") as folder:
+            self._folder = Path(folder)
+            self._follow()
+            return self._finished()
+
+    def _follow(self) -> None:
+        self._mirror = Mirror(self._directory, self._output, self._place.title)
         with contextlib.ExitStack() as stack:
-            stack.callback(mirror.close)
-            self._mirror = mirror
+            stack.callback(self._mirror.close)
             server: ControlServer | None = None
             if is_linux():
                 stack.enter_context(announced(self._directory, os.getpid(), os.getpid()))
@@ -216,14 +225,18 @@ class _Run:
                 stack.callback(server.close)
             stack.enter_context(raw_terminal(bool(self._request.get("terminal"))))
             try:
-                while not (self._is_complete and self._end is not None):
+                while not (self._end is not None and self._has_arrived):
                     self._step(server)
             except FrameError as error:
                 raise RecordingError(tr("{host}: {why}", host=self._place.title, why=error)) from error
             finally:
                 for output in self._outputs.values():
                     output.close()
-        return self._finished()
+
+    @property
+    def _has_arrived(self) -> bool:
+        """Whether everything is here that the capture needs."""
+        return self._is_complete and self._files is not None and self._files.is_complete
 
     def _step(self, server: ControlServer | None) -> None:
         """Wait for something, and do it.
@@ -251,10 +264,25 @@ class _Run:
                 values = {"stream": number, "count": output.acknowledged}
                 self._connection.send(packed_json(FrameType.RECEIVED, values))
         self._connection.flush()
-        if self._is_complete and self._end is None and self._writing is None and self._stop_ns:
+        if self._is_complete and self._files is None:
+            from warpline.recording.remote.machine_files import FetchedFiles
+
+            self._files = FetchedFiles(self._folder, self._needed())
+            self._connection.send(packed_json(FrameType.FETCH, {"paths": self._files.paths}))
+        if self._has_arrived and self._end is None and self._writing is None and self._stop_ns:
             # The program outlives its recording: write the capture while its streams go on.
             self._writing = threading.Thread(target=self._write_beside, name="warpline-capture")
             self._writing.start()
+
+    def _needed(self) -> list[str]:
+        if not (self._directory / SESSION_FILE).exists():
+            return []
+        from warpline.recording.remote.machine_files import needed_files
+
+        try:
+            return needed_files(self._directory)
+        except Exception:  # damaged records; writing the capture says so
+            return []
 
     def _receive(self) -> None:
         frames = self._connection.read()
@@ -266,6 +294,9 @@ class _Run:
     def _take(self, kind: FrameType, body: bytes) -> None:
         if kind in {FrameType.WHOLE, FrameType.PAGE, FrameType.CHUNK, FrameType.BYTES}:
             self._mirror.apply(kind, body)
+        elif kind is FrameType.FILE and self._files is not None:
+            name, _offset, data = file_of(body)
+            self._files.add(name, data)
         elif kind is FrameType.OUTPUT:
             number, offset, data = stream_of(body)
             if number not in self._outputs:
@@ -400,7 +431,7 @@ class _Run:
 
     def _failed(self, why: str) -> str:
         text = tr("{host}: {why}", host=self._place.title, why=why)
-        if (self._directory / "session.json").exists():
+        if (self._directory / SESSION_FILE).exists():
             arguments = recovering(self._directory, self._output)
             text += tr("; what arrived is kept: warpline recover {spool}", spool=arguments)
         self._forget()
@@ -412,7 +443,14 @@ class _Run:
             session = replace(load_session(self._directory), output=self._output, directory=self._directory)
             outcome = _outcome(None, self._stop_ns or session.start_monotonic_ns)
             result = Result(exit_status=0)
-            self._written = write_capture(session, outcome, self._signals, self._report, result)  # type: ignore[arg-type]
+            self._written = write_capture(
+                session,
+                outcome,
+                self._signals,  # type: ignore[arg-type]
+                self._report,
+                result,
+                self._folder,
+            )
         except Exception as error:  # raised in the main thread
             self._written = error
 

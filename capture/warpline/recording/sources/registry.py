@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from warpline.i18n import english
 from warpline.plugins import Plugin, checked, load_plugins
@@ -16,6 +17,9 @@ from warpline.recording import sources
 from warpline.recording.agent.contribution import Contribution
 from warpline.recording.sources.source import Choice, RecordingSource
 from warpline.recording.unavailable import Unavailable
+
+if TYPE_CHECKING:
+    from warpline.recording.spool.reader import SpoolFile
 
 ENTRY_POINT_GROUP = "warpline.sources"
 
@@ -108,6 +112,11 @@ def lasting_types() -> dict[int, tuple[int, int, int]]:
 def life_types() -> dict[int, int]:
     """Record types that a ring keeps while their thread or process exists: the offset of its id."""
     return dict(entry for source in recording_sources() for entry in source.life_records)
+
+
+def module_paths(spools: Sequence[SpoolFile]) -> set[str]:
+    """Paths of programs and libraries that sources read to name functions."""
+    return {path for source in recording_sources() for path in source.module_paths(spools)}
 
 
 def capture_ranges() -> tuple[str, ...]:

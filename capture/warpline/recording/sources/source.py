@@ -8,7 +8,7 @@ instance is created whenever Warpline lists its sources, so heavy imports (numpy
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -114,6 +114,10 @@ class RecordingSource(ABC):
         Raises Unavailable, and OSError when a spool file cannot be made.
         """
         return None
+
+    def module_paths(self, spools: Sequence[SpoolFile]) -> Iterable[str]:  # noqa: ARG002
+        """Paths of programs and libraries that `translate` reads to name functions."""
+        return ()
 
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:  # noqa: B027
         """Called before any source translates, to pass values to others with `Translation.give`."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.recording.symbols.machine_files import is_elsewhere
+
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
@@ -126,6 +128,8 @@ def _tables_of_debug_file(path: Path, build_id: str, elf: ELFFile) -> list[tuple
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
+    if is_elsewhere():
+        return []
     for candidate in debug_files(path, build_id, _debug_link(elf)):
         try:
             with candidate.open("rb") as stream:

@@ -6,6 +6,8 @@ from bisect import bisect_right
 from functools import cache
 from pathlib import Path
 
+from warpline.recording.symbols.machine_files import is_elsewhere
+
 FIRST_ADDRESS = 1 << 63
 """The first kernel address."""
 NAMELESS = "[kernel]"
@@ -32,6 +34,6 @@ def _functions() -> tuple[list[int], list[str]]:
 
 def kernel_function(address: int) -> str:
     """``futex_wait [kernel]``; `NAMELESS` if the kernel hides its addresses."""
-    addresses, names = _functions()
+    addresses, names = _functions() if not is_elsewhere() else ([], [])
     at = bisect_right(addresses, address) - 1
     return f"{names[at]} [kernel]" if at >= 0 else NAMELESS

@@ -7,11 +7,11 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from warpline.recording.symbols.demangle import demangle
 from warpline.recording.symbols.elf import ElfFile, FunctionTable, read_elf
 from warpline.recording.symbols.frame_rules import FrameRules
+from warpline.recording.symbols.machine_files import machine_file
 from warpline.recording.symbols.source_lines import SourceLines, has_own_lines
 from warpline.recording.symbols.table_cache import cached_table
 
@@ -54,7 +54,7 @@ class Module:
     def _elf(self) -> ElfFile | None:
         # Damaged files may raise anything; that must not fail the recording.
         with contextlib.suppress(Exception):
-            return read_elf(Path(self.path))
+            return read_elf(machine_file(self.path))
         return None
 
     @cached_property
@@ -83,7 +83,7 @@ class Module:
     def _lines(self) -> SourceLines | None:
         if has_own_lines(self.path) and not is_interpreter(self.name):
             with contextlib.suppress(Exception):
-                return SourceLines(Path(self.path))
+                return SourceLines(machine_file(self.path))
         return None
 
     def _line(self, address: int) -> str:

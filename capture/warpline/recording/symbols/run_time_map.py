@@ -11,6 +11,8 @@ import stat
 from bisect import bisect_right
 from pathlib import Path
 
+from warpline.recording.symbols.machine_files import machine_file
+
 _MOST_BYTES = 64 << 20
 
 
@@ -20,7 +22,7 @@ class RunTimeMap:
     def __init__(self, pid: int, since_ns: int, folder: Path = Path("/tmp")) -> None:
         self._starts: list[int] = []
         self._rest: list[tuple[int, str]] = []
-        path = folder / f"perf-{pid}.map"
+        path = machine_file(folder / f"perf-{pid}.map")
         try:
             status = path.stat()
             # An older map belongs to another process with this id. Anything but a regular file might never end.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,28 +12,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from warpline.recording.remote.far.machine_files import machine_files
 from warpline.recording.remote.far.tail import Tail
 from warpline.recording.remote.frames import (
     MAX_BODY_BYTES,
     FrameError,
     FrameReader,
     FrameType,
+    file_of,
     packed,
     packed_file,
     values_of,
 )
+from warpline.recording.remote.machine_files import FetchedFiles
 from warpline.recording.remote.mirror import Mirror
+from warpline.recording.session import SESSION_BEGINS
 from warpline.recording.spool import records
 from warpline.recording.spool.file_layout import CHUNK, CHUNK_MAGIC, HEADER_BYTES, MAGIC
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.writer import SpoolWriter
+from warpline.recording.symbols.machine_files import files_in, machine_file, of_another_machine
+from warpline.recording.symbols.modules import Module
 
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Iterator[Mirror]:
     folder = tmp_path / "mirror"
     folder.mkdir()
-    made = Mirror(folder, most_bytes=64 << 20)
+    made = Mirror(folder, tmp_path / "run.h5", most_bytes=64 << 20)
     yield made
     made.close()
 
@@ -150,3 +158,43 @@ def test_any_bytes_are_frames_or_an_error(data: bytes, piece: int) -> None:
 def test_an_oversized_frame_is_refused_by_its_head() -> None:
     with pytest.raises(FrameError):
         FrameReader().feed(struct.pack("<BI", FrameType.BYTES, 1 << 31))
+
+
+def test_a_file_of_the_recorded_machine_is_never_one_of_this_machine(tmp_path: Path) -> None:
+    program = str(Path(sys.executable).resolve())
+    with files_in(of_another_machine()):
+        assert Module(program).rules is None
+        assert not machine_file("/../../etc/passwd").exists()
+    copy = tmp_path / program[1:]
+    copy.parent.mkdir(parents=True)
+    copy.symlink_to(program)
+    with files_in(tmp_path):
+        assert Module(program).rules is not None
+    assert machine_file(program) == Path(program)
+
+
+def test_only_files_that_were_asked_for_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "library").write_bytes(b"content" * 100_000)
+    asked = [str(tmp_path / "library"), "/no/such/file"]
+    fetched = FetchedFiles(tmp_path / "fetched", asked)
+    for kind, body in FrameReader().feed(b"".join(machine_files(asked))):
+        assert kind is FrameType.FILE
+        name, _offset, data = file_of(body)
+        fetched.add(name, data)
+    assert fetched.is_complete
+    assert (tmp_path / "fetched" / asked[0][1:]).read_bytes() == b"content" * 100_000
+    with pytest.raises(FrameError):
+        fetched.add("2", b"more")
+
+
+def test_a_session_here_has_our_output_whatever_it_says(tmp_path: Path, mirror: Mirror) -> None:
+    session = {"output": "/etc/passwd", "is_remote": False, "host": {"name": "far"}}
+    ((kind, body),) = FrameReader().feed(
+        packed_file(FrameType.WHOLE, "session.json", 0, json.dumps(session).encode())
+    )
+    mirror.apply(kind, body)
+    text = (tmp_path / "mirror" / "session.json").read_text()
+    assert text.startswith(SESSION_BEGINS.decode())
+    values = json.loads(text)
+    assert values["output"] == str(tmp_path / "run.h5")
+    assert values["is_remote"] is True

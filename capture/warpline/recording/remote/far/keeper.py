@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from warpline.recording.remote.far.machine_files import machine_files
 from warpline.recording.remote.far.places import (
     INFO_FILE,
     RESULT_FILE,
@@ -132,6 +133,7 @@ class Keeper:
         self._news: Iterator[bytes] | None = None
         self._sent = 0
         self._checks: Iterator[bytes] | None = None
+        self._files: Iterator[bytes] | None = None
         self._unchecked: set[str] = set()
         self._differs = False
         self._is_complete = self._is_exit_sent = self._is_over = False
@@ -200,7 +202,7 @@ class Keeper:
         self._lose(is_replaced=True)
         self._channel = channel = Channel(descriptors[0], descriptors[1], relay)
         self._tail = Tail(self._spool, is_ring=self._is_ring)
-        self._news, self._checks, self._unchecked = None, None, set()
+        self._news, self._checks, self._files, self._unchecked = None, None, None, set()
         self._is_complete = self._is_exit_sent = False
         self._next_look = 0.0
         streams = self._streams
@@ -254,6 +256,8 @@ class Keeper:
             self._tail.again(values["name"], again)
             if values.get("is_last"):
                 self._unchecked.discard(values["name"])
+        elif kind is FrameType.FETCH:
+            self._files = machine_files(values_of(body)["paths"])
         elif kind is FrameType.TAKEN:
             self._is_over = True
 
@@ -321,11 +325,13 @@ class Keeper:
 
     @property
     def _has_news(self) -> bool:
-        return self._next_look <= time.monotonic() and not self._is_complete
+        return self._files is not None or (self._next_look <= time.monotonic() and not self._is_complete)
 
     def _send_spool(self) -> None:
         """Send what is new; after the recording compare all chunks, until both ends have the same."""
         channel = self._channel
+        if channel is not None and self._files is not None and self._send_all(channel, self._files):
+            self._files = None
         if channel is None or self._is_complete or time.monotonic() < self._next_look:
             return
         begun = time.monotonic()

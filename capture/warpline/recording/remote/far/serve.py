@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from warpline.model.errors import WarplineError
+from warpline.recording.remote.far.agent_check import check_agent
 from warpline.recording.remote.far.keeper import Keeper
 from warpline.recording.remote.far.places import (
     INFO_FILE,
@@ -27,13 +28,18 @@ from warpline.recording.remote.far.places import (
 )
 from warpline.recording.remote.far.streams import Streams
 from warpline.recording.remote.frames import FrameError, FrameReader, FrameType, packed_json, values_of
+from warpline.recording.symbols import library
 
 
 def serve(root: Path) -> int:
     """Read the request from standard input and answer it. ``root`` is the folder of this version."""
+    # Functions are named at the other end.
+    library.require_elf_reader = lambda: None
     try:
         request = _read_request()
         action = request.get("action")
+        if action in {"record", "attach", "doctor"}:
+            check_agent(root)
         if action in {"record", "attach"}:
             return _start(root, request)
         if action == "resume":

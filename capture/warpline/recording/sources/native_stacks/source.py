@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
@@ -71,6 +71,13 @@ class NativeSource(RecordingSource):
         if not watched.options.native_hz:
             return None
         return NativeCollector(watched, watched.options.native_hz)
+
+    def module_paths(self, spools: Sequence[SpoolFile]) -> Iterable[str]:
+        from warpline.recording.sources.native_stacks.records import NATIVE_MODULE, native_module
+
+        for spool in spools:
+            paths = set(spool.records(NATIVE_MODULE, native_module).values["path"].tolist())
+            yield from (path for path in map(spool.text, paths) if path.startswith("/"))
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

@@ -221,7 +221,7 @@ class _Reader:
         ):
             frames.setdefault(number, []).append((integer(depth) or 0, clean_text(self._texts.get(text, ""))))
         for number, rows in frames.items():
-            self._stacks[number] = chains.stack([text for _, text in sorted(rows, reverse=True)])
+            self._stacks[number], _ = chains.add([text for _, text in sorted(rows, reverse=True)])
 
     def _connections(self) -> dict[Any, int]:
         """The NPU's connection of each connection of PyTorch; several go to the last."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
+from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause, is_wait
 from warpline.analysis.findings.segments import Index, IntArray, Segments, one_of
 from warpline.compiled import address
 
@@ -35,7 +35,12 @@ class WaitGraph:
         waits = np.flatnonzero(segments.by >= 0)
         self._on = np.full(len(segments), -1, np.int32)
         # The segment that lasts until the end of the wait; one that begins at that moment is too late.
-        self._on[waits] = self.index.at(segments.by[waits], segments.stop[waits] - 1)
+        on = self.index.at(segments.by[waits], segments.stop[waits] - 1)
+        # Who waited for the whole time has ended nothing: the end was attributed to the wrong actor.
+        at = np.maximum(on, 0)
+        slept = (on >= 0) & is_wait(segments.cause[at]) & (segments.start[at] <= segments.start[waits])
+        slept &= segments.stop[at] > segments.stop[waits]
+        self._on[waits] = np.where(slept, -1, on)
         # A thread that arrives at another time may find the lock free, and never waits longer than it did.
         self._marks = one_of(segments.cause, CONTENTION).astype(np.uint8)
         self._marks *= SHORTER

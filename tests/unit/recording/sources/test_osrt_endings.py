@@ -47,6 +47,7 @@ def transfers(builder: CaptureBuilder, rows: list[tuple[str, Function, int, int]
     return replace(
         waits,
         text=np.array([builder.string(text) for text in texts], np.uint32),
+        result=np.ones(len(rows), np.int64),
         kind=np.array(kinds, np.uint8),
         function=np.array(functions, np.uint8),
     )
@@ -117,6 +118,8 @@ def test_a_wait_for_several_descriptors_is_for_the_one_read_next(tmp_path: Path)
         )
         waits = replace(waits, thread=np.array([0, 0, 1]))
         read, write = match_data(waits, builder)
+        timed_out = replace(waits, result=np.array([0, 1, 1]))
+        assert not len(match_data(timed_out, builder)[0])
     assert list(zip(read.tolist(), write.tolist(), strict=True)) == [(0, 2)]
 
 

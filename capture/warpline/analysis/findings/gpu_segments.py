@@ -20,11 +20,11 @@ from warpline.analysis.findings.segments import (
     overlay,
 )
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.framework.selection import GPU_KINDS, View, is_exported_range
 from warpline.analysis.structure.gpu_gaps import LATENCY_NS, SYNCHRONIZATION, times_in_order
 from warpline.analysis.structure.gpus import Gpu
 from warpline.analysis.structure.kernels import communication_ids
-from warpline.analysis.structure.launches import calls_of_rows, threads_of_tracks
+from warpline.analysis.structure.launches import calls_of_rows, launched_outside, threads_of_tracks
 from warpline.analysis.structure.memory_copies import page_migrations
 from warpline.analysis.structure.overlap import gaps
 from warpline.model.intervals import (
@@ -88,7 +88,7 @@ def gpu_time(view: View, gpu: Gpu, actor: int, tracked: npt.NDArray[np.bool_]) -
         free = gaps(
             busy_start[first:last], busy_stop[first:last], max(low, view.start_ns), min(high, view.stop_ns)
         )
-        idle, launching = _idle(view, own, actor, *free, tracked)
+        idle, launching = _idle(view, own, actor, *free, tracked, _next_launch(view, gpu))
         threads |= launching
         parts.append(join_segments([_busy(view, own, actor), idle]))
         view.check_cancelled()
@@ -162,12 +162,13 @@ def _idle(
     start: Int64Array,
     stop: Int64Array,
     tracked: npt.NDArray[np.bool_],
+    next_launch: tuple[int, int] | None,
 ) -> tuple[Segments, frozenset[int]]:
     # Pages migrate by themselves: the GPU idles until work that was launched.
     work = work.take(work.activity != BUSY.index(Cause.MIGRATION))
     place = np.searchsorted(work.start, stop, "left")
     ends = place >= len(work.start)
-    parts = [make_segments(actor, start[ends], stop[ends], Cause.GPU_END)]
+    parts = [_at_end(actor, start[ends], stop[ends], next_launch, tracked)]
     before = np.flatnonzero(~ends)
     if not len(before):
         return join_segments(parts), frozenset()
@@ -178,10 +179,11 @@ def _idle(
     own = np.searchsorted(rows, launched)
     call, thread, done = np.full((3, len(rows)), -1, np.int64)
     call[own], thread[own] = launch_call, launch_thread
+    earlier = launched_outside(view, rows) if is_exported_range(view.capture) else np.zeros(len(rows), bool)
     # The wait for the CPU lasts until the launching call returns; some work starts even before.
     done[own] = call_start + view.durations(launch_call)
-    call, thread, done = (column[gap_row.reshape(-1)] for column in (call, thread, done))
-    known = call >= 0
+    call, thread, done, earlier = (column[gap_row.reshape(-1)] for column in (call, thread, done, earlier))
+    known = (call >= 0) | earlier
     start, stop = start[before], stop[before]
     middle = np.where(known, np.clip(done, start, stop), start)
     waits = np.flatnonzero(middle > start)
@@ -194,6 +196,52 @@ def _idle(
     cause[is_latency] = Cause.LAUNCH_LATENCY
     parts.append(make_segments(actor, middle[rest], stop[rest], cause[rest], row=following[rest]))
     return join_segments(parts), frozenset(np.unique(thread[thread >= 0]).tolist())
+
+
+def _at_end(
+    actor: int,
+    start: Int64Array,
+    stop: Int64Array,
+    next_launch: tuple[int, int] | None,
+    tracked: npt.NDArray[np.bool_],
+) -> Segments:
+    """Idle time without work behind it. ``next_launch`` is the end and thread of the call that launched the work behind
+    an exported range.
+    """
+    if next_launch is None or not len(start):
+        return make_segments(actor, start, stop, Cause.GPU_END)
+    done, thread = next_launch
+    by = thread if 0 <= thread < len(tracked) and tracked[thread] else -1
+    middle = np.clip(done, start, stop)
+    waits, rest = np.flatnonzero(middle > start), np.flatnonzero(stop > middle)
+    short = (middle > start) | (stop - start <= LATENCY_NS)
+    cause = np.where(short, np.int8(Cause.LAUNCH_LATENCY), np.int8(Cause.STREAM))
+    return join_segments(
+        [
+            make_segments(actor, start[waits], middle[waits], Cause.LAUNCH, np.full(len(waits), by)),
+            make_segments(actor, middle[rest], stop[rest], cause[rest]),
+        ]
+    )
+
+
+def _next_launch(view: View, gpu: Gpu) -> tuple[int, int] | None:
+    """The end of the call that launched the first work behind an exported range, and its thread (−1: unknown)."""
+    source = view.capture.meta.get("exported_from")
+    work = source.get("next_work") if isinstance(source, dict) else None
+    if not isinstance(work, list) or view.stop_ns < view.capture.span[1]:
+        return None
+    uris = {view.capture.tracks[track].uri for track in gpu.tracks}
+    own = [entry for entry in work if isinstance(entry, dict) and entry.get("track") in uris]
+    known = [
+        entry
+        for entry in own
+        if type(entry.get("start_ns")) is int and type(entry.get("call_stop_ns")) is int
+    ]
+    if not known:
+        return None
+    first = min(known, key=lambda entry: int(entry["start_ns"]))
+    thread = first.get("thread")
+    return int(first["call_stop_ns"]), thread if type(thread) is int else -1
 
 
 _CALLS = (

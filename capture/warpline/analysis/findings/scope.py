@@ -139,9 +139,6 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
     if not view.is_whole:
         inside = (steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)
         return Scope(view, steps.take(np.flatnonzero(inside)), ())
-    if (steps.start < view.start_ns).any() or (steps.stop > view.stop_ns).any():
-        # In an exported part, steps at its borders reach beyond it and are not complete.
-        steps = steps.take(np.flatnonzero((steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)))
     if not len(steps):
         return _lifetime(view, target, steps)
     first = warm_up(steps.stop - steps.start)

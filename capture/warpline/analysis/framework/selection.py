@@ -107,6 +107,12 @@ def _places(table: KindTable, spans: Sequence[Span]) -> Iterator[tuple[int, int,
             yield first, stop, span.offset_ns
 
 
+def is_exported_range(capture: Capture) -> bool:
+    """Whether the capture is a range exported from a longer one."""
+    source = capture.meta.get("exported_from")
+    return isinstance(source, dict) and bool(source.get("is_range"))
+
+
 class View:
     """A capture seen through a selection. Finds rows by binary search in lanes, so cost grows with the selection.
 
@@ -127,7 +133,8 @@ class View:
         given = self.selection
         self.start_ns = first if given.start_ns is None else given.start_ns
         self.stop_ns = last if given.stop_ns is None else max(given.stop_ns, self.start_ns)
-        self.is_whole = given.start_ns is None and given.stop_ns is None
+        # An exported range is a range of a capture: events at its borders reach beyond it.
+        self.is_whole = given.start_ns is None and given.stop_ns is None and not is_exported_range(capture)
         self._spans: dict[frozenset[int], tuple[Span, ...]] = {}
         self._lane_places: dict[str, tuple[tuple[int, int, int], ...]] = {}
 
@@ -332,8 +339,7 @@ class View:
         start = self.starts(place, offset)
         duration = self.durations(place)
         inside = duration
-        # The events of an exported part may reach beyond it.
-        if not self.is_whole or "exported_from" in self.capture.meta:
+        if not self.is_whole:
             end = np.minimum(start + duration, self.stop_ns)
             inside = np.maximum(end - np.maximum(start, self.start_ns), 0)
         return SelectedEvents(row=row, index=index, start=start, duration=duration, inside=inside, name=name)

@@ -186,6 +186,16 @@ def _runs(rows: Int64Array) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), stop.tolist(), strict=True))
 
 
+def launched_outside(view: View, rows: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which GPU events (rows, ascending) were launched by a call that an exported range left out."""
+    links = view.capture.links
+    index = _arriving(view, rows)
+    code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
+    outside = links.to_row[index][(links.kind[index] == code) & (links.from_row[index] < 0)]
+    marked: npt.NDArray[np.bool_] = np.isin(rows, outside)
+    return marked
+
+
 def _columns(view: View, index: Int64Array) -> Launches:
     links = view.capture.links
     index = index[links.kind[index] == links.kinds.index(LAUNCH)] if LAUNCH in links.kinds else index[:0]

@@ -21,6 +21,7 @@ from warpline.interchange.export.selection import (
 )
 from warpline.interchange.export.title import title_of
 from warpline.model import Flag, Packing
+from warpline.model.links import LAUNCH
 from warpline.output_places import is_no_file
 from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
 from warpline.storage.index.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BINS
@@ -113,6 +114,8 @@ class CaptureCopy:
             "file": title_of(capture),
             "range_ns": self._selection.range_ns(capture),
             "is_whole": not self._selection.is_bounded and self._selection.tracks is None,
+            "is_range": self._selection.is_bounded,
+            "next_work": self._next_work() if self._selection.is_bounded else [],
         }
         for index, clock in enumerate(capture.clocks):
             if index:
@@ -139,6 +142,39 @@ class CaptureCopy:
         for table in capture.kinds.values():
             builder.add_kind(table.spec, anew=True)
         builder.set_span(start, stop)
+
+    def _next_work(self) -> list[dict[str, Any]]:
+        """The first work of each GPU stream after the range: its track's URI and start, and the end (None: unknown) and
+        thread of the call that launched it. The GPU waits for it when idle at the end of the range.
+        """
+        capture, (_, stop) = self._capture, self._interval
+        lanes, links = capture.lanes, capture.links
+        launch = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
+        result = []
+        for lane in range(len(lanes.track)):
+            track = capture.tracks[int(lanes.track[lane])]
+            if track.device is None or track.role != "stream" or not self._selection.has_track(track.index):
+                continue
+            offset, first = int(capture.lane_offset_ns[lane]), int(lanes.first[lane])
+            starts = capture.events.start[first : first + int(lanes.count[lane])]
+            at = int(np.searchsorted(starts, stop + offset, "left"))
+            if at == len(starts):
+                continue
+            index = links.arriving_many(np.array([first + at], np.int64))
+            calls = links.from_row[index[links.kind[index] == launch]]
+            calls = calls[(calls >= 0) & (calls < len(capture.events))]
+            begin, end = (times.tolist() for times in capture.event_times(calls))
+            last = int(np.argmax(begin)) if begin else -1
+            thread = capture.tracks[int(capture.track_of_row(int(calls[last])))].thread if begin else None
+            result.append(
+                {
+                    "track": track.uri,
+                    "start_ns": int(starts[at]) - offset,
+                    "call_stop_ns": int(end[last]) if begin else None,
+                    "thread": thread,
+                }
+            )
+        return result
 
     def _copy_tracks(self) -> dict[int, int]:
         """New index of each selected track and its parents."""

@@ -1,0 +1,51 @@
+"""A range exported as a capture of its own is diagnosed like the same range in the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.analysis.analysis_tools import Open, rows_of
+
+from warpline.analysis.findings.diagnose import diagnose
+from warpline.analysis.findings.finding import Diagnosis
+from warpline.analysis.findings.wording import finding_lines, headline
+from warpline.analysis.framework.selection import Selection, View
+from warpline.interchange.export.exporting import export_capture
+from warpline.interchange.export.selection import ExportSelection
+from warpline.storage import open_capture
+
+MS = 1_000_000
+RANGES = {
+    "torch/**/h100/gaunernst*.json.gz": (1 * MS, 3 * MS),
+    "torch/**/mi300/Falconsai*.json.gz": (2 * MS, 7 * MS),
+    # Steps are cut at both ends, and data loading lasts until the end of the range.
+    "torch/pytorch+kineto/tb_plugin/samples/resnet50_num_workers_0/*.json.gz": (300 * MS, 600 * MS),
+}
+
+
+def _said(diagnosis: Diagnosis) -> tuple[str, list[tuple[str, int]], list[list[str]]]:
+    assert diagnosis.budget is not None
+    parts = [(part.cause, part.time_ns) for part in diagnosis.budget.parts]
+    return headline(diagnosis), parts, [finding_lines(finding, "") for finding in diagnosis.findings]
+
+
+@pytest.mark.parametrize("trace", RANGES)
+def test_a_part_gives_the_same_diagnosis_and_reports_as_the_range(
+    opened: Open, tmp_path: Path, trace: str
+) -> None:
+    whole = opened(trace)
+    origin = whole.span[0]
+    start, stop = (origin + moment for moment in RANGES[trace])
+    chosen = Selection(start, stop)
+    part_file = export_capture(whole, tmp_path / "part.h5", ExportSelection(start_ns=start, stop_ns=stop))
+    with open_capture(part_file) as part:
+        assert part.span == (start, stop)
+        assert _said(diagnose(View(part))) == _said(diagnose(View(whole, chosen)))
+        for report, column in (
+            ("cuda_gpu_kern_sum", "total_ns"),
+            ("overlap", "time_ns"),
+            ("steps", "duration_ns"),
+        ):
+            inside = [row.get(column) for row in rows_of(whole, report, chosen)]
+            assert [row.get(column) for row in rows_of(part, report)] == inside, report

@@ -13,6 +13,7 @@ from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.keys import key_text
 from warpline_app.commands.mnemonics import ENGLISH, LETTER, add_mnemonics, with_mnemonic
 from warpline_app.commands.runner import CommandRunner
+from warpline_app.look.plain import plain
 
 MENU_ORDER = ("File", "View", "Navigate", "Analyze", "Help")
 SUBMENUS: dict[tuple[str, str], str] = {
@@ -36,7 +37,7 @@ def menu_entry(runner: CommandRunner, command_id: str, parent: QObject) -> QActi
     entry.setObjectName(command.id)
     entry.setProperty(ENGLISH, command.title)
     entry.setCheckable(command.checkable)
-    entry.setStatusTip(command.hint_text)
+    entry.setStatusTip(plain(command.hint_text))
     entry.triggered.connect(lambda: runner.run(command.id))
     refresh_entry(runner, command, entry)
     return entry
@@ -51,7 +52,7 @@ def refresh_entry(runner: CommandRunner, command: WindowCommand, entry: QAction)
     """Enable or disable an entry, with the reason as its tooltip, and set its check mark."""
     refusal = runner.refusal(command.id)
     entry.setEnabled(refusal is None)
-    entry.setToolTip(refusal or command.hint_text)
+    entry.setToolTip(plain(refusal or command.hint_text))
     if command.title_now is not None:
         entry.setText(with_mnemonic(_entry_text(runner, command), entry.property(LETTER) or ""))
     if command.checkable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QWidget
 
 from warpline.analysis.compare.comparison_text import (
     alignment_text,
@@ -14,6 +14,7 @@ from warpline.analysis.compare.comparison_text import (
 )
 from warpline.i18n import english, tr, translated
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.comparing import ComparedPair
 from warpline_app.state.view_lock import LockMode
 
@@ -53,7 +54,7 @@ class ControlRow(QWidget):
         self.highlight.toggled.connect(self.lit)
         self.back = QPushButton(tr("Show compared ranges"))
         self.back.clicked.connect(lambda _checked: pair.show_windows())
-        self.result = QLabel()
+        self.result = PlainLabel()
         self.verdict_label = ElidedLabel()
         self.verdict_label.setObjectName("muted")
         row = QHBoxLayout(self)
@@ -87,4 +88,4 @@ class ControlRow(QWidget):
             filter(None, [prediction_text(comparison), verdict(comparison), alignment_text(comparison)])
         )
         self.verdict_label.setText(text)
-        self.verdict_label.setToolTip(text)
+        self.verdict_label.setToolTip(plain(text))

@@ -18,6 +18,7 @@ from warpline_app.comparison.places import lit_states, longest_event, name_ids, 
 from warpline_app.comparison.row_lock import RowLock
 from warpline_app.comparison.waterfall_view import WaterfallView
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import plain
 from warpline_app.look.widgets import flat_column
 from warpline_app.open.comparing import ComparedPair
 from warpline_app.open.workspace import Workspace
@@ -286,7 +287,7 @@ def _titled(letter: str, view: TimelineView, path: str, total_ns: int) -> QWidge
     row = QHBoxLayout(strip)
     row.setContentsMargins(12, 3, 12, 3)
     label = ElidedLabel(f"{letter}   {path}", mode=Qt.TextElideMode.ElideMiddle)
-    label.setToolTip(path)
+    label.setToolTip(plain(path))
     length = ElidedLabel(format_duration(total_ns))
     length.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
     row.addWidget(label, 3)

@@ -12,6 +12,7 @@ from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import ui_font
 from warpline_app.open.series import Series, SeriesRun
 from warpline_app.remembered.series_notes import SeriesNotes
@@ -146,7 +147,7 @@ class SeriesView(QWidget):
             if place is None:
                 QToolTip.hideText()
             else:
-                QToolTip.showText(event.globalPos(), self.about(self._series.runs[place]), self)
+                QToolTip.showText(event.globalPos(), plain(self.about(self._series.runs[place])), self)
             return True
         return super().event(event)
 
@@ -184,7 +185,7 @@ class SeriesView(QWidget):
         if self._notes is None:
             return
         text, is_accepted = QInputDialog.getText(
-            self, tr("Note"), tr("What changed in {name}?", name=run.path.name), text=self.note_of(run)
+            self, tr("Note"), plain(tr("What changed in {name}?", name=run.path.name)), text=self.note_of(run)
         )
         if is_accepted:
             self.write_note(run, text)

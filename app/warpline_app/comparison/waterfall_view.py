@@ -32,6 +32,7 @@ from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.panels.charts.picture_saving import save_picture
 
@@ -267,7 +268,7 @@ class WaterfallView(QWidget):
                 text = f"{name}\n{values}   {row.values}"
                 if isinstance(item, TimePart) and item.variation is not None:
                     text = f"{text}\n{variation_text(item.variation)}"
-                QToolTip.showText(event.globalPos(), text, self)
+                QToolTip.showText(event.globalPos(), plain(text), self)
             return True
         return super().event(event)
 

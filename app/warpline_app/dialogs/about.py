@@ -6,10 +6,11 @@ import platform
 
 from PySide6.QtCore import QSize, Qt, qVersion
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from warpline import __version__
 from warpline.i18n import tr
+from warpline_app.look.plain import PlainLabel
 
 
 def versions() -> list[tuple[str, str]]:
@@ -35,21 +36,21 @@ class AboutDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("About Warpline"))
-        icon = QLabel()
+        icon = PlainLabel()
         icon.setPixmap(QGuiApplication.windowIcon().pixmap(QSize(72, 72), self.devicePixelRatioF()))
         icon.setAlignment(Qt.AlignmentFlag.AlignTop)
-        name = QLabel("Warpline")
+        name = PlainLabel("Warpline")
         name.setObjectName("headline")
-        text = QLabel(
+        text = PlainLabel(
             tr(
                 "Records what a program does on CPU cores, threads and GPU streams,\nand shows it as a timeline."
             )
         )
         self._versions = "\n".join(f"{title}  {version}" for title, version in versions())
-        details = QLabel(self._versions)
+        details = PlainLabel(self._versions)
         details.setObjectName("muted")
         details.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        licence = QLabel(tr("Apache License 2.0. Qt is used under the LGPL, version 3."))
+        licence = PlainLabel(tr("Apache License 2.0. Qt is used under the LGPL, version 3."))
         licence.setObjectName("muted")
         column = QVBoxLayout()
         column.setSpacing(8)

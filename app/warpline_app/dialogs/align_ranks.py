@@ -22,6 +22,7 @@ from warpline.i18n import tr
 from warpline.interchange.framework.ranks import clock_text
 from warpline.model import format_duration
 from warpline.model.times import NS_PER_UNIT, parse_time
+from warpline_app.look.plain import PlainLabel
 from warpline_app.open.alignment import FURTHEST_NS, ClockShifts, MovableClock, movable_clocks
 from warpline_app.open.document import Document
 from warpline_app.open.workspace import Workspace
@@ -72,8 +73,8 @@ class AlignRanksDialog(QDialog):
         workspace.item_removed.connect(self._item_removed)
 
     def _build(self) -> None:
-        head = QLabel(tr("{file}: each rank has its own clock.", file=self._title))
-        note = QLabel(
+        head = PlainLabel(tr("{file}: each rank has its own clock.", file=self._title))
+        note = PlainLabel(
             tr(
                 "Enter how far to shift a rank (negative: earlier) in ns, µs, ms or s and press Return. "
                 "Up and Down shift it by one unit, with Shift by ten."
@@ -87,7 +88,7 @@ class AlignRanksDialog(QDialog):
         self.unit.setAccessibleName(tr("Unit"))
         self.unit.currentTextChanged.connect(lambda _unit: self.show_alignment())
         unit_row = QHBoxLayout()
-        unit_row.addWidget(QLabel(tr("Unit")))
+        unit_row.addWidget(PlainLabel(tr("Unit")))
         unit_row.addWidget(self.unit)
         unit_row.addStretch(1)
         body = QWidget()
@@ -96,7 +97,7 @@ class AlignRanksDialog(QDialog):
         grid.setHorizontalSpacing(18)
         grid.setVerticalSpacing(6)
         for column, title in enumerate((tr("Rank"), tr("Aligned by"), tr("Residual"), tr("Shift"))):
-            label = QLabel(title)
+            label = PlainLabel(title)
             label.setObjectName("muted")
             grid.addWidget(label, 0, column)
         for row, clock in enumerate(self.clocks, 1):
@@ -111,7 +112,7 @@ class AlignRanksDialog(QDialog):
         area.setMinimumHeight(
             min(body.sizeHint().height(), body.sizeHint().height() * rows // len(self.clocks)) + 4
         )
-        self.problem = QLabel()
+        self.problem = PlainLabel()
         self.problem.setObjectName("problem")
         self.problem.setWordWrap(True)
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
@@ -138,9 +139,9 @@ class AlignRanksDialog(QDialog):
         self.setMinimumWidth(560)
 
     def _build_row(self, grid: QGridLayout, row: int, clock: MovableClock) -> None:
-        method = self._methods[clock.index] = QLabel()
+        method = self._methods[clock.index] = PlainLabel()
         residual = clock.recorded.residual_ns
-        residual_label = QLabel("–" if residual is None else format_duration(residual))
+        residual_label = PlainLabel("–" if residual is None else format_duration(residual))
         residual_label.setToolTip(
             tr("This alignment method has no residual")
             if residual is None
@@ -152,7 +153,7 @@ class AlignRanksDialog(QDialog):
         field.setAccessibleName(tr("Shift of {rank}", rank=clock.title))
         field.editingFinished.connect(self.apply)
         field.installEventFilter(self)
-        for column, widget in enumerate((QLabel(clock.title), method, residual_label, field)):
+        for column, widget in enumerate((PlainLabel(clock.title), method, residual_label, field)):
             grid.addWidget(widget, row, column)
 
     # -- current state --------------------------------------------------------------------------------------

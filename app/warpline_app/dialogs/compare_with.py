@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QLabel,
     QListWidget,
     QListWidgetItem,
     QRadioButton,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import is_there
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.workspace import Workspace
 
 _PATH = Qt.ItemDataRole.UserRole
@@ -35,7 +35,7 @@ class CompareWithDialog(QDialog):
         self.setWindowTitle(tr("Compare with"))
         self.resize(*_SIZE)
         self._workspace, self._source = workspace, source
-        head = QLabel(tr("Compare {name} with:", name=source.name))
+        head = PlainLabel(tr("Compare {name} with:", name=source.name))
         self.files = QListWidget()
         self.files.setAccessibleName(tr("Captures"))
         self._fill()
@@ -67,7 +67,7 @@ class CompareWithDialog(QDialog):
         for path, where in [*((p, tr("open")) for p in opened), *((p, tr("recent")) for p in recent)]:
             item = QListWidgetItem(f"{path.name}   ·   {where}   ·   {path.parent}")
             item.setData(_PATH, path)
-            item.setToolTip(str(path))
+            item.setToolTip(plain(str(path)))
             self.files.addItem(item)
         if self.files.count():
             self.files.setCurrentRow(0)

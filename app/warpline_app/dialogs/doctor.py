@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFrame,
     QGridLayout,
-    QLabel,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, translated
 from warpline_app.look.appearance import appearance
+from warpline_app.look.plain import PlainLabel
 from warpline_app.open.background import Job, Work
 from warpline_app.recording.doctor_report import SourceReport, read_doctor, read_doctor_of_every_python
 
@@ -29,7 +29,7 @@ class DoctorDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("What can be recorded"))
         self.reports: tuple[SourceReport, ...] = ()
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setObjectName("muted")
         self._area = QScrollArea()
         self._area.setWidgetResizable(True)
@@ -82,15 +82,15 @@ class DoctorDialog(QDialog):
         grid.setVerticalSpacing(12)
         grid.setColumnStretch(1, 1)
         for row, report in enumerate(reports, 1):
-            sign = QLabel("✓" if report.available else "–")
+            sign = PlainLabel("✓" if report.available else "–")
             sign.setStyleSheet(
                 f"color: {theme.hex('running' if report.available else 'muted')}; font-weight: bold;"
             )
-            name = QLabel(translated(report.title))
+            name = PlainLabel(translated(report.title))
             name.setObjectName("subhead")
             text = translated(report.reason) or (tr("available") if report.available else tr("not available"))
             remedy = "" if report.available else translated(report.remedy)
-            detail = QLabel(f"{text}\n{remedy}" if remedy else text)
+            detail = PlainLabel(f"{text}\n{remedy}" if remedy else text)
             detail.setObjectName("muted")
             detail.setTextFormat(Qt.TextFormat.PlainText)
             detail.setWordWrap(True)

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QProgressBar,
     QPushButton,
@@ -39,6 +38,7 @@ from warpline_app.dialogs.export_range import RangeChoice
 from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks_shown
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import typed_path
+from warpline_app.look.plain import PlainLabel
 from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job
 from warpline_app.open.workspace import Workspace
@@ -91,12 +91,12 @@ class ExportDialog(QDialog):
         self.picture = PictureOptions(self._view)
         self._build_tracks()
         self.compress = QCheckBox(tr("Compress: smaller, slower to open"))
-        self.preview = QLabel()
+        self.preview = PlainLabel()
         self.preview.setObjectName("preview")
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setObjectName("muted")
         self.note.setWordWrap(True)
-        self.problem = QLabel()
+        self.problem = PlainLabel()
         self.problem.setObjectName("problem")
         self.problem.setWordWrap(True)
         self.problem.hide()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Signal
 from PySide6.QtGui import QImageWriter
-from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QSpinBox, QWidget
 
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.sizes import format_bytes
+from warpline_app.look.plain import PlainLabel
 from warpline_app.look.theme import THEMES
 from warpline_app.pictures.export import drawing_size, picture_of
 
@@ -49,10 +50,10 @@ class PictureOptions(QWidget):
         self.theme.setCurrentIndex(max(0, self.theme.findData(view.theme.name)))
         size = QHBoxLayout()
         size.setSpacing(8)
-        for widget in (self.width_px, QLabel("×"), self.height_px):
+        for widget in (self.width_px, PlainLabel("×"), self.height_px):
             size.addWidget(widget)
         size.addSpacing(18)
-        size.addWidget(QLabel(tr("Scale")))
+        size.addWidget(PlainLabel(tr("Scale")))
         size.addWidget(self.scale)
         size.addStretch(1)
         form = QFormLayout(self)

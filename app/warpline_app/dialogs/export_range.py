@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QLineEdit, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QRadioButton, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
 from warpline.model import format_duration, format_time
 from warpline.model.times import parse_time
+from warpline_app.look.plain import PlainLabel
 from warpline_app.state.timeline_state import TimelineState
 
 _FIELD_PX = 140
@@ -48,7 +49,7 @@ class RangeChoice(QWidget):
         line = QHBoxLayout()
         line.addWidget(self.from_to)
         line.addWidget(self.first)
-        line.addWidget(QLabel(tr("to", "range")))
+        line.addWidget(PlainLabel(tr("to", "range")))
         line.addWidget(self.last)
         line.addStretch(1)
         for field, name in ((self.first, tr("Start of the range")), (self.last, tr("End of the range"))):

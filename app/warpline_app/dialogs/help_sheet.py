@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QScrollArea,
     QVBoxLayout,
@@ -21,6 +20,7 @@ from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.keys import key_text
 from warpline_app.commands.menus import MENU_ORDER
 from warpline_app.look.native_keys import native_keys
+from warpline_app.look.plain import PlainLabel
 
 MOUSE: tuple[tuple[str, str], ...] = (
     (english("Click"), english("Select the event under the pointer")),
@@ -90,7 +90,7 @@ class HelpSheet(QDialog):
         grid.setVerticalSpacing(4)
         row = 0
         for title, entries in sections:
-            head = QLabel(title)
+            head = PlainLabel(title)
             head.setObjectName("subhead")
             if row:
                 grid.setRowMinimumHeight(row, 14)
@@ -104,11 +104,11 @@ class HelpSheet(QDialog):
                 caps.setContentsMargins(0, 0, 0, 0)
                 caps.setSpacing(4)
                 for key in keys.split("  "):
-                    cap = QLabel(key)
+                    cap = PlainLabel(key)
                     cap.setObjectName("keyCap")
                     caps.addWidget(cap)
                 caps.addStretch(1)
-                label = QLabel(text)
+                label = PlainLabel(text)
                 grid.addWidget(holder, row, 0)
                 grid.addWidget(label, row, 1)
                 self._rows.append((f"{keys} {text}".casefold(), (holder, label)))

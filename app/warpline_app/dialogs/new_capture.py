@@ -25,6 +25,7 @@ from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import is_folder, typed_path
+from warpline_app.look.plain import PlainLabel
 from warpline_app.open.background import Job
 from warpline_app.open.workspace import Workspace
 from warpline_app.recording.doctor_report import read_doctor
@@ -111,12 +112,12 @@ class NewCaptureDialog(QDialog):
         self.form.addRow(tr("Working directory"), _with_button(self.folder, self._choose_folder))
         self.form.addRow(tr("Environment"), self.environment)
         self.form.addRow(tr("Record"), self.sources)
-        then, at = QLabel(tr("for")), QLabel(tr("or at", "end of a recording"))
+        then, at = PlainLabel(tr("for")), PlainLabel(tr("or at", "end of a recording"))
         self.form.addRow(tr("Start after"), _side_by_side(self.delay, then, self.duration))
-        self.form.addRow(tr("Keep the last"), _side_by_side(self.ring, QLabel(), QLabel()))
+        self.form.addRow(tr("Keep the last"), _side_by_side(self.ring, PlainLabel(), PlainLabel()))
         self.form.addRow(tr("Stop after"), _side_by_side(self.max_duration, at, self.max_size))
         self.form.addRow(tr("Write to"), _with_button(self.output, self._choose_output))
-        self.problem = QLabel()
+        self.problem = PlainLabel()
         self.problem.setObjectName("problem")
         self.problem.setWordWrap(True)
         self.problem.hide()

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QRadioButton,
@@ -22,6 +21,7 @@ from warpline.i18n import tr
 from warpline_app.dialogs.dialog_form import cancel_or, lay_out, make_form
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.files_there import is_there, typed_path
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.workspace import Workspace
 
 _SETTINGS = "job/open"
@@ -61,7 +61,7 @@ class OpenJobDialog(QDialog):
         self.address.setPlaceholderText("tcp://host:8786")
         self.address.setAccessibleName(tr("Address of the scheduler"))
         self.address.textChanged.connect(self._follow)
-        self.hint = QLabel(
+        self.hint = PlainLabel(
             tr("The workers need the same Warpline version and must see the files under the same paths.")
         )
         self.hint.setObjectName("muted")
@@ -104,7 +104,7 @@ class OpenJobDialog(QDialog):
         elif self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
             why = tr("A scheduler address looks like tcp://host:8786")
         self.open_button.setEnabled(not why)
-        self.open_button.setToolTip(why)
+        self.open_button.setToolTip(plain(why))
 
     def choose_folder(self) -> QFileDialog:
         """Ask for a folder."""

@@ -34,6 +34,7 @@ from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.keys import key_text
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.appearance import appearance
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import wash
 from warpline_app.look.widgets import muted_label
 from warpline_app.remembered.settings import Settings
@@ -146,7 +147,7 @@ class _CommandModel(QAbstractListModel):
         if role == _REFUSAL_ROLE:
             return self._runner.refusal(command.id)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._runner.refusal(command.id) or command.hint_text or None
+            return plain(self._runner.refusal(command.id) or command.hint_text) or None
         return None
 
 

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QWidget,
 )
@@ -20,6 +19,7 @@ from warpline.model.errors import StorageError
 from warpline.model.sizes import format_bytes
 from warpline_app.dialogs.dialog_form import lay_out, make_form
 from warpline_app.look.appearance import appearance
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.look.theme import THEME_TITLES
 from warpline_app.remembered.settings import Settings
 
@@ -46,7 +46,7 @@ class PreferencesDialog(QDialog):
             self.language.addItem(title, code)
         self.language.setCurrentIndex(self.language.findData(settings.language))
         self.language.currentIndexChanged.connect(self._choose_language)
-        self._language_note = QLabel()
+        self._language_note = PlainLabel()
         self._language_note.setObjectName("muted")
         self.restore = QCheckBox(tr("Reopen the captures of the last session"))
         self.restore.setChecked(settings.restore_session)
@@ -83,12 +83,14 @@ class PreferencesDialog(QDialog):
         self.clear_button = QPushButton(tr("Clear"))
         self.clear_button.setAutoDefault(False)
         self.clear_button.clicked.connect(self._clear_cache)
-        self.cache_note = QLabel()
+        self.cache_note = PlainLabel()
         self.cache_note.setObjectName("muted")
         self.cache_note.setToolTip(
-            tr(
-                "{folder}; cleared files are converted again when opened",
-                folder=self._cache.folder.parent,
+            plain(
+                tr(
+                    "{folder}; cleared files are converted again when opened",
+                    folder=self._cache.folder.parent,
+                )
             )
         )
         self._cache_row = QHBoxLayout()

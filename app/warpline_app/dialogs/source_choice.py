@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 from warpline.i18n import tr, translated
 from warpline.recording.sources.registry import choices
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import plain
 from warpline_app.recording.doctor_report import SourceReport
 
 
@@ -81,8 +82,8 @@ class SourceChoice(QWidget):
                 if report.reason
             )
             text = "\n".join([part for part in (tip, *remedies) if part])
-            self.notes[name].setToolTip(text)
-            box.setToolTip(text)
+            self.notes[name].setToolTip(plain(text))
+            box.setToolTip(plain(text))
 
     def show_failure(self, error: Exception) -> None:
         """Allow every source, because nothing is known about this machine."""

@@ -9,6 +9,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from warpline.i18n import translated
+from warpline_app.look.plain import plain
 from warpline_app.timeline.model.layout import row_is_open
 from warpline_app.timeline.model.row import Content, TimelineRow
 
@@ -66,7 +67,7 @@ class TrackChoice(QTreeWidget):
         for track in capture.children(parent):
             item = QTreeWidgetItem(above, [translated(capture.tracks[track].title)])
             item.setSizeHint(0, _ITEM_SIZE)
-            item.setToolTip(0, capture.tracks[track].uri)
+            item.setToolTip(0, plain(capture.tracks[track].uri))
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)
             self._items[track] = item
             self._add(capture, track, item, checked)

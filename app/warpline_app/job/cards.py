@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.analysis.jobs.job_findings import JobFinding
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.appearance import appearance
+from warpline_app.look.plain import PlainLabel
 from warpline_app.look.widgets import flat_column
 from warpline_app.open.job.board import Chosen, JobBoard
 from warpline_app.panels.findings.sign import SeveritySign, severity_title
@@ -27,14 +28,14 @@ class JobFindingCard(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.sign = SeveritySign(finding.severity, appearance().theme)
-        title = QLabel(translated(finding.title))
+        title = PlainLabel(translated(finding.title))
         title.setObjectName("subhead")
         texts = QVBoxLayout()
         texts.setSpacing(3)
         texts.addWidget(title)
         for text in (translated(finding.text), "→ " + translated(finding.remedy) if finding.remedy else ""):
             if text:
-                label = QLabel(text)
+                label = PlainLabel(text)
                 label.setTextFormat(Qt.TextFormat.PlainText)
                 label.setWordWrap(True)
                 label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -45,7 +46,7 @@ class JobFindingCard(QFrame):
         row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
         if finding.cost_ns:
-            cost = QLabel(format_duration(finding.cost_ns))
+            cost = PlainLabel(format_duration(finding.cost_ns))
             cost.setObjectName("figure")
             cost.setToolTip(tr("Time lost by all ranks together"))
             row.addWidget(cost, 0, Qt.AlignmentFlag.AlignTop)

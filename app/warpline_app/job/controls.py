@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QWidget
 
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.library.jobs import RankState
@@ -13,6 +13,7 @@ from warpline_app.job.cell_text import absence, chosen_text, column_title
 from warpline_app.job.scale_legend import ScaleLegend
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.native_keys import native_keys
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.job.board import JobBoard
 from warpline_app.open.job.row_order import RowOrder
 
@@ -125,7 +126,12 @@ class JobControls(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 4, 10, 4)
         row.setSpacing(8)
-        for widget in (QLabel(tr("Color", "job")), self.column, QLabel(tr("Ranks", "job")), self.order):
+        for widget in (
+            PlainLabel(tr("Color", "job")),
+            self.column,
+            PlainLabel(tr("Ranks", "job")),
+            self.order,
+        ):
             row.addWidget(widget)
         row.addSpacing(8)
         row.addWidget(self.summary, 1)
@@ -163,7 +169,7 @@ class JobControls(QWidget):
         """Show the selection's size, else the job's summary."""
         board = self._board
         self.summary.setText(chosen_text(board) or summary_text(board))
-        self.summary.setToolTip("" if board.chosen.rows else reasons_text(board))
+        self.summary.setToolTip(plain("" if board.chosen.rows else reasons_text(board)))
         count = len(board.ranks_chosen())
         self.open.setText(
             tr_n("Open {count} rank", "Open {count} ranks on one timeline", count)
@@ -172,10 +178,12 @@ class JobControls(QWidget):
         )
         self.open.setEnabled(count > 0)
         self.open.setToolTip(
-            native_keys(
-                tr(
-                    "Click a cell to open its rank at that step; "
-                    "Ctrl+click, Shift+click or drag to open several aligned"
+            plain(
+                native_keys(
+                    tr(
+                        "Click a cell to open its rank at that step; "
+                        "Ctrl+click, Shift+click or drag to open several aligned"
+                    )
                 )
             )
         )

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from warpline_app.job.cell_text import cell_lines
 from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.map_geometry import Axis
+from warpline_app.look.plain import plain
 from warpline_app.open.job.board import Cell, Chosen
 from warpline_app.timeline.widgets.held_keys import verb_of
 
@@ -113,7 +114,9 @@ class MapInput(QObject):
             QToolTip.hideText()
         else:
             QToolTip.showText(
-                event.globalPosition().toPoint(), "\n".join(cell_lines(self._board, cell)), self._canvas
+                event.globalPosition().toPoint(),
+                plain("\n".join(cell_lines(self._board, cell))),
+                self._canvas,
             )
 
     def _release(self, event: QMouseEvent) -> None:

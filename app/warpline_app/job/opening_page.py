@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr, tr_n, translated
 from warpline.library.jobs import JobRank
 from warpline_app.job.rank_grid import RankGrid
+from warpline_app.look.plain import PlainLabel
 from warpline_app.look.progress_box import ProgressBox, center_in
 from warpline_app.open.job.opening import JobOpening
 
@@ -28,7 +29,7 @@ class JobOpeningPage(QWidget):
         self.box.cancel.setToolTip(tr("Finished ranks are kept; opening the job again continues from there"))
         self.box.cancel_requested.connect(self.cancel_requested)
         self.grid = RankGrid()
-        self.failures = QLabel()
+        self.failures = PlainLabel()
         self.failures.setObjectName("problem")
         self.failures.setTextFormat(Qt.TextFormat.PlainText)
         self.failures.setWordWrap(True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QMenu, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QWidget
 
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr, tr_n, translated
@@ -17,6 +17,7 @@ from warpline_app.job.map_frame import MapFrame
 from warpline_app.job.map_input import MapInput
 from warpline_app.job.tables import FINDINGS, LinkedTables
 from warpline_app.look.native_keys import native_keys
+from warpline_app.look.plain import PlainLabel
 from warpline_app.look.widgets import flat_column
 from warpline_app.open.job.board import JobBoard
 from warpline_app.open.workspace import Workspace
@@ -92,7 +93,7 @@ class JobPage(QWidget):
         if isinstance(why, NotRecorded):
             parts += [translated(why.reason), translated(why.remedy)]
         parts.append(reasons_text(self.board))
-        label = QLabel("\n\n".join(filter(None, parts)))
+        label = PlainLabel("\n\n".join(filter(None, parts)))
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         label.setWordWrap(True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.plain import PlainLabel, plain
 
 
 class Chip(QFrame):
@@ -17,10 +18,10 @@ class Chip(QFrame):
         super().__init__(parent)
         self.setObjectName("chip")
         self.text = text
-        label = QLabel()
+        label = PlainLabel()
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setText(label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, 220))
-        label.setToolTip(text)
+        label.setToolTip(plain(text))
         self.close_button = QToolButton()
         self.close_button.setObjectName("chipClose")
         self.close_button.setText("✕")

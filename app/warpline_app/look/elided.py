@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from warpline_app.look.painting import contained
+from warpline_app.look.plain import plain
 
 
 class ElidedLabel(QLabel):
@@ -35,8 +36,9 @@ class ElidedLabel(QLabel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Show the elided text as the tooltip unless another is set."""
         super().resizeEvent(event)
-        if not self.toolTip() or self.toolTip() == self.text():
-            self.setToolTip(self.text() if self.is_elided else "")
+        whole = plain(self.text())
+        if not self.toolTip() or self.toolTip() == whole:
+            self.setToolTip(whole if self.is_elided else "")
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import PlainLabel
 
 
 class ProgressBox(QWidget):
@@ -20,7 +21,7 @@ class ProgressBox(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(10)
-        self.label = QLabel(heading)
+        self.label = PlainLabel(heading)
         self.label.setObjectName("subhead")
         self.label.setWordWrap(True)
         self.bar = QProgressBar()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QTool
 
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.painting import painting
+from warpline_app.look.plain import PlainLabel, plain
 
 
 def single_shot(owner: QObject, delay_ms: int, call: Callable[..., object]) -> QTimer:
@@ -24,7 +25,7 @@ def single_shot(owner: QObject, delay_ms: int, call: Callable[..., object]) -> Q
 
 def muted_label(text: str = "") -> QLabel:
     """A label in the muted text colour."""
-    label = QLabel(text)
+    label = PlainLabel(text)
     label.setObjectName("muted")
     return label
 
@@ -74,7 +75,7 @@ def shows_tooltip(widget: QWidget, event: QEvent, text_at: Callable[[QPoint], st
     """Handle a tooltip event of a widget; an empty text shows none. False for other events."""
     if not isinstance(event, QHelpEvent) or event.type() != QEvent.Type.ToolTip:
         return False
-    QToolTip.showText(event.globalPos(), text_at(event.pos()), widget)
+    QToolTip.showText(event.globalPos(), plain(text_at(event.pos())), widget)
     return True
 
 

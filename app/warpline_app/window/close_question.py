@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from warpline.i18n import tr, tr_n
@@ -19,6 +20,7 @@ class EndQuestion(QMessageBox):
     def __init__(self, recording: Recording, parent: QWidget) -> None:
         super().__init__(parent)
         self._recording = recording
+        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setIcon(QMessageBox.Icon.Question)
         self.setText(tr("The program is still running."))
         self.end = self.addButton(
@@ -60,6 +62,7 @@ def may_close(workspace: Workspace, parent: QWidget | None) -> bool:
     if not running:
         return True
     box = QMessageBox(parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
     box.setIcon(QMessageBox.Icon.Question)
     box.setText(tr_n("A program is being recorded.", "{count} programs are being recorded.", len(running)))
     box.setInformativeText(tr("Stop it and save the events recorded so far?"))

@@ -15,7 +15,6 @@ from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QPlainTextEdit,
     QPushButton,
@@ -26,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.messages import MessageList, UserMessage
 
 PASSING_MS = 8_000
@@ -56,7 +56,7 @@ class MessageBar(QFrame):
         self.setProperty("level", level)
         self.setAccessibleName(text)
         self.text = text
-        sign = QLabel(_SIGNS[level])
+        sign = PlainLabel(_SIGNS[level])
         sign.setObjectName("messageSign")
         sign.setProperty("level", level)
         sign.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -216,7 +216,7 @@ class MessageBars(QWidget):
                     bar.text if len(bar.text) <= _LISTED_CHARACTERS else f"{bar.text[:_LISTED_CHARACTERS]}…"
                 )
                 entry = menu.addAction(text.replace("&", "&&"), partial(self._show, bar))
-                entry.setToolTip(bar.text)
+                entry.setToolTip(plain(bar.text))
         menu.addSeparator()
         menu.addAction(tr("Dismiss all"), self._messages.clear)
         if self.shown is not None:

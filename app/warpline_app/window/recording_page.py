@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 
 from warpline.i18n import tr, translated
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import PlainLabel
 from warpline_app.panels.console.panel import ConsoleView
 from warpline_app.recording.recording import Recording
 from warpline_app.window.close_question import EndQuestion
@@ -40,7 +41,7 @@ class RecordingPage(QWidget):
         recording.end_wanted.connect(self.ask_to_end)
 
     def _build(self) -> None:
-        self.headline = QLabel(tr("Starting…"))
+        self.headline = PlainLabel(tr("Starting…"))
         self.headline.setObjectName("subhead")
         self.command = ElidedLabel(shlex.join(self.recording.request.program))
         self.command.setObjectName("muted")
@@ -51,9 +52,9 @@ class RecordingPage(QWidget):
         for column, (key, title) in enumerate(
             (("time", tr("Elapsed")), ("events", tr("Events")), ("lost", tr("Lost")), ("pid", tr("Process")))
         ):
-            head = QLabel(title)
+            head = PlainLabel(title)
             head.setObjectName("muted")
-            value = QLabel("–")
+            value = PlainLabel("–")
             value.setMinimumWidth(90)
             self.figures[key] = value
             grid.addWidget(head, 0, column)

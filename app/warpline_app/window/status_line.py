@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.native_keys import native_keys
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.document import Document
 from warpline_app.open.source_titles import source_title
 
@@ -80,8 +81,8 @@ class StatusLine(QWidget):
         self.setObjectName("statusLine")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._document: Document | None = None
-        self._time = QLabel()
-        self._hints = QLabel()
+        self._time = PlainLabel()
+        self._hints = PlainLabel()
         self._message = ElidedLabel()
         self._silence = QTimer(self)
         self._silence.setSingleShot(True)
@@ -176,7 +177,7 @@ class StatusLine(QWidget):
         """Show the reasons of unrecorded sources under the pointer; a click asks for the details."""
         if watched is self._missing and event.type() == QEvent.Type.ToolTip and self._document is not None:
             # Only now: the titles of sources cost a tenth of a second to import.
-            self._missing.setToolTip(not_recorded_reasons(self._document.capture.sources))
+            self._missing.setToolTip(plain(not_recorded_reasons(self._document.capture.sources)))
         if (
             watched is self._missing
             and event.type() == QEvent.Type.MouseButtonRelease

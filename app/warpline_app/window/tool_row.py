@@ -9,7 +9,6 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QWidget,
@@ -21,6 +20,7 @@ from warpline_app.commands.keys import key_text
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.chip import Chip
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.document import Document
 from warpline_app.state.timeline_state import Filter, TimelineState
 
@@ -133,7 +133,7 @@ class ToolRow(QWidget):
         row.addSpacing(8)
         self.search = SearchBox()
         row.addWidget(self.search)
-        self.matches = QLabel()
+        self.matches = PlainLabel()
         self.matches.setObjectName("muted")
         row.addWidget(self.matches)
         self._chips = QHBoxLayout()
@@ -172,7 +172,7 @@ class ToolRow(QWidget):
             state.arrows_changed.connect(self._show_arrows)
         self.search.setEnabled(document is not None)
         self.summary.setText(summary_text(document) if document is not None else "")
-        self.summary.setToolTip(str(document.path) if document is not None else "")
+        self.summary.setToolTip(plain(str(document.path) if document is not None else ""))
         self._show_chips()
         self._show_arrows()
         self.refresh()
@@ -184,9 +184,14 @@ class ToolRow(QWidget):
             keys = f" ({key_text(command.keys[0])})" if command.keys else ""
             button.setEnabled(refusal is None)
             button.setToolTip(
-                refusal
-                or ((command.hint_text if command.title_now is None else "") or self._runner.text(command_id))
-                + keys
+                plain(
+                    refusal
+                    or (
+                        (command.hint_text if command.title_now is None else "")
+                        or self._runner.text(command_id)
+                    )
+                    + keys
+                )
             )
 
     def _state(self) -> TimelineState | None:

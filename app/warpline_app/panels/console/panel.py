@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontDatabase, QTextCursor
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QStackedLayout, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.recording.spool.console_text import MAX_LINES, ConsoleText
+from warpline_app.look.plain import PlainLabel
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
 
@@ -56,7 +57,7 @@ class ConsolePanel(Panel):
         super().__init__(document, parent)
         self._layout = QStackedLayout(self)
         self.view = ConsoleView()
-        self.note = QLabel(
+        self.note = PlainLabel(
             tr(
                 "This capture contains no program output.\n"
                 "Programs recorded with File → New capture… show all their output here. Other captures show the end of "

@@ -16,6 +16,7 @@ from warpline.model.progress import IsCancelled
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline.storage import Capture
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
@@ -127,12 +128,12 @@ class CountersPanel(ComputedPanel):
         for title, series in groups.items():
             head = QListWidgetItem(title)
             head.setFlags(Qt.ItemFlag.NoItemFlags)
-            head.setToolTip(title)
+            head.setToolTip(plain(title))
             self.series.addItem(head)
             # Show a core's use by the program next to its total use.
             for _track, text, index in sorted(series, key=itemgetter(0)):
                 item = QListWidgetItem(f"   {text}")
-                item.setToolTip(f"{title} · {text}")
+                item.setToolTip(plain(f"{title} · {text}"))
                 item.setData(Qt.ItemDataRole.UserRole, index)
                 self.series.addItem(item)
         self.series.setCurrentRow(min(1, self.series.count() - 1))

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QMenu,
     QPushButton,
     QSizePolicy,
@@ -27,6 +26,7 @@ from warpline.model.frames import StackFrame
 from warpline.model.progress import IsCancelled
 from warpline.model.tracks import Track
 from warpline_app.look.native_keys import native_keys
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label, single_shot
 from warpline_app.look.wrapped import breakable
@@ -130,9 +130,9 @@ class FactTree(QTreeWidget):
         item.setForeground(0, muted if fact.title else text)
         is_library = fact.row is None and fact.frame is not None and not fact.frame.is_own
         item.setForeground(column, muted if is_library else link if fact.is_link else text)
-        item.setToolTip(column, value)
+        item.setToolTip(column, plain(value))
         if fact.title:
-            item.setToolTip(0, fact.title)
+            item.setToolTip(0, plain(fact.title))
         return item
 
     @staticmethod
@@ -211,7 +211,7 @@ class DetailsPanel(Panel):
         self.mark = QWidget()
         self.mark.setFixedWidth(3)
         self.mark.setAutoFillBackground(True)
-        self.name = QLabel()
+        self.name = PlainLabel()
         self.name.setTextFormat(Qt.TextFormat.PlainText)
         self.name.setWordWrap(True)
         self.name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -331,7 +331,7 @@ class DetailsPanel(Panel):
         metrics = self.name.fontMetrics()
         limit = metrics.horizontalAdvance("x") * 42 * _LINES_OF_NAME
         self.name.setText(breakable(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, limit)))
-        self.name.setToolTip(name)
+        self.name.setToolTip(plain(name))
         self.kind.setText(translated(facts.kind_title))
         row = self.state.selection
         color = self.theme.family("neutral")

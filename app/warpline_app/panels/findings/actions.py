@@ -13,6 +13,7 @@ from warpline.analysis.findings.finding import Finding, Hop, Where
 from warpline.analysis.findings.wording import finding_markdown, finding_text
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame
+from warpline_app.look.plain import plain
 from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
 from warpline_app.panels.findings.card import FindingCard
@@ -172,7 +173,7 @@ def _popup(menu: QMenu, card: FindingCard) -> None:
 def _button(text: str, hint: str, act: Callable[[], object]) -> QPushButton:
     button = QPushButton(text)
     button.setObjectName("tool")
-    button.setToolTip(hint)
+    button.setToolTip(plain(hint))
     button.setAccessibleName(hint)
     button.clicked.connect(lambda _checked: act())
     return button

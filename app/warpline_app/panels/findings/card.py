@@ -13,6 +13,7 @@ from warpline.analysis.findings.wording import finding_sentence
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label
 from warpline_app.look.wrapped import WrappedLabel
@@ -58,16 +59,18 @@ class FindingCard(QFrame):
         self.text = WrappedLabel(finding_sentence(finding))
         self.where = ElidedLabel(where_text(finding.where), mode=Qt.TextElideMode.ElideMiddle)
         self.where.setObjectName("muted")
-        self.where.setToolTip(str(finding.where))
+        self.where.setToolTip(plain(str(finding.where)))
         self.remedy = WrappedLabel("→ " + translated(finding.remedy))
         time, factor = gain_text(finding, whole_ns)
-        self.share = QLabel("< 1 %" if 0 < finding.share < 0.005 else f"{100 * finding.share:.0f} %")
+        self.share = PlainLabel("< 1 %" if 0 < finding.share < 0.005 else f"{100 * finding.share:.0f} %")
         self.share.setObjectName("figure")
         self.share.setToolTip(
-            tr(
-                "{time} of {whole}",
-                time=format_duration(finding.time_ns),
-                whole=format_duration(whole_ns),
+            plain(
+                tr(
+                    "{time} of {whole}",
+                    time=format_duration(finding.time_ns),
+                    whole=format_duration(whole_ns),
+                )
             )
         )
         if not finding.time_ns:

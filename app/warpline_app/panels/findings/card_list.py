@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding
 from warpline.i18n import tr_n
+from warpline_app.look.plain import PlainLabel
 from warpline_app.look.theme import Theme
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.dismissed_line import DismissedLine
@@ -32,7 +33,7 @@ class CardList(QScrollArea):
         self._at_most = at_most
         self._shows_all = False
         self.cards: list[FindingCard] = []
-        self.headline = QLabel()
+        self.headline = PlainLabel()
         self.headline.setObjectName("verdict")
         self.headline.setContentsMargins(13, 4, 0, 2)
         self.headline.setWordWrap(True)

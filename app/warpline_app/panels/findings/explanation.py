@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWi
 from warpline.analysis.findings.finding import Finding, Hop
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
+from warpline_app.look.plain import plain
 from warpline_app.look.widgets import muted_label
 from warpline_app.panels.findings.evidence import hop_text
 
@@ -20,7 +21,7 @@ class HopButton(QPushButton):
         length = tr(" · up to {time}", time=format_duration(time)) if time > 0 else ""
         super().__init__(f"{number}   {hop_text(hop)}{length}")
         self.setObjectName("link")
-        self.setToolTip(str(hop.where))
+        self.setToolTip(plain(str(hop.where)))
         self.setEnabled(hop.row >= 0 or time > 0)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

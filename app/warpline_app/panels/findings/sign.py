@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 from warpline.analysis.findings.finding import Severity
 from warpline.i18n import tr
 from warpline_app.look.painting import contained
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
 
 _SIZE = 18.0
@@ -37,7 +38,7 @@ class SeveritySign(QWidget):
         self.severity = severity
         self.theme = theme
         self.setFixedSize(int(_SIZE), int(_SIZE))
-        self.setToolTip(severity_title(severity))
+        self.setToolTip(plain(severity_title(severity)))
         self.setAccessibleName(severity_title(severity))
 
     @contained

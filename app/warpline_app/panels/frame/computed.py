@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr
 from warpline.model.progress import IsCancelled, Progress
+from warpline_app.look.plain import PlainLabel
 from warpline_app.look.widgets import flat_column, single_shot, tool_row
 from warpline_app.open.background import Job
 from warpline_app.panels.frame.base import Panel
@@ -36,7 +37,7 @@ class ComputedPanel(Panel):
         self._job: Job | None = None
         self._running: Any = None
         self._shown: Any = None
-        self.missing = QLabel()
+        self.missing = PlainLabel()
         """Explains why there is nothing to show."""
         self.missing.setObjectName("muted")
         self.missing.setWordWrap(True)

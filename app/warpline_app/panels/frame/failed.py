@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.plain import PlainLabel
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
 
@@ -15,7 +16,7 @@ class FailedPanel(Panel):
 
     def __init__(self, document: Document, error: Exception, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
-        self.reason = QLabel(
+        self.reason = PlainLabel(
             tr("This panel cannot be shown: {error}", error=str(error) or type(error).__name__)
         )
         self.reason.setObjectName("muted")

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, Q
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import plain
 from warpline_app.look.widgets import flat_column
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
@@ -169,9 +170,11 @@ class PanelHost(QWidget):
         self._hidden_specs = tuple(self._specs[place] for place in back)
         self.more.setVisible(bool(back))
         self.more.setToolTip(
-            tr_n("{count} more panel", "{count} more panels", len(back))
-            + ": "
-            + ", ".join(spec.text for spec in self._hidden_specs)
+            plain(
+                tr_n("{count} more panel", "{count} more panels", len(back))
+                + ": "
+                + ", ".join(spec.text for spec in self._hidden_specs)
+            )
         )
 
     def _fill_more(self) -> None:
@@ -234,7 +237,7 @@ class PanelHost(QWidget):
         current = self.current_panel()
         scope = current.scope if current is not None else ""
         self._scope.setText(scope)
-        self._scope.setToolTip(scope)
+        self._scope.setToolTip(plain(scope))
         self._fit_tabs()
 
     def _tab_changed(self, _index: int) -> None:

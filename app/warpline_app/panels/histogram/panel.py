@@ -14,6 +14,7 @@ from warpline.i18n import tr, tr_n
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
@@ -178,7 +179,7 @@ class HistogramPanel(ComputedPanel):
         name = self.document.capture.strings[request.name]
         kind = self._kind()
         self.title.setText(short_kernel_name(name) if kind == "kernel" else name)
-        self.title.setToolTip(name)
+        self.title.setToolTip(plain(name))
         where = tr("in the whole capture") if request.range_ns is None else tr("in the selected range")
         events = tr_n("{count:,} event", "{count:,} events", result.count)
         self.set_scope(f"{events} {where}" + scope_suffix(self.document.capture, self.state))

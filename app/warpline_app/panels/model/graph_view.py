@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import saved
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import contrast_ratio, to_rgb
 from warpline_app.open.messages import MessageList
 from warpline_app.panels.charts.drawn_chart import DrawnChart
@@ -240,7 +241,7 @@ class GraphView(DrawnChart):
             if node is not None:
                 hint = "\n" + tr("Double-click to show its modules") if node.has_more else ""
                 QToolTip.showText(
-                    event.globalPos(), f"{node.part.full_name}\n{node.part.share:.2%}{hint}", self
+                    event.globalPos(), plain(f"{node.part.full_name}\n{node.part.share:.2%}{hint}"), self
                 )
             else:
                 QToolTip.hideText()

@@ -19,6 +19,7 @@ from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.eliding import ends_apart
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, mix, to_rgb
 from warpline_app.look.widgets import search_field, single_shot
 from warpline_app.open.document import Document
@@ -149,7 +150,7 @@ class ModelPanel(ComputedPanel):
         scope = f"{translated(table.scope)} · {length}{scope_suffix(self.document.capture, self.state)}"
         self.set_scope(scope)
         self.note.setText("  ".join(translated(note) for note in table.notes))
-        self.note.setToolTip("\n".join(translated(note) for note in table.notes))
+        self.note.setToolTip(plain("\n".join(translated(note) for note in table.notes)))
         self._offer_measures(table)
         self._root = first_with_choice(table)
         self._draw_areas()

@@ -13,6 +13,7 @@ from warpline.model.errors import WarplineError
 from warpline.model.notes import Note
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, note_color
 from warpline_app.look.widgets import dot_icon, muted_label, search_field, tool_row
 from warpline_app.open.document import Document
@@ -86,7 +87,7 @@ class NotesPanel(Panel):
             item.setIcon(0, dot_icon(note_color(self.theme, note.color)))
             item.setData(0, _ID, note.id)
             if note.text:
-                item.setToolTip(2, note.text)
+                item.setToolTip(2, plain(note.text))
             self.list.addTopLevelItem(item)
             if note.id == chosen:
                 self.list.setCurrentItem(item)
@@ -99,7 +100,7 @@ class NotesPanel(Panel):
         self.find.setEnabled(has_any)
         kept = self.document.notes
         self.file.setText("" if kept is None or not has_any or not kept.is_beside else kept.path.name)
-        self.file.setToolTip("" if kept is None else str(kept.path))
+        self.file.setToolTip(plain("" if kept is None else str(kept.path)))
         self.set_scope(tr_n("{count} note", "{count} notes", len(self.state.notes)))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, log_ticks
@@ -204,7 +206,7 @@ class RooflinePanel(ComputedPanel):
 
     def _legend(self, roofline: GpuRoofline) -> str:
         if roofline.model is None:
-            return tr("not judged: {reason}", reason=translated(roofline.reason))
+            return escape(tr("not judged: {reason}", reason=translated(roofline.reason)))
         texts = {
             Limit.COMPUTE: tr("computation"),
             Limit.MEMORY: tr("memory"),
@@ -243,7 +245,7 @@ class RooflinePanel(ComputedPanel):
         self.facts.setText(
             text or tr("Each point is an operator; its area is its time. Click one to see its kernels.")
         )
-        self.facts.setToolTip(text)
+        self.facts.setToolTip(plain(text))
 
     def nearest(self, x: float, y: float) -> int:
         """The place of the drawn group at a position of the chart, −1 for none within reach."""

@@ -14,6 +14,7 @@ from warpline.i18n import tr
 from warpline.model.frames import StackFrame
 from warpline.model.progress import IsCancelled
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -78,7 +79,7 @@ class SourcePanel(ComputedPanel):
     def _button(text: str, tip: str) -> QToolButton:
         button = QToolButton()
         button.setText(text)
-        button.setToolTip(tip)
+        button.setToolTip(plain(tip))
         button.setAccessibleName(tip)
         return button
 
@@ -136,7 +137,7 @@ class SourcePanel(ComputedPanel):
             if is_other:
                 self.code.go_to_line(self._first_line(answer))
         self.note.setText(answer.text.note)
-        self.note.setToolTip(f"{answer.text.path}\n{answer.text.note}")
+        self.note.setToolTip(plain(f"{answer.text.path}\n{answer.text.note}"))
         self.note.setStyleSheet(f"color: {self.theme.warning};" if answer.text.is_doubtful else "")
         self.set_scope(f"{answer.text.path} · {where}{scope_suffix(self.document.capture, self.state)}")
 
@@ -164,7 +165,7 @@ class SourcePanel(ComputedPanel):
         listed = [found.file for found in answer.times.files[:FILES_SHOWN]]
         for file in listed if answer.file in listed or not answer.file else [answer.file, *listed]:
             self.files.addItem(file.replace("\\", "/").rpartition("/")[2], file)
-            self.files.setItemData(self.files.count() - 1, file, _TOOLTIP)
+            self.files.setItemData(self.files.count() - 1, plain(file), _TOOLTIP)
         self.files.setCurrentIndex(self.files.findData(answer.file))
         self.files.setEnabled(self.files.count() > 0)
         for button in (self.previous, self.next):

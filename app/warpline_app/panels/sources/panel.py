@@ -13,6 +13,7 @@ from warpline.interchange.framework.ranks import alignment_reason, clock_text
 from warpline.library.losses import lost_ratio, meaning_of, share_text
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
+from warpline_app.look.plain import PlainLabel
 from warpline_app.look.theme import Theme
 from warpline_app.open.document import Document
 from warpline_app.open.source_titles import source_title
@@ -173,24 +174,24 @@ class SourcesPanel(Panel):
         if self._row:
             self._grid.setRowMinimumHeight(self._row, 8)
             self._row += 1
-        label = QLabel(text)
+        label = PlainLabel(text)
         label.setObjectName("subhead")
         self._grid.addWidget(label, self._row, 0, 1, 3)
         self._row += 1
 
     def _line(self, sign: str, title: str, text: str, remedy: str = "") -> None:
         if sign:
-            mark = QLabel(sign)
+            mark = PlainLabel(sign)
             font = QFont(mark.font())
             font.setBold(True)
             mark.setFont(font)
             mark.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter)
             self._grid.addWidget(mark, self._row, 0)
             self._signs.append((mark, sign))
-        name = QLabel(title)
+        name = PlainLabel(title)
         name.setObjectName("" if sign else "muted")
         name.setAlignment(Qt.AlignmentFlag.AlignTop)
-        value = QLabel(f"{text}\n{remedy}" if remedy else text)
+        value = PlainLabel(f"{text}\n{remedy}" if remedy else text)
         value.setTextFormat(Qt.TextFormat.PlainText)
         value.setWordWrap(True)
         value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

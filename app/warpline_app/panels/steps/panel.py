@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -17,6 +18,7 @@ from warpline.analysis.steps.step_breakdown import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label, search_field, single_shot
 from warpline_app.open.document import Document
@@ -77,6 +79,7 @@ class StepsPanel(ComputedPanel):
         self._typing = single_shot(self, 250, self.mark_stale)
         self.step.textChanged.connect(self._typing.start)
         self.legend = muted_label()
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
@@ -203,7 +206,7 @@ class StepsPanel(ComputedPanel):
         self.chart.end()
         # Keep bars narrow when there are few steps.
         self.chart.show_range((-0.6, max(count, 6) - 0.4), (0, float(base.max(initial=1)) * 1.06))
-        entries = [f'<span style="color:{color}">■</span> {title}' for title, color, _ in parts]
+        entries = [f'<span style="color:{color}">■</span> {escape(title)}' for title, color, _ in parts]
         if len(outliers):
             entries.append(f'<span style="color:{self.theme.hex("warning")}">□</span> {tr("outlier")}')
         self.legend.setText("   ".join(entries))
@@ -233,7 +236,7 @@ class StepsPanel(ComputedPanel):
         place = round(x)
         is_over = self._steps is not None and 0 <= place < len(self._steps) and abs(x - place) <= _BAR / 2
         if is_over and 0 <= y <= self._heights[1][place]:
-            QToolTip.showText(QCursor.pos(), self.about_bar(place), self.chart)
+            QToolTip.showText(QCursor.pos(), plain(self.about_bar(place)), self.chart)
         else:
             QToolTip.hideText()
 

@@ -19,6 +19,7 @@ from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import search_field, single_shot
 from warpline_app.open.background import Job
@@ -149,7 +150,7 @@ class SummaryPanel(ComputedPanel):
             scope += " · " + tr("GPU busy {share}", share=f"{busy:.1%}")
         self.set_scope(scope)
         self.note.setText("  ".join(translated(note) for note in table.notes))
-        self.note.setToolTip("\n".join(translated(note) for note in table.notes))
+        self.note.setToolTip(plain("\n".join(translated(note) for note in table.notes)))
         self._draw_shares()
         self._show_highlight()
         self._prepare(request.report)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.appearance import appearance
+from warpline_app.look.plain import plain
 from warpline_app.look.widgets import search_field
 
 _NAME_ROLE = Qt.ItemDataRole.UserRole
@@ -126,7 +127,7 @@ class ReportList(QFrame):
         for entry in entries:
             item = QTreeWidgetItem([entry.title])
             item.setData(0, _NAME_ROLE, entry.name)
-            item.setToolTip(0, f"{entry.name}\n{entry.missing}" if entry.missing else entry.name)
+            item.setToolTip(0, plain(f"{entry.name}\n{entry.missing}" if entry.missing else entry.name))
             if entry.missing:
                 self._muted.append(item)
             head.addChild(item)

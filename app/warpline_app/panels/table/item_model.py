@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from warpline_app.look.plain import plain
 from warpline_app.panels.table.content import Items, TableColumn, TableContent
 
 Index = QModelIndex | QPersistentModelIndex
@@ -100,7 +101,7 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return column.text(self.item(index.row()))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tooltip(self.item(index.row())) if column.tooltip is not None else None
+            return plain(column.tooltip(self.item(index.row()))) if column.tooltip is not None else None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         return None
@@ -115,7 +116,7 @@ class TableModel(QAbstractTableModel):
             arrow = (" ▾" if self.sort_descending else " ▴") if section == self.sort_column else ""
             return column.title + arrow
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.description or None
+            return plain(column.description) or None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         return None

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from warpline.i18n import tr, tr_n
 from warpline.model.notes import Note
 from warpline_app.look.painting import contained, painting, saved
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, note_color, ui_font, wash
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.core_load import is_system_load
@@ -380,7 +381,7 @@ class Header(QWidget):
         if isinstance(event, QHelpEvent):
             placed = self._row_at(event.pos().y())
             if placed is not None:
-                QToolTip.showText(event.globalPos(), self.help_of(placed), self)
+                QToolTip.showText(event.globalPos(), plain(self.help_of(placed)), self)
             return True
         return super().event(event)
 

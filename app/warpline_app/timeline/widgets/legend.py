@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from warpline.i18n import tr, translated
 from warpline_app.look.painting import contained
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.shapes import is_drawing
@@ -152,6 +153,6 @@ class Legend(QWidget):
                     part for part in (translated(entry.hint) if entry.hint else "", lists) if part
                 )
             if entry is not None or event.pos().x() > self.width() - _MORE_PX:
-                QToolTip.showText(event.globalPos(), tip, self)
+                QToolTip.showText(event.globalPos(), plain(tip), self)
             return True
         return super().event(event)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from warpline.i18n import tr, translated
 from warpline.model import format_duration
 from warpline_app.look.painting import contained, report_once, saved
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
 from warpline_app.open.background import Job
 from warpline_app.timeline.draw.cause_look import CauseLook, cause_looks, fill_cause
@@ -213,7 +214,7 @@ class PathLane(QWidget):
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             segment = self.segment_at(event.pos().x())
             if segment >= 0:
-                QToolTip.showText(event.globalPos(), self.tooltip_of(segment), self)
+                QToolTip.showText(event.globalPos(), plain(self.tooltip_of(segment)), self)
             else:
                 QToolTip.hideText()
             return True

@@ -27,6 +27,7 @@ from warpline.i18n import tr, tr_n
 from warpline.model import format_duration
 from warpline.model.notes import Note
 from warpline_app.look.painting import contained
+from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, note_color, ui_font
 from warpline_app.look.widgets import shows_tooltip
 from warpline_app.timeline.model.scene import Scene
@@ -334,7 +335,7 @@ class Corner(QWidget):
         scene.state.origin_changed.connect(self._origin_changed)
 
     def _origin_changed(self, _origin_ns: object) -> None:
-        self.setToolTip(self.origin_text)
+        self.setToolTip(plain(self.origin_text))
         self.update()
 
     def _changed(self, *_: object) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QDate, QLocale, Qt
 from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.files_there import local_time
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.window.start.recent_pictures import PICTURE_SIZE, Remembered
 
 _MARGIN = 10
@@ -28,10 +29,10 @@ class RecentCard(QPushButton):
         super().__init__(parent)
         self.setObjectName("recentCard")
         self.path = path
-        self.setToolTip(str(path))
+        self.setToolTip(plain(str(path)))
         self.setAccessibleName(path.name)
         self.setFixedWidth(PICTURE_SIZE.width() + 2 * _MARGIN)
-        picture = QLabel()
+        picture = PlainLabel()
         picture.setObjectName("recentPicture")
         picture.setFixedSize(PICTURE_SIZE)
         picture.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
 from warpline_app.commands.keys import key_text
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.files_there import is_there
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.window.start.recent_card import RecentCard
 from warpline_app.window.start.recent_pictures import RecentPictures
 
@@ -34,10 +35,10 @@ class WelcomePage(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._pictures = pictures
-        headline = QLabel(tr("What was the hardware waiting for?"))
+        headline = PlainLabel(tr("What was the hardware waiting for?"))
         headline.setObjectName("headline")
-        text = QLabel(tr("Record a program, open a capture, or drop a file on this window."))
-        opens = QLabel(
+        text = PlainLabel(tr("Record a program, open a capture, or drop a file on this window."))
+        opens = PlainLabel(
             tr(
                 "Opens Warpline captures and traces from PyTorch, Paddle, Nsight Systems, Chrome, Perfetto and others."
             )
@@ -54,7 +55,7 @@ class WelcomePage(QWidget):
         ):
             self._add_button(buttons, runner, command_id, title, is_primary)
         buttons.addStretch(1)
-        self._recent_title = QLabel(tr("Recent"))
+        self._recent_title = PlainLabel(tr("Recent"))
         self._recent_title.setObjectName("subhead")
         self._recent = QGridLayout()
         self._recent.setSpacing(_GAP)
@@ -85,11 +86,11 @@ class WelcomePage(QWidget):
         button = QPushButton(title)
         if is_primary:
             button.setObjectName("primary")
-        button.setToolTip(command.hint_text)
+        button.setToolTip(plain(command.hint_text))
         button.clicked.connect(lambda: runner.run(command_id))
         row.addWidget(button)
         if command.keys:
-            keys = QLabel(key_text(command.keys[0]))
+            keys = PlainLabel(key_text(command.keys[0]))
             keys.setObjectName("keyCap")
             row.addWidget(keys)
         row.addSpacing(10)

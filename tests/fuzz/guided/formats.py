@@ -18,6 +18,7 @@ from warpline.interchange.ascend.database_importer import importer as ascend_db
 from warpline.interchange.framework.importer import Importer, ImportOptions
 from warpline.interchange.otlp.otlp_importer import importer as otlp
 from warpline.interchange.perfetto.perfetto_importer import importer as perfetto
+from warpline.interchange.pprof.pprof_importer import importer as pprof
 from warpline.interchange.rocm.rocpd_importer import importer as rocpd
 from warpline.interchange.rocm.rocprofv3_importer import importer as rocprofv3
 from warpline.interchange.rocm.rpd_importer import importer as rpd
@@ -207,6 +208,39 @@ def _otlp_seeds(_data: Path | None) -> list[bytes]:
     return [json.dumps({"resourceSpans": [part]}).encode()]
 
 
+def pprof_profile() -> bytes:
+    """A profile of CPU time: two stacks, one of them with an inlined function, and a thread's label."""
+    names = (
+        "",
+        "samples",
+        "count",
+        "cpu",
+        "nanoseconds",
+        "main",
+        "work",
+        "inner",
+        "a.go",
+        "thread",
+        "T1",
+        "/bin/a",
+    )
+    return message(
+        (1, message((1, 1), (2, 2))), (1, message((1, 3), (2, 4))),
+        (2, message((1, b"\x02\x01"), (2, b"\x01\x64"), (3, message((1, 9), (2, 10))))),
+        (2, message((1, 3), (1, 1), (2, 2), (2, 250))),
+        (3, message((1, 1), (5, 11))),
+        (4, message((1, 1), (4, message((1, 1), (2, 5))))),
+        (4, message((1, 2), (4, message((1, 3), (2, 9))), (4, message((1, 2), (2, 7))))),
+        (4, message((1, 3), (2, 1), (3, 0x1F0))),
+        *((5, message((1, number), (2, number + 4), (4, 8))) for number in (1, 2, 3)),
+        *((6, name.encode()) for name in names),
+    )  # fmt: skip
+
+
+def _pprof_seeds(_data: Path | None) -> list[bytes]:
+    return [pprof_profile()]
+
+
 def _json_seeds(_data: Path | None) -> list[bytes]:
     return [json.dumps(rocprofv3_document()).encode()]
 
@@ -228,6 +262,7 @@ def _preload(name: str) -> None:
 TARGETS = (
     _target("xplane", xplane, "x.xplane.pb", _xplane_seeds),
     _target("perfetto", perfetto, "x.pftrace", _perfetto_seeds),
+    _target("pprof", pprof, "x.pb", _pprof_seeds),
     Target(
         "rocprofv3",
         partial(run_importer, rocprofv3, "x.json"),

@@ -93,6 +93,12 @@ CLOSED_FORMATS = (
         english("text output of perf script"), _is_perf_script, _RECORD, "warpline record -- COMMAND"
     ),
     ClosedFormat(
+        english("a report of Nsight Compute"),
+        lambda head, path: head.startswith(b"NVR\x00") or path.suffix.lower() == ".ncu-rep",
+        english("It has metrics of single kernels and no timeline. Print them"),
+        "ncu --import {file} --page details",
+    ),
+    ClosedFormat(
         english("a table of Nsight Systems, not a recording"),
         _is_recipe,
         english("Export the report that it was made from and open the result"),

@@ -76,3 +76,10 @@ def test_formats_that_open_are_not_closed_formats(folder: str, data_dir: Path) -
             assert why_closed(read_head(path), path) is None
             looked_at += 1
     assert looked_at
+
+
+def test_reports_of_nsight_compute_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.bin"
+    path.write_bytes(b"NVR\x00" + bytes(100))
+    with pytest.raises(ImportFormatError, match=r"Nsight Compute.*ncu --import"):
+        detect(path)

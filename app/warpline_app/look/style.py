@@ -60,9 +60,16 @@ def style_sheet(theme: Theme) -> str:
     QTabBar::close-button {{ image: url("{icons}/close-{ink_text}.svg"); subcontrol-position: right;
         border-radius: 3px; margin: 2px; }}
     QTabBar::close-button:hover {{ background: {hover}; }}
+    QTabBar QToolButton {{ background: {theme.header}; border: none; }}
+    QTabBar QToolButton:hover {{ background: {hover}; }}
+    QTabBar QToolButton::left-arrow {{ image: url("{icons}/left-{ink_text}.svg"); width: 12px; height: 12px; }}
+    QTabBar QToolButton::right-arrow {{ image: url("{icons}/right-{ink_text}.svg"); width: 12px; height: 12px; }}
+    QToolButton#tabList {{ background: {theme.header}; border: none; padding: 4px 8px; }}
+    QToolButton#tabList:hover {{ background: {hover}; }}
+    QToolButton#tabList::down-arrow {{ image: url("{icons}/down-{ink_text}.svg"); width: 12px; height: 12px; }}
     QTabWidget#captureTabs::pane {{ border: none; }}
     QTabWidget#captureTabs > QTabBar {{ background: {theme.header}; }}
-    QTabWidget#captureTabs > QTabBar::tab {{ padding: 5px 14px; max-width: 320px; }}
+    QTabWidget#captureTabs > QTabBar::tab {{ padding: 5px 14px; }}
     QWidget#welcome, QWidget#openingPage {{ background: {theme.canvas}; }}
     QLabel#headline {{ font-size: 20px; font-weight: 600; color: {theme.text}; }}
     QLabel#subhead {{ font-weight: 600; color: {theme.text}; }}

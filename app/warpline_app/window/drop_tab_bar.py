@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDragLeaveEvent,
@@ -42,11 +42,17 @@ class DropTabBar(QTabBar):
         self._is_pressed = False
         self._target = -1
         self.setAcceptDrops(True)
+        self.setUsesScrollButtons(True)
+        self.setElideMode(Qt.TextElideMode.ElideNone)
 
     @property
     def target(self) -> int:
         """The tab that a drag over the bar would be dropped on, −1 for none."""
         return self._target
+
+    def minimumTabSizeHint(self, index: int) -> QSize:
+        """A tab keeps its whole title; those without room are scrolled to."""
+        return self.tabSizeHint(index)
 
     # -- dragging a tab
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QMenu, QTabWidget, QToolButton, QWidget
 
 from warpline.i18n import tr
 from warpline_app.commands.runner import CommandRunner
@@ -53,7 +53,14 @@ class CaptureTabs(QTabWidget):
         self.setMovable(True)
         self.setTabBarAutoHide(True)
         self.tabBar().setDrawBase(False)
-        self.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setElideMode(Qt.TextElideMode.ElideNone)
+        self.list_button = QToolButton()
+        self.list_button.setObjectName("tabList")
+        self.list_button.setArrowType(Qt.ArrowType.DownArrow)
+        self.list_button.setToolTip(tr("All tabs"))
+        self.list_button.setAccessibleName(tr("All tabs"))
+        self.list_button.clicked.connect(self.show_list)
+        self.setCornerWidget(self.list_button)
         self.tabCloseRequested.connect(lambda index: workspace.close(workspace.items[index]))
         self.currentChanged.connect(self._tab_chosen)
         self.tabBar().tabMoved.connect(workspace.move)
@@ -197,6 +204,28 @@ class CaptureTabs(QTabWidget):
         self.blockSignals(True)
         self.setCurrentWidget(page)
         self.blockSignals(False)
+
+    def show_list(self) -> QMenu:
+        """List all tabs in a menu; choosing one brings it to the front."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for item in self._workspace.items:
+            entry = menu.addAction(item.title.replace("&", "&&"))
+            entry.setCheckable(True)
+            entry.setChecked(item is self._workspace.front)
+            entry.triggered.connect(lambda _checked, item=item: self._workspace.bring_to_front(item))
+        menu.popup(self.list_button.mapToGlobal(self.list_button.rect().bottomLeft()))
+        return menu
+
+    def tabInserted(self, index: int) -> None:
+        """Offer the list of tabs when there are several."""
+        super().tabInserted(index)
+        self.list_button.setVisible(self.count() > 1)
+
+    def tabRemoved(self, index: int) -> None:
+        """Put the list of tabs away with the last but one."""
+        super().tabRemoved(index)
+        self.list_button.setVisible(self.count() > 1)
 
     def _source_of(self, index: int) -> Path | None:
         """The file a tab shows, None for a tab without a capture."""

@@ -31,6 +31,8 @@ Float64Array = npt.NDArray[np.float64]
 
 INSET_PX = 5
 GAP_PX = 9
+LEAST_CUT_PX = 28
+"""About five letters: a shorter piece of a name says nothing."""
 _MOST_KERNELS, _MOST_NAMES = 500_000, 1_000
 DIM_OPACITY = 0.7
 """Opacity of labels on dimmed events."""
@@ -241,7 +243,7 @@ class Labels:
             timed, durations = timed[fits], durations[fits]
             pieces.add_whole(timed, durations, pieces.reach[timed] + round(GAP_PX * ratio))
         free = wanted.room - int(atlas.table[atlas.ellipsis[0], 2])
-        cut = np.flatnonzero(~whole & (free >= 10 * ratio))
+        cut = np.flatnonzero(~whole & (free >= LEAST_CUT_PX * ratio))
         if len(cut):
             with_tail = (free[cut] >= MIDDLE_FROM_PX * ratio) & self._is_template(boxes.row[cut])
             # Only compare lines that contain a cut label.

@@ -165,21 +165,25 @@ def prediction_text(comparison: Comparison) -> str:
     }
     if first.gained_ns < 0:
         return tr(
-            "A finding is gone. {title}, {place}: predicted up to {predicted}, but B takes {gained} longer.",
+            "A finding is gone. {title}, {place}: predicted gain up to {predicted}, but B takes {gained} longer.",
             **fields,
         )
     if first.together > 1:
         return tr(
-            "{count} findings are gone or smaller. {title}, {place}: predicted up to {predicted}; all together gained "
-            "{gained}.",
+            "{count} findings are gone or smaller. {title}, {place}: predicted gain up to {predicted}; actual gain of "
+            "all {gained}.",
             count=first.together,
             **fields,
         )
     if not first.is_gone:
         return tr(
-            "A finding is smaller. {title}, {place}: predicted up to {predicted}, gained {gained}.", **fields
+            "A finding is smaller. {title}, {place}: predicted gain up to {predicted}, actual gain {gained}.",
+            **fields,
         )
-    return tr("A finding is gone. {title}, {place}: predicted up to {predicted}, gained {gained}.", **fields)
+    return tr(
+        "A finding is gone. {title}, {place}: predicted gain up to {predicted}, actual gain {gained}.",
+        **fields,
+    )
 
 
 def basis_text(varied: Variation) -> str:

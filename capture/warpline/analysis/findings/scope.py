@@ -146,8 +146,8 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
     if first:
         notices.append(
             english_n(
-                "The first step is left out as warm-up: it takes {length}, later ones {usual} (median).",
-                "The first {count} steps are left out as warm-up: they take up to {length}, later ones {usual} "
+                "Left out as warm-up: the first step, which takes {length}; later ones take {usual} (median).",
+                "Left out as warm-up: the first {count} steps, which take up to {length}; later ones take {usual} "
                 "(median).",
                 first,
                 length=format_duration(int((steps.stop - steps.start)[:first].max())),
@@ -160,9 +160,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
         (start - view.start_ns if not first else int(steps.start[0]) - view.start_ns) + view.stop_ns - stop
     )
     if outside > (view.stop_ns - view.start_ns) // 100:
-        notices.append(
-            english("{time} before and after the steps is left out.", time=format_duration(outside))
-        )
+        notices.append(english("Left out: {time} before and after the steps.", time=format_duration(outside)))
     return Scope(view.restrict(start, stop), steady, tuple(notices), steps.take(np.arange(first)))
 
 
@@ -177,7 +175,7 @@ def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
     if start >= stop or outside <= view.duration_ns // 100:
         return Scope(view, steps, ())
     notice = english(
-        "{time} before {thread} started and after it ended is left out.",
+        "Left out: {time} before {thread} started and after it ended.",
         time=format_duration(outside), thread=target.title,
     )  # fmt: skip
     return Scope(view.restrict(start, stop), steps, (notice,))

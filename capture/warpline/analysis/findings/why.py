@@ -68,7 +68,7 @@ def _evidence_lines(finding: Finding, capture: Capture, bullet: str) -> list[str
         lines.append(
             bullet
             + tr_n(
-                "It rests on {count:,} stretch of time; the longest takes {length} and begins at {start}.",
+                "It rests on one stretch of time, which takes {length} and begins at {start}.",
                 "It rests on {count:,} stretches of time; the longest takes {length} and begins at {start}.",
                 len(ranges),
                 length=format_duration(int(lengths[longest])),

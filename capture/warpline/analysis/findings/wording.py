@@ -27,8 +27,8 @@ def headline(diagnosis: Diagnosis) -> str:
         "place": place,
     }
     if place:
-        return tr("{actor}: {percent:.0f} % of {whole} is {part}, mostly at {place}.", **fields)
-    return tr("{actor}: {percent:.0f} % of {whole} is {part}.", **fields)
+        return tr("{actor}: {percent:.0f} % of {whole} went to: {part}, mostly {place}.", **fields)
+    return tr("{actor}: {percent:.0f} % of {whole} went to: {part}.", **fields)
 
 
 def verdict(diagnosis: Diagnosis) -> str:

@@ -195,14 +195,14 @@ def _bandwidth_notes(traffic: list[Traffic]) -> tuple[str, ...]:
     return (
         *known,
         english(
-            "Transfer and bandwidths are unknown for calls without a match on other ranks (missing: {ranks}), because "
-            "their time may be waiting.",
+            "Some calls have no match on other ranks (missing: {ranks}). Their transfer time and bandwidth are "
+            "unknown: they may have waited.",
             ranks=rank_text(tuple(sorted(missing))),
         )
         if missing
         else english(
-            "Transfer and bandwidths are unknown for calls without a match on other ranks, because their time may be "
-            "waiting."
+            "Some calls have no match on other ranks. Their transfer time and bandwidth are unknown: they may have "
+            "waited."
         ),
     )
 

@@ -31,7 +31,7 @@ def test_a_gone_finding_is_compared_with_what_was_gained(tmp_path: Path) -> None
     )  # fmt: skip
     assert prediction.ratio == 1
     sentence = prediction_text(comparison)
-    assert sentence.endswith("predicted up to 60.00 ms, gained 60.00 ms.")
+    assert sentence.endswith("predicted gain up to 60.00 ms, actual gain 60.00 ms.")
     assert sentence in comparison_lines(comparison, is_markdown=False)
     (entry,) = comparison_json(comparison)["predictions"]
     assert (entry["id"], entry["predicted_ns"]) == ("waits_for_sleep", 60 * MS)

@@ -290,7 +290,7 @@ def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
         assert (found.budget.start_ns, found.budget.stop_ns) == (900 * MS, 1400 * MS)
         assert [step.name for step in found.budget.steps] == [f"ProfilerStep#{n}" for n in range(2, 7)]
         assert found.notices[0].startswith(
-            "The first 2 steps are left out as warm-up: they take up to 500.0 ms"
+            "Left out as warm-up: the first 2 steps, which take up to 500.0 ms"
         )
         rows = rows_of(capture, "time_budget")
         assert [(row["name"], row["step"], row["total_ns"]) for row in rows[:2]] == [
@@ -326,9 +326,7 @@ def test_first_steps_that_wait_for_files_are_told_as_cold(tmp_path: Path) -> Non
         assert found.budget.start_ns == 180 * MS
         cold = next(one for one in found.findings if one.id == "cold_cache")
         assert (cold.severity, cold.time_ns, cold.gain_ns) == ("note", 0, 0)
-        assert cold.text.startswith(
-            "The first 3 steps take 117.0 ms longer than later ones and are left out of the budget."
-        )
+        assert cold.text.startswith("The first 3 steps take 117.0 ms longer than later ones, mostly for: ")
         assert cold.evidence.ranges.tolist() == [list(step) for step in steps[:3]]
 
 

@@ -303,4 +303,6 @@ def test_a_full_queue_of_launches_is_no_work_of_the_profiler(data_dir: Path, tmp
         found = {finding.id: finding.text for finding in diagnose(View(capture)).findings}
     assert names == {"Command Buffer Full"}
     assert "capture_overhead" not in found
-    assert found["full_queue"].startswith("For 461.8 ms of 969.4 ms, calls waited")
+    assert found["full_queue"].startswith(
+        "Launches wait 461.8 ms of 969.4 ms for room in the full launch queue"
+    )

@@ -72,7 +72,9 @@ def test_a_known_kind_of_work_is_critical_with_its_line_and_callee(tmp_path: Pat
     assert (first.where.file, first.where.line) == ("/src/parse.py", 12)
     assert "re.compile, called from parse (/src/parse.py:12)" in first.text
     assert (second.id, second.severity, second.where.line) == ("hot_spot", "note", 20)
-    assert headline(found) == "python (71): 100 % of 100.0 ms is running, mostly at parse (/src/parse.py:12)."
+    assert (
+        headline(found) == "python (71): 100 % of 100.0 ms went to: running, mostly parse (/src/parse.py:12)."
+    )
 
 
 def test_healthy_computing_is_a_note_with_the_hottest_line(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def test_a_launcher_is_not_the_subject(tmp_path: Path) -> None:
         "python (72)", 15 * MS, 110 * MS,
     )  # fmt: skip
     assert "not_recorded" not in {part.cause for part in diagnosis.budget.parts}
-    assert diagnosis.notices == ("17.00 ms before python (72) started and after it ended is left out.",)
+    assert diagnosis.notices == ("Left out: 17.00 ms before python (72) started and after it ended.",)
 
 
 def test_a_program_that_waits_for_several_children_is_the_subject(tmp_path: Path) -> None:

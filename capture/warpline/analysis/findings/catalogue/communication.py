@@ -60,7 +60,7 @@ def find_communication(case: Case) -> Iterator[Finding]:
         yield from peer
     else:
         text = english(
-            "{time} of {whole} ({percent:.0f} %) is communication that no computation overlaps: {kernel}.",
+            "Communication takes {time} of {whole} ({percent:.0f} %) while nothing computes: {kernel}.",
             **fields,
         )
         yield from make_finding(

@@ -41,21 +41,21 @@ def find_first_steps(case: Case) -> Iterator[Finding]:
     is_file = early.segments.cause[early.pieces.leaf[pieces]] == Cause.FILE
     is_cold = number == NUMBER["file"] or time[is_file].sum() * 2 > time.sum()
     text = english_n(
-        "The first step takes {extra} longer than later ones and is left out of the budget. The largest part of the "
-        "extra time is “{cause}”, at {place}.",
-        "The first {count} steps take {extra} longer than later ones and are left out of the budget. The largest part "
-        "of the extra time is “{cause}”, at {place}.",
+        "The first step takes {extra} longer than later ones, mostly for: {cause}, at {place}. The budget leaves it "
+        "out.",
+        "The first {count} steps take {extra} longer than later ones, mostly for: {cause}, at {place}. The budget "
+        "leaves them out.",
         len(first), extra=format_duration(extra), place=place_known(where),
         cause=CATEGORIES[number].title.format(device=case.device),
     )  # fmt: skip
     if is_cold:
         name, title = "cold_cache", english("First steps with a cold file cache")
         remedy = english(
-            "Read the files before the first step, or store them on a faster disk or in fewer files."
+            "Read the files before the first step, or keep them in fewer files or on a faster disk."
         )
     else:
         name, title = "first_steps", english("Slow first steps")
-        remedy = english("This matters for short runs: cache compiled code, and start with the usual sizes.")
+        remedy = english("For short runs, cache compiled code and start with the usual sizes.")
     rows = tuple(
         early.segments.row[early.pieces.leaf[pieces[np.argsort(-time, kind="stable")[:_ROWS]]]].tolist()
     )

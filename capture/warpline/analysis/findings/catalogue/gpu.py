@@ -172,7 +172,7 @@ def find_copies(case: Case) -> Iterator[Finding]:
     if is_pageable:
         name, title = "gpu_copies_pageable", english("Copies from pageable memory")
         text = english(
-            "{time} of {whole} ({percent:.0f} %) is copying from pageable memory that no computation overlaps: {copy}.",
+            "Copies from pageable memory take {time} of {whole} ({percent:.0f} %) while nothing computes: {copy}.",
             **fields,
         )
         remedy = english(
@@ -181,7 +181,7 @@ def find_copies(case: Case) -> Iterator[Finding]:
     else:
         name, title = "gpu_copies", english("Exposed copies")
         text = english(
-            "{time} of {whole} ({percent:.0f} %) is copying that no computation overlaps: {copy}.", **fields
+            "Copies take {time} of {whole} ({percent:.0f} %) while nothing computes: {copy}.", **fields
         )
         remedy = english("Copy ahead of time on a separate stream, overlapping computation.")
     yield from make_finding(

@@ -87,10 +87,10 @@ def find_host(case: Case) -> Iterator[Finding]:
         yield from make_finding(
             case, name="gpu_launch_bound", title=english("Kernels shorter than their launch"),
             text=english_n(
-                "The {device} waits {time} of {whole} ({percent:.0f} %) for launches of {count:,} kernel of {median}, "
-                "launched in {place}.",
-                "The {device} waits {time} of {whole} ({percent:.0f} %) for launches of {count:,} kernels with a "
-                "median of {median}, mostly launched in {place}.",
+                "The {device} waits {time} of {whole} ({percent:.0f} %) for the launch of {count:,} kernel that runs "
+                "{median}, launched in {place}.",
+                "The {device} waits {time} of {whole} ({percent:.0f} %) for the launches of {count:,} kernels that run "
+                "{median} each (median), mostly launched in {place}.",
                 count, median=format_duration(median), place=place_known(where),
                 **cost(case, time),
             ),

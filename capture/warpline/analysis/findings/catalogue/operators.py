@@ -65,8 +65,8 @@ def find_time_between(case: Case) -> Iterator[Finding]:
     if not len(pieces) or not case.view.has("operator"):
         return
     text = english(
-        "{time} of {whole} ({percent:.0f} %) lies between operators. It is Python code or waiting; which one was not "
-        "recorded.",
+        "No operator runs in {time} of {whole} ({percent:.0f} %). The recording does not show whether Python code runs "
+        "or waits then.",
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
     yield from make_finding(

@@ -37,14 +37,14 @@ def find_length(case: Case) -> Iterator[Finding]:
         return
     fields = {"time": format_duration(time), "whole": format_duration(case.whole_ns), "device": case.device}
     text = english(
-        "{time} of {whole} lies before the first or after the last {device} operation. The other findings may "
-        "not be typical.",
+        "In {time} of {whole}, no {device} operation had begun or all had ended. The other findings may not be "
+        "typical.",
         **fields,
     )
     call, inside_ns = _startup_call(case)
     if inside_ns >= NOTE * case.whole_ns:
         text = english(
-            "{time} of {whole} lies before the first or after the last {device} operation, {inside} of it in {call}. "
+            "In {time} of {whole}, no {device} operation had begun or all had ended, {inside} of it in {call}. "
             "The other findings may not be typical.",
             inside=format_duration(inside_ns), call=call, **fields,
         )  # fmt: skip
@@ -116,11 +116,11 @@ def find_overhead(case: Case) -> Iterator[Finding]:
         yield _note(
             case, "full_queue", english("The CPU is ahead of the {device}", device=case.device),
             english(
-                "For {time} of {whole}, calls waited because the launch queue was full. The CPU is far ahead; the "
-                "{device} does not wait for it.",
+                "Launches wait {time} of {whole} for room in the full launch queue. The CPU is far ahead, so the "
+                "{device} never waits for it.",
                 time=format_duration(full), whole=format_duration(case.whole_ns), device=case.device,
             ),
-            english("The CPU keeps up. Only less {device} work would help.", device=case.device),
+            english("Do less work on the {device}: the CPU keeps up.", device=case.device),
         )  # fmt: skip
 
 

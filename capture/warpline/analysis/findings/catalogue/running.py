@@ -37,7 +37,8 @@ def find_imports(case: Case) -> Iterator[Finding]:
     if not len(pieces):
         return
     where = where_of(case, pieces)
-    gain = case.gain_of_pieces(pieces)
+    # The waits for a core that imports had do not make them a larger problem.
+    gain = min(case.gain_of_pieces(pieces), int(case.pieces.length[pieces].sum()))
     text = english(
         "Importing modules takes {time} of {whole} ({percent:.0f} %), mostly imported at {place}.",
         place=place_known(where),
@@ -61,8 +62,8 @@ def find_garbage(case: Case) -> Iterator[Finding]:
         return
     where = where_of(case, pieces) if case.gpu is None else host_place(case, pieces)
     text = english_n(
-        "Garbage collection takes {time} of {whole} ({percent:.0f} %) in one run.",
-        "Garbage collection takes {time} of {whole} ({percent:.0f} %) in {count:,} runs.",
+        "Garbage collection takes {time} of {whole} ({percent:.0f} %) in one collection.",
+        "Garbage collection takes {time} of {whole} ({percent:.0f} %) in {count:,} collections.",
         len(merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])[0]),
         **cost(case, int(case.pieces.length[pieces].sum())),
     )

@@ -13,9 +13,6 @@ from warpline.i18n import english, tr, translated
 Matcher = Callable[[bytes, Path], bool]
 """Decides by the beginning of the unpacked content; the path is for what the content leaves open."""
 
-_HTML_TRACE = re.compile(rb'class="trace-data"|<script[^>]*trace-data|trace_event_clock_sync')
-_FTRACE_LINE = re.compile(rb"^ *.{1,40}-\d+ +(\( *[\d-]+\) )?\[\d{3}\].* \d+\.\d{6,9}: +\w+: ", re.MULTILINE)
-_PERF_SCRIPT_LINE = re.compile(rb"^.{0,32}?\d+(/\d+)? +(\[\d{3}\] +)?\d+\.\d{6,9}: +", re.MULTILINE)
 _RECIPE_HEADER = re.compile(rb'"?(Start \(ns\)|Name|Range Name|Time \(%\))"?,')
 
 
@@ -28,32 +25,24 @@ def _matches(pattern: bytes) -> Matcher:
     return lambda head, _path: compiled.match(head) is not None
 
 
-def _text(head: bytes) -> bytes:
-    return head[: 1 << 16] if b"\x00" not in head[: 1 << 12] else b""
-
-
-def _plain_text(head: bytes) -> bytes:
-    text = _text(head)
-    return b"" if text.lstrip().startswith((b"{", b"[", b"<")) else text
-
-
-def _is_ftrace(head: bytes, _path: Path) -> bool:
-    return _text(head).startswith((b"# tracer:", b"TRACE:")) or bool(_FTRACE_LINE.search(_plain_text(head)))
-
-
-def _is_perf_script(head: bytes, _path: Path) -> bool:
-    return b"# captured on" in _text(head)[:4096] or bool(_PERF_SCRIPT_LINE.match(_plain_text(head)))
-
-
-def _is_systrace(head: bytes, _path: Path) -> bool:
-    is_page = head.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html"))
-    return is_page and bool(_HTML_TRACE.search(head) or _FTRACE_LINE.search(_text(head)))
-
-
 def _is_recipe(head: bytes, path: Path) -> bool:
     """Whether it is a CSV table (plain or xz) of ``nsys stats``."""
     is_packed_table = head.startswith(b"\xfd7zXZ\x00") and ".csv" in path.name
     return is_packed_table or _RECIPE_HEADER.match(head) is not None
+
+
+def _is_ctf(head: bytes, _path: Path) -> bool:
+    """Whether it is a stream or the metadata of a CTF trace, as LTTng and barectf write them."""
+    magics = (0xC1FC1FC1, 0x75D11D57)
+    is_packet = any(
+        head.startswith(magic.to_bytes(4, order)) for magic in magics for order in ("little", "big")
+    )
+    return is_packet or head.startswith(b"/* CTF 1")
+
+
+def _is_etl(head: bytes, _path: Path) -> bool:
+    """Whether the first event of a buffer of ETW follows its 72 bytes: version 2, type 1 or 2, flags 0xC0."""
+    return head[72:74] == b"\x02\x00" and head[74:76] in (b"\x01\xc0", b"\x02\xc0")
 
 
 class ClosedFormat(NamedTuple):
@@ -65,32 +54,15 @@ class ClosedFormat(NamedTuple):
     command: str
 
 
-_CONVERT = english("Convert it with Perfetto's traceconv and open the result")
-_CONVERT_TWICE = english("Convert it in two steps and open the result")
+_CONVERT = english("Convert it and open the result")
 _RECORD = english("Record the program with Warpline instead, without root")
 
 CLOSED_FORMATS = (
     ClosedFormat(
-        english("a perf.data file of perf record"),
-        _starts_with(b"PERFILE2", b"2ELIFREP"),
-        _RECORD,
-        "warpline record -- COMMAND",
-    ),
-    ClosedFormat(
         english("a trace.dat file of trace-cmd"),
         _starts_with(b"\x17\x08\x44tracing"),
-        _CONVERT_TWICE,
-        "trace-cmd report {file} > trace.txt && traceconv json trace.txt trace.json",
-    ),
-    ClosedFormat(
-        english("an HTML page of Android's systrace"),
-        _is_systrace,
         _CONVERT,
-        "traceconv json {file} trace.json",
-    ),
-    ClosedFormat(english("ftrace text"), _is_ftrace, _CONVERT, "traceconv json {file} trace.json"),
-    ClosedFormat(
-        english("text output of perf script"), _is_perf_script, _RECORD, "warpline record -- COMMAND"
+        "trace-cmd report {file} > trace.txt",
     ),
     ClosedFormat(
         english("a report of Nsight Compute"),
@@ -103,6 +75,40 @@ CLOSED_FORMATS = (
         _is_recipe,
         english("Export the report that it was made from and open the result"),
         "nsys export --type sqlite FILE.nsys-rep",
+    ),
+    ClosedFormat(english("a CTF trace (LTTng)"), _is_ctf, _CONVERT, "ctf2ctf FOLDER > trace.json"),
+    ClosedFormat(
+        english("a log of Event Tracing for Windows"),
+        _is_etl,
+        english("Convert it with samply on Windows and open the result"),
+        "samply import {file} --save-only -o profile.json",
+    ),
+    ClosedFormat(
+        english("a recording of Java Flight Recorder"),
+        _starts_with(b"FLR\x00"),
+        english("Convert it with async-profiler's converter and open the result"),
+        "jfrconv -o collapsed {file} stacks.txt",
+    ),
+    ClosedFormat(
+        english("a recording of memray"), _starts_with(b"memray\x00"), _RECORD, "warpline record -- COMMAND"
+    ),
+    ClosedFormat(
+        english("a trace of Tracy"),
+        _starts_with(b"tlZ\x04", b"tZst", b"tracy"),
+        _RECORD,
+        "warpline record -- COMMAND",
+    ),
+    ClosedFormat(
+        english("an execution trace of Go"),
+        _matches(rb"go 1\.\d+ trace\x00"),
+        english("Write its profile of the scheduler and open that"),
+        "go tool trace -pprof=sched {file} > sched.pb.gz",
+    ),
+    ClosedFormat(
+        english("a self-profile of rustc"),
+        _starts_with(b"MMPD"),
+        english("Convert it with crox of measureme and open chrome_profiler.json"),
+        "crox {file}",
     ),
 )
 """The first row that matches names the file. An importer that is surer than `POSSIBLE` comes before all of them."""

@@ -12,35 +12,7 @@ from warpline.model import ImportFormatError
 
 RECIPES = "nsys_recipe/NVIDIA+JAX-Toolbox/.github/workflows/nsys-jax/maxtext_fsdp4_test_data/"
 CLOSED = {
-    "perf_data/google+perf_data_converter/src/quipper/testdata/perf.data.singleprocess-3.8": (
-        "perf record",
-        "warpline record",
-    ),
-    "perf_script/janestreet+magic-trace/test/page_fault.perf": ("perf script", "warpline record"),
-    "perf_script/jlfwong+speedscope/sample/profiles/linux-perf/simple-with-header.linux-perf.txt": (
-        "perf script",
-        "warpline record",
-    ),
-    "perf_script/jlfwong+speedscope/sample/profiles/linux-perf/simple.linux-perf.txt": (
-        "perf script",
-        "warpline record",
-    ),
-    "perf_script/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perf/perf.data.txt": (
-        "perf script",
-        "warpline record",
-    ),
-    "ftrace/ARM-software+lisa/tests/assets/trace_txt/trace.txt": ("ftrace", "traceconv json"),
-    "ftrace/catapult-project+catapult/tracing/test_data/android_systrace.txt": ("ftrace", "traceconv json"),
-    "ftrace/catapult-project+catapult/systrace/systrace/test_data/atrace_missing_tgids": (
-        "ftrace",
-        "traceconv json",
-    ),
     "ftrace/ARM-software+lisa/external/trappy/doc/trace_stats.dat": ("trace-cmd", "trace-cmd report"),
-    "ftrace/ARM-software+lisa/external/trappy/tests/trace_systrace.html": ("systrace", "traceconv json"),
-    "ftrace/catapult-project+catapult/tracing/test_data/trivial_systrace.html": (
-        "systrace",
-        "traceconv json",
-    ),
     f"{RECIPES}report_nvtx_pushpop_trace.csv.xz": (
         "a table of Nsight Systems",
         "nsys export",
@@ -83,3 +55,24 @@ def test_reports_of_nsight_compute_are_named(tmp_path: Path) -> None:
     path.write_bytes(b"NVR\x00" + bytes(100))
     with pytest.raises(ImportFormatError, match=r"Nsight Compute.*ncu --import"):
         detect(path)
+
+
+BEGINNINGS = {
+    b"\xc1\x1f\xfc\xc1": ("CTF", "ctf2ctf"),
+    b"/* CTF 1.8 */": ("CTF", "ctf2ctf"),
+    bytes(72) + b"\x02\x00\x02\xc0": ("Event Tracing for Windows", "samply import"),
+    b"FLR\x00\x00\x02": ("Java Flight Recorder", "jfrconv"),
+    b"memray\x00": ("memray", "warpline record"),
+    b"tlZ\x04": ("Tracy", "warpline record"),
+    b"go 1.22 trace\x00\x00\x00": ("Go", "go tool trace"),
+    b"MMPD\x08": ("rustc", "crox"),
+}
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_formats_are_recognised_by_how_they_begin(tmp_path: Path, beginning: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(beginning + bytes(64))
+    with pytest.raises(ImportFormatError) as problem:
+        detect(path)
+    assert all(word in str(problem.value) for word in BEGINNINGS[beginning])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,9 @@ from tests.fuzz.campaign.mutate_json import by_bytes
 from warpline.interchange.collapsed.collapsed_importer import importer as collapsed
 from warpline.interchange.firefox.firefox_importer import importer as firefox
 from warpline.interchange.framework.importer import Importer
+from warpline.interchange.ftrace.ftrace_importer import importer as ftrace
+from warpline.interchange.perf.data_importer import importer as perf
+from warpline.interchange.perf.script_importer import importer as perf_text
 from warpline.interchange.pyinstrument.pyinstrument_importer import importer as pyinstrument
 from warpline.interchange.speedscope.speedscope_importer import importer as speedscope
 from warpline.interchange.v8.v8_importer import importer as v8
@@ -100,6 +104,98 @@ def gecko_profile() -> bytes:
     ).encode()
 
 
+def ftrace_text() -> bytes:
+    return b"""# tracer: nop
+#           TASK-PID    TGID   CPU#  ||||    TIMESTAMP  FUNCTION
+          <idle>-0     (-----) [001] d..4  10.000100: sched_wakeup: comm=app pid=71 prio=120 target_cpu=001
+          <idle>-0     (-----) [001] ...2  10.000200: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 \
+prev_state=R ==> next_comm=app next_pid=71 next_prio=120
+             app-71    (   70) [001] ...1  10.000250: tracing_mark_write: B|70|frame
+             app-71    (   70) [001] ...1  10.000260: tracing_mark_write: C|70|queue|3
+             app-71    (   70) [001] ...1  10.000300: tracing_mark_write: S|70|load|5
+             app-71    (   70) [001] ...1  10.000350: tracing_mark_write: E
+             app-71    (   70) [001] d..3  10.000400: sched_switch: prev_comm=app prev_pid=71 prev_prio=120 \
+prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+          <idle>-0     (-----) [001] d..4  10.000450: cpu_frequency: state=1200000 cpu_id=1
+          <idle>-0     (-----) [001] d..4  10.000500: sched_wakeup: comm=app pid=71 prio=120 target_cpu=001
+          <idle>-0     (-----) [001] ...2  10.000600: sched_switch: swapper/1:0 [120] R ==> app:71 [120]
+             app-71    (   70) [001] ...1  10.000700: tracing_mark_write: F|70|load|5
+             app-71    (   70) [001] d..3  10.000800: irq_handler_entry: irq=5 name=eth0
+a line of something else
+""".replace(b"\\\n", b"")
+
+
+def systrace_page() -> bytes:
+    lines = ftrace_text().replace(b"\n", b"\\n\\\n").replace(b"a line of something else\\n\\\n", b"")
+    return b'<!DOCTYPE html><script>var linuxPerfData = "\\\n' + lines + b'\\n";\n</script><b>more</b>'
+
+
+def perf_script() -> bytes:
+    return b"""# captured on: Tue
+app  70/71  [003] 264874.155353:    1001001                cpu-clock:
+\tffffffff810d47be smp_call+0x3e ([kernel.kallsyms])
+\t    7f81ee50c5d7 main (/usr/bin/app)
+
+app    71 264874.155400:          5 cycles:  ffffffffb42071f4 [unknown] ([kernel.kallsyms])
+swapper     0 [003] 264874.155500: sched:sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> \
+next_comm=app next_pid=71 next_prio=120
+app    71 [003] 264874.155700: sched:sched_switch: prev_comm=app prev_pid=71 prev_prio=120 prev_state=S ==> \
+next_comm=swapper/3 next_pid=0 next_prio=120
+""".replace(b"\\\n", b"")
+
+
+def perf_data(*, piped: bool = False, endian: str = "<") -> bytes:
+    """Two events, three samples with callers, mappings, a fork, switches, and a lost record."""
+
+    def pack(form: str, *values: int) -> bytes:
+        return struct.pack(endian + form, *values)
+
+    def record(kind: int, body: bytes, misc: int = 0) -> bytes:
+        return pack("IHH", kind, misc, 8 + len(body)) + body
+
+    # Addresses, threads, times, cores, periods, callers and ids; all records have ids.
+    kinds = 1 | 2 | 4 | 32 | 128 | 256 | 1 << 16
+    flags = 1 << 18 if endian == "<" else 1 << 45
+    attrs = [pack("2I5Q", 0, 64, config, 1000, kinds, 0, flags).ljust(64, b"\x00") for config in (0, 1)]
+
+    def sample(number: int, time: int, period: int, callers: tuple[int, ...]) -> bytes:
+        head = pack("QQ2iQ2IQ", number, callers[0], 70, 71, time, 1, 0, period)
+        return record(9, head + pack(f"{len(callers) + 2}Q", len(callers) + 1, (1 << 64) - 512, *callers))
+
+    def trailer(time: int) -> bytes:
+        return pack("2iQ2IQ", 70, 71, time, 1, 0, 11)
+
+    kernel = pack("2i3Q", -1, 0, 0xFFFFFFFF80000000, 1 << 24, 0) + b"[kernel.kallsyms]_text\x00\x00"
+    program = pack("2i3Q", 70, 71, 0x400000, 0x1000, 0x2000) + b"/usr/bin/app\x00\x00\x00\x00"
+    data = [
+        record(1, kernel + trailer(1000)),
+        record(3, pack("2i", 70, 71) + b"app\x00\x00\x00\x00\x00" + trailer(1000)),
+        record(1, program + trailer(1000)),
+        record(7, pack("4iQ", 70, 69, 71, 69, 1000) + trailer(1000)),
+        record(14, trailer(1500)),
+        sample(11, 2000, 5, (0x400010, 0x400020)),
+        sample(22, 3000, 7, (0xFFFFFFFF80000123, 0x400030)),
+        record(2, pack("2Q", 11, 3) + trailer(3100)),
+        sample(11, 4000, 9, (0x99,)),
+        record(14, trailer(5000), 1 << 13),
+    ]
+    magic = b"PERFILE2" if endian == "<" else b"2ELIFREP"
+    if piped:
+        events = [record(64, attr + pack("Q", number)) for attr, number in zip(attrs, (11, 22), strict=True)]
+        return magic + pack("Q", 16) + b"".join([*events, *data])
+    ids = pack("2Q", 11, 22)
+    ids_at, attrs_at = 104, 104 + len(ids)
+    data_at = attrs_at + 2 * 80
+    table = b"".join(attr + pack("2Q", ids_at + 8 * place, 8) for place, attr in enumerate(attrs))
+    records = b"".join(data)
+    header = pack("8Q4Q", 104, 80, attrs_at, 160, data_at, len(records), 0, 0, 0, 0, 0, 0)
+    return magic + header + ids + table + records
+
+
+def piped_perf_data() -> bytes:
+    return perf_data(piped=True)
+
+
 _ODD: tuple[Any, ...] = (
     None,
     True,
@@ -154,5 +250,10 @@ SEEDS: dict[str, tuple[Importer, Callable[[], bytes]]] = {
     "pyinstrument-session": (pyinstrument, pyinstrument_session),
     "firefox": (firefox, firefox_profile),
     "gecko": (firefox, gecko_profile),
+    "ftrace": (ftrace, ftrace_text),
+    "systrace": (ftrace, systrace_page),
+    "perf-script": (perf_text, perf_script),
+    "perf": (perf, perf_data),
+    "perf-piped": (perf, piped_perf_data),
 }
 """Importer and content by a name."""

@@ -1,0 +1,152 @@
+"""ftrace text, pages of systrace, perf script and perf.data: what they hold, and what other tools printed of them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.unit.interchange.import_tools import attributes, count, imported, links, rows, skipped, text_file
+from tests.unit.interchange.profiles import profile_seeds as seeds
+from tests.unit.interchange.profiles.stack_tools import stacks, weights
+
+from warpline.storage import Capture
+
+FTRACE = "ftrace/ARM-software+lisa/tests/assets/trace_txt/trace.txt"
+CATAPULT = "ftrace/catapult-project+catapult"
+PERF = "perf_data/google+perf_data_converter/src/quipper/testdata/perf.data"
+SCRIPTS = {
+    "perf_script/jlfwong+speedscope/sample/profiles/linux-perf/simple-with-header.linux-perf.txt": 136,
+    "perf_script/janestreet+magic-trace/test/page_fault.perf": 489,
+    "perf_script/janestreet+magic-trace/test/simple_gogo.perf": 61,
+    "perf_script/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perf/perf.data.txt": 102,
+}
+_PRINTED = re.compile(
+    r"^\s*(\S.*?)\s+(\d+)\s+(?:\[\d+\]\s+)?(\d+)\.(\d+):\s+(\d+)\s+([\w-]+):\s+([0-9a-f]+)", re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("make", [seeds.ftrace_text, seeds.systrace_page])
+def test_switches_marks_and_other_events_of_ftrace(tmp_path: Path, make: object) -> None:
+    capture = imported(tmp_path, text_file(tmp_path, make()))  # type: ignore[operator]  # one of the seeds
+    thread = "process/70.1/thread/71.1"
+    base = 10_000_000_000
+    assert [row[:3] for row in rows(capture, "thread_state") if row[3] == f"{thread}/state"] == [
+        ("running", base + 200_000, 200_000),
+        ("blocked", base + 400_000, 100_000),
+        ("runnable", base + 500_000, 100_000),
+        ("running", base + 600_000, 200_000),
+    ]
+    assert rows(capture, "range") == [
+        ("frame", base + 250_000, 100_000, f"{thread}/ranges"),
+        ("load", base + 300_000, 400_000, "process/70.1/async/events"),
+        ("irq_handler_entry", base + 800_000, 0, f"{thread}/ranges"),
+    ]
+    assert attributes(capture, "irq_handler_entry")["payload"] == "irq=5 name=eth0"
+    found = {counter.name: (counter.unit, list(counter.values)) for counter in capture.counters}
+    assert found == {"Frequency": ("Hz", [1.2e9]), "queue": ("", [3])}
+
+
+def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
+    assert skipped(imported(tmp_path, text_file(tmp_path, seeds.ftrace_text()))) == {"lines": 1}
+
+
+def test_switches_of_a_real_trace_are_all_there(tmp_path: Path, data_dir: Path) -> None:
+    text = (data_dir / FTRACE).read_text()
+    switched_to = re.findall(r"sched_switch: .*next_pid=(\d+)", text)
+    assert len(switched_to) == 1856
+    capture = imported(tmp_path, data_dir / FTRACE)
+    cut = sum(int(flag) & 1 for flag in capture.events.flags[capture.kinds["cpu_slice"].rows].tolist())
+    assert count(capture, "cpu_slice") == sum(pid != "0" for pid in switched_to) + cut
+    assert capture.span[1] - capture.span[0] == 6_676_497_000  # LISA's time range
+    names = {thread.tid: thread.name for thread in capture.threads}
+    assert {1: "init", 9: "rcu_sched", 1639: "sshd"}.items() <= names.items()
+    assert {tid for tid, name in names.items() if name == "sh"} <= {1642, 1702, 1717, 1718}
+    assert links(capture, "wakeup") == {("running", "blocked"), ("running", "uninterruptible")}
+
+
+def test_marks_of_a_real_trace_are_ranges(tmp_path: Path, data_dir: Path) -> None:
+    name = f"{CATAPULT}/systrace/systrace/test_data/decompressed_atrace_data.txt"
+    text = (data_dir / name).read_text()
+    capture = imported(tmp_path, data_dir / name)
+    begun = len(re.findall(r"tracing_mark_write: [BS]\|", text))
+    others = len(re.findall(r"tracing_mark_write: (?![BSECF]\b)", text))
+    assert count(capture, "range") == begun + others
+    values = re.findall(r"tracing_mark_write: C\|", text)
+    assert sum(len(counter.values) for counter in capture.counters) == len(values)
+
+
+@pytest.mark.parametrize("file", ["android_systrace.txt", "trivial_systrace.html"])
+def test_pages_and_texts_of_android_open(tmp_path: Path, data_dir: Path, file: str) -> None:
+    capture = imported(tmp_path, data_dir / CATAPULT / "tracing/test_data" / file)
+    if file.endswith(".html"):
+        assert sorted(len(counter.values) for counter in capture.counters) == [1, 1, 2]
+    else:
+        assert count(capture, "cpu_slice") > 30
+
+
+def test_text_of_perf_script_has_stacks_and_switches(tmp_path: Path) -> None:
+    capture = imported(tmp_path, text_file(tmp_path, seeds.perf_script()))
+    assert stacks(capture) == ["main [app];smp_call [kernel.kallsyms]", "[kernel.kallsyms]"]
+    assert weights(capture) == [1_001_001, 5]
+    (running,) = [row for row in rows(capture, "thread_state") if row[0] == "running"]
+    assert running[1:] == (264874_155_500_000, 200_000, "process/70.1/thread/71.1/state")
+
+
+@pytest.mark.parametrize(("name", "samples"), SCRIPTS.items())
+def test_every_sample_of_a_real_text_is_there(
+    tmp_path: Path, data_dir: Path, name: str, samples: int
+) -> None:
+    assert count(imported(tmp_path, data_dir / name), "sample") == samples
+
+
+@pytest.mark.parametrize(("piped", "endian"), [(False, "<"), (True, "<"), (False, ">"), (True, ">")])
+def test_perf_data_has_samples_in_files_and_switches(tmp_path: Path, piped: bool, endian: str) -> None:
+    content = seeds.perf_data(piped=piped, endian=endian)
+    capture = imported(tmp_path, text_file(tmp_path, content, "perf.data"))
+    assert stacks(capture) == [
+        "0x2020 [app];0x2010 [app]",
+        "0x2030 [app];0xffffffff80000123 [kernel.kallsyms]",
+        "0x99 [unknown]",
+    ]
+    assert weights(capture) == [5, 7, 9]
+    table = capture.kinds["sample"]
+    events = [capture.strings[table.at(row)["event"]] for row in table.rows.tolist()]
+    assert Counter(events) == {"cycles": 2, "instructions": 1}
+    (running,) = [row for row in rows(capture, "thread_state") if row[0] == "running"]
+    assert running[1:] == (1500, 3500, "process/70.1/thread/71.1/state")
+    assert [thread.name for thread in capture.threads] == ["app"]
+    assert any("3" in text and "lost" in text for text in capture.warnings)
+
+
+@pytest.mark.parametrize("file", ["ctx_switch_namespaces-4.14", "singleprocess-3.8", "systemwide.0-3.4"])
+def test_samples_of_perf_data_are_those_that_perf_script_prints(
+    tmp_path: Path, data_dir: Path, file: str
+) -> None:
+    printed = data_dir / f"expected_tools/google+perf_data_converter__perf.data.{file}.perf_script.txt.gz"
+    expected = Counter(
+        (comm, int(tid), int(whole) * 10**6 + int(rest), int(period), event)
+        for comm, tid, whole, rest, period, event, _ip in _PRINTED.findall(
+            gzip.decompress(printed.read_bytes()).decode()
+        )
+    )
+    capture = imported(tmp_path, data_dir / f"{PERF}.{file}")
+    assert _samples(capture) == Counter(entry[1:] for entry in expected.elements())
+    # Threads that changed their name have their last one.
+    names = {thread.tid: thread.name for thread in capture.threads}
+    assert all(names[tid] for _comm, tid, *_rest in expected if tid)
+
+
+def _samples(capture: Capture) -> Counter[tuple[int, int, int, str]]:
+    table = capture.kinds["sample"]
+    found: Counter[tuple[int, int, int, str]] = Counter()
+    for row in table.rows.tolist():
+        values = table.at(row)
+        thread = capture.tracks[capture.track_of_row(row)].thread
+        assert thread is not None
+        micros = int(capture.events.start[row]) // 1000
+        tid = capture.threads[thread].tid
+        found[tid, micros, values["weight"], capture.strings[values["event"]]] += 1
+    return found

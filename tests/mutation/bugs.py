@@ -106,7 +106,7 @@ BUGS: tuple[Bug, ...] = (
     # interchange
     Bug(
         "an arrow at the end of an event leaves it although another contains it",
-        f"{INTERCHANGE}/trace_json/pairing.py",
+        f"{INTERCHANGE}/framework/pairing.py",
         "index = self._last_reaching(last, times + 1)",
         "index = self._last_reaching(last, times)",
         (

@@ -16,9 +16,9 @@ from warpline.interchange.framework.columns import Int64Array, clean_text, float
 from warpline.interchange.framework.documents import Document, read_document
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
+from warpline.interchange.framework.pairing import match_borders
 from warpline.interchange.framework.samples import add_stack_samples, add_weights
 from warpline.interchange.framework.stack_tables import stacks_of_nodes
-from warpline.interchange.trace_json.pairing import match_borders
 from warpline.interchange.trace_json.tracks import number_of
 from warpline.model import Flag
 from warpline.model.progress import IsCancelled, Progress, check_cancelled

@@ -10,8 +10,8 @@ import numpy as np
 from warpline.i18n import english
 from warpline.interchange.framework.columns import Int64Array, clean_text
 from warpline.interchange.framework.event_sink import EventSink, Holder
+from warpline.interchange.framework.pairing import match_borders
 from warpline.interchange.framework.scheduling import SchedulerLog
-from warpline.interchange.trace_json.pairing import match_borders
 from warpline.model import Flag
 from warpline.model.track_factory import TrackSpec
 

@@ -11,10 +11,10 @@ from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.messages.message_tables import MISSING, count_or_zero
+from warpline.interchange.framework.pairing import match_borders
 from warpline.interchange.framework.scheduling import SchedulerLog, state_of_bits
 from warpline.interchange.perfetto.described_tracks import DescribedTracks
 from warpline.interchange.perfetto.sequences import BOOTTIME, Packets, Sequences
-from warpline.interchange.trace_json.pairing import match_borders
 from warpline.model import Flag
 from warpline.model.track_factory import TrackSpec
 from warpline.untrusted import number_in

@@ -13,10 +13,10 @@ from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink, masked
 from warpline.interchange.framework.messages.message_tables import MISSING
+from warpline.interchange.framework.pairing import match_borders, match_flows
 from warpline.interchange.perfetto.annotations import as_json
 from warpline.interchange.perfetto.described_tracks import THREAD_TIME, DescribedTracks
 from warpline.interchange.perfetto.sequences import Packets, Sequences
-from warpline.interchange.trace_json.pairing import match_borders, match_flows
 from warpline.model import AttributeSpec, Flag, KindSpec, links
 
 Int64Array = npt.NDArray[np.int64]

@@ -12,11 +12,11 @@ from warpline.interchange.framework.columns import Int64Array, clean_text
 from warpline.interchange.framework.documents import read_document
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
+from warpline.interchange.framework.pairing import match_borders
 from warpline.interchange.framework.samples import add_stack_samples, add_weights
 from warpline.interchange.framework.stack_tables import StackChains
 from warpline.interchange.framework.value_times import NS_PER, steps_of, times_of
 from warpline.interchange.speedscope.document import Profile, SpeedscopeDocument
-from warpline.interchange.trace_json.pairing import match_borders
 from warpline.model import Flag
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 

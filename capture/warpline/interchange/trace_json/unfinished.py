@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from warpline.i18n import english, forms
 from warpline.interchange.framework.columns import Coder
-from warpline.interchange.trace_json.pairing import FlowLinks, SliceIndex, match_borders, match_flows
+from warpline.interchange.framework.pairing import FlowLinks, SliceIndex, match_borders, match_flows
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.tracks import ThreadEntry, TraceTracks
 from warpline.model import Flag

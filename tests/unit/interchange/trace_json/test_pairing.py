@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
-from warpline.interchange.trace_json.pairing import SliceIndex, match_borders, match_flows
+from warpline.interchange.framework.pairing import SliceIndex, match_borders, match_flows
 
 
 @pytest.mark.fuzz

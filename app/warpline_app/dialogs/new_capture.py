@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -28,12 +29,15 @@ from warpline_app.look.files_there import is_folder, typed_path
 from warpline_app.look.plain import PlainLabel
 from warpline_app.open.background import Job
 from warpline_app.open.workspace import Workspace
-from warpline_app.recording.doctor_report import read_doctor
+from warpline_app.recording.doctor_report import read_doctor, read_doctor_on
 from warpline_app.recording.interpreters import find_interpreters
+from warpline_app.recording.machines import machine_words, recent_machines, remember_machine, ssh_hosts
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest, suggested_output
 
 SETTINGS_KEY = "record/request"
+_TYPING_MS = 600
+"""A machine is looked at when nobody has typed for so long."""
 _BETWEEN = 8
 """Width of a label between two fields, in letters."""
 
@@ -52,15 +56,28 @@ class NewCaptureDialog(QDialog):
         self._output_is_ours = True
         self._build()
         self._fill(RecordingRequest.from_json(workspace.settings.record_of(SETTINGS_KEY)))
-        self._job = Job(read_doctor, self)
-        self._job.succeeded.connect(self.sources.show_reports)
-        self._job.failed.connect(self.sources.show_failure)
-        self.finished.connect(self._job.cancel)
-        self._job.launch()
+        self._job: Job | None = None
+        self.finished.connect(self._forget_check)
+        self._check_machine()
 
     # -- the form -------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
+        self.where = QComboBox()
+        self.where.setEditable(True)
+        self.where.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.where.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.where.setMinimumContentsLength(20)
+        self.where.setToolTip(
+            tr(
+                "Another machine: a host that your ssh reaches without asking, or a command that runs programs"
+                " there, such as: docker exec -i NAME"
+            )
+        )
+        self.where.addItem(tr("This computer"), "")
+        known = [*recent_machines(self._workspace.settings), *ssh_hosts()]
+        for name in dict.fromkeys(known):
+            self.where.addItem(name, name)
         self.script_mode = QRadioButton(tr("Python script"))
         self.command_mode = QRadioButton(tr("Command"))
         modes = QHBoxLayout()
@@ -103,13 +120,15 @@ class NewCaptureDialog(QDialog):
         )
         self.output = QLineEdit()
         self.form = make_form()
+        self.form.addRow(tr("Where"), self.where)
         self.form.addRow(tr("Run"), modes)
         self._script_row = _with_button(self.script, self._choose_script)
         self.form.addRow(tr("Script"), self._script_row)
         self.form.addRow(tr("Interpreter"), self.interpreter)
         self.form.addRow(tr("Command"), self.command)
         self.form.addRow(tr("Arguments"), self.arguments)
-        self.form.addRow(tr("Working directory"), _with_button(self.folder, self._choose_folder))
+        self._folder_row = _with_button(self.folder, self._choose_folder)
+        self.form.addRow(tr("Working directory"), self._folder_row)
         self.form.addRow(tr("Environment"), self.environment)
         self.form.addRow(tr("Record"), self.sources)
         then, at = PlainLabel(tr("for")), PlainLabel(tr("or at", "end of a recording"))
@@ -126,6 +145,11 @@ class NewCaptureDialog(QDialog):
         buttons.rejected.connect(self.reject)
         lay_out(self, self.form, (self.problem, buttons), width_px=620)
         self.script_mode.toggled.connect(self._show_mode)
+        self._look_at_machine = QTimer(self)
+        self._look_at_machine.setSingleShot(True)
+        self._look_at_machine.setInterval(_TYPING_MS)
+        self._look_at_machine.timeout.connect(self._check_machine)
+        self.where.currentTextChanged.connect(self._machine_changed)
         self._look_for_pythons = QTimer(self)
         self._look_for_pythons.setSingleShot(True)
         self._look_for_pythons.setInterval(200)
@@ -136,6 +160,11 @@ class NewCaptureDialog(QDialog):
         self.output.textEdited.connect(self._output_edited)
 
     def _fill(self, request: RecordingRequest) -> None:
+        index = self.where.findData(request.where)
+        if index >= 0:
+            self.where.setCurrentIndex(index)
+        else:
+            self.where.setEditText(request.where)
         (self.script_mode if request.mode == "script" else self.command_mode).setChecked(True)
         self.script.setText(request.script)
         self.command.setText(request.command)
@@ -179,6 +208,7 @@ class NewCaptureDialog(QDialog):
     def request(self) -> RecordingRequest:
         """The request in the form."""
         return RecordingRequest(
+            where=self._machine(),
             mode="script" if self.script_mode.isChecked() else "command",
             interpreter=self._interpreter_path(),
             script=self.script.text().strip(),
@@ -195,17 +225,49 @@ class NewCaptureDialog(QDialog):
             output=self.output.text().strip(),
         )
 
+    def _machine(self) -> str:
+        """The machine that is chosen or typed; empty for this computer."""
+        text = self.where.currentText().strip()
+        index = self.where.findText(text)
+        return str(self.where.itemData(index)) if index >= 0 else text
+
+    def _machine_changed(self) -> None:
+        self._forget_check()
+        self._show_mode()
+        self._look_at_machine.start()
+
+    def _check_machine(self) -> None:
+        """Ask the doctor of the machine what it can record."""
+        self._look_at_machine.stop()
+        self._forget_check()
+        machine = self._machine()
+        waiting = tr("looking at {machine} …", machine=machine) if machine else ""
+        self.sources.show_waiting(waiting)
+        read = partial(read_doctor_on, machine_words(machine)) if machine else read_doctor
+        self._job = job = Job(read, self)
+        job.succeeded.connect(self.sources.show_reports)
+        job.failed.connect(self.sources.show_failure)
+        job.launch()
+
+    def _forget_check(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
+
     def _show_mode(self) -> None:
         is_script = self.script_mode.isChecked()
+        is_here = not self._machine()
+        for row in (self._script_row, self._folder_row):
+            row.findChildren(QPushButton)[0].setVisible(is_here)  # a file dialog shows this computer
         self.form.setRowVisible(self._script_row, is_script)
-        self.form.setRowVisible(self.interpreter, is_script)
+        self.form.setRowVisible(self.interpreter, is_script and is_here)
         self.form.setRowVisible(self.command, not is_script)
         self._program_changed()
 
     def _program_changed(self, *_values: object) -> None:
         self.problem.hide()
         request = self.request
-        self.folder.setPlaceholderText(str(request.folder))
+        self.folder.setPlaceholderText("~" if request.where else str(request.folder))
         if self._output_is_ours:
             self.output.setText(str(suggested_output(request, datetime.now())))
 
@@ -265,6 +327,8 @@ class NewCaptureDialog(QDialog):
             self.problem.show()
             return
         self._workspace.settings.set_record(SETTINGS_KEY, request.to_json())
+        if request.where:
+            remember_machine(self._workspace.settings, request.where)
         self._workspace.settings.save()
         self.recording = Recording(request, self._workspace)
         self._workspace.begin(self.recording, has_tab=True)

@@ -56,6 +56,7 @@ class SourceChoice(QWidget):
 
     def show_reports(self, reports: tuple[SourceReport, ...]) -> None:
         """Disable sources that this machine cannot record, with the reason."""
+        self.failure.hide()
         by_trace: dict[str, list[SourceReport]] = {}
         for report in reports:
             by_trace.setdefault(report.trace or report.name, []).append(report)
@@ -84,6 +85,18 @@ class SourceChoice(QWidget):
             text = "\n".join([part for part in (tip, *remedies) if part])
             self.notes[name].setToolTip(plain(text))
             box.setToolTip(plain(text))
+
+    def show_waiting(self, text: str) -> None:
+        """Allow every source while a machine is looked at."""
+        for choice in choices():
+            box = self.boxes[choice.name]
+            box.setEnabled(True)
+            box.setChecked(choice.name in self._wanted)
+            self.notes[choice.name].setText(translated(choice.text))
+            self.notes[choice.name].setToolTip("")
+            box.setToolTip("")
+        self.failure.setText(text)
+        self.failure.setVisible(bool(text))
 
     def show_failure(self, error: Exception) -> None:
         """Allow every source, because nothing is known about this machine."""

@@ -13,6 +13,7 @@ from warpline.model.progress import IsCancelled, Progress
 from warpline.own_python import own_python
 
 _TIMEOUT_S = 60
+_OWN_ERROR = "warpline: error: "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,16 @@ def read_doctor(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceR
     Raises RecordingError when the doctor does not answer.
     """
     return _ask(["--quick"], is_cancelled)
+
+
+def read_doctor_on(
+    words: Sequence[str], _progress: Progress, is_cancelled: IsCancelled
+) -> tuple[SourceReport, ...]:
+    """Like `read_doctor`, for the machine that options of ``warpline doctor`` name.
+
+    Raises RecordingError when it cannot be reached or cannot record.
+    """
+    return _ask(["--quick", *words], is_cancelled)
 
 
 def read_doctor_of_every_python(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
@@ -65,6 +76,8 @@ def _ask(words: Sequence[str], is_cancelled: IsCancelled) -> tuple[SourceReport,
     except ValueError as error:
         lines = err.decode(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else tr("no output")
+        if reason.startswith(_OWN_ERROR):
+            raise RecordingError(reason.removeprefix(_OWN_ERROR)) from error
         raise RecordingError(tr("warpline doctor failed: {reason}", reason=reason)) from error
 
 

@@ -42,7 +42,10 @@ class Recording(Activity):
     def __init__(
         self, request: RecordingRequest, workspace: Workspace, *, before: Path | None = None
     ) -> None:
-        super().__init__(tr("● {name}", name=Path(request.output_path).stem), parent=workspace)
+        name = Path(request.output_path).stem
+        where = request.where.strip()
+        title = tr("● {name} on {machine}", name=name, machine=where) if where else tr("● {name}", name=name)
+        super().__init__(title, parent=workspace)
         self.request = request
         self.before = before
         self.text = ConsoleText()
@@ -156,6 +159,8 @@ class Recording(Activity):
         if self._target_pid() and self.is_running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(self._target_pid(), number)
+        elif self.request.where.strip() and self.is_running:
+            self.process.interrupt()  # the recorder here passes it on
 
     def _command(self, name: str, **fields: Any) -> None:
         spool = self._spool()

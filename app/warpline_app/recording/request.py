@@ -17,6 +17,7 @@ from warpline.model.times import parse_time
 from warpline.platform.folders import home_folder
 from warpline.recording.sources.registry import default_trace
 from warpline_app.look.files_there import is_file, is_folder, is_there, typed_path
+from warpline_app.recording.machines import machine_words
 
 Mode = Literal["script", "command"]
 
@@ -28,8 +29,11 @@ class RecordingRequest:
     ``environment`` holds additions, one ``NAME=value`` per line. ``trace`` names sources. ``duration``, ``delay``,
     ``ring`` (how much to keep) and ``max_duration`` are times with units, empty for none; ``max_size`` is a size
     (``2G``). ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``. ``again`` is a capture to record again
-    with its own command and settings.
+    with its own command and settings. ``where`` is another machine: a host for ssh, or a command that runs programs
+    there; empty for this one. Script and working directory are paths over there then.
     """
+
+    where: str = ""
 
     mode: Mode = "script"
     interpreter: str = ""
@@ -75,7 +79,8 @@ class RecordingRequest:
             if self.mode == "script":
                 if not self.script.strip():
                     raise UsageError(tr("Choose the script to run."))
-                return [self.interpreter.strip() or sys.executable, self.script.strip(), *arguments]
+                usual = "python3" if self.where.strip() else self.interpreter.strip() or sys.executable
+                return [usual, self.script.strip(), *arguments]
             words = shlex.split(self.command)
         except ValueError as error:
             raise UsageError(tr("Unclosed quotation mark: {error}", error=error)) from error
@@ -85,7 +90,9 @@ class RecordingRequest:
 
     @property
     def folder(self) -> Path:
-        """The working directory: chosen, else the script's folder, else the current one."""
+        """The working directory: chosen, else the script's folder, else the current one. Home for another machine."""
+        if self.where.strip():
+            return home_folder()
         if self.working_directory.strip():
             return typed_path(self.working_directory)
         if self.mode == "script" and self.script.strip():
@@ -109,9 +116,10 @@ class RecordingRequest:
         """Return the request if it is valid. Raises UsageError with a sentence otherwise."""
         program = self.program
         _ = self.additions
-        if self.mode == "script" and not is_file(typed_path(program[1])) and not self._in_folder(program[1]):
+        is_here = not self.where.strip()
+        if is_here and self.mode == "script" and not self._is_script(program[1]):
             raise UsageError(tr("Script not found: {path}", path=program[1]))
-        if not is_folder(self.folder):
+        if is_here and not is_folder(self.folder):
             raise UsageError(tr("Folder not found: {path}", path=self.folder))
         if not self.trace:
             raise UsageError(tr("Choose at least one source to record."))
@@ -141,8 +149,8 @@ class RecordingRequest:
             raise UsageError(tr("Folder not found: {path}", path=typed_path(self.output).absolute().parent))
         return self
 
-    def _in_folder(self, name: str) -> bool:
-        return is_file(self.folder / name)
+    def _is_script(self, name: str) -> bool:
+        return is_file(typed_path(name)) or is_file(self.folder / name)
 
     @property
     def output_path(self) -> Path:
@@ -166,6 +174,12 @@ class RecordingRequest:
             words += ["--max-size", self.max_size.strip()]
         if self.capture_range != "none":
             words += ["--capture-range", self.capture_range]
+        if self.where.strip():
+            words += machine_words(self.where)
+            if self.working_directory.strip():
+                words += ["--chdir", self.working_directory.strip()]
+            # The values are in our environment: a list of processes must not show them.
+            words += [f"--env={name}" for name in self.additions]
         return [*words, "--", *self.program]
 
 

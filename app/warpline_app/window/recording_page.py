@@ -139,8 +139,9 @@ class RecordingPage(QWidget):
             self.figures["events"].setText(f"{int(status['events']):,}")
         if "lost" in status:
             self.figures["lost"].setText(f"{int(status['lost']):,}")
-        if status.get("target_pid"):
-            self.figures["pid"].setText(str(status["target_pid"]))
+        pid = status.get("target_pid") or status.get("far_pid")
+        if pid:
+            self.figures["pid"].setText(str(pid))
         self._show_state()
         missing = [
             f"{source.get('name')}: {translated(str(source.get('reason') or '')) or tr('not recorded')}"

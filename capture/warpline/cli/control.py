@@ -59,7 +59,7 @@ def _describe(answer: dict[str, Any]) -> str:
             elapsed=format_duration(answer["elapsed_ns"]),
             events=tr_n("{count:,} event", "{count:,} events", answer["events"]),
             lost=answer["lost"],
-            pid=answer["target_pid"],
+            pid=answer.get("far_pid") or answer["target_pid"],
         )
     ]
     for source in answer["sources"]:

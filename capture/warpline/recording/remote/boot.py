@@ -12,9 +12,10 @@ import shutil
 import stat
 import sys
 import zipfile
+from collections.abc import Iterator
 
 
-def places():
+def places() -> Iterator[str]:
     """Folders that may keep our files, best first."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     yield os.path.join(home, "warpline-remote")
@@ -22,7 +23,7 @@ def places():
         yield os.path.join(base, "warpline-remote-%d" % os.getuid())
 
 
-def usable(folder):
+def usable(folder: str) -> bool:
     """Whether nobody else can write to a folder, and we can, and programs can run there."""
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -38,7 +39,7 @@ def usable(folder):
         return False
 
 
-def exactly(count):
+def exactly(count: int) -> bytes:
     """So many bytes of standard input."""
     data = b""
     while len(data) < count:
@@ -49,7 +50,7 @@ def exactly(count):
     return data
 
 
-def take(folder):
+def take(folder: str) -> None:
     """Receive our files and check them."""
     head = exactly(72).split()
     data = exactly(int(head[0]))
@@ -68,7 +69,7 @@ def take(folder):
             sys.exit("warpline: %s: %s" % (folder, error.strerror))
 
 
-def main(marker, digest):
+def main(marker: str, digest: str) -> None:
     """Say what is here, take what is missing, and run it."""
     os.umask(0o077)
     root = next((place for place in places() if usable(place)), "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
 import tempfile
 import threading
@@ -134,6 +135,7 @@ def _begin(
     check_output(output)
     directory = (spool or default_spool(output)).absolute()
     request |= {
+        "run": secrets.token_hex(6),
         "output": str(output),
         "options": asdict(options),
         "chdir": settings.directory,
@@ -185,7 +187,7 @@ class _Run:
         self._place, self._request = place, request
         self._output, self._directory = output, directory
         self._report: Report = report or (lambda _status: None)
-        self._run = ""
+        self._run: str = request["run"]
         self._end: dict[str, Any] | None = None
         self._is_complete = self._is_discarded = False
         self._stop_ns = 0
@@ -200,7 +202,15 @@ class _Run:
 
     def finish(self) -> Result:
         """Connect, follow the recording to its end and write the capture."""
-        self._connection = Connection(self._place, self._request)
+        is_new = self._request["action"] != "resume"
+        if is_new:
+            self._remember()
+        try:
+            self._connection = Connection(self._place, self._request)
+        except BaseException:
+            if is_new:
+                notes.forget(self._run)
+            raise
         self._signals = LocalSignals()
         try:
             return self._followed()
@@ -323,18 +333,15 @@ class _Run:
         elif kind is FrameType.HELLO:
             self._greet(values_of(body))
         elif kind is FrameType.FAILED:
+            notes.forget(self._run)
             raise RecordingError(visible(str(values_of(body).get("message"))))
 
     def _greet(self, hello: dict[str, Any]) -> None:
-        run = hello.get("run")
-        if not notes.is_run(run):
-            raise FrameError("a run without a name")
-        self._run = str(run)
         self._is_greeted = True
         if not hello.get("is_new"):
             offset = hello.get("input")
             self._input.sent = self._input.consumed = offset if isinstance(offset, int) else 0
-            note = notes.noted(run)
+            note = notes.noted(self._run)
             for output, received in zip(self._outputs.values(), note.received if note else (), strict=False):
                 output.received = output.written = received
         self._remember()
@@ -360,7 +367,7 @@ class _Run:
             self._stop_ns = stop if isinstance(stop, int) else 0
             return
         self._is_discarded |= state == "discarded"
-        status = {str(key): _safe(value) for key, value in status.items()}
+        status = _own({str(key): _safe(value) for key, value in status.items()})
         if state == "started":
             status |= {"spool": str(self._directory), "recorder_pid": os.getpid(), "host": self._place.title}
         self._report(status)
@@ -378,7 +385,7 @@ class _Run:
             self._connection.wait(0.1)
             self._receive()
         reply = self._replies.pop(self._asked)
-        return {str(key): _safe(value) for key, value in reply.items() if key != "id"}
+        return _own({str(key): _safe(value) for key, value in reply.items() if key != "id"})
 
     def _pass_signals(self) -> None:
         for received in self._signals.take():
@@ -391,9 +398,9 @@ class _Run:
 
     def _lost(self) -> str:
         text = self._connection.lost_text()
-        if not self._run:
-            return text
         self._remember()
+        if not self._is_greeted and self._request["action"] != "resume":
+            return text + tr("; to see whether the program was started: {command}", command=self._resuming)
         if self._request.get("with_me"):
             return text + tr(
                 "; the program was ended, its recording waits: {command}", command=self._resuming
@@ -510,6 +517,13 @@ def _safe(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _safe(part) for key, part in value.items()}
     return value
+
+
+def _own(status: dict[str, Any]) -> dict[str, Any]:
+    """A status without a process id of the other machine under a name that stands for one of this machine."""
+    if "target_pid" in status:
+        status |= {"target_pid": 0, "far_pid": status["target_pid"]}
+    return status
 
 
 def _is_readable(descriptor: int) -> bool:

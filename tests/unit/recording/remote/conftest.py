@@ -27,13 +27,19 @@ class Far:
     cache: Path
 
 
-@pytest.fixture(scope="session")
-def ssh_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The configuration of a client whose host ``box`` is an sshd of this test run."""
+class NoServer(Exception):
+    """There is no sshd here, or it does not start."""
+
+
+@contextlib.contextmanager
+def ssh_server(folder: Path) -> Iterator[Path]:
+    """Runs an sshd; yields the configuration of a client whose host ``box`` it is.
+
+    Raises NoServer.
+    """
     sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     if sshd is None or shutil.which("ssh") is None:
-        pytest.skip("there is no OpenSSH server here (apt-get install openssh-server)")
-    folder = tmp_path_factory.mktemp("sshd")
+        raise NoServer("there is no OpenSSH server here (apt-get install openssh-server)")
     for name in ("host", "user"):
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True, timeout=30
@@ -61,11 +67,22 @@ def ssh_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     try:
         wait_until(lambda: server.poll() is not None or _listens(port), "sshd does not listen")
         if server.poll() is not None:
-            pytest.skip(f"sshd does not start: {(folder / 'log').read_text()[-300:]}")
+            raise NoServer(f"sshd does not start: {(folder / 'log').read_text()[-300:]}")
         yield config
     finally:
         server.terminate()
         server.wait(10)
+
+
+@pytest.fixture(scope="session")
+def ssh_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The configuration of a client whose host ``box`` is an sshd of this test run."""
+    with contextlib.ExitStack() as stack:
+        try:
+            config = stack.enter_context(ssh_server(tmp_path_factory.mktemp("sshd")))
+        except NoServer as error:
+            pytest.skip(str(error))
+        yield config
 
 
 @pytest.fixture

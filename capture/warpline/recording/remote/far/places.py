@@ -8,7 +8,6 @@ import os
 import shutil
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,15 @@ def runs_folder(root: Path) -> Path:
     return root.parent / "runs"
 
 
-def new_run(root: Path, info: dict[str, Any]) -> Path:
-    """The folder of a new run.
+def new_run(root: Path, name: str, info: dict[str, Any]) -> Path:
+    """The folder of a new run, which the other end has named.
 
     Raises OSError.
     """
     parent = runs_folder(root)
     parent.mkdir(mode=0o700, exist_ok=True)
-    run = Path(tempfile.mkdtemp(prefix="", dir=parent))
+    run = parent / os.path.basename(name)
+    run.mkdir(mode=0o700)
     write_json(run / INFO_FILE, {**info, "version": root.name, "run": run.name})
     return run
 

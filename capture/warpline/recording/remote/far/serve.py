@@ -122,7 +122,7 @@ def _start(root: Path, request: dict[str, Any]) -> int:
     folder = os.path.expanduser(str(request.get("chdir") or "~"))
     os.chdir(folder)
     shown = {key: request.get(key) for key in ("action", "output", "pid", "with_me")}
-    run = new_run(root, {**shown, "title": request.get("title", "")})
+    run = new_run(root, str(request["run"]), {**shown, "title": request.get("title", "")})
     request["spool"] = os.path.join(folder, request["spool"]) if request.get("spool") else str(run / "spool")
     info = read_json(run / INFO_FILE)
     write_json(

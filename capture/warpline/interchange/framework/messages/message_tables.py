@@ -160,6 +160,8 @@ class _CTable(ctypes.Structure):
         ("columns", ctypes.c_int64),
         ("count", ctypes.c_int64),
         ("unknown", ctypes.c_void_p),
+        ("record", ctypes.c_int64),
+        ("before", ctypes.c_int64),
     )
 
 
@@ -180,7 +182,6 @@ class _Compiled:
         self._actions = [_actions(layout, counts) for layout, counts in zip(known, unknown, strict=True)]
         self._room = 0
         self._tables = (_CTable * len(known))()
-        self._saved = np.zeros(len(known), np.int64)
         self._result = np.zeros(5, np.int64)
         self._make_room(_ROOM)
 
@@ -204,7 +205,7 @@ class _Compiled:
         stop = self._function(
             data, ctypes.c_int64(begin), ctypes.c_int64(len(data)), self._tables,
             ctypes.c_int64(len(self._tables)), ctypes.c_int64(self._room), at(self._spans), at(self._slots),
-            ctypes.c_int64(len(self._slots)), at(self._saved),
+            ctypes.c_int64(len(self._slots)), 
             ctypes.c_int64(self._record), at(self._others), ctypes.c_int64(len(self._others)), at(self._result),
         )  # fmt: skip
         damaged, texts, reason, needed, others = self._result.tolist()

@@ -17,6 +17,7 @@ TWINS = (
     "storage/test_storage_strip.py",
     "interchange/nsys/test_sqlite_rows.py",
     "interchange/trace_json/test_scanner.py",
+    "interchange/framework/test_message_tables.py",
     "analysis/test_intervals.py",
     "analysis/findings/test_engine.py",
     "analysis/framework/test_lane_gaps.py",
@@ -30,6 +31,7 @@ AGENT = ("test_agent_nvtx.py", "test_agent_itt.py", "test_agent_cupti.py", "call
 
 HOSTILE = (
     "traces json-readers",
+    "formats perfetto",
     "tables sqlite-rows",
     "twins names-twins",
     "twins levels-twins",

@@ -204,7 +204,7 @@ class XPlaneConverter:
         return attributes
 
     def _column(self, texts: list[str]) -> Any:
-        ids = self._builder.strings([clean_text(text) for text in texts])
+        ids = self._builder.strings([clean_text(text) if text else "" for text in texts])
         return np.ma.MaskedArray(ids, ids == 0)
 
     # The host
@@ -225,8 +225,13 @@ class XPlaneConverter:
         number = line.number if 0 < line.number < 1 << 22 else f"{plane.name} {line.number}"
         thread = self.sink.thread(holder, number, line.name)
         texts = {code: self._builder.text(code) for code in np.unique(names).tolist()}
+        # Most events have no stats, and their names decide.
+        plain = {code: host_kind(text, {}) for code, text in texts.items()}
         kinds = np.array(
-            [host_kind(texts[name], row) for name, row in zip(names.tolist(), stats, strict=True)]
+            [
+                host_kind(texts[name], row) if row else plain[name]
+                for name, row in zip(names.tolist(), stats, strict=True)
+            ]
         )
         flags = np.where(events.is_instant, np.uint8(Flag.INSTANT), np.uint8(0)).astype(np.uint8)
         ids = np.full(len(events), -1, np.int64)

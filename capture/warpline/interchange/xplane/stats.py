@@ -51,6 +51,8 @@ def stats_of(events: PlaneEvents, plane: Plane) -> list[Stats]:
 
 def payload_of(row: Stats) -> str:
     """The stats without an attribute of their own, as JSON."""
+    if not row:
+        return ""
     rest = {key: value for key, value in row.items() if key not in _OWN_STATS}
     return msgspec.json.encode(rest).decode() if rest else ""
 

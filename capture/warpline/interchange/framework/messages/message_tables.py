@@ -205,7 +205,7 @@ class _Compiled:
         stop = self._function(
             data, ctypes.c_int64(begin), ctypes.c_int64(len(data)), self._tables,
             ctypes.c_int64(len(self._tables)), ctypes.c_int64(self._room), at(self._spans), at(self._slots),
-            ctypes.c_int64(len(self._slots)), 
+            ctypes.c_int64(len(self._slots)),
             ctypes.c_int64(self._record), at(self._others), ctypes.c_int64(len(self._others)), at(self._result),
         )  # fmt: skip
         damaged, texts, reason, needed, others = self._result.tolist()

@@ -177,7 +177,7 @@ class ExportDialog(QDialog):
         stem = (
             self.path
             if self.file.text().strip()
-            else source.with_name(f"{source.name.partition('.')[0]}-part")
+            else source.with_name(f"{Path(source.name.removesuffix('.gz')).stem}-part")
         )
         name = stem.name
         for known in sorted((s for e in exporters() for s in e.suffixes), key=len, reverse=True):

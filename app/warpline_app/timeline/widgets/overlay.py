@@ -155,8 +155,9 @@ class Overlay:
         right = min(self.scene.width_px + 2.0, scale.to_px(selected[1]))
         if right < 0 or left > self.scene.width_px:
             return
-        height = self.scene.height_px
-        painter.fillRect(QRectF(left, 0, right - left, height), self.theme.color("selection", 34))
+        height, width = self.scene.height_px, self.scene.width_px
+        if left > 0 or right < width:  # a range wider than the view tints nothing
+            painter.fillRect(QRectF(left, 0, right - left, height), self.theme.color("selection", 34))
         for x in (left, right):
             painter.fillRect(QRectF(round(x) - 0.75, 0, 1.5, height), self.theme.color("selection"))
 

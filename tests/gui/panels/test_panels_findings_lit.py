@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.finding_sample import known_diagnosis, states_of
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
@@ -198,6 +199,13 @@ def test_explain_opens_the_chain_and_each_line_goes_to_its_event(
     for button, hop in zip(buttons, card.finding.chain, strict=True):
         qtbot.mouseClick(button, LEFT)
         assert page.document.state.selection == hop.row
+    # What `check --why` prints stands below: numbers, longest events, and what would refute the finding.
+    texts = [label.text() for label in card.explanation.findChildren(QLabel)]
+    assert any(text.startswith("The range lasts") for text in texts)
+    assert texts[-1].startswith("Refuted if") or texts[-2].startswith("Refuted if")
+    for button, row in zip(card.explanation.events, card.finding.evidence.rows, strict=False):
+        button.click()
+        assert page.document.state.selection == row
     qtbot.keyClick(card, Qt.Key.Key_E)
     settle(qtbot, window)
     assert not card.findChildren(Explanation, options=Qt.FindChildOption.FindDirectChildrenOnly)

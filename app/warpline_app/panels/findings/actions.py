@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
 
-from warpline.analysis.findings.finding import Finding, Hop, Where
+from warpline.analysis.findings.finding import Budget, Finding, Hop, Where
 from warpline.analysis.findings.wording import finding_markdown, finding_text
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame
@@ -28,6 +28,8 @@ class FindingActions(QObject):
     def __init__(self, document: Document, parent: QWidget) -> None:
         super().__init__(parent)
         self.document = document
+        self.budget: Budget | None = None
+        """The budget of the diagnosis whose cards are shown."""
         self._panel = parent
 
     def highlight(self, finding: Finding) -> None:
@@ -61,7 +63,7 @@ class FindingActions(QObject):
             [
                 _button(
                     tr("Explain"),
-                    tr("Show what caused the wait, step by step (E)"),
+                    tr("Show the chain of waits, the numbers, and what would refute the finding (E)"),
                     lambda: self.explain(card),
                 ),
                 _button("‹", tr("Previous instance (,)"), lambda: step_lit(self.document.state, -1)),
@@ -91,7 +93,7 @@ class FindingActions(QObject):
 
     def explain_as(self, card: FindingCard, finding: Finding) -> None:
         """Show a finding's explanation below a card, replacing any other."""
-        explanation = Explanation(finding)
+        explanation = Explanation(finding, self.budget, self.document.capture)
         explanation.hop_chosen.connect(self.go_to)
         card.set_explanation(explanation)
 

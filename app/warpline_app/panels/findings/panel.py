@@ -174,6 +174,7 @@ class FindingsPanel(ComputedPanel):
     def show_result(self, request: FindingsRequest, result: Diagnosis) -> None:
         """Show a diagnosis."""
         self.diagnosis = result
+        self.verbs.budget = result.budget
         self._laying_out.start()
         if result.budget is None:
             self.set_badge("")

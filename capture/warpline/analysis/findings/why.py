@@ -18,40 +18,11 @@ _ROWS = 5
 def why_lines(finding: Finding, budget: Budget, capture: Capture, bullet: str) -> list[str]:
     """The explanation of a finding as lines of text, translated."""
     origin = capture.span[0]
-    whole = max(budget.stop_ns - budget.start_ns, 1)
     lines = [*finding_lines(finding, bullet), "", tr("Numbers:")]
-    lines.append(
-        bullet
-        + tr(
-            "The range lasts {whole}, from {start} to {stop}.",
-            whole=format_duration(whole),
-            start=format_duration(budget.start_ns - origin),
-            stop=format_duration(budget.stop_ns - origin),
-        )
-    )
-    if finding.time_ns:
-        lines.append(
-            bullet
-            + tr(
-                "The finding takes {time} of it ({percent:.1f} %).",
-                time=format_duration(finding.time_ns),
-                percent=100 * finding.share,
-            )
-        )
-    else:
-        lines.append(bullet + tr("Its time counts under other causes of the budget."))
-    if finding.gain_ns:
-        lines.append(
-            bullet
-            + tr(
-                "Replayed without that time, the range lasts {rest}: {gain} less. This is an upper bound.",
-                rest=format_duration(whole - finding.gain_ns),
-                gain=format_duration(finding.gain_ns),
-            )
-        )
-    else:
-        lines.append(bullet + tr("No gain is predicted."))
-    lines += _evidence_lines(finding, capture, bullet)
+    lines += [f"{bullet}{line}" for line in number_lines(finding, budget, origin)]
+    events = longest_events(finding, capture)
+    if events:
+        lines += ["", tr("Longest events:"), *(f"{bullet}{event_line(capture, row)}" for row in events)]
     if finding.chain:
         lines += ["", tr("Chain:")]
         lines += [f"{bullet}{number}. {_hop(hop, origin)}" for number, hop in enumerate(finding.chain, 1)]
@@ -59,15 +30,43 @@ def why_lines(finding: Finding, budget: Budget, capture: Capture, bullet: str) -
     return lines
 
 
-def _evidence_lines(finding: Finding, capture: Capture, bullet: str) -> list[str]:
-    ranges, lines = finding.evidence.ranges, []
-    origin = capture.span[0]
+def number_lines(finding: Finding, budget: Budget, origin: int) -> list[str]:
+    """The numbers that a finding rests on, as sentences, translated; times count from ``origin`` (capture ns)."""
+    whole = max(budget.stop_ns - budget.start_ns, 1)
+    lines = [
+        tr(
+            "The range lasts {whole}, from {start} to {stop}.",
+            whole=format_duration(whole),
+            start=format_duration(budget.start_ns - origin),
+            stop=format_duration(budget.stop_ns - origin),
+        )
+    ]
+    if finding.time_ns:
+        lines.append(
+            tr(
+                "The finding takes {time} of it ({percent:.1f} %).",
+                time=format_duration(finding.time_ns),
+                percent=100 * finding.share,
+            )
+        )
+    else:
+        lines.append(tr("Its time counts under other causes of the budget."))
+    if finding.gain_ns:
+        lines.append(
+            tr(
+                "Replayed without that time, the range lasts {rest}: {gain} less. This is an upper bound.",
+                rest=format_duration(whole - finding.gain_ns),
+                gain=format_duration(finding.gain_ns),
+            )
+        )
+    else:
+        lines.append(tr("No gain is predicted."))
+    ranges = finding.evidence.ranges
     if len(ranges):
         lengths = ranges[:, 1] - ranges[:, 0]
         longest = int(np.argmax(lengths))
         lines.append(
-            bullet
-            + tr_n(
+            tr_n(
                 "It rests on one stretch of time, which takes {length} and begins at {start}.",
                 "It rests on {count:,} stretches of time; the longest takes {length} and begins at {start}.",
                 len(ranges),
@@ -75,18 +74,23 @@ def _evidence_lines(finding: Finding, capture: Capture, bullet: str) -> list[str
                 start=format_duration(int(ranges[longest, 0]) - origin),
             )
         )
-    rows = [row for row in finding.evidence.rows if 0 <= row < len(capture.events.start)][:_ROWS]
-    if not rows:
-        return lines
-    lines += ["", tr("Longest events:")]
-    for row in rows:
-        name = capture.strings[int(capture.events.name[row])]
-        start = format_duration(int(capture.events.start[row]) - origin)
-        length = format_duration(int(capture.events.duration[row]))
-        lines.append(
-            bullet + tr("{length} from {start}: {name}", length=length, start=start, name=translated(name))
-        )
     return lines
+
+
+def longest_events(finding: Finding, capture: Capture) -> list[int]:
+    """The rows of the longest events that show a finding."""
+    return [row for row in finding.evidence.rows if 0 <= row < len(capture.events.start)][:_ROWS]
+
+
+def event_line(capture: Capture, row: int) -> str:
+    """An event's length, start and name, translated."""
+    start, stop = (int(times[0]) for times in capture.event_times(np.array([row], np.int64)))
+    return tr(
+        "{length} from {start}: {name}",
+        length=format_duration(stop - start),
+        start=format_duration(start - capture.span[0]),
+        name=translated(capture.strings[int(capture.events.name[row])]),
+    )
 
 
 def _hop(hop: Hop, origin: int) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from tests.unit.analysis.analysis_tools import Program
 
+from warpline.analysis.findings.catalogue.loading import _decodes
 from warpline.analysis.findings.diagnose import diagnose
-from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.framework.selection import View
 
 MS = 1_000_000
@@ -167,3 +168,57 @@ def test_attention_in_pieces_includes_its_products(tmp_path: Path) -> None:
     assert finding.time_ns == 3 * MS
     assert "weights of aten::bmm (batch 16, M 2,048, N 2,048, K 64)" in finding.text
     assert finding.gain_ns == pytest.approx(3 * MS, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("counts", "length", "helps"),
+    [
+        (2, 20 * MS, "divide it into buckets"),
+        (12, 60_000, "bucket_cap_mb"),
+        (12, 2 * MS, "as soon as it is ready"),
+    ],
+)
+def test_the_remedy_for_exposed_communication_depends_on_its_calls(
+    tmp_path: Path, counts: int, length: int, helps: str
+) -> None:
+    calls = [Call("mine", [], "float", "ncclDevKernel_AllReduce_Sum", length)] * counts
+    finding = _findings(tmp_path / "run.h5", calls)["gpu_communication"]
+    assert helps in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("around", "more", "helps"),
+    [
+        ("Optimizer.step#SGD.step", "", "fused=True"),
+        ("forward", "cudaSetDevice", "Set the device once"),
+        ("forward", "", "torch.compile"),
+    ],
+)
+def test_the_remedy_for_short_kernels_depends_on_what_launches_them(
+    tmp_path: Path, around: str, more: str, helps: str
+) -> None:
+    program = Program(tmp_path / "run.h5", H100)
+    program.host("ranges", "range", 0, 4 * MS, around)
+    for start in range(0, 4 * MS, 40_000):
+        program.host("operators", "operator", start, start + 30_000, "aten::add_")
+        for place in range(2 if more else 0):
+            program.host("api", "cuda_api", start + 100 * place, start + 100 * place + 50, more)
+        call = program.launch(start + 1_000, start + 25_000)
+        program.gpu("kernel", 7, start + 26_000, start + 28_000, "add", call)
+    program.builder.set_span(0, 4 * MS)
+    with program.finish() as capture:
+        findings = {finding.id: finding for finding in diagnose(View(capture)).findings}
+    assert helps in findings["gpu_launch_bound"].remedy
+
+
+@pytest.mark.parametrize(
+    ("place", "decodes"),
+    [
+        (Where(file="/usr/lib/python3/dist-packages/PIL/Image.py", function="load"), True),
+        (Where(function="decode_jpeg"), True),
+        (Where(file="dataset.py", function="pillow_fight"), False),
+        (Where(file="scipy/ndimage/_interpolation.py", function="zoom"), False),
+    ],
+)
+def test_decoding_is_known_by_its_place(place: Where, decodes: bool) -> None:
+    assert _decodes(place) == decodes

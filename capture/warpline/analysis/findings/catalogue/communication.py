@@ -25,6 +25,8 @@ _OFTEN = 0.6
 """Share of the steps in which one rank is last for it to count as the late one."""
 _MANY_TIMES, _ENOUGH, _FEW, _ROWS = 20, 5, 0.1, 20
 """A call is an outlier from this multiple of the median of its kind on, given enough calls; outliers are few."""
+_SHORT_NS = 100_000
+"""Collectives shorter than this cost mostly their latency."""
 _NUMBER = re.compile(r"\d+")
 _LATER = 0.2
 """A rank arrives last in a step when it communicates this much less than the mean."""
@@ -66,8 +68,30 @@ def find_communication(case: Case) -> Iterator[Finding]:
         yield from make_finding(
             case, name="gpu_communication", title=english("Exposed communication"), text=text, pieces=pieces,
             gain_ns=case.gain_of_pieces(pieces), where=Where(kernel=kernel),
-            remedy=english("Overlap it with computation: use smaller buckets and send each as soon as it is ready."),
+            remedy=_for_exposed(case),
         )  # fmt: skip
+
+
+def _for_exposed(case: Case) -> str:
+    """The remedy for exposed communication, by its calls: many short ones, few after all computation, or a mixture."""
+    assert case.gpu is not None
+    kernels = case.view.events("kernel", case.gpu.gpu.tracks)
+    own = kernels.take(communication_ids(case.view)[kernels.name])
+    steps = max(len(case.scope.steps), 1)
+    if len(own) >= _ENOUGH * steps and float(np.median(own.duration)) < _SHORT_NS:
+        return english(
+            "Most calls are short: send fewer, larger buckets (bucket_cap_mb in DistributedDataParallel), or "
+            "accumulate gradients over several batches."
+        )
+    if len(own) <= 2 * steps:
+        return english(
+            "It is {count} call per step: divide it into buckets that are sent during the backward pass, or accumulate "
+            "gradients over several batches.",
+            count=max(round(len(own) / steps), 1),
+        )
+    return english(
+        "Overlap it with computation: send each bucket as soon as it is ready, on a stream of its own."
+    )
 
 
 def _late_peer(case: Case, pieces: Int64Array) -> list[Finding]:

@@ -21,6 +21,7 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
+from warpline.analysis.findings.kernels.elementwise import optimizer_share
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.i18n import english, english_n
@@ -34,6 +35,8 @@ _LATE_NS = 200_000
 """In longer gaps the CPU does something other than launching."""
 _MOST = 0.5
 _ALL = 0.9
+_SET_DEVICE = re.compile(r"^(cuda|hip)SetDevice$|^cuCtxSetCurrent$")
+_COMPILED = re.compile(r"^triton_|^CompiledFunction|^Torch-Compiled Region")
 _GRAPHS, _LAUNCHES = re.compile(r"^(cu|cuda|hip)GraphLaunch"), re.compile(r"^(cu|cuda|hip)\w*LaunchKernel")
 
 
@@ -184,16 +187,37 @@ def _slow_starts(case: Case, pieces: Int64Array) -> Iterator[Finding]:
 
 
 def _for_small_kernels(case: Case, kernels: int) -> str:
-    """The remedy for many short kernels; it does not suggest graphs to a program that uses them already."""
-    if case.view.has("cuda_api"):
-        patterns = (matching_names(case.view.capture, pattern) for pattern in (_GRAPHS, _LAUNCHES))
-        calls = [part.name for part in case.view.batches("cuda_api")]
-        graphs, launches = (sum(int(is_match[name].sum()) for name in calls) for is_match in patterns)
-        if graphs and 2 * launches < kernels:
-            return english("They already run as graphs: fuse them, or give each more work (larger batches).")
+    """The remedy for many short kernels, by what was recorded: graphs, compiled code, an optimizer, set devices."""
+    capture = case.view.capture
+    calls = _calls_like(case, (_GRAPHS, _LAUNCHES, _SET_DEVICE))
+    if calls[0] and 2 * calls[1] < kernels:
+        return english("They already run as graphs: fuse them, or give each more work (larger batches).")
+    if calls[2] > calls[1] > 0:
+        return english(
+            "Set the device once, outside the loop (torch.cuda.device): it is set more often than kernels are launched."
+        )
+    if optimizer_share(case) > _MOST:
+        return english(
+            "Most of them run in the optimizer's step: use a fused optimizer (fused=True in torch.optim)."
+        )
+    if matching_names(capture, _COMPILED).any():
+        return english(
+            'They are compiled already: use CUDA graphs (mode="reduce-overhead"), or larger batches.'
+        )
+    if case.view.has("operator"):
+        return english("Launch fewer, larger kernels: larger batches, torch.compile, or CUDA graphs.")
     return english(
         "Launch fewer, larger kernels: larger batches, fused operators, compilation, or CUDA graphs."
     )
+
+
+def _calls_like(case: Case, patterns: tuple[re.Pattern[str], ...]) -> list[int]:
+    """How many API calls match each pattern."""
+    if not case.view.has("cuda_api"):
+        return [0] * len(patterns)
+    names = [part.name for part in case.view.batches("cuda_api")]
+    matches = [matching_names(case.view.capture, pattern) for pattern in patterns]
+    return [sum(int(match[name].sum()) for name in names) for match in matches]
 
 
 rules = (Rule("gpu_host", "host", find_host),)

@@ -36,6 +36,12 @@ from warpline.model.times import format_duration
 Int64Array = npt.NDArray[np.int64]
 _IN_MAIN = re.compile(r"_SingleProcess\w*Iter")
 _IN_WORKERS = re.compile(r"_MultiProcessing\w*Iter")
+_PADDLE_LOADER = re.compile(r"_DataLoaderIterMultiProcess")
+_DECODING = re.compile(
+    r"\bPIL\b|/PIL/|jpeg|decode_?(image|jpeg|png|video|audio)|imread|imdecode|cv2|torchvision/io|torchcodec|decord|\bav/"
+    r"|librosa|soundfile|torchaudio",
+    re.IGNORECASE,
+)
 _FETCH = re.compile(r"^fetch batch$")
 """The name of batch making in Warpline's own recordings, in any process."""
 _AT_WORK = (int(Cause.RUNNING), int(Cause.IMPORTING), int(Cause.RUNNABLE), int(Cause.FILE), int(Cause.SLEEP))
@@ -84,6 +90,10 @@ def _in_main(case: Case, pieces: Int64Array) -> _Description:
         **_fields(case, pieces, where),
     )
     remedy = english("Load in worker processes (num_workers) and let them prefetch.")
+    if _decodes(where):
+        remedy = english(
+            "Load in worker processes (num_workers), or decode on the GPU (DALI, torchvision, nvImageCodec)."
+        )
     return _Description(english("Data loading in the main process"), text, remedy, where)
 
 
@@ -103,6 +113,10 @@ def _by_workers(case: Case, pieces: Int64Array) -> _Description:
         remedy = english(
             "Let workers return whole batches as a few large tensors, and copy in a thread (pin_memory)."
         )
+        if matching_names(case.view.capture, _PADDLE_LOADER).any():
+            remedy = english(
+                "Pass batches through shared memory (use_shared_memory=True), as a few large arrays."
+            )
         return _Description(english("Slow transfer of batches from workers"), text, remedy, where)
     where, doing, remedy = _workers_doing(case, pieces)
     text = english(
@@ -145,7 +159,7 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
     where = case.where(best)
     fields = {"place": place_known(where)}
     if most in (Cause.RUNNING, Cause.IMPORTING):
-        return where, english("The workers compute in {place}.", **fields), remedy
+        return where, english("The workers compute in {place}.", **fields), _for_busy_workers(case, where)
     if most == Cause.RUNNABLE:
         remedy = english("Run fewer workers, and fewer threads in each, than there are cores.")
         return where, english("The workers are ready to run in {place} but have no core.", **fields), remedy
@@ -156,6 +170,25 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
         )
     doing = action_text(most, where, case.device)
     return where, english("A worker {doing}.", doing=doing), remedy
+
+
+def _decodes(where: Where) -> bool:
+    """Whether a place decodes images, audio or video."""
+    return bool(_DECODING.search(f"{where.file} {where.function} {where.operator}"))
+
+
+def _for_busy_workers(case: Case, where: Where) -> str:
+    """The remedy for workers that compute: GPU decoding, more workers while cores are free, or less to do."""
+    if _decodes(where):
+        return english("Decode on the GPU (DALI, nvImageCodec), or start more workers.")
+    workers = len(_fetching_threads(case) - case.loaders)
+    if workers and case.cores > workers + 1:
+        return english(
+            "Start more workers (num_workers): there are {workers}, and {cores} cores.",
+            workers=workers,
+            cores=case.cores,
+        )
+    return english("Give workers less to do per item, or prepare the data beforehand.")
 
 
 def _restarts(case: Case, pieces: Int64Array) -> tuple[int, int] | None:

@@ -72,9 +72,18 @@ def elementwise_advice(case: Case, events: SelectedEvents, mask: BoolArray) -> t
     )
 
 
+def optimizer_share(case: Case) -> float:
+    """The share of the time of the target GPU's kernels that were launched inside an optimizer's step."""
+    if case.gpu is None:
+        return 0.0
+    return _share_in_optimizer(case, case.view.events("kernel", case.gpu.gpu.tracks))
+
+
 def _share_in_optimizer(case: Case, events: SelectedEvents) -> float:
     """The share of the time of some kernels that were launched inside an optimizer's step."""
     if not matching_names(case.view.capture, _OPTIMIZER).any():
+        return 0.0
+    if not len(events):
         return 0.0
     step = max(len(events) // _LOOKED_UP, 1)
     rows = np.sort(events.row[::step])

@@ -35,6 +35,7 @@ GROUPS: dict[str, tuple[Check, ...]] = {
     ),
     "torch": (
         Check("profiler_beside", "check_torch", 120),
+        Check("profiler_unseen", "check_torch", 60),
         Check("training", "check_torch", 120),
         Check("framework", "check_frameworks", 90),
         Check("torch_memory", "check_torch", 90),

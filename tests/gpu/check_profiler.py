@@ -18,7 +18,8 @@ def check_profiler_alone(bench: Bench) -> None:
         found = counts(capture)
         bench.expect("kernels of two steps", STEPS * int(printed(done, "launches")), found.get("kernel", 0))
         bench.expect("copies of two steps", STEPS * 2, found.get("memcpy", 0))
-        bench.tell("source cuda", source_state(capture, "cuda"))
+        state = source_state(capture, "cuda")
+        bench.expect("source cuda, which accuses nobody", "on", state, "another profiler" not in state)
         for device in capture.devices:
             uuid = dict(device.properties).get("uuid", "")
             bench.expect("the GPU's UUID", "GPU-…", uuid, str(uuid).startswith("GPU-"))

@@ -43,6 +43,19 @@ def check_profiler_beside(bench: Bench) -> None:
             bench.tell(f"{order}: records lost", lost(capture))
 
 
+def check_profiler_unseen(bench: Bench) -> None:
+    """torch.profiler in a recording of `warpline.Profiler`, which cannot see it: right times there, a gap here."""
+    done = bench.run(bench.program("with_profiler.py", "unseen", str(bench.folder)))
+    bench.expect("exit status", 0, done.status)
+    bench.expect("kernels of torch.profiler", printed(done, "during"), printed(done, "profiler_kernels"))
+    if "outside=" in done.output:
+        bench.expect("its times outside its block", "0", printed(done, "outside"))
+    with open_capture(printed(done, "capture")) as capture:
+        state = source_state(capture, "cuda")
+        seen = f"{counts(capture).get('kernel', 0)} kernels of {printed(done, 'kernels')}; {state}"
+        bench.expect("what was missed is told", "another profiler …", seen, "another profiler" in state)
+
+
 def check_training(bench: Bench) -> None:
     """Real training: kernels against torch.profiler's count, clocks, threads, cost."""
     command = bench.program("training.py", "--steps", "30")

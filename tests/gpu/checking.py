@@ -104,6 +104,7 @@ class Bench:
         if done.leftovers and done.status is not None:
             self.expect("processes left behind", 0, done.leftovers)
         if done.status is None:
+            print(done.threads)
             raise TimeoutError(f"killed after {done.seconds:.0f} s: {done.errors.strip()[-300:]}")
         if done.status == NOT_HERE:
             # The recorder's own line comes after the program's.

@@ -32,8 +32,9 @@ from tests.gpu.steps import Done, Steps  # noqa: E402
 MINUTES = 7.5
 SHORTEST_S = 5
 """A check is not started when less time is left."""
-SPARE_S = 3
-"""A check ends its own programs this long before it is killed itself, so that it can still write rows."""
+SPARE_S = 6
+"""A check ends its own programs this long before it is killed itself, so that it can still write rows; at most a third
+of its time."""
 LOG_OF_A_CHECK = 64 << 10
 
 
@@ -53,7 +54,9 @@ class Report:
             file.write(text.rstrip() + "\n")
 
     def log_output(self, done: Done) -> None:
-        self.log(done.output[-LOG_OF_A_CHECK:] + done.errors[-LOG_OF_A_CHECK:])
+        self.log(
+            done.output[-LOG_OF_A_CHECK:] + done.errors[-LOG_OF_A_CHECK:] + done.threads[-LOG_OF_A_CHECK:]
+        )
 
     def add(self, check: str, what: str, seen: str, is_good: bool | None = True) -> None:
         row = {"check": check, "what": what, "expected": "–", "seen": seen, "is_good": is_good}
@@ -80,7 +83,12 @@ def run_check(
     folder.mkdir()
     rows = work / f"{check.name}.rows"
     command = [sys.executable, str(ROOT / "tests" / "gpu" / "run_one_check.py"), check.name]
-    options = {"folder": folder, "rows": rows, "python": args.python, "seconds": limit - SPARE_S}
+    options = {
+        "folder": folder,
+        "rows": rows,
+        "python": args.python,
+        "seconds": limit - min(SPARE_S, limit / 3),
+    }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     done = steps.run([*command, *words], limit, args.variables)
     report.log(f"\n=== {check.name}")
@@ -89,7 +97,10 @@ def run_check(
     if done.status is None:
         report.add(check.name, "failed", f"killed after {limit:.0f} s", False)
     elif done.status:
-        last = (done.errors.strip().splitlines() or ["no message"])[-1]
+        lines = [
+            line for line in done.errors.splitlines() if line and not line.startswith("Extension modules")
+        ]
+        last = lines[-1] if lines else "no message"
         how = signal.Signals(-done.status).name if done.status < 0 else f"status {done.status}"
         report.add(check.name, "failed", f"ended with {how}: {last[:300]}", False)
     left_out = report.evidence.add_check(folder)
@@ -143,17 +154,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="warpline-gpu-", ignore_cleanup_errors=True) as scratch:
         work, steps = Path(scratch), Steps()
         args.variables = surroundings.environment(args.wheels, work / "wheels")
-        if args.group != HARNESS and surroundings.driver_missing(steps, args.variables):
-            print("no NVIDIA driver here: libcuda.so.1 cannot be loaded", file=sys.stderr)
-            return 2
         report = Report(args.output.resolve(), len(args.checks))
-        report.machine = surroundings.describe(steps, args.python, args.variables)
         report.write()
-        reason = surroundings.missing_packages(steps, args.variables)
-        if not reason and args.group != HARNESS:
-            reason = surroundings.warm_up(args.group, steps, args.python, work, args.variables)
-        if reason:
-            report.add("warm-up", "failed", reason, None)
+        reason = prepare(report, steps, args, work)
         for check in args.checks:
             print(f"… {check.name}", file=sys.stderr, flush=True)
             if reason:
@@ -162,6 +165,24 @@ def main() -> int:
                 run_check(check, report, steps, args, work, until)
             report.write()
     return finish(report)
+
+
+def prepare(report: Report, steps: Steps, args: argparse.Namespace, work: Path) -> str:
+    """Describe the machine and try what all checks need; returns why none can run, or ""."""
+    has_driver = args.group == HARNESS or surroundings.find_driver(steps, args.variables)
+    report.machine = surroundings.describe(steps, args.python, args.variables)
+    report.write()
+    reason = surroundings.missing_packages(steps, args.variables)
+    if not has_driver:
+        reason = "no NVIDIA driver here: libcuda.so.1 cannot be loaded"
+    elif not reason and args.group != HARNESS:
+        reason = surroundings.warm_up(args.group, steps, args.python, work, args.variables)
+        report.log(surroundings.doctor(steps, args.variables))
+    if reason:
+        print(reason, file=sys.stderr)
+        report.log(reason)
+        report.add("warm-up", "failed", reason.partition("\n")[0], None)
+    return reason.partition("\n")[0]
 
 
 def finish(report: Report) -> int:

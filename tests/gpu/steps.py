@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,6 +15,10 @@ from pathlib import Path
 
 MARK = "WARPLINE_GPU_STEP"
 """Every process of a step has this variable: the ids of its step and of the steps around it, joined by dots."""
+DEBUGGER_S = 4
+"""For gdb, if there is one, to print the stacks of all processes that hang."""
+STACKS_S = 0.5
+"""For Python to print its stacks."""
 LOOK_S = 0.5
 """Between two looks at the libraries of a step's processes."""
 
@@ -30,6 +35,8 @@ class Done:
     """Every libcupti that was mapped in one of its processes."""
     leftovers: int
     """Processes that were still there, and were killed."""
+    threads: str = ""
+    """What its threads were waiting for when the time was up."""
 
 
 class Steps:
@@ -58,6 +65,10 @@ class Steps:
             )
             status, libcupti = _wait(process, mark, began + seconds)
             took = time.monotonic() - began
+            threads = ""
+            if status is None:
+                threads = describe_threads(mark)
+                ask_for_stacks(mark)
             leftovers = end_marked(mark)
             if status is None:
                 # A process that waits in the kernel for a lost GPU does not even end by SIGKILL: no endless wait.
@@ -70,7 +81,49 @@ class Steps:
                 errors=_read(errors.fileno()),
                 libcupti=libcupti,
                 leftovers=leftovers,
+                threads=threads,
             )
+
+
+def describe_threads(mark: str) -> str:
+    """Each thread of a step's processes: its name, state, and the system call or place in the kernel where it waits."""
+    lines = []
+    until = time.monotonic() + DEBUGGER_S
+    for pid in marked(mark):
+        lines.append(f"{pid}: {_text(f'/proc/{pid}/cmdline').replace(chr(0), ' ')}")
+        for entry in sorted(Path(f"/proc/{pid}/task").glob("*")):
+            stat = _text(f"{entry}/stat").rpartition(")")[2].split()
+            words = [
+                entry.name,
+                _text(f"{entry}/comm"),
+                *stat[:1],
+                _text(f"{entry}/wchan"),
+                _text(f"{entry}/syscall"),
+            ]
+            lines.append("  " + " ".join(words))
+        if shutil.which("gdb") and (left := until - time.monotonic()) > 0:
+            command = ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 30"]
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                done = subprocess.run(
+                    command, capture_output=True, stdin=subprocess.DEVNULL, timeout=left, check=False
+                )
+                lines.append(done.stdout.decode(errors="replace")[-8000:])
+    return "\n".join(lines)
+
+
+def ask_for_stacks(mark: str) -> None:
+    """Python programs with PYTHONFAULTHANDLER print their stacks and end."""
+    for pid in marked(mark):
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGABRT)
+    time.sleep(STACKS_S)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return "?"
 
 
 def end_marked(mark: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import platform
 import sys
@@ -17,6 +18,11 @@ PROGRAMS = ROOT / "tests" / "gpu" / "programs"
 CARRIED = ROOT / "tests" / "gpu" / "carried"
 NEEDED = ("numpy", "h5py")
 """Packages without which nothing can be recorded; `CARRIED` stands in for what else is missing."""
+_DRIVER_FOLDERS = (
+    "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib",
+    "/run/opengl-driver/lib", "/usr/local/cuda/compat",
+)  # fmt: skip
+"""Where the driver is in containers whose loader does not find it."""
 _IMPORT_S = 120
 """The first import of PyTorch reads some gigabytes from a cold disk."""
 
@@ -48,7 +54,10 @@ _PACKAGES = (
 
 
 def environment(wheels: Path | None, unpacked: Path) -> dict[str, str]:
-    """Variables for recorders and programs: this checkout, the wheels and what is carried come first on PYTHONPATH."""
+    """Variables for recorders and programs.
+
+    This checkout, the wheels and what is carried come first on PYTHONPATH. A libcupti among the wheels is used.
+    """
     paths = [str(ROOT / "capture")]
     names: set[str] = set()
     if wheels is not None and wheels.is_dir():
@@ -60,10 +69,13 @@ def environment(wheels: Path | None, unpacked: Path) -> dict[str, str]:
     if importlib.util.find_spec("orjson") is None and "orjson" not in names:
         paths.append(str(CARRIED))
     before = os.environ.get("PYTHONPATH")
+    libcupti = sorted(unpacked.glob("nvidia/*/lib/libcupti.so.1*"))
     return {
+        **({"WARPLINE_LIBCUPTI": str(libcupti[-1])} if libcupti else {}),
         **os.environ,
         "PYTHONPATH": os.pathsep.join([*paths, *([before] if before else [])]),
         "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",  # a crash, and the end of a program that hangs, show where Python was
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
@@ -79,7 +91,7 @@ def describe(steps: Steps, python: str, variables: Mapping[str, str]) -> dict[st
         "driver API": _answer(steps.run([sys.executable, "-c", _DRIVER], 30, variables)),
         "packages": _answer(steps.run([python, "-c", _VERSIONS, *_PACKAGES], 30, variables)),
         "compilers": "; ".join(
-            f"{command[0]}: {_answer(_try(steps, command, variables)).splitlines()[line]}"
+            f"{command[0]}: {(_answer(_try(steps, command, variables)).splitlines() or ['?'])[line]}"
             for command, line in ((["cc", "--version"], 0), (["nvcc", "--version"], -1))
         ),
         "nvidia-smi": _answer(_try(steps, ["nvidia-smi", "-q"], variables)),
@@ -96,27 +108,52 @@ def missing_packages(steps: Steps, variables: Mapping[str, str]) -> str:
     return ""
 
 
-def driver_missing(steps: Steps, variables: Mapping[str, str]) -> bool:
-    return steps.run([sys.executable, "-c", _DRIVER], 30, variables).status != 0
+def find_driver(steps: Steps, variables: dict[str, str]) -> bool:
+    """Whether programs find the driver; a folder that has it is added to LD_LIBRARY_PATH where the loader does not."""
+    folders = [None, *(folder for folder in _DRIVER_FOLDERS if Path(folder, "libcuda.so.1").exists())]
+    before = variables.get("LD_LIBRARY_PATH", "")
+    for folder in folders:
+        if folder is not None:
+            variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [before, folder]))
+        if steps.run([sys.executable, "-c", _DRIVER], 60, variables).status == 0:
+            return True
+    return False
+
+
+def doctor(steps: Steps, variables: Mapping[str, str]) -> str:
+    """What `warpline doctor` says about this machine."""
+    done = steps.run([sys.executable, "-m", "warpline", "doctor"], 60, variables)
+    return done.output + done.errors
 
 
 def warm_up(group: str, steps: Steps, python: str, folder: Path, variables: Mapping[str, str]) -> str:
     """Run what a group needs once, so that no check pays for it; returns why the group cannot run, or "".
 
-    The first recording also compiles the agent where the checkout has none.
+    The first recording also compiles the agent where the checkout has none. It records what this group needs and
+    nothing else: PyTorch may work where the PTX of the driver's checks does not, and the reverse.
     """
-    recorder = [sys.executable, "-m", "warpline", "record", "-o", str(folder / "warm-up.h5"), "--"]
     program = [python, str(PROGRAMS / "driver.py"), "--launches", "10"]
-    done = steps.run([*recorder, *program], 120, variables)
-    if done.status != 0:
-        return f"a first recording failed: {_last_line(done)}"
     if group == "torch":
-        done = steps.run([python, "-c", _TORCH], _IMPORT_S, variables)
+        program = [python, "-c", _TORCH]
+        done = steps.run(program, _IMPORT_S, variables)
         if done.status is None:
-            return f"PyTorch and its first kernel took longer than {_IMPORT_S} s"
+            return f"PyTorch and its first kernel took longer than {_IMPORT_S} s\n{done.threads}"
         if done.status:
             return f"PyTorch does not work here: {_last_line(done)}"
-    return ""
+    elif group == "others":
+        program = [python, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)"]
+    capture = str(folder / "warm-up.h5")
+    recorder = [sys.executable, "-m", "warpline", "record", "-o", capture, "--"]
+    done = steps.run([*recorder, *program], 120, variables)
+    if done.status != 0:
+        return f"a first recording failed: {_last_line(done)}\n{done.threads}"
+    done = steps.run([sys.executable, "-m", "warpline", "info", capture, "--json"], 60, variables)
+    try:
+        sources = json.loads(done.output)["sources"]
+        cuda = next(source for source in sources if source["name"] == "cuda")
+    except (ValueError, KeyError, StopIteration):
+        return f"the first capture cannot be read: {_last_line(done)}"
+    return "" if cuda["enabled"] else f"CUDA cannot be recorded here: {cuda['reason']}; {cuda['remedy']}"
 
 
 def _try(steps: Steps, command: list[str], variables: Mapping[str, str]) -> Done | None:

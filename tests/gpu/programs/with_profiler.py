@@ -1,6 +1,7 @@
 """torch.profiler in a recorded program, started before or after the first CUDA call.  with_profiler.py {first,later}
 
-Work comes before (``later``), during and after the profiler.
+Work comes before (``later``), during and after the profiler. ``unseen FOLDER``: nobody records the program, but
+`warpline.Profiler` in it, all the time.
 """
 
 from __future__ import annotations
@@ -23,17 +24,32 @@ def work(count: int) -> None:
 
 
 kernels = DURING + AFTER
-if sys.argv[1] == "later":
+recorder = None
+if sys.argv[1] != "first":
     on_gpu = value.to("cuda")
     work(BEFORE)
     kernels += BEFORE
+if sys.argv[1] == "unseen":
+    import warpline
+
+    kernels -= BEFORE
+    recorder = warpline.Profiler(on_trace_ready=warpline.export_capture(sys.argv[2], "unseen"))
+    recorder.start()
+    work(AFTER)
+    kernels += AFTER
+    time.sleep(0.6)  # so that the agent has looked for its own call
 began_ns = time.time_ns()
 with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
     if sys.argv[1] == "first":
         on_gpu = value.to("cuda")
     work(DURING)
 ended_ns = time.time_ns()
+time.sleep(0.3)
 work(AFTER)
+if recorder is not None:
+    recorder.stop()
+    assert recorder.profiler_result is not None
+    print(f"capture={recorder.profiler_result.path}")
 events = [
     event
     for event in profiler.events()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
-from tests.native.conftest import Session, simulated_gpu_environment, states
+from tests.native.conftest import PAUSED, RECORDING, Session, simulated_gpu_environment, states
 from tests.native.cupti_tools import KERNEL, run
 from tests.native.profiler_tools import run as run_script
 from tests.native.profiler_tools import the_capture
+from tests.native.test_agent_cupti_session import say, wait_until
 from tests.native.test_cupti_sharing import CLIENTS
 
 from warpline.recording.sources.cuda import records
@@ -35,7 +37,7 @@ time.sleep(0.3)
 assert counts("paddle")[:3] == [100, 0, 0], counts("paddle")
 print(time.monotonic_ns())
 """
-    done = gpu_session.run("python3", "-c", program)
+    done = gpu_session.run(sys.executable, "-c", program)
     taken, ended = map(int, done.stdout.split())
     (gap,) = gpu_session.spool().records(*GAP).values
     assert gap["start_ns"] <= taken
@@ -45,10 +47,7 @@ print(time.monotonic_ns())
 
 def test_a_recording_that_begins_again_has_cupti_again(gpu_session: Session) -> None:
     """A pause and its end, long after another profiler took over and ended."""
-    process = gpu_session.start("python3", "-c", f"{CLIENTS}\ninitialise()\nwork(100)\nconverse()")
-    from tests.native.conftest import PAUSED, RECORDING
-    from tests.native.test_agent_cupti_session import say, wait_until
-
+    process = gpu_session.start(sys.executable, "-c", f"{CLIENTS}\ninitialise()\nwork(100)\nconverse()")
     gpu_session.wait_for(*KERNEL, 100)
     say(process, "assert start['paddle']() == 0; work(50); time.sleep(1.3); stop['paddle']()")
     say(process, "cupti = ctypes.CDLL('libcupti.so.12')")

@@ -231,9 +231,12 @@ EXPORT void paddleStop(void) { stop(&paddle); }
 /* What a client has seen: 0 kernels, 1 kernels without times, 2 kernels before its start, 3 buffers of somebody else. */
 EXPORT unsigned clientCount(bool is_paddle, int what)
 {
-    const struct client *client = is_paddle ? &paddle : &kineto;
-    return what == 0   ? client->kernels
-           : what == 1 ? client->without_times
-           : what == 2 ? client->too_early
-                       : client->foreign_buffers;
+    struct client *client = is_paddle ? &paddle : &kineto;
+    pthread_mutex_lock(&client->lock);
+    unsigned count = what == 0   ? client->kernels
+                     : what == 1 ? client->without_times
+                     : what == 2 ? client->too_early
+                                 : client->foreign_buffers;
+    pthread_mutex_unlock(&client->lock);
+    return count;
 }

@@ -19,7 +19,7 @@ void *wl_real(const char *name, const char *version)
 extern const struct real_function *const __start_real_functions[] __attribute__((visibility("hidden")));
 extern const struct real_function *const __stop_real_functions[] __attribute__((visibility("hidden")));
 
-__attribute__((constructor)) static void look_up_functions(void)
+__attribute__((constructor(FIRST_CONSTRUCTOR))) static void look_up_functions(void)
 {
     for (const struct real_function *const *entry = __start_real_functions; entry < __stop_real_functions; entry++)
         __atomic_store_n((*entry)->known, wl_real((*entry)->name, NULL), __ATOMIC_RELAXED);

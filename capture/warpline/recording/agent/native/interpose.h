@@ -8,6 +8,9 @@
 /* An exported function: one of the C library's names, or one of ours. */
 #define EXPORT __attribute__((visibility("default")))
 
+/* Functions are looked up before the agent starts threads, in constructors of this priority. */
+#define FIRST_CONSTRUCTOR 101
+
 /* Not 0 in the agent's own threads, and while the agent calls functions that it stands in for: then nothing is
  * recorded. */
 extern __thread uint32_t wl_quiet __attribute__((tls_model("initial-exec")));

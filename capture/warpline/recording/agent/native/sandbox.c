@@ -168,16 +168,6 @@ static bool confine(bool is_strict, bool is_everyone)
     return is_new;
 }
 
-static __typeof__(&syscall) next_syscall;
-static __typeof__(&prctl) next_prctl;
-
-/* Looked up before the program's first line: a lookup frees the text that dlerror returned. */
-__attribute__((constructor)) static void look_up_functions(void)
-{
-    *(void **)&next_syscall = wl_real("syscall", NULL);
-    *(void **)&next_prctl = wl_real("prctl", NULL);
-}
-
 /* Whether this call of prctl enters a sandbox that does not let the agent work. Programs also ask, without a filter,
  * whether there are filters. */
 static bool is_entering(long option, unsigned long mode, unsigned long filter)
@@ -202,7 +192,10 @@ static void give_up(bool is_new, bool is_refused)
     spool_return_control();
 }
 
-EXPORT int prctl(int option, ...)
+/* As the C library does, these read as many words as a call can have; the caller may have passed fewer. */
+#define READS_ALL_WORDS __attribute__((no_sanitize_address))
+
+EXPORT READS_ALL_WORDS int prctl(int option, ...)
 {
     va_list list;
     unsigned long words[4];
@@ -210,15 +203,13 @@ EXPORT int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         words[i] = va_arg(list, unsigned long);
     va_end(list);
-    if (UNLIKELY(next_prctl == NULL))
-        look_up_functions();
     bool is_new = UNLIKELY(is_entering(option, words[0], words[1])) && confine(words[0] == MODE_STRICT, false);
-    int result = next_prctl(option, words[0], words[1], words[2], words[3]);
+    int result = REAL(prctl)(option, words[0], words[1], words[2], words[3]);
     give_up(is_new, result < 0);
     return result;
 }
 
-EXPORT long syscall(long number, ...)
+EXPORT READS_ALL_WORDS long syscall(long number, ...)
 {
     va_list list;
     unsigned long words[6];
@@ -226,14 +217,12 @@ EXPORT long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         words[i] = va_arg(list, unsigned long);
     va_end(list);
-    if (UNLIKELY(next_syscall == NULL))
-        look_up_functions();
     bool is_new = false;
     if (UNLIKELY(number == SYS_seccomp) && is_entering_by_seccomp(words[0], words[1], words[2]))
         is_new = confine(words[0] == SET_MODE_STRICT, words[0] == SET_MODE_FILTER && (words[1] & ALL_THREADS));
     else if (UNLIKELY(number == SYS_prctl) && is_entering((long)words[0], words[1], words[2]))
         is_new = confine(words[1] == MODE_STRICT, false);
-    long result = next_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    long result = REAL(syscall)(number, words[0], words[1], words[2], words[3], words[4], words[5]);
     give_up(is_new, result < 0);
     return result;
 }

@@ -45,7 +45,7 @@ static struct {
 #define CONDITION_VERSION NULL
 #endif
 
-__attribute__((constructor)) static void resolve(void)
+__attribute__((constructor(FIRST_CONSTRUCTOR))) static void resolve(void)
 {
 #define RESOLVE(name) real.name = (__typeof__(&name))wl_real(#name, NULL);
 #define RESOLVE_CONDITION(name) real.name = (__typeof__(&name))wl_real(#name, CONDITION_VERSION);

@@ -29,7 +29,7 @@ static _Atomic bool is_resolved;
 static _Atomic uint64_t holders[HOLDERS];
 static __thread uint32_t own_thread __attribute__((tls_model("initial-exec")));
 
-__attribute__((constructor)) static void resolve(void)
+__attribute__((constructor(FIRST_CONSTRUCTOR))) static void resolve(void)
 {
     real.wait = (__typeof__(&sem_wait))wl_real("sem_wait", NULL);
     real.trywait = (__typeof__(&sem_trywait))wl_real("sem_trywait", NULL);

@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,12 +30,13 @@ def build_wheel(target: Target, output: Path, *, times: int = 1) -> Path:
     """Builds and checks the wheel of a target. Raises PackagingError, also when two builds differ, and
     CalledProcessError.
     """
-    with ExitStack() as stack, ThreadPoolExecutor(times) as pool:
-        names = [stack.enter_context(TemporaryDirectory(prefix="warpline-wheel-")) for _ in range(times)]
-        wheels = list(pool.map(lambda name: _build(target, Path(name)), names))
-        wheel = wheels[0]
+    with ExitStack() as stack:
+        wheel, *others = (
+            _build(target, Path(stack.enter_context(TemporaryDirectory(prefix="warpline-wheel-"))))
+            for _ in range(times)
+        )
         check_wheel(wheel, target)
-        for other in wheels[1:]:
+        for other in others:
             if different := different_members(wheel, other):
                 raise PackagingError(f"{wheel.name}: two builds differ in {', '.join(different)}")
         output.mkdir(parents=True, exist_ok=True)

@@ -47,17 +47,10 @@ def required(requirement: Requirement) -> dict[str, Any]:
     }
 
 
-def contained(name: str, version: str, licence: str) -> dict[str, Any]:
+def contained(name: str, version: str) -> dict[str, Any]:
     """A component that is inside a bundle, with its version."""
-    component: dict[str, Any] = {
-        "type": "library",
-        "name": name,
-        "version": version,
-        "purl": f"pkg:pypi/{name.lower().replace('_', '-')}@{version}",
-    }
-    if licence:
-        component["licenses"] = [{"license": {"name": licence}}]
-    return component
+    purl = f"pkg:pypi/{name.lower().replace('_', '-')}@{version}"
+    return {"type": "library", "name": name, "version": version, "purl": purl}
 
 
 def write_sbom(version: str, files: Iterable[Path], components: list[dict[str, Any]], output: Path) -> Path:

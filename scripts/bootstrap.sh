@@ -4,6 +4,7 @@
 #
 #   scripts/bootstrap.sh            what the tests and the command line need
 #   scripts/bootstrap.sh --window   also what a window on a real display needs
+#   scripts/bootstrap.sh --demo     of the Python packages only those of the command line and the window
 #
 # PYTHON chooses the interpreter for a new .venv; WARPLINE_NO_SYSTEM=1 leaves the system's packages alone.
 set -euo pipefail
@@ -17,8 +18,13 @@ mkdir -p build
 exec 9>build/.bootstrap.lock
 ! command -v flock >/dev/null || flock 9
 
-window=no
-[ "${1:-}" = --window ] && window=yes
+window=no demo=no
+for option; do
+    case $option in
+        --window) window=yes ;;
+        --demo) demo=yes ;;
+    esac
+done
 
 usable_python() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' </dev/null >/dev/null 2>&1
@@ -118,7 +124,7 @@ if [ ! -x "$venv_python" ] || ! usable_python "$venv_python"; then
     if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
         provide needed "virtual environments" python3-venv || exit 1
     fi
-    say "creating .venv with $("$python" --version)"
+    say "making a Python environment in .venv with $("$python" --version)"
     rm -rf .venv
     "$python" -m venv .venv
 fi
@@ -138,13 +144,25 @@ key=$({ cat pyproject.toml hatch_build.py; "$venv_python" -VV; pwd; } | sha256su
     provide_libraries
     printf '%s\n' "$key" >"$stamp.window"
 }
-if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
+pip() { "$venv_python" -m pip --disable-pip-version-check "$@" </dev/null; }
+is_ready() { [ "$(cat "$1" 2>/dev/null || true)" = "$key" ]; }
+
+if [ "$demo" = yes ] && ! is_ready "$stamp" && ! is_ready "$stamp.demo"; then
+    [ "$window" = yes ] || provide_libraries
+    command -v "${CC:-cc}" >/dev/null || provide wanted "the recording agent" gcc libc6-dev
+    say "installing Warpline with numpy, HDF5 and Qt into .venv (130 MB to download, 350 MB on the disk)"
+    { pip install 'hatchling>=1.26' 'editables>=0.5' && pip install --no-build-isolation -e '.[gui]'; } >&2 ||
+        die "pip failed; see its messages above"
+    # 23 MB of Qt Quick, which no widget uses.
+    rm -rf .venv/lib/python*/site-packages/PySide6/Qt/qml
+    printf '%s\n' "$key" >"$stamp.demo"
+fi
+if [ "$demo" = no ] && ! is_ready "$stamp"; then
     [ "$window" = yes ] || provide_libraries
     command -v "${CC:-cc}" >/dev/null || provide wanted "the recording agent" gcc libc6-dev
 
     say "installing Warpline and its tools into .venv (a few minutes the first time)"
     log=.venv/install.log
-    pip() { "$venv_python" -m pip --disable-pip-version-check "$@" </dev/null; }
     # The build's own requirements go into .venv too: no second environment has to be made for every build.
     if ! { pip install -q 'hatchling>=1.26' 'editables>=0.5' && pip install -q --no-build-isolation -e '.[dev]'; } \
         >"$log" 2>&1; then

@@ -11,8 +11,8 @@ from html import escape, unescape
 from pathlib import Path
 
 PACKAGING = Path(__file__).resolve().parents[1] / "packaging"
-ENTRY = PACKAGING / "warpline.desktop"
-FILE_TYPE = PACKAGING / "warpline.mime.xml"
+ENTRY = PACKAGING / "linux" / "warpline.desktop"
+FILE_TYPE = PACKAGING / "linux" / "warpline.mime.xml"
 CONTEXT = "desktop"
 
 _ENTRY_TEXT = re.compile(r"(GenericName|Comment|Name)=(.+)")

@@ -7,6 +7,7 @@ can write there could run code. The user's ``PYTHONPATH`` is meant for the user'
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,6 +28,13 @@ def own_python(module: str) -> list[str]:
         f"import runpy; runpy.run_module({module!r}, None, '__main__', True)"
     )
     return [sys.executable, "-I", "-c", program]
+
+
+def python_of_programs() -> str:
+    """The Python that runs a script to be recorded: this one; in a bundle, which is no Python, the first on PATH."""
+    if getattr(sys, "frozen", False):
+        return shutil.which("python3") or sys.executable
+    return sys.executable
 
 
 def forget_current_folder() -> None:

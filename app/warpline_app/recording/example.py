@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from warpline import resources
 from warpline.cli.demo import EXAMPLE
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
+from warpline.own_python import python_of_programs
 from warpline.platform.folders import home_folder
 from warpline_app.open.workspace import Workspace
 from warpline_app.recording.recording import Recording
@@ -23,7 +23,7 @@ def record_example(workspace: Workspace) -> Recording:
     """Start recording; the capture goes into its own folder. Raises RecordingError when none can be made."""
     folder = _folder()
     request = RecordingRequest(
-        interpreter=sys.executable,
+        interpreter=python_of_programs(),
         script=str(resources.path(EXAMPLE)),
         working_directory=str(folder),
     )

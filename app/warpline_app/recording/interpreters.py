@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpline.i18n import tr
+from warpline.own_python import python_of_programs
 from warpline.platform.folders import home_folder
 
 _NAME = re.compile(r"python(?:3(?:\.\d+)?)?")
@@ -58,7 +59,7 @@ def find_interpreters(
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if env.get(variable):
             add(Path(env[variable]) / "bin" / "python", tr("active environment"))
-    add(Path(sys.executable), tr("Warpline's Python"))
+    add(Path(python_of_programs()), tr("Warpline's Python"))
     for entry in env.get("PATH", "").split(os.pathsep):
         for name in _pythons_in(Path(entry)) if entry else ():
             add(Path(entry) / name, tr("on PATH"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from argparse import ArgumentTypeError
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
@@ -14,6 +13,7 @@ from warpline.cli.limits import long_time_ns, size_bytes
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
 from warpline.model.times import parse_time
+from warpline.own_python import python_of_programs
 from warpline.platform.folders import home_folder
 from warpline.recording.sources.registry import default_trace
 from warpline_app.look.files_there import is_file, is_folder, is_there, typed_path
@@ -79,7 +79,8 @@ class RecordingRequest:
             if self.mode == "script":
                 if not self.script.strip():
                     raise UsageError(tr("Choose the script to run."))
-                usual = "python3" if self.where.strip() else self.interpreter.strip() or sys.executable
+                here = self.interpreter.strip() or python_of_programs()
+                usual = "python3" if self.where.strip() else here
                 return [usual, self.script.strip(), *arguments]
             words = shlex.split(self.command)
         except ValueError as error:

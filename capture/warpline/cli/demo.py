@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpline import resources
 from warpline.i18n import english, tr
+from warpline.own_python import python_of_programs
 from warpline.platform.systems import has_screen
 
 EXAMPLE = "example/demo.py"
@@ -50,7 +50,7 @@ class DemoCommand:
         except OSError as error:
             raise RecordingError(tr("{folder}: {reason}", folder=folder, reason=error.strerror)) from error
         result = record(
-            [sys.executable, str(resources.path(EXAMPLE))],
+            [python_of_programs(), str(resources.path(EXAMPLE))],
             folder / CAPTURE,
             RecordingOptions(trace=default_trace()),
         )

@@ -25,7 +25,7 @@ MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"
 def entry(repository: Path) -> configparser.SectionProxy:
     parser = configparser.ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # the way its documentation shows
-    parser.read(repository / "packaging" / f"{DESKTOP_FILE}.desktop", encoding="utf-8")
+    parser.read(repository / "packaging" / "linux" / f"{DESKTOP_FILE}.desktop", encoding="utf-8")
     return parser["Desktop Entry"]
 
 
@@ -34,7 +34,7 @@ def test_the_entry_starts_what_is_installed_and_opens_captures(repository: Path)
     scripts = tomllib.loads((repository / "pyproject.toml").read_text())["project"]["gui-scripts"]
     assert found["Exec"].split() == ["warpline-window", "%F"]
     assert "warpline-window" in scripts
-    tree = ET.parse(repository / "packaging" / f"{DESKTOP_FILE}.mime.xml")
+    tree = ET.parse(repository / "packaging" / "linux" / f"{DESKTOP_FILE}.mime.xml")
     types = [node.attrib["type"] for node in tree.iter(f"{MIME}mime-type")]
     assert found["MimeType"].rstrip(";").split(";") == types
     assert found["Terminal"] == "false"
@@ -50,7 +50,7 @@ def test_icons_are_drawn_at_every_size(qtbot: QtBot, name: str) -> None:
 
 
 def test_the_installer_installs_and_removes_everything(repository: Path, tmp_path: Path) -> None:
-    script = repository / "packaging" / "install-desktop.sh"
+    script = repository / "packaging" / "linux" / "install-desktop.sh"
     subprocess.run(["sh", str(script), str(tmp_path)], check=True, capture_output=True, timeout=60)
     share = tmp_path / "share"
     placed = {str(path.relative_to(share)) for path in share.rglob("*warpline*") if path.is_file()}

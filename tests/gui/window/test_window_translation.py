@@ -53,7 +53,7 @@ def test_catalogues_are_in_step_with_the_code(repository: Path, extraction: Modu
 def test_the_desktop_is_told_in_every_language(repository: Path, extraction: ModuleType) -> None:
     for path, content in extraction.files_of_desktop().items():
         assert path.read_text("utf-8") == content, "run: python scripts/extract_texts.py"
-    assert "[zh_CN]=" in (repository / "packaging" / "warpline.desktop").read_text("utf-8")
+    assert "[zh_CN]=" in (repository / "packaging" / "linux" / "warpline.desktop").read_text("utf-8")
 
 
 def test_a_catalogue_out_of_step_is_told(extraction: ModuleType) -> None:

@@ -17,29 +17,29 @@ from warpline.cli.installation import this_installation, upgrade_command
 @pytest.mark.parametrize(
     ("form", "folder", "command"),
     [
-        ("checkout", "/home/me/warpline/capture/warpline", "git pull && make setup"),
+        ("checkout", "/srv/me/warpline/capture/warpline", "git pull && make setup"),
         (
             "wheel",
-            "/home/me/.local/share/uv/tools/warpline/lib/python3.12/site-packages/warpline",
+            "/srv/me/.local/share/uv/tools/warpline/lib/python3.12/site-packages/warpline",
             "uv tool upgrade",
         ),
         (
             "wheel",
-            "/home/me/.cache/uv/archive-v0/x1/lib/python3.12/site-packages/warpline",
+            "/srv/me/.cache/uv/archive-v0/x1/lib/python3.12/site-packages/warpline",
             "uvx --refresh --from",
         ),
         (
             "wheel",
-            "/home/me/.local/share/pipx/venvs/warpline/lib/site-packages/warpline",
+            "/srv/me/.local/share/pipx/venvs/warpline/lib/site-packages/warpline",
             "pipx upgrade warpline",
         ),
         (
             "wheel",
-            "/home/me/venv/lib/python3.12/site-packages/warpline",
+            "/srv/me/venv/lib/python3.12/site-packages/warpline",
             'pip install --upgrade "warpline[gui]"',
         ),
         ("bundle", "/opt/warpline/_internal/warpline", "apt-get install ./warpline_VERSION"),
-        ("bundle", "/home/me/warpline/_internal/warpline", "unpack the archive"),
+        ("bundle", "/srv/me/warpline/_internal/warpline", "unpack the archive"),
     ],
 )
 def test_an_upgrade_is_the_command_of_what_installed_it(form: str, folder: str, command: str) -> None:

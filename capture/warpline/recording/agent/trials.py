@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english, joined
 from warpline.memory_room import require_memory
+from warpline.own_python import python_of_programs
 from warpline.platform.folders import home_folder
 from warpline.recording.agent.probing import recorded, require_agent
 from warpline.recording.unavailable import Unavailable
@@ -93,11 +93,12 @@ def try_pythons(trials: Iterable[PythonTrial], every_python: bool) -> list[Tried
     Raises Unavailable where there is no agent.
     """
     library, wanted = require_agent(), list(dict.fromkeys(trials))
-    this = os.path.realpath(sys.executable)
+    own = python_of_programs()
+    this = os.path.realpath(own)
     others = [path for path in interpreters() if path != this] if every_python else []
     require_memory(_SIDE_BY_SIDE)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        return list(pool.map(lambda path: _try_python(path, wanted, library), [sys.executable, *others]))
+        return list(pool.map(lambda path: _try_python(path, wanted, library), [own, *others]))
 
 
 def _try_python(interpreter: str, trials: list[PythonTrial], library: Path) -> Tried:

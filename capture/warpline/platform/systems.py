@@ -23,6 +23,11 @@ def is_linux() -> bool:
     return sys.platform == "linux"
 
 
+def can_wait_for_pipes() -> bool:
+    """Whether pipes can be read without blocking, which recording on another machine needs. Windows cannot."""
+    return sys.platform != "win32"
+
+
 def system_name() -> str:
     """The system's name for readers, such as ``Windows``."""
     import platform

@@ -44,6 +44,6 @@ def test_macos_does_everything_but_record(repository: Path, tmp_path: Path) -> N
     )
     assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0, 0, 0, 0, 0, 125]", done.stderr
     assert "recording needs Linux" in done.stderr
-    assert "run warpline record on a Linux machine" in done.stderr
+    assert "warpline record --on HOST" in done.stderr
     assert not (tmp_path / "c.h5").exists()
     assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.csv", "part.h5", "b.h5"}

@@ -313,7 +313,7 @@ def test_other_systems_get_a_clear_error(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("warpline.recording.doctor.is_linux", lambda: False)
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(
-        RecordingError, match=r"recording needs Linux \(.*\), and this is Darwin; .*open the capture here"
+        RecordingError, match=r"recording needs Linux \(.*\), and this is Darwin; .*warpline record --on HOST"
     ):
         record(["true"], tmp_path / "run.h5", RecordingOptions(trace=default_trace()))
     assert not list(tmp_path.iterdir())

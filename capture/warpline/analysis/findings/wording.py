@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warpline.analysis.findings.draft import place_of
-from warpline.analysis.findings.finding import Diagnosis, Finding
+from warpline.analysis.findings.finding import Diagnosis, Finding, Severity
 from warpline.i18n import tr, translated
 from warpline.model.markdown import markdown_text
 from warpline.model.times import format_duration
@@ -67,6 +67,15 @@ def finding_sentence(finding: Finding) -> str:
     return tr("{sentence} Meanwhile: {doings}.", sentence=text, doings=tr("; ", "list").join(doings))
 
 
+def severity_word(severity: Severity) -> str:
+    """``critical``, ``warning`` or ``note`` in the reader's language."""
+    return {
+        Severity.CRITICAL: tr("critical", "severity"),
+        Severity.WARNING: tr("warning", "severity"),
+        Severity.NOTE: tr("note", "severity"),
+    }[severity]
+
+
 def followed_by(sentence: str, next_sentence: str) -> str:
     """Two sentences; some languages put no space between them."""
     return tr("{first} {second}", "sentences", first=sentence, second=next_sentence)
@@ -74,7 +83,7 @@ def followed_by(sentence: str, next_sentence: str) -> str:
 
 def finding_lines(finding: Finding, bullet: str) -> list[str]:
     """The sentence with its severity; below it, as bullets, the gain, the remedy, and what to record."""
-    lines = [f"[{finding.severity}] {finding_sentence(finding)}"]
+    lines = [f"[{severity_word(finding.severity)}] {finding_sentence(finding)}"]
     if finding.gain_ns > finding.time_ns > 0:
         lines.append(
             bullet

@@ -35,13 +35,13 @@ _COPIES = re.compile(
 )
 _PROXY = re.compile(r"^BaseProxy\._callmethod \(.*/multiprocessing/managers\.py:")
 _WORKS = (int(Cause.RUNNING), int(Cause.ALLOCATING))
-_BOTH_WAIT = 0.1
+_BOTH_WAIT = 0.15
 """Share of the range that each side of a queue must wait for the other."""
 
 
 def find_small_queues(case: Case) -> Iterator[Finding]:
     """Find queues whose two sides take turns waiting for each other: more room would let both work."""
-    segments, least = case.segments, _BOTH_WAIT * case.fair_ns
+    segments, least = case.segments, _BOTH_WAIT * case.whole_ns
     full = (segments.cause == Cause.QUEUE_FULL) & (segments.by >= 0)
     empty = (segments.cause == Cause.QUEUE_EMPTY) & (segments.by >= 0)
     if not full.any() or not empty.any():

@@ -71,8 +71,9 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
         "{each} each (measured on this machine), mostly at {place}.",
         count=count, each=format_duration(each_ns), place=place_known(where), **cost(case, lost_ns),
     )  # fmt: skip
+    # Fresh memory has its price, and faults take longer on a busy machine: only their share of all time counts.
     yield Finding(
-        id="page_faults", severity=severity(gain / case.fair_ns, Severity.WARNING),
+        id="page_faults", severity=severity(round(min(gain, lost_ns) / case.whole_ns, 3), Severity.WARNING),
         title=english("Memory freed and allocated repeatedly"), text=text, gain_ns=gain, where=where,
         remedy=english(
             "Reuse buffers instead of allocating new ones; let the allocator keep freed memory "

@@ -121,9 +121,8 @@ class SchedulerLog:
         stop: int,
     ) -> None:
         order = np.lexsort((start, tid))
-        start, end, cpu, tid, left_in, flags = (
-            column[order] for column in (start, end, cpu, tid, left_in, flags)
-        )
+        start, end, cpu, tid, left_in = (column[order] for column in (start, end, cpu, tid, left_in))
+        flags = flags[order]
         threads, places = np.unique(tid, return_inverse=True)
         places = places.reshape(-1)
         holders = [self._thread_of(number) for number in threads.tolist()]

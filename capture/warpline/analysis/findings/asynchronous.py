@@ -58,7 +58,7 @@ def async_tracks(view: View) -> frozenset[int]:
 
 
 def requests_in_flight(view: View) -> InFlight | None:
-    """The asynchronous requests of the range; None for less than two events.
+    """The asynchronous requests of the range; None for less than two.
 
     A request is an event whose name is outermost somewhere on its track; names that only occur inside are its parts.
     """
@@ -66,10 +66,12 @@ def requests_in_flight(view: View) -> InFlight | None:
     kinds = [kind for kind in _KINDS if kind in view.capture.kinds]
     events = join_events([view.events(kind, tracks) for kind in kinds]) if tracks else join_events([])
     events = events.take(events.duration > 0)
-    if len(events) < 2:
+    if not len(events):
         return None
     is_outer = outermost(view.track_of(events.row), events.start, events.stop)
     requests = events.take(np.isin(events.name, np.unique(events.name[is_outer])))
+    if len(requests) < 2:
+        return None
     start, stop = np.maximum(requests.start, view.start_ns), np.minimum(requests.stop, view.stop_ns)
     border = np.concatenate([[view.start_ns, view.stop_ns], start, stop]).astype(np.int64)
     delta = np.concatenate([[0, 0], np.ones(len(start), np.int64), -np.ones(len(stop), np.int64)])

@@ -171,6 +171,9 @@ def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
     thread = view.capture.threads[target.thread]
     start = view.start_ns if thread.start_ns is None else max(thread.start_ns, view.start_ns)
     stop = view.stop_ns if thread.stop_ns is None else min(thread.stop_ns, view.stop_ns)
+    if not view.has("thread_state"):
+        first, last = _first_and_last(view, target)
+        start, stop = max(start, first), min(stop, last)
     outside = view.duration_ns - (stop - start)
     if start >= stop or outside <= view.duration_ns // 100:
         return Scope(view, steps, ())
@@ -179,6 +182,17 @@ def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
         time=format_duration(outside), thread=target.title,
     )  # fmt: skip
     return Scope(view.restrict(start, stop), steps, (notice,))
+
+
+def _first_and_last(view: View, target: WaitedFor) -> tuple[int, int]:
+    """The start of the first and the end of the last event of the target's tracks; the range without events."""
+    lanes = [lane for track in target.tracks for lane in view.lane_events([track]) if len(lane.start)]
+    if not lanes:
+        return view.start_ns, view.stop_ns
+    first = min(int(lane.start[0]) for lane in lanes)
+    last = max(int(lane.stop[-1]) for lane in lanes)
+    # A thread with next to no events says nothing about when it lived.
+    return (first, last) if (last - first) * 100 >= view.duration_ns else (view.start_ns, view.stop_ns)
 
 
 def warm_up(duration: Int64Array) -> int:

@@ -8,6 +8,8 @@ from warpline.i18n import tr, translated
 from warpline.model.markdown import markdown_text
 from warpline.model.times import format_duration
 
+_WORK = frozenset(("hot_spot", "ranges", "asynchronous_requests"))
+"""Findings that describe work, not waiting."""
 _MOSTLY = 0.3
 """A range counts as healthy while at most this share of it is unexplained."""
 

@@ -56,7 +56,7 @@ def gpus(view: View) -> list[Gpu]:
     for (number, device), tracks in sorted(tracks_of.items()):
         rank = None if number < 0 else number
         name = names.get((rank, device), names.get((None, device), ""))
-        title = f"{'NPU' if _NPU.match(name) else 'GPU'} {device}"
+        title = f"{'NPU' if _NPU.match(name) or name.startswith('Ascend') else 'GPU'} {device}"
         if name and name not in (title, "NPU"):
             title += f" · {name}"
         result.append(

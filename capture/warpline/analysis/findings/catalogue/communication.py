@@ -115,9 +115,10 @@ def _late_peer(case: Case, pieces: Int64Array) -> list[Finding]:
     median = float(medians[kind[worst]])
     text = english_n(
         "{time} of {whole} ({percent:.0f} %) is exposed communication, most of it one call: {kernel} takes {longest} "
-        "at {start}, {factor:,.0f}× its median of {median}. A peer arrived late there.",
+        "at {start}, {factor:,.0f}× its median of {median}. Most likely a peer arrived late there.",
         "{time} of {whole} ({percent:.0f} %) is exposed communication, most of it {count} calls. The longest, "
-        "{kernel}, takes {longest} at {start}, {factor:,.0f}× its median of {median}. Peers arrived late there.",
+        "{kernel}, takes {longest} at {start}, {factor:,.0f}× its median of {median}. Most likely peers arrived late "
+        "there.",
         len(slow), kernel=shortened(name), longest=format_duration(int(own.duration[worst])),
         start=format_duration(int(own.start[worst]) - case.view.capture.span[0]),
         factor=own.duration[worst] / max(median, 1.0), median=format_duration(round(median)), **cost(case, time),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import shutil
 import signal
 import sys
 import threading
@@ -123,12 +122,10 @@ class LocalOutput:
 def terminal_size() -> tuple[int, int] | None:
     """Rows and columns of our terminal; None unless input and output are one."""
     try:
-        if not (os.isatty(0) and os.isatty(1)):
-            return None
+        size = os.get_terminal_size(0)
+        return (size.lines, size.columns) if os.isatty(1) else None
     except OSError:
         return None
-    size = shutil.get_terminal_size()
-    return size.lines, size.columns
 
 
 @contextlib.contextmanager

@@ -23,6 +23,8 @@ from warpline.untrusted import read_json
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}(\.\d{1,20}){0,2}\.spool")
 _SMALL_FILES = frozenset({"session.json", "control", "stderr"})
 _MOST_FILES = 65_536
+_MOST_OPEN = 64
+"""A program of many processes has more files than a process may open."""
 _LARGEST_CHUNK = 64 << 20
 _LARGEST_FILE = 1 << 38
 """Apparent size: chunks that a ring has emptied are holes."""
@@ -42,6 +44,7 @@ class Mirror:
         self._folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._directory = directory
         self._files: dict[str, int] = {}
+        """Open descriptors, the oldest first."""
         self._chunks: dict[str, dict[int, int]] = {}
         """By file, sizes of the announced chunks by offset."""
         self._ends: dict[str, int] = {}
@@ -49,9 +52,8 @@ class Mirror:
 
     def close(self) -> None:
         """Close all files."""
-        for descriptor in self._files.values():
-            os.close(descriptor)
-        self._files.clear()
+        while self._files:
+            os.close(self._files.popitem()[1])
         os.close(self._folder)
 
     def apply(self, kind: FrameType, body: bytes) -> None:
@@ -101,9 +103,9 @@ class Mirror:
             _check_name(name)
             if not isinstance(size, int) or not 0 <= size <= _LARGEST_FILE:
                 raise FrameError("a size that is none")
-            if name not in _SMALL_FILES and name in self._files:
+            if name in self._ends:
                 end = self._ends[name]
-                os.ftruncate(self._files[name], max(min(size, end + _LARGEST_CHUNK), end))
+                os.ftruncate(self._open(name), max(min(size, end + _LARGEST_CHUNK), end))
         for name in os.listdir(self._folder):
             if _NAME.fullmatch(name) and name not in sizes:
                 os.unlink(name, dir_fd=self._folder)
@@ -175,12 +177,14 @@ class Mirror:
         descriptor = self._files.get(name)
         if descriptor is None:
             _check_name(name)
-            if name in _SMALL_FILES or len(self._files) >= _MOST_FILES:
+            if name in _SMALL_FILES or len(self._ends) >= _MOST_FILES:
                 raise FrameError("a file that no spool has")
+            while len(self._files) >= _MOST_OPEN:
+                os.close(self._files.pop(next(iter(self._files))))
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = self._files[name] = os.open(name, flags, 0o600, dir_fd=self._folder)
-            self._chunks[name] = {}
-            self._ends[name] = HEADER_BYTES
+            self._chunks.setdefault(name, {})
+            self._ends.setdefault(name, HEADER_BYTES)
         return descriptor
 
 

@@ -77,6 +77,29 @@ def test_a_mirror_follows_a_growing_spool_byte_for_byte(tmp_path: Path, mirror: 
     assert (tmp_path / "mirror" / "perf.spool").read_bytes() == (spool / "perf.spool").read_bytes()
 
 
+def test_a_program_of_many_processes_needs_few_descriptors(
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warpline.recording.remote.mirror._MOST_OPEN", 3)
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    tail = Tail(spool, is_ring=False)
+    for part in range(2):
+        writers = [SpoolWriter(spool / f"agent.{number}.{part}.spool", "agent") for number in range(9)]
+        for writer in writers:
+            writer.append(records.EXIT, records.exit_.pack(1, 2, 3), size=records.exit_.itemsize)
+        take(mirror, tail.news())
+        for writer in writers:
+            writer.close()
+        take(mirror, tail.news())
+    assert take(mirror, tail.news()) == 0
+    names = sorted(tail.sizes())
+    for name in names:
+        ((_kind, body),) = FrameReader().feed(b"".join(tail.check(name)))
+        assert mirror.differing(values_of(body)) == []
+    assert len(names) == 18
+
+
 def test_a_chunk_that_changed_later_is_sent_again(tmp_path: Path, mirror: Mirror) -> None:
     spool = tmp_path / "spool"
     spool.mkdir()

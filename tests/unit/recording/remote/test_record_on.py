@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
+import shlex
 import signal
 import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -115,3 +120,62 @@ def test_a_machine_that_cannot_record_says_why(
 
 def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_terminal_here_is_a_terminal_there(via_command: Far, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(ours, (33, 77))
+    script = "trap 'echo caught; exit 5' INT; stty size; while :; do sleep 0.05; done"
+    words = warpline(
+        "record", *via_command.options, *QUICK, "-q", "-o", str(tmp_path / "run.h5"), "--", "sh", "-c", script
+    )
+    with subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        read_until(ours, b"33 77\r\n")
+        os.write(ours, b"\x03")
+        read_until(ours, b"caught\r\n")
+        assert process.wait(60) == 5
+    os.close(ours)
+
+
+def read_until(terminal: int, text: bytes) -> None:
+    shown = b""
+    while text not in shown:
+        assert select.select([terminal], [], [], 60)[0], shown
+        shown += os.read(terminal, 4096)
+
+
+HOSTILE = """
+import os, re, struct, sys
+marker = re.search(r"warpline-[0-9a-f]+", sys.argv[-1])[0]
+os.write(1, f'\\n{marker} {{"root": "/", "cached": true}}\\n'.encode() + eval(sys.argv[1]))
+os.read(0, 1 << 20)
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("struct.pack('<BI', 13, 1 << 31)", "a frame of 2147483648 bytes"),
+        (
+            "struct.pack('<BIBQ', 11, 9 + 12 + 4096, 12, 0) + b'../../.spool' + b'WLSPOOL1' + bytes(4088)",
+            "no spool has",
+        ),
+        ("""struct.pack('<BI', 4, 26) + b'{"message": "\\\\\\\\u001b[2J"}' + b' ' * 4""", "\\u001b[2J"),
+    ],
+)
+def test_a_hostile_machine_gets_one_line(far_cache: Path, tmp_path: Path, answer: str, text: str) -> None:
+    program = tmp_path / "hostile.py"
+    program.write_text(HOSTILE)
+    machine = Far(("--via", shlex.join((sys.executable, str(program), answer))), far_cache)
+    output = tmp_path / "here" / "run.h5"
+    output.parent.mkdir()
+    done = run(machine, output, "true")
+    assert done.returncode == 125
+    assert text in done.stderr.decode()
+    assert b"\x1b" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(output.parent.iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "hostile.py"]

@@ -19,6 +19,7 @@ from warpline.recording.spool.file_layout import (
     CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
     CLOSED_OFFSET,
+    FINISHED_OFFSET,
     HEADER_BYTES,
     NEXT_OFFSET,
     PAGE,
@@ -45,6 +46,8 @@ class _File:
     chunks: dict[int, _Chunk] = field(default_factory=dict)
     latest: dict[tuple[int, int, int], int] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
+    is_done: bool = False
+    """Its writer has finished it, and everything is sent."""
 
 
 class Tail:
@@ -73,6 +76,7 @@ class Tail:
         file = self._files.get(name)
         if file is None:
             return
+        file.is_done = False
         for offset in offsets:
             if offset < 0:
                 file.page = b""
@@ -127,6 +131,8 @@ class Tail:
 
     def _spool_file(self, name: str, path: Path) -> Iterator[bytes]:
         known = self._files.setdefault(name, _File())
+        if known.is_done and not self._is_ring:
+            return
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             page = os.pread(descriptor, HEADER_BYTES, 0)
@@ -138,8 +144,13 @@ class Tail:
             if self._is_ring:
                 self._walk_again(descriptor, known)
             self._walk(descriptor, known, int.from_bytes(page[NEXT_OFFSET : NEXT_OFFSET + 8], "little"))
+            is_finished = page[FINISHED_OFFSET : FINISHED_OFFSET + 4] != bytes(4)
+            if is_finished:
+                for chunk in known.chunks.values():
+                    chunk.is_over = True
             for offset in sorted(known.open):
                 yield from _chunk(descriptor, name, offset, known)
+            known.is_done = is_finished and not known.open
         finally:
             os.close(descriptor)
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from warpline.i18n import tr
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError
+from warpline.platform.system_packages import require_x11_libraries
 from warpline.platform.systems import can_open_windows
 from warpline_app.window.quick_start import imports_uncollected, spare_sources
 
@@ -63,6 +64,7 @@ def run_window(paths: list[Path]) -> int:
                 "print reports with: warpline stats FILE, or connect with: ssh -X"
             )
         )
+    require_x11_libraries()
     with imports_uncollected():
         _load_reader()
         spare_sources()

@@ -12,11 +12,11 @@ from typing import Any
 from warpline._version import __version__
 from warpline.cli import registry
 from warpline.cli.command import Command
-from warpline.cli.system_packages import install_command
 from warpline.i18n import install, tr, translated
 from warpline.lone_numpy import load_numpy
 from warpline.model.errors import UsageError, WarplineError
 from warpline.own_python import forget_current_folder
+from warpline.platform.system_packages import install_command
 from warpline.platform.systems import provide_streams
 from warpline.plugins import distribution_of, install_hint
 from warpline.terminal import visible_streams

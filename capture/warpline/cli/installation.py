@@ -7,7 +7,6 @@ import importlib.util
 import shlex
 import sys
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from warpline._version import __version__
@@ -43,28 +42,27 @@ def this_installation() -> Installation:
         window=has_window,
         compiled=tuple(name for name, loads in libraries.items() if loads),
         broken=tuple(name for name, loads in libraries.items() if not loads),
-        upgrade=upgrade_command(form, _PACKAGE.parts, has_window),
+        upgrade=upgrade_command(form, _PACKAGE, Path(sys.prefix), has_window),
     )
 
 
-def upgrade_command(form: str, folder: tuple[str, ...], has_window: bool) -> str:
-    """What brings the newest version to an installation in this folder."""
+def upgrade_command(form: str, package: Path, environment: Path, has_window: bool) -> str:
+    """What brings the newest version to an installation: a package in an environment of Python."""
     name = "warpline[gui]" if has_window else "warpline"
     if form == "checkout":
         return "git pull && make setup"
     if form == "bundle":
-        if folder[:2] == ("/", "opt"):
+        if package.parts[:2] == ("/", "opt"):
             return english(
                 "apt-get install ./warpline_VERSION_amd64.deb, with the package of the new version"
             )
         return english("unpack the archive of the new version in place of this folder")
-    pairs = set(pairwise(folder))
-    if ("uv", "tools") in pairs:
+    if (environment / "uv-receipt.toml").is_file():
         return "uv tool upgrade warpline"
-    if any(part.startswith("archive-v") for part in folder):  # uv's cache
-        return f'uvx --refresh --from "{name}" warpline'
-    if ("pipx", "venvs") in pairs:
+    if (environment / "pipx_metadata.json").is_file():
         return "pipx upgrade warpline"
+    if any(part.startswith("archive-v") for part in environment.parts):  # uv's cache
+        return f'uvx --refresh --from "{name}" warpline'
     return f'{shlex.quote(sys.executable)} -m pip install --upgrade "{name}"'
 
 

@@ -15,39 +15,38 @@ from warpline.cli.installation import this_installation, upgrade_command
 
 
 @pytest.mark.parametrize(
-    ("form", "folder", "command"),
+    ("form", "package", "command"),
     [
         ("checkout", "/srv/me/warpline/capture/warpline", "git pull && make setup"),
-        (
-            "wheel",
-            "/srv/me/.local/share/uv/tools/warpline/lib/python3.12/site-packages/warpline",
-            "uv tool upgrade",
-        ),
-        (
-            "wheel",
-            "/srv/me/.cache/uv/archive-v0/x1/lib/python3.12/site-packages/warpline",
-            "uvx --refresh --from",
-        ),
-        (
-            "wheel",
-            "/srv/me/.local/share/pipx/venvs/warpline/lib/site-packages/warpline",
-            "pipx upgrade warpline",
-        ),
-        (
-            "wheel",
-            "/srv/me/venv/lib/python3.12/site-packages/warpline",
-            'pip install --upgrade "warpline[gui]"',
-        ),
         ("bundle", "/opt/warpline/_internal/warpline", "apt-get install ./warpline_VERSION"),
         ("bundle", "/srv/me/warpline/_internal/warpline", "unpack the archive"),
     ],
 )
-def test_an_upgrade_is_the_command_of_what_installed_it(form: str, folder: str, command: str) -> None:
-    assert command in upgrade_command(form, Path(folder).parts, has_window=True)
+def test_an_upgrade_follows_the_form(form: str, package: str, command: str, tmp_path: Path) -> None:
+    assert command in upgrade_command(form, Path(package), tmp_path, has_window=True)
 
 
-def test_without_the_window_pip_upgrades_the_command_line_alone() -> None:
-    command = upgrade_command("wheel", Path("/venv/lib/site-packages/warpline").parts, has_window=False)
+@pytest.mark.parametrize(
+    ("place", "receipt", "command"),
+    [
+        ("tools/warpline", "uv-receipt.toml", "uv tool upgrade warpline"),
+        ("venvs/warpline", "pipx_metadata.json", "pipx upgrade warpline"),
+        ("archive-v0/x1", "CACHEDIR.TAG", 'uvx --refresh --from "warpline[gui]"'),
+        ("venv", "pyvenv.cfg", 'pip install --upgrade "warpline[gui]"'),
+    ],
+)
+def test_a_wheel_is_upgraded_by_what_installed_it(
+    place: str, receipt: str, command: str, tmp_path: Path
+) -> None:
+    environment = tmp_path / place
+    environment.mkdir(parents=True)
+    (environment / receipt).touch()
+    package = environment / "lib" / "site-packages" / "warpline"
+    assert command in upgrade_command("wheel", package, environment, has_window=True)
+
+
+def test_without_the_window_pip_upgrades_the_command_line_alone(tmp_path: Path) -> None:
+    command = upgrade_command("wheel", tmp_path / "warpline", tmp_path, has_window=False)
     assert command.endswith('--upgrade "warpline"')
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import platform
 
 _COMMANDS = {
@@ -25,6 +27,14 @@ _PACKAGES = {
 }
 """Packages in the order of `_COMMANDS`, as in scripts/bootstrap.sh."""
 
+_X11_LIBRARIES = (
+    "libxcb-cursor.so.0",
+    "libxcb-icccm.so.4",
+    "libxcb-keysyms.so.1",
+    "libxcb-shape.so.0",
+    "libxkbcommon-x11.so.0",
+)
+
 
 def install_command(message: str, distributions: list[str] | None = None) -> str | None:
     """The command that installs the library that an import error names; None where it is not known.
@@ -38,6 +48,18 @@ def install_command(message: str, distributions: list[str] | None = None) -> str
         if name in _COMMANDS:
             return f"{_COMMANDS[name]} {packages[list(_COMMANDS).index(name)]}"
     return None
+
+
+def require_x11_libraries() -> None:
+    """Raises ImportError, as loading it would, for a missing library without which Qt aborts when it opens on X11."""
+    is_on_x11 = bool(os.environ.get("DISPLAY")) and not os.environ.get("WAYLAND_DISPLAY")
+    if os.environ.get("QT_QPA_PLATFORM", "xcb" if is_on_x11 else "") != "xcb":
+        return
+    for name in _X11_LIBRARIES:
+        try:
+            ctypes.CDLL(name)
+        except OSError as error:
+            raise ImportError(str(error)) from error
 
 
 def _distributions() -> list[str]:

@@ -12,7 +12,13 @@ from typing import Any
 
 from tests.fuzz.campaign import mutate_json, mutate_pb
 from tests.fuzz.guided.target import Target, memory_builder, memory_file, scratch, settle
-from tests.unit.interchange.rocm.rocm_files import rocpd_file, rocprofv3_document, rpd_file
+from tests.unit.interchange.rocm.rocm_files import (
+    rocpd_file,
+    rocprof_csv_files,
+    rocprof_v1_file,
+    rocprofv3_document,
+    rpd_file,
+)
 
 from warpline.interchange.ascend.database_importer import importer as ascend_db
 from warpline.interchange.framework.importer import Importer, ImportOptions
@@ -20,6 +26,8 @@ from warpline.interchange.otlp.otlp_importer import importer as otlp
 from warpline.interchange.perfetto.perfetto_importer import importer as perfetto
 from warpline.interchange.pprof.pprof_importer import importer as pprof
 from warpline.interchange.rocm.rocpd_importer import importer as rocpd
+from warpline.interchange.rocm.rocprof_csv_importer import importer as rocprof_csv
+from warpline.interchange.rocm.rocprof_v1_importer import importer as rocprof_v1
 from warpline.interchange.rocm.rocprofv3_importer import importer as rocprofv3
 from warpline.interchange.rocm.rpd_importer import importer as rpd
 from warpline.interchange.xplane.xplane_importer import importer as xplane
@@ -241,6 +249,12 @@ def _pprof_seeds(_data: Path | None) -> list[bytes]:
     return [pprof_profile()]
 
 
+def _csv_seeds(_data: Path | None) -> list[bytes]:
+    """Kernels, calls and copies of rocprofv3."""
+    rocprof_csv_files(scratch())
+    return [path.read_bytes() for path in sorted(scratch().glob("71_*_trace.csv"))]
+
+
 def _json_seeds(_data: Path | None) -> list[bytes]:
     return [json.dumps(rocprofv3_document()).encode()]
 
@@ -280,4 +294,6 @@ TARGETS = (
     _database("ascend-db", ascend_db, _ascend_file),
     _database("rpd", rpd, rpd_file),
     _database("rocpd", rocpd, rocpd_file),
+    _database("rocprof-v1", rocprof_v1, rocprof_v1_file),
+    Target("rocprof-csv", partial(run_importer, rocprof_csv, "results.csv"), _csv_seeds),
 )

@@ -93,6 +93,10 @@ class EventSink:
             self._titles[spec.uri] = title
         return row
 
+    def process_keys(self) -> list[int | str]:
+        """The keys of all processes so far."""
+        return list(self._processes)
+
     def first_process(self) -> Holder | None:
         """The process that was asked for first; None without any."""
         return next(iter(self._processes.values()), None)

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _BEST_FIRST = (
-    "xplane", "ascend-db", "rocpd", "rocprofv3", "rpd", "nsys", "nsys-hdf5", "paddle-pb", "perfetto", "torch", "ascend",
-    "paddle",
+    "xplane", "ascend-db", "rocpd", "rocprofv3", "rpd", "rocprof-v1", "nsys", "nsys-hdf5", "paddle-pb", "perfetto",
+    "torch", "ascend", "paddle",
 )  # fmt: skip
 """Importers, by how much their formats tell of a run; others follow, with ``nsys-rep`` last: exports are quicker."""
+_READ_TOGETHER = "rocprof-csv"
+"""An importer that reads all its files of a run when it is given one of them."""
 _ENDINGS = re.compile(
-    r"(\.(xplane|pt|trace|json|pb|db|pftrace|perfetto-trace|sqlite|nsys-rep|qdrep|h5|hdf5?|rpd|parquet|gz|zip))+$"
+    r"(_[a-z_]+_trace(?=\.csv)|_results(?=\.)|\.(xplane|pt|trace|json|pb|db|pftrace|perfetto-trace|sqlite|nsys-rep"
+    r"|qdrep|h5|hdf5?|rpd|parquet|csv|gz|zip))+$"
 )
 _TENSORBOARD = "plugins/profile"
 _ASCEND, _ASCEND_RANK = "ASCEND_PROFILER_OUTPUT", re.compile(r"_ascend_(pt|ms)$")
@@ -57,8 +60,9 @@ def one_of_each_run(traces: Sequence[tuple[Path, str]]) -> tuple[list[Path], lis
         best = min(members)
         # Several files of one format are several runs.
         same = [path for order, path, importer in members if (order, importer) == (best[0], best[2])]
-        chosen += same
-        older += [path for _, path, _ in members if path not in same]
+        others = [path for _, path, _ in members if path not in same]
+        chosen += same[:1] if best[2] == _READ_TOGETHER else same
+        older += others
     return sorted(chosen), sorted(older)
 
 

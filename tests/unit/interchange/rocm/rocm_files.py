@@ -106,3 +106,35 @@ def rocprofv3_file(path: Path) -> Path:
     """The document as a file."""
     path.write_text(json.dumps(rocprofv3_document()))
     return path
+
+
+def rocprof_v1_file(path: Path) -> Path:
+    """A database of rocprof: a launch with its kernel, a copy, a marker."""
+    return rocpd_file(path, {
+        "HIP": ("BeginNs EndNs pid tid Name args Index proc-id",
+                [(100, 150, 2, 72, "hipLaunchKernel", "( a )", 9, 71)]),
+        "ROCTX": ("BeginNs EndNs pid tid Name args Index proc-id", [(90, 300, 1, 72, "range", "step", 1, 71)]),
+        "OPS": ("BeginNs EndNs dev-id queue-id Name pid tid Index proc-id",
+                [(200, 260, 0, 3, "gemm()", 6, 1, 9, 71), (160, 190, 0, 3, "CopyHostToDevice", 6, 1, 8, 71)]),
+    })  # fmt: skip
+
+
+def rocprof_csv_files(folder: Path) -> Path:
+    """CSV output of rocprofv3: calls, markers, kernels and copies of process 71; returns the kernels."""
+    call = '"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"'
+    (folder / "71_hip_api_trace.csv").write_text(
+        f'{call}\n"HIP_RUNTIME_API","hipLaunchKernel",71,72,9,100,150\n'
+    )
+    (folder / "71_marker_api_trace.csv").write_text(f'{call}\n"MARKER_CORE_API","step",71,72,8,90,300\n')
+    (folder / "71_memory_copy_trace.csv").write_text(
+        '"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+        '"MEMORY_COPY","MEMORY_COPY_HOST_TO_DEVICE","Agent 0","Agent 4",7,160,190\n'
+    )
+    kernels = folder / "71_kernel_trace.csv"
+    kernels.write_text(
+        '"Kind","Agent_Id","Queue_Id","Stream_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp",'
+        '"LDS_Block_Size","VGPR_Count","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X",'
+        '"Grid_Size_Y","Grid_Size_Z"\n'
+        '"KERNEL_DISPATCH","Agent 4",3,0,"gemm(float*, int)",9,200,260,512,64,64,1,1,1000,1,1\n'
+    )
+    return kernels

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.unit.interchange.import_tools import attributes, count, imported, links, rows, skipped
-from tests.unit.interchange.rocm.rocm_files import rocpd_file, rocprofv3_file, rpd_file
+from tests.unit.interchange.rocm.rocm_files import (
+    rocpd_file,
+    rocprof_csv_files,
+    rocprof_v1_file,
+    rocprofv3_file,
+    rpd_file,
+)
 
 from warpline.interchange import detect
 from warpline.model import COPY_KINDS, ImportFormatError
@@ -98,3 +104,43 @@ def test_a_damaged_database_gives_one_line(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:2500])
     with pytest.raises(ImportFormatError, match="damaged"):
         imported(tmp_path, path)
+
+
+def test_the_first_rocprof_has_calls_work_and_markers(tmp_path: Path) -> None:
+    path = rocprof_v1_file(tmp_path / "results.db")
+    assert detect(path).name == "rocprof-v1"
+    capture = imported(tmp_path, path)
+    assert [row[:3] for row in rows(capture)] == [
+        ("step", 90, 210), ("hipLaunchKernel", 100, 50), ("CopyHostToDevice", 160, 30), ("gemm()", 200, 60),
+    ]  # fmt: skip
+    assert [count(capture, kind) for kind in ("range", "cuda_api", "kernel", "memcpy")] == [1, 1, 1, 1]
+    assert links(capture, "launch") == {("hipLaunchKernel", "gemm()")}
+    assert [process.pid for process in capture.processes] == [71]
+
+
+def test_csv_files_of_a_process_open_together(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    kernels = rocprof_csv_files(folder)
+    assert detect(kernels).name == "rocprof-csv"
+    for source in (kernels, folder):
+        capture = imported(tmp_path, source)
+        assert [row[:3] for row in rows(capture)] == [
+            ("step", 90, 210), ("hipLaunchKernel", 100, 50), ("MEMORY_COPY_HOST_TO_DEVICE", 160, 30),
+            ("gemm(float*, int)", 200, 60),
+        ]  # fmt: skip
+        assert links(capture, "launch") == {("hipLaunchKernel", "gemm(float*, int)")}
+        assert attributes(capture, "gemm(float*, int)")["grid_x"] == 16
+        assert [device.index for device in capture.devices] == [4]
+        assert skipped(capture) == {}
+
+
+def test_the_first_rocprofs_csv_has_its_kernels(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(
+        '"Index","KernelName","gpu-id","queue-id","pid","tid","grd","wgr","BeginNs","EndNs"\n'
+        '0,"gemm.kd",1,2,71,72,1024,64,200,260\n'
+    )
+    capture = imported(tmp_path, path)
+    assert rows(capture)[0][:3] == ("gemm.kd", 200, 60)
+    assert attributes(capture, "gemm.kd")["grid_x"] == 16

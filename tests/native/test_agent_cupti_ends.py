@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.native.conftest import HERE, PAUSED, RECORDING, SHARED, STOPPING, Record, Session, compile_c
+from tests.native.conftest import HERE, PAUSED, RECORDING, SHARED, STOPPING, Record, Session, compile_c, names
 from tests.native.cupti_tools import KERNEL, PRELUDE, run
 from tests.native.test_agent_cupti_session import say, wait_until
 
@@ -85,6 +85,32 @@ cuda.simulatedSynchronize(7)
     texts = gpu_session.spool().text
     assert sum(texts(name) == "short" for name in kernels["name"].tolist()) == 200
     assert lost(gpu_session) == {}
+
+
+def test_sessions_end_and_begin_beside_contexts_that_come_and_go(gpu_session: Session) -> None:
+    """The end of a session holds the agent's lock while CUPTI's lock is held for a context, and the reverse."""
+    program = (
+        DRIVER
+        + """
+agent = ctypes.CDLL(os.environ["WARPLINE_AGENT"])
+over = False
+def work():
+    while not over:
+        made, stream = context()
+        launch("short", stream)
+        cuda.cuCtxDestroy_v2(made)
+thread = threading.Thread(target=work); thread.start()
+for _ in range(100):
+    agent.warpline_leave_cuda()
+    agent.warpline_join_cuda()
+over = True
+thread.join()
+launch("last")
+cuda.simulatedSynchronize(7)
+"""
+    )
+    run(gpu_session, program)
+    assert "last" in names(gpu_session.spool(), *KERNEL)
 
 
 QUEUED = (

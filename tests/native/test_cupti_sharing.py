@@ -128,8 +128,8 @@ stop[{profiler!r}]()
 
 def test_graphs_are_one_event_per_launch_where_cupti_serves_several(preloaded: Session) -> None:
     program = f"{CLIENTS}\ninitialise()\ncuda.simulatedGraph(3, 5, 7, u64(700)); cuda.simulatedSynchronize(7)"
-    versions = {"SIMULATED_CUPTI_VERSION": "13.5", "SIMULATED_DRIVER_VERSION": "13050"}
-    run(preloaded, program, WARPLINE_CUPTI="graphs=graph", **versions)
+    preloaded.variables |= {"SIMULATED_CUPTI_VERSION": "13.5", "SIMULATED_DRIVER_VERSION": "13050"}
+    run(preloaded, program, WARPLINE_CUPTI="graphs=graph")
     assert preloaded.count(records.CUPTI_GRAPH, records.cupti_graph) == 1
     assert preloaded.count(*KERNEL) == 0
 

@@ -15,6 +15,15 @@ from tests.native.test_cupti_sharing import CLIENTS
 from warpline.recording.sources.cuda import records
 
 GAP = (records.CUPTI_GAP, records.cupti_gap)
+LOOKS = """
+def wait_for_looks(count=2):
+    # The agent looks before each flush of its thread; the record of a look has come when the next flush begins.
+    def flushes():
+        path = os.environ["SIMULATED_CUPTI_FLUSHES"]
+        return sum(line.startswith("0 ") for line in open(path)) if os.path.exists(path) else 0
+    until = flushes() + count
+    while flushes() < until: time.sleep(0.01)
+"""
 JOINED = f"""{CLIENTS}
 del os.environ["CUDA_INJECTION64_PATH"]
 initialise()
@@ -22,21 +31,22 @@ agent = ctypes.CDLL(os.environ["WARPLINE_AGENT"])
 """
 
 
-def test_a_profiler_that_takes_cupti_over_is_noticed(gpu_session: Session) -> None:
-    program = f"""{CLIENTS}
+def test_a_profiler_that_takes_cupti_over_is_noticed(gpu_session: Session, tmp_path: Path) -> None:
+    program = f"""{CLIENTS}{LOOKS}
 initialise()
 work(100)
-time.sleep(0.5)
+wait_for_looks()
 print(time.monotonic_ns())
 assert start["paddle"]() == 0
 work(100)
-time.sleep(0.3)
+wait_for_looks()
 stop["paddle"]()
 work(100)
-time.sleep(0.3)
+wait_for_looks()
 assert counts("paddle")[:3] == [100, 0, 0], counts("paddle")
 print(time.monotonic_ns())
 """
+    gpu_session.variables["SIMULATED_CUPTI_FLUSHES"] = str(tmp_path / "flushes")
     done = gpu_session.run(sys.executable, "-c", program)
     taken, ended = map(int, done.stdout.split())
     (gap,) = gpu_session.spool().records(*GAP).values
@@ -45,11 +55,14 @@ print(time.monotonic_ns())
     assert gpu_session.count(*KERNEL) == 100
 
 
-def test_a_recording_that_begins_again_has_cupti_again(gpu_session: Session) -> None:
+def test_a_recording_that_begins_again_has_cupti_again(gpu_session: Session, tmp_path: Path) -> None:
     """A pause and its end, long after another profiler took over and ended."""
-    process = gpu_session.start(sys.executable, "-c", f"{CLIENTS}\ninitialise()\nwork(100)\nconverse()")
+    gpu_session.variables["SIMULATED_CUPTI_FLUSHES"] = str(tmp_path / "flushes")
+    process = gpu_session.start(
+        sys.executable, "-c", f"{CLIENTS}{LOOKS}\ninitialise()\nwork(100)\nwait_for_looks()\nconverse()"
+    )
     gpu_session.wait_for(*KERNEL, 100)
-    say(process, "assert start['paddle']() == 0; work(50); time.sleep(1.3); stop['paddle']()")
+    say(process, "assert start['paddle']() == 0; work(50); wait_for_looks(); time.sleep(1); stop['paddle']()")
     say(process, "cupti = ctypes.CDLL('libcupti.so.12')")
     gpu_session.set_state(PAUSED)
     wait_until(process, "not cupti.simulated_is_enabled(4)")
@@ -99,8 +112,9 @@ time.sleep(1.2)
 
 
 def test_the_capture_says_when_another_profiler_had_cupti(tmp_path: Path, simulated_gpu: Path) -> None:
-    program = """
+    program = f"""
 import ctypes
+{LOOKS}
 cuda = ctypes.CDLL("libcuda.so.1")
 assert cuda.cuInit(0) == 0
 clients = ctypes.CDLL("libclients.so")
@@ -110,14 +124,18 @@ def work():
     cuda.simulatedSynchronize(7)
 with Profiler():
     work()
-    time.sleep(0.4)
+    wait_for_looks()
     assert clients.paddleStart() == 0
     work()
-    time.sleep(0.3)
+    wait_for_looks()
     clients.paddleStop()
 assert clients.clientCount(1, 0) == 1
 """
-    run_script(tmp_path, program, variables=simulated_gpu_environment(simulated_gpu))
+    variables = {
+        "SIMULATED_CUPTI_FLUSHES": str(tmp_path / "flushes"),
+        **simulated_gpu_environment(simulated_gpu),
+    }
+    run_script(tmp_path, program, variables=variables)
     with the_capture(tmp_path) as capture:
         (source,) = [source for source in capture.sources if source.name == "cuda"]
         assert len(capture.events("kernel")) == 1

@@ -22,6 +22,7 @@ _LEFT_OUT = frozenset(
         "mirror.py",
         "package.py",
         "recover.py",
+        "remote_files.py",
         "remote_recording.py",
         "translate.py",
         "transport.py",

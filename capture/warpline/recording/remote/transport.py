@@ -126,6 +126,7 @@ class Connection:
         self._unsent = bytearray()
         self._reader = FrameReader()
         self._early = b""
+        self._behind: list[tuple[FrameType, bytes]] = []
         self.heard = self._sent = time.monotonic()
         try:
             self.machine = self._greeting(marker.encode())
@@ -203,10 +204,11 @@ class Connection:
                 frames = self.read()
                 if frames is None:
                     break
-                for kind, body in frames:
+                for number, (kind, body) in enumerate(frames):
                     if kind is FrameType.FAILED:
                         raise RecordingError(visible(str(values_of(body).get("message"))))
                     if kind is FrameType.REPLY:
+                        self._behind = frames[number + 1 :]
                         return values_of(body)
         except FrameError as error:
             raise RecordingError(tr("{host}: {why}", host=self.place.title, why=error)) from error
@@ -220,6 +222,17 @@ class Connection:
                 "{host}: the connection ended with status {status}", host=self.place.title, status=status
             )
         return tr("{host}: the connection was lost", host=self.place.title)
+
+    def following(self) -> list[tuple[FrameType, bytes]]:
+        """The frames that follow an answer.
+
+        Raises RecordingError when the connection is lost, FrameError.
+        """
+        behind, self._behind = self._behind, []
+        frames = behind or self.read()
+        if frames is None:
+            raise RecordingError(self.lost_text())
+        return frames
 
     def close(self) -> None:
         """End the connection."""

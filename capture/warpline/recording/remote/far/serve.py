@@ -7,6 +7,7 @@ import os
 import platform
 import signal
 import socket
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from warpline.model.errors import WarplineError
 from warpline.recording.remote.far.agent_check import check_agent
 from warpline.recording.remote.far.keeper import Keeper
+from warpline.recording.remote.far.machine_files import machine_files
 from warpline.recording.remote.far.places import (
     INFO_FILE,
     clean,
@@ -44,6 +46,8 @@ def serve(root: Path) -> int:
             return _start(root, request)
         if action == "resume":
             return _resume(root, request)
+        if action == "file":
+            return _send_file(request)
         _say(FrameType.REPLY, _answer(root, request))
     except (WarplineError, FrameError, OSError) as error:
         _say(FrameType.FAILED, {"message": str(error)})
@@ -72,8 +76,26 @@ def _exactly(count: int) -> bytes:
     return data
 
 
+def _send_file(request: dict[str, Any]) -> int:
+    """A file, unless the other end has it."""
+    path = os.path.join(os.path.expanduser("~"), str(request["path"]))
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise FrameError(f"{path}: is not a regular file")
+    values = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    is_same = values == request.get("known")
+    _say(FrameType.REPLY, {**values, "is_same": is_same})
+    if not is_same:
+        for frame in machine_files([path], status.st_size):
+            _write(frame)
+    return 0
+
+
 def _say(kind: FrameType, values: dict[str, Any]) -> None:
-    data = packed_json(kind, values)
+    _write(packed_json(kind, values))
+
+
+def _write(data: bytes) -> None:
     with contextlib.suppress(OSError):
         while data:
             data = data[os.write(1, data) :]

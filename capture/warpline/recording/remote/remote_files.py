@@ -1,0 +1,99 @@
+"""Opens a file that lies on another machine: it is fetched into the cache, and again only when it has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import urllib.parse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from warpline.i18n import tr
+from warpline.model.errors import RecordingError, UsageError
+from warpline.platform.folders import cache_folder
+from warpline.recording.remote.frames import FrameError, FrameType, file_of, values_of
+from warpline.recording.remote.transport import Connection, machine_of
+from warpline.untrusted import read_json, visible
+
+SCHEME = "ssh://"
+Progress = Callable[[int, int], None]
+"""Told the bytes that have arrived, and all."""
+
+
+def fetch_location(location: str, progress: Progress) -> Path:
+    """The copy of ``ssh://[USER@]HOST[:PORT]/PATH`` here; a path that begins with ``/~/`` is relative to home.
+
+    Raises UsageError for another text, RecordingError when it cannot be fetched.
+    """
+    parts = urllib.parse.urlsplit(location)
+    path = urllib.parse.unquote(parts.path)
+    name = os.path.basename(path)
+    if not location.startswith(SCHEME) or not parts.hostname or not name or "\0" in path:
+        raise UsageError(tr("not a location: {text} (write ssh://HOST/PATH/run.h5)", text=location))
+    # ssh itself takes locations, with their user and port.
+    host = f"{SCHEME}{parts.netloc}" if parts.port or parts.username else parts.hostname
+    folder = cache_folder() / "remote-files" / hashlib.sha256(location.encode()).hexdigest()[:16]
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _fetch(host, path.removeprefix("/~/"), folder / name, progress)
+    except OSError as error:
+        raise RecordingError(f"{folder}: {error.strerror}") from error
+    except FrameError as error:
+        raise RecordingError(tr("{host}: {why}", host=host, why=error)) from error
+
+
+def _fetch(host: str, path: str, copy: Path, progress: Progress) -> Path:
+    note = copy.with_name("fetched.json")
+    known = _read(note) if copy.is_file() else {}
+    unfinished = copy.with_name(f"part{os.getpid()}")
+    connection = Connection(machine_of(host, None), {"action": "file", "path": path, "known": known})
+    try:
+        answer = connection.answer()
+        size = answer.get("size")
+        if answer.get("is_same"):
+            return copy
+        if not isinstance(size, int) or not 0 <= size < 1 << 50:
+            raise FrameError("a file without a size")
+        if size > shutil.disk_usage(copy.parent).free:
+            raise RecordingError(
+                tr("{path}: {size:,} bytes do not fit on this disk", path=copy.parent, size=size)
+            )
+        with unfinished.open("wb") as file:
+            _take(connection, file.write, size, progress)
+        os.replace(unfinished, copy)
+        note.write_text(json.dumps({"size": size, "mtime_ns": answer.get("mtime_ns")}))
+    finally:
+        connection.close()
+        unfinished.unlink(missing_ok=True)
+    return copy
+
+
+def _take(connection: Connection, write: Callable[[bytes], Any], size: int, progress: Progress) -> None:
+    arrived = 0
+    while True:
+        for kind, body in connection.following():
+            if kind is FrameType.FAILED:
+                raise RecordingError(visible(str(values_of(body).get("message"))))
+            if kind is not FrameType.FILE:
+                continue
+            _name, _offset, data = file_of(body)
+            if not data and arrived == size:
+                return
+            arrived += len(data)
+            if not data or arrived > size:
+                raise FrameError("the file changed while it was fetched")
+            write(data)
+            progress(arrived, size)
+        connection.flush()
+        connection.wait(1.0)
+
+
+def _read(note: Path) -> dict[str, Any]:
+    try:
+        values = read_json(note.read_text())
+    except (OSError, ValueError):
+        return {}
+    return values if isinstance(values, dict) else {}

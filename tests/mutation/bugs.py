@@ -188,7 +188,7 @@ BUGS: tuple[Bug, ...] = (
     ),
     Bug(
         "what was undone can be done again after something else",
-        "app/warpline_app/state/timeline_state.py",
+        "app/warpline_app/state/undo_state.py",
         "        self._redo.clear()\n",
         "",
         ("tests/unit/timeline", "tests/gui/timeline"),

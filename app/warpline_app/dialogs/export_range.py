@@ -62,9 +62,9 @@ class RangeChoice(QWidget):
         return line
 
     def _texts(self, bounds: tuple[int, int]) -> tuple[str, str]:
+        # To the nanosecond: an event in the last digit would be left out.
         origin = self._state.origin_ns
-        resolution = max(1, (bounds[1] - bounds[0]) // 1000)
-        return format_time(bounds[0] - origin, resolution), format_time(bounds[1] - origin, resolution)
+        return format_time(bounds[0] - origin), format_time(bounds[1] - origin)
 
     def _text(self, bounds: tuple[int, int]) -> str:
         return " – ".join(self._texts(bounds))

@@ -79,7 +79,7 @@ def format_time(time_ns: int, resolution_ns: int = 1) -> str:
     """A time since the start of the capture, with as many decimals as ``resolution_ns`` can tell apart.
 
     The unit is seconds from one second on, else milliseconds or microseconds: ``1.234567 s``, ``12.5 ms``.
-    Rounded in integer arithmetic, so a late time loses no nanosecond.
+    Integer arithmetic only, so a late time loses no nanosecond.
     """
     sign = "-" if time_ns < 0 else ""
     magnitude = abs(time_ns)
@@ -90,10 +90,6 @@ def format_time(time_ns: int, resolution_ns: int = 1) -> str:
     decimals = len(str(scale)) - 1
     while decimals and 10 ** (len(str(scale)) - 1 - decimals) * 10 <= resolution_ns:
         decimals -= 1
-    step = scale // 10**decimals
-    rounded = (magnitude + step // 2) // step * step
-    if rounded != magnitude:
-        return sign + format_time(rounded, resolution_ns)
     whole, rest = divmod(magnitude, scale)
     if not decimals:
         return f"{sign}{whole} {unit}"

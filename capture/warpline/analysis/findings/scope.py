@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,14 @@ from warpline.model import Track, UsageError
 from warpline.model.times import format_duration
 from warpline.model.waits import OWN_THREAD
 
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
 Int64Array = npt.NDArray[np.int64]
 _FEWEST_STEPS = 3
 """With fewer steps, none counts as warm-up."""
+_OF_SYSTEMS = frozenset(("ftrace", "perfetto"))
+"""Importers of formats that record all programs of a machine."""
 _WARMER = 1.3
 """First steps longer than later ones by this factor are warm-up."""
 
@@ -107,7 +113,9 @@ def _below(view: View, track: Track) -> list[Track]:
 
 
 def main_thread(view: View) -> int | None:
-    """The main thread of the first process, else the thread with most events; None without events."""
+    """The main thread of the first process, else the thread with most events; in a trace of a whole system the thread
+    that runs longest. None without events.
+    """
     capture = view.capture
     counts = np.zeros(len(capture.threads) + 1, np.int64)
     lanes = capture.lanes
@@ -123,10 +131,40 @@ def main_thread(view: View) -> int | None:
     np.add.at(counts, thread, np.asarray(lanes.count).astype(np.int64))
     counts[-1] = 0
     counts[own] = 0
+    if _is_of_a_system(capture):
+        busy = _running_ns(view, len(capture.threads))
+        busy[own] = 0
+        if busy.any():
+            return int(np.argmax(busy))
     for index, known in enumerate(capture.threads):
         if counts[index] and known.process == 0 and known.tid == capture.processes[0].pid:
             return index
     return int(np.argmax(counts)) if counts.any() else None
+
+
+def _is_of_a_system(capture: Capture) -> bool:
+    """Whether the capture shows a whole system: then no process is the program that was recorded."""
+    files = capture.meta.get("imported_from")
+    formats = (
+        [file.get("format") for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    )
+    return bool(_OF_SYSTEMS & {str(name) for name in formats})
+
+
+def _running_ns(view: View, threads: int) -> Int64Array:
+    """How long each thread ran, ns; idle threads of the kernel (thread id 0) count as 0."""
+    total = np.zeros(threads, np.int64)
+    running = view.capture.strings.id("running")
+    if running is None or not view.has("thread_state"):
+        return total
+    wanted = np.arange(len(view.capture.strings)) == running
+    thread_of_track = np.array([-1 if t.thread is None else t.thread for t in view.capture.tracks], np.int64)
+    for part in view.batches("thread_state", named=wanted):
+        thread = thread_of_track[view.track_of(part.row)]
+        known = thread >= 0
+        np.add.at(total, thread[known], part.inside[known])
+    total[[index for index, thread in enumerate(view.capture.threads) if thread.tid == 0]] = 0
+    return total
 
 
 def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:

@@ -120,3 +120,24 @@ def test_launches_without_their_work_are_said_and_how_to_record_it(tmp_path: Pat
         assert any("the work itself was not recorded" in warning for warning in capture.warnings)
         notices = diagnose(View(capture)).notices
     assert any("ProfilerActivity.CUDA" in notice for notice in notices)
+
+
+def test_a_trace_of_a_whole_system_is_about_the_thread_that_runs_longest(tmp_path: Path) -> None:
+    path = tmp_path / "system.h5"
+    with CaptureBuilder(path) as builder:
+        builder.meta["imported_from"] = [{"file": "trace.txt", "format": "ftrace"}]
+        for pid, name, running in ((0, "swapper", 90), (1, "init", 1), (71, "work", 60)):
+            process = builder.add_process(pid, name=name)
+            thread = builder.add_thread(process, pid, name=name)
+            state = builder.track(
+                f"process/{pid}.1/thread/{pid}.1/state", role="state", process=process, thread=thread
+            )
+            names = [builder.string("running"), builder.string("blocked")]
+            times, lengths = [0, running * MS], [running * MS, (100 - running) * MS]
+            builder.add_events(state, "thread_state", times, lengths, names)
+        builder.set_span(0, 100 * MS)
+        builder.finish()
+    with open_capture(path) as capture:
+        diagnosis = diagnose(View(capture))
+    assert diagnosis.budget is not None
+    assert diagnosis.budget.waited_for == "work (71)"

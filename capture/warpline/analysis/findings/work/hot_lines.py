@@ -11,6 +11,7 @@ from warpline.analysis.findings.work.native_kinds import NATIVE_FILE, NATIVE_FRA
 from warpline.analysis.findings.work.source_lines import SourceFiles, SourceLine
 
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/(?P<package>[^/]+)")
+_IDLE = "(idle)"
 _STANDARD = re.compile(r"/lib(?:64)?/python3[^/]*/(?P<path>.*)$")
 
 
@@ -35,7 +36,12 @@ class HotLine:
 
 
 def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
-    """The program's own innermost line of a stack (leaf first); the outermost library line if it has none."""
+    """The program's own innermost line of a stack (leaf first); the outermost library line if it has none.
+
+    None for a sample of an idle thread, which V8 takes, too.
+    """
+    if frames and frames[0].startswith(_IDLE):
+        return None
     parsed = [
         match for match in (FRAME.match(frame) or NATIVE_FRAME.match(frame) for frame in frames) if match
     ]

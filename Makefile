@@ -1,6 +1,6 @@
 # Every target first prepares what it needs (scripts/bootstrap.sh); that takes a moment when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel wheels wine release format native clean
+.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel wheels wine bundle release format native clean
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
@@ -63,6 +63,9 @@ wheels: setup ## build and check the wheels of all platforms in dist/; ARGS="--t
 
 wine: setup ## try the Windows wheel under Wine and compare with Linux; ARGS="--check unit_tests_pass"
 	@.venv/bin/python packaging/wine/try_wheel.py $(ARGS)
+
+bundle: setup ## make what runs without Python, as .tar.xz and .deb, in dist/
+	@.venv/bin/python packaging/bundle.py $(ARGS)
 
 release: setup ## prepare a release of a tested commit in dist/: VERSION=0.5.0
 	@.venv/bin/python packaging/release.py $(VERSION)

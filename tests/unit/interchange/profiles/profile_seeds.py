@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import struct
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from warpline.interchange.perf.data_importer import importer as perf
 from warpline.interchange.perf.script_importer import importer as perf_text
 from warpline.interchange.pyinstrument.pyinstrument_importer import importer as pyinstrument
 from warpline.interchange.speedscope.speedscope_importer import importer as speedscope
+from warpline.interchange.torch_memory.snapshot_importer import importer as torch_memory
 from warpline.interchange.v8.v8_importer import importer as v8
 
 
@@ -196,6 +198,41 @@ def piped_perf_data() -> bytes:
     return perf_data(piped=True)
 
 
+def memory_snapshot() -> bytes:
+    main = {"name": "main", "filename": "a.py", "line": 1}
+    work = {"name": "work", "filename": "b.py", "line": 2}
+    begin, base = 1_700_000_000_000_000, 1 << 46
+
+    def entry(action: str, at: int, offset: int, size: int, *frames: dict[str, Any]) -> dict[str, Any]:
+        place = {"addr": base + offset, "size": size, "stream": 0, "time_us": begin + at}
+        return {"action": action, **place, "frames": list(frames)}
+
+    trace = [
+        entry("segment_alloc", 0, 0, 1 << 21, main),
+        entry("alloc", 10, 0, 1024, work, main),
+        entry("alloc", 20, 2048, 512, main),
+        entry("free_requested", 25, 0, 1024, main),
+        entry("free_completed", 30, 0, 1024, main),
+        entry("free_completed", 45, 4096, 56),
+        {
+            "action": "oom",
+            "device_free": 1,
+            "size": 1 << 40,
+            "stream": 0,
+            "time_us": begin + 60,
+            "frames": [main],
+        },
+    ]
+    blocks = [{"size": 2048, "state": "inactive"}, {"size": 512, "state": "active_allocated", "frames": [main]},
+              {"address": base + 8192, "size": 256, "state": "active_pending_free", "frames": []}]  # fmt: skip
+    segment = {"device": 0, "address": base, "total_size": 1 << 21, "blocks": blocks}
+    marks = [
+        {"stage": stage, "name": "step", "time_us": begin + time, "device": 0}
+        for stage, time in (("START", 5), ("END", 40))
+    ]
+    return pickle.dumps({"segments": [segment], "device_traces": [trace, []], "external_annotations": marks})
+
+
 _ODD: tuple[Any, ...] = (
     None,
     True,
@@ -254,6 +291,7 @@ SEEDS: dict[str, tuple[Importer, Callable[[], bytes]]] = {
     "systrace": (ftrace, systrace_page),
     "perf-script": (perf_text, perf_script),
     "perf": (perf, perf_data),
+    "torch-memory": (torch_memory, memory_snapshot),
     "perf-piped": (perf, piped_perf_data),
 }
 """Importer and content by a name."""

@@ -26,11 +26,11 @@ class FrameId(int):
     """Stands for a frame of a stack: the number of its text."""
 
 
-class Entry:
+class TakenEntry:
     """Stands for an entry that has become a row."""
 
 
-ENTRY = Entry()
+ENTRY = TakenEntry()
 
 
 class Snapshot:

@@ -59,12 +59,6 @@ _RECORD = english("Record the program with Warpline instead, without root")
 
 CLOSED_FORMATS = (
     ClosedFormat(
-        english("a trace.dat file of trace-cmd"),
-        _starts_with(b"\x17\x08\x44tracing"),
-        _CONVERT,
-        "trace-cmd report {file} > trace.txt",
-    ),
-    ClosedFormat(
         english("a report of Nsight Compute"),
         lambda head, path: head.startswith(b"NVR\x00") or path.suffix.lower() == ".ncu-rep",
         english("It has metrics of single kernels and no timeline. Print them"),

@@ -39,7 +39,8 @@ def add_raw_event(
     elif form.name == "cpu_idle":
         state = number("state")
         events.core_value(english("Idle state"), number("cpu_id"), time, -1 if state == _NOT_IDLE else state)
-    elif form.name == "print" and isinstance(values.get("buf"), str):
-        events.mark(time, tid, str(values["buf"]).rstrip("\n"))
+    elif form.name == "print" and "buf" in form.fields:
+        text = raw[form.fields["buf"].offset :].split(b"\x00", 1)[0].decode("utf-8", "replace")
+        events.mark(time, tid, text.rstrip("\n"))
     else:
         events.other(time, cpu, tid, form.name, printed(values))

@@ -12,7 +12,6 @@ from warpline.model import ImportFormatError
 
 RECIPES = "nsys_recipe/NVIDIA+JAX-Toolbox/.github/workflows/nsys-jax/maxtext_fsdp4_test_data/"
 CLOSED = {
-    "ftrace/ARM-software+lisa/external/trappy/doc/trace_stats.dat": ("trace-cmd", "trace-cmd report"),
     f"{RECIPES}report_nvtx_pushpop_trace.csv.xz": (
         "a table of Nsight Systems",
         "nsys export",

@@ -15,6 +15,7 @@ from warpline.interchange.collapsed.collapsed_importer import importer as collap
 from warpline.interchange.firefox.firefox_importer import importer as firefox
 from warpline.interchange.framework.importer import Importer
 from warpline.interchange.ftrace.ftrace_importer import importer as ftrace
+from warpline.interchange.ftrace.trace_dat_importer import importer as trace_dat_importer
 from warpline.interchange.perf.data_importer import importer as perf
 from warpline.interchange.perf.script_importer import importer as perf_text
 from warpline.interchange.pyinstrument.pyinstrument_importer import importer as pyinstrument
@@ -233,6 +234,53 @@ def memory_snapshot() -> bytes:
     return pickle.dumps({"segments": [segment], "device_traces": [trace, []], "external_annotations": marks})
 
 
+_COMMON = """\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+"""
+_SWITCH_FORMAT = f"""name: sched_switch
+ID: 7
+format:
+{_COMMON}\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:1;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+\tfield:long prev_state;\toffset:28;\tsize:8;\tsigned:1;
+\tfield:char next_comm[16];\toffset:36;\tsize:16;\tsigned:1;
+\tfield:pid_t next_pid;\toffset:52;\tsize:4;\tsigned:1;
+"""
+_PRINT_FORMAT = f"name: print\nID: 5\nformat:\n{_COMMON}\tfield:char buf;\toffset:8;\tsize:0;\tsigned:0;\n"
+
+
+def trace_dat(version: bytes = b"6") -> bytes:
+    """A core that ran app from 1,000 to 1,600 ns and marked a frame in it."""
+
+    def sized(form: str, content: bytes) -> bytes:
+        return struct.pack(form, len(content)) + content
+
+    def event(delta: int, raw: bytes) -> bytes:
+        raw = raw.ljust(len(raw) + 3 & ~3, b"\x00")
+        return struct.pack("<I", delta << 5 | len(raw) // 4) + raw
+
+    def switch(pid: int, prev: int, following: int) -> bytes:
+        comm = (
+            (b"app" if prev else b"swapper").ljust(16, b"\x00"),
+            (b"app" if following else b"swapper").ljust(16, b"\x00"),
+        )
+        return struct.pack("<HHi16siq16si", 7, 0, pid, comm[0], prev, 1, comm[1], following)
+
+    mark = struct.pack("<HHi", 5, 0, 71)
+    events = [event(0, switch(0, 0, 71)), event(100, mark + b"B|70|frame\n\x00"), event(200, mark + b"E\n\x00"),
+              event(300, switch(71, 71, 0)), event(0, struct.pack("<HHi", 99, 0, 0))]  # fmt: skip
+    data = b"".join(events)
+    page = (struct.pack("<QQ", 1000, len(data)) + data).ljust(4096, b"\x00")
+    head = b"\x17\x08\x44tracing" + version + b"\x00\x00\x08" + struct.pack("<I", 4096)
+    head += b"header_page\x00" + sized("<Q", b"x") + b"header_event\x00" + sized("<Q", b"y")
+    head += struct.pack("<I", 1) + sized("<Q", _PRINT_FORMAT.encode())
+    head += struct.pack("<I", 1) + b"sched\x00" + struct.pack("<I", 1) + sized("<Q", _SWITCH_FORMAT.encode())
+    head += sized("<I", b"") + sized("<I", b'0x1 : "a"\n') + sized("<Q", b"71 app\n") + struct.pack("<I", 1)
+    head += b"options  \x00" + struct.pack("<HI", 2, 1) + b"z" + struct.pack("<H", 0) + b"flyrecord\x00"
+    return head + struct.pack("<QQ", len(head) + 16, len(page)) + page
+
+
 _ODD: tuple[Any, ...] = (
     None,
     True,
@@ -291,6 +339,7 @@ SEEDS: dict[str, tuple[Importer, Callable[[], bytes]]] = {
     "systrace": (ftrace, systrace_page),
     "perf-script": (perf_text, perf_script),
     "perf": (perf, perf_data),
+    "trace-dat": (trace_dat_importer, trace_dat),
     "torch-memory": (torch_memory, memory_snapshot),
     "perf-piped": (perf, piped_perf_data),
 }

@@ -12,6 +12,7 @@ from tests.unit.interchange.import_tools import attributes, count, imported, lin
 from tests.unit.interchange.profiles import profile_seeds as seeds
 from tests.unit.interchange.profiles.stack_tools import stacks, weights
 
+from warpline.model import ImportFormatError
 from warpline.storage import Capture
 
 FTRACE = "ftrace/ARM-software+lisa/tests/assets/trace_txt/trace.txt"
@@ -150,3 +151,35 @@ def _samples(capture: Capture) -> Counter[tuple[int, int, int, str]]:
         tid = capture.threads[thread].tid
         found[tid, micros, values["weight"], capture.strings[values["event"]]] += 1
     return found
+
+
+def test_trace_dat_has_switches_and_marks(tmp_path: Path) -> None:
+    capture = imported(tmp_path, text_file(tmp_path, seeds.trace_dat()))
+    thread = "process/70.1/thread/71.1"
+    (running,) = [row for row in rows(capture, "thread_state") if row[0] == "running"]
+    assert running[1:] == (1000, 600, f"{thread}/state")
+    assert rows(capture, "range") == [("frame", 1100, 200, f"{thread}/ranges")]
+    assert skipped(capture) == {"events of the kernel": 1}
+
+
+def test_newer_trace_dat_is_named_with_the_command_that_converts_it(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError, match="trace-cmd convert"):
+        imported(tmp_path, text_file(tmp_path, seeds.trace_dat(b"7")))
+
+
+def test_switches_of_a_real_trace_dat_are_those_that_trace_cmd_prints(tmp_path: Path, data_dir: Path) -> None:
+    printed = data_dir / "expected_tools/ARM-software+lisa__trace_stats.dat.trace-cmd_report.txt.gz"
+    pattern = re.compile(r"\[(\d+)\] +(\d+)\.(\d+): sched_switch: .* ==> (\S.*):(\d+) \[")
+    expected = Counter(
+        (tid, int(cpu), int(whole) * 10**6 + int(rest))
+        for cpu, whole, rest, _name, tid in pattern.findall(gzip.decompress(printed.read_bytes()).decode())
+        if tid != "0"
+    )
+    capture = imported(tmp_path, data_dir / "ftrace/ARM-software+lisa/external/trappy/doc/trace_stats.dat")
+    found: Counter[tuple[str, int, int]] = Counter()
+    for name, start, _duration, uri in rows(capture, "cpu_slice"):
+        if uri.startswith("cpu/"):
+            # trace-cmd rounds to microseconds. Names change, numbers do not.
+            found[name.rpartition("  ")[2], int(uri.removeprefix("cpu/")), (start + 500) // 1000] += 1
+    assert expected - found == Counter()
+    assert (found - expected).total() == 1  # what ran before the first switch

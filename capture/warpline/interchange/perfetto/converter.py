@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 
 _MOST_INFLATED = 64 << 20
 _TABLES = (
-    ("record", field_names.PACKET, english("packets: {name}")),
-    ("record.event", field_names.TRACK_EVENT, english("fields of track events: {name}")),
-    ("record.ftrace.event", field_names.FTRACE, english("ftrace events: {name}")),
+    ("record", field_names.PACKET, lambda name: english("packets: {name}", name=name)),
+    (
+        "record.event",
+        field_names.TRACK_EVENT,
+        lambda name: english("fields of track events: {name}", name=name),
+    ),
+    ("record.ftrace.event", field_names.FTRACE, lambda name: english("ftrace events: {name}", name=name)),
 )
 
 
@@ -90,9 +94,7 @@ class PerfettoConverter:
             names, title = next((names, title) for own, names, title in _TABLES if own == table)
             if number not in field_names.QUIET or table != "record":
                 name = names.get(number, f"#{number}")
-                self._builder.add_skipped(
-                    english(title, name=name), count, english("Warpline does not show them yet")
-                )
+                self._builder.add_skipped(title(name), count, english("Warpline does not show them yet"))
         if self._sequences.dropped:
             self._builder.add_warning(
                 english(

@@ -21,6 +21,7 @@ from warpline.model.errors import Cancelled
 from warpline.model.launch_calls import missing_work
 from warpline.model.progress import Progress, unwatched
 
+_DOUBTFUL = 0.7
 AT_MOST = 5
 """How many findings are shown by default."""
 _WARM_UP_FINDINGS = ("first_steps", "cold_cache")
@@ -184,6 +185,9 @@ def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
         is_warm_up = finding.id in _WARM_UP_FINDINGS
         # Running code has no gain, but a program that only runs is described by it.
         weight = finding.time_ns if finding.id == "hot_spot" and is_note else finding.gain_ns
+        if finding.id == "serial_requests":
+            # The requests may need each other's replies, so a certain shape of about the same gain comes first.
+            weight = int(weight * _DOUBTFUL)
         return order[finding.severity], is_last, -weight, not is_warm_up, -finding.time_ns
 
     return tuple(sorted(findings, key=key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpline.analysis.findings.catalogue.hot_spots import RUNNING
 from warpline.analysis.findings.draft import place_of
 from warpline.analysis.findings.finding import Diagnosis, Finding, Severity
 from warpline.i18n import tr, translated
@@ -44,7 +45,11 @@ def verdict(diagnosis: Diagnosis) -> str:
             percent=100 * unknown,
         )
     # Running is what a healthy program does, unless it is of a kind that can be avoided.
-    waits = [finding.share for finding in diagnosis.findings if finding.id != "hot_spot" or finding.gain_ns]
+    waits = [
+        finding.share
+        for finding in diagnosis.findings
+        if finding.id != "hot_spot" or (finding.gain_ns and finding.title != RUNNING)
+    ]
     if not waits:
         return tr("No problem found.")
     if max(waits) <= _MOSTLY:

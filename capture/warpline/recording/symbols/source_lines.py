@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elftools.dwarf.dwarfinfo import DWARFInfo
 
-_SYSTEM = re.compile(r"^/(usr|lib|lib64|bin|sbin)/|/(site|dist)-packages/")
+_SYSTEM = re.compile(r"^/(usr|lib|lib64|bin|sbin)/|/(site|dist)-packages/|/lib(64)?/python\d|/lib-dynload/")
 _MOST_UNITS = 5000
 """A file with more compilation units and no index is not searched."""
 

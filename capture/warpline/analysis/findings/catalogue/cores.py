@@ -75,11 +75,24 @@ def find_cores(case: Case) -> Iterator[Finding]:
             count=len(taken), subject=case.actor_name(most), place=place_known(where), **fields,
         )  # fmt: skip
         remedy = english("Run no more threads and processes than there are cores.")
+        if 2 * sum(_is_of_library(case, actor) for actor in taken) > len(taken):
+            remedy = english(
+                "Most of them are threads of a native library. Limit them to the cores: OMP_NUM_THREADS (OpenMP), "
+                "OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, torch.set_num_threads."
+            )
         own = min(gain, crowded)  # the rest is due to other programs
         yield from make_finding(
             case, name="waits_for_core", title=title, text=text, pieces=pieces, gain_ns=own, where=where,
             remedy=remedy,
         )  # fmt: skip
+
+
+def _is_of_library(case: Case, actor: int) -> bool:
+    """Whether a thread without any stack of Python runs beside one that has such stacks, in the same process."""
+    threads = case.view.capture.threads
+    process = threads[actor].process
+    sampled = {int(thread) for thread in np.unique(case.threads.samples[0]).tolist()}
+    return actor not in sampled and any(threads[other].process == process for other in sampled)
 
 
 def _restricted(

@@ -26,6 +26,8 @@ _NATIVE_REMEDY = english(
     "To make the program faster, do less there, use a faster algorithm, or go through memory in order (cache misses); "
     "compile with optimization."
 )
+RUNNING = english("Running")
+_NEARLY_ALL = 0.8
 _AT_MOST = 4
 """How many kinds of work are reported."""
 _FEWEST_SAMPLES = 5
@@ -104,11 +106,25 @@ def _line_finding(case: Case, group: WorkGroup) -> Iterator[Finding]:
         )
     where = _where(case, group)
     yield from make_finding(
-        case, name="hot_spot", title=english("Running"), text=_with_counts(case, group, text), pieces=pieces,
+        case, name="hot_spot", title=RUNNING, text=_with_counts(case, group, text), pieces=pieces,
+        gain_ns=_gain_of_function(case, group, total),
         where=where, worst=Severity.NOTE, needs=line_needed(case, where),
         refutation=english("Refuted if most samples of a longer recording lie on another line."),
         remedy=_NATIVE_REMEDY if NATIVE_FILE.search(where.file) else _REMEDY,
     )  # fmt: skip
+
+
+def _gain_of_function(case: Case, group: WorkGroup, total_ns: int) -> int:
+    """The upper bound of the gain when one function has nearly all running time; else 0: no single place matters."""
+    rest = case.once(running_work).lines
+    own = [
+        line for line in rest if (line.hot.file, line.hot.function) == (group.hot.file, group.hot.function)
+    ]
+    enough = sum(line.samples for line in own) >= _FEWEST_SAMPLES
+    if not enough or sum(line.time_ns for line in own) < _NEARLY_ALL * total_ns:
+        return 0
+    stacks = np.concatenate([line.stacks for line in own])
+    return case.gain_ns((case.segments.cause == Cause.RUNNING) & np.isin(case.segments.place, stacks))
 
 
 def _with_counts(case: Case, group: WorkGroup, text: str) -> str:

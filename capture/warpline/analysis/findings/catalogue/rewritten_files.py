@@ -17,7 +17,10 @@ from warpline.analysis.findings.work.shapes import serializes
 from warpline.i18n import english
 
 _WRITES = ("write", "writev", "pwrite")
+_SYNCS = ("fsync", "fdatasync")
 _OFTEN = 50
+_EACH_TIME = 0.8
+"""Share of the openings that must be followed by a write; the others read."""
 
 
 def find_rewritten_files(case: Case) -> Iterator[Finding]:
@@ -28,6 +31,9 @@ def find_rewritten_files(case: Case) -> Iterator[Finding]:
     path, count = usual_object(case, opens)
     if count < _OFTEN:
         return
+    # A database that syncs for each transaction also opens its journal each time: that is `waits_for_file`.
+    if 2 * int(named(case, calls, _SYNCS).sum()) > count:
+        return
     strings = case.view.capture.strings
     code = next(code for code in np.unique(opens.object).tolist() if strings[code] == path)
     where = usual_call_place(case, opens.take(opens.object == code))
@@ -35,7 +41,10 @@ def find_rewritten_files(case: Case) -> Iterator[Finding]:
         where = usual_call_place(case, writes.take(writes.object == code))
     if not where.file:
         return
-    written = int(writes.result[writes.object == code].sum())
+    own = writes.object == code
+    written = int(writes.result[own].sum())
+    if own.sum() < _EACH_TIME * count:
+        return
     inside = stacks_like(case, lambda frames: _is_inside(frames, where))
     pieces = unclaimed(case, inside[case.pieces.leaf])
     where = _producing_line(case, where)

@@ -48,7 +48,7 @@ def find_imports(case: Case) -> Iterator[Finding]:
         "Import less or later, or keep processes alive; python -X importtime shows the cost of each module."
     )
     title = english("Importing modules")
-    worst = Severity.WARNING if gain >= CRITICAL * case.fair_ns else Severity.NOTE
+    worst = Severity.WARNING if gain >= CRITICAL * case.whole_ns else Severity.NOTE
     yield from make_finding(
         case, name="imports", title=title, text=text, pieces=pieces, gain_ns=gain, where=where, remedy=remedy,
         worst=worst,

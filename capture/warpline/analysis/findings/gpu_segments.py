@@ -182,8 +182,9 @@ def _idle(
     earlier = launched_outside(view, rows) if is_exported_range(view.capture) else np.zeros(len(rows), bool)
     # The wait for the CPU lasts until the launching call returns; some work starts even before.
     done[own] = call_start + view.durations(launch_call)
-    call, thread, done, earlier = (column[gap_row.reshape(-1)] for column in (call, thread, done, earlier))
-    known = (call >= 0) | earlier
+    of_gap = gap_row.reshape(-1)
+    call, thread, done = call[of_gap], thread[of_gap], done[of_gap]
+    known = (call >= 0) | earlier[of_gap]
     start, stop = start[before], stop[before]
     middle = np.where(known, np.clip(done, start, stop), start)
     waits = np.flatnonzero(middle > start)

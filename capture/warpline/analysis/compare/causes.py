@@ -194,7 +194,7 @@ def sync_calls(view: View, labels: LabelTexts, thread: int) -> Stretches:
     """When a thread was in calls that wait for the GPU."""
     if "cuda_api" not in view.capture.kinds:
         return no_stretches()
-    tracks = frozenset(track.index for track in view.capture.tracks if track.thread == thread)
+    tracks = frozenset(track.index for track in view.tracks_of_thread(thread))
     calls = view.events("cuda_api", tracks)
     calls = calls.take(matching_names(view.capture, SYNCHRONIZATION)[calls.name])
     return first_come(calls.start, calls.stop, labels.codes(view, calls.name))

@@ -127,7 +127,7 @@ class HostWork:
     def _ranges(self, thread: int) -> Stretches:
         """Ranges and phases of a thread, innermost first; without steps, whose names say nothing."""
         view = self.view
-        tracks = [track.index for track in view.capture.tracks if track.thread == thread]
+        tracks = [track.index for track in view.tracks_of_thread(thread)]
         layers = []
         for lane in reversed(view.lane_events(tracks, ("phase", "range", "other"))):
             names = view.names(lane.row)

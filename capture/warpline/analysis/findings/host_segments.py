@@ -108,15 +108,19 @@ def _children_alive(
 ) -> Iterator[tuple[int, int]]:
     """(wait, child) for each wait that ends when a child ends that was alive during it."""
     capture = threads.view.capture
-    pids = [process.pid for process in capture.processes]
+    first_of: dict[int, int] = {}
+    for index, process in enumerate(capture.processes):
+        first_of.setdefault(process.pid, index)
+    by_stop = waits[np.argsort(segments.stop[waits], kind="stable")]
+    stop = segments.stop[by_stop]
     for index, known in enumerate(capture.threads):
         process = capture.processes[known.process]
-        if index not in ends or process.pid != known.tid or process.parent_pid not in pids:
+        if index not in ends or process.pid != known.tid or process.parent_pid not in first_of:
             continue
-        parent = pids.index(process.parent_pid)
-        stop = segments.stop[waits]
-        own = waits[(np.abs(stop - ends[index]) < _THREAD_ENDS_NS)]
-        for wait in own.tolist():
+        parent = first_of[process.parent_pid]
+        end = ends[index]
+        low, high = np.searchsorted(stop, (end - _THREAD_ENDS_NS + 1, end + _THREAD_ENDS_NS)).tolist()
+        for wait in np.sort(by_stop[low:high]).tolist():
             if capture.threads[int(segments.actor[wait])].process == parent:
                 yield wait, index
 
@@ -157,16 +161,13 @@ def _children_of(threads: Threads, waits: Segments, ends: dict[int, int]) -> Int
     capture = threads.view.capture
     thread, start, stop = waits.actor, waits.start, waits.stop
     by = np.full(len(thread), NOBODY, np.int64)
+    children_of: dict[int | None, list[tuple[int, int]]] = {}
+    for index, known in enumerate(capture.threads):
+        process = capture.processes[known.process]
+        if known.name != OWN_THREAD and process.pid == known.tid and index in ends:
+            children_of.setdefault(process.parent_pid, []).append((ends[index], index))
     for parent in np.unique(thread).tolist():
-        pid = capture.processes[capture.threads[parent].process].pid
-        children = [
-            (ends[index], index)
-            for index, known in enumerate(capture.threads)
-            if known.name != OWN_THREAD
-            and capture.processes[known.process].parent_pid == pid
-            and capture.processes[known.process].pid == known.tid
-            and index in ends
-        ]
+        children = children_of.get(capture.processes[capture.threads[parent].process].pid, [])
         here = np.flatnonzero(thread == parent)
         if children:
             times = np.array(sorted(children), np.int64)
@@ -192,7 +193,7 @@ def _event_segments(view: View, threads: Int64Array) -> Segments:
     spans: dict[int, tuple[Int64Array, Int64Array]] = {}
     counts: dict[int, int] = {}
     for thread in threads.tolist():
-        tracks = [t.index for t in view.capture.tracks if t.thread == thread and t.device is None]
+        tracks = [track.index for track in view.tracks_of_thread(thread) if track.device is None]
         # Lane by lane: each is sorted, and close events merge into one stretch.
         lanes = [
             (merge_intervals(lane.start, lane.stop + _HIDDEN_NS), len(lane.row))
@@ -204,13 +205,14 @@ def _event_segments(view: View, threads: Int64Array) -> Segments:
             counts[thread] = sum(count for _, count in lanes)
             spans[thread] = merge_intervals(starts, stops)
     mains = _main_threads(view, counts)
+    main_of = _mains_of(view, mains)
     parts = []
     for thread, (start, stop) in spans.items():
         stop = stop - _HIDDEN_NS
         if thread in mains:
             start, stop = start[:1], stop[-1:]
         else:
-            main = _mains_of(view, mains).get(view.capture.threads[thread].process, NOBODY)
+            main = main_of.get(view.capture.threads[thread].process, NOBODY)
             parts.append(
                 make_segments(np.full(len(start) - 1, thread), stop[:-1], start[1:], Cause.CONDITION, main)
             )

@@ -59,7 +59,7 @@ def _only_child(view: View, thread: int) -> int | None:
 def _waits_for_child(view: View, thread: int) -> bool:
     """Whether a thread waits for a child, or for something unknown, most of its time."""
     tracks = frozenset(
-        t.index for t in view.capture.tracks if t.thread == thread and t.role == "state" and t.device is None
+        t.index for t in view.tracks_of_thread(thread) if t.role == "state" and t.device is None
     )
     if not tracks or not view.has("thread_state"):
         return False

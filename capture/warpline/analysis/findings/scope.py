@@ -75,7 +75,7 @@ def thread_target(view: View, thread: int) -> WaitedFor:
     """A thread as the target."""
     known = view.capture.threads[thread]
     title = f"{known.name} ({known.tid})" if known.name else f"Thread {known.tid}"
-    tracks = tuple(t.index for t in view.capture.tracks if t.thread == thread and t.device is None)
+    tracks = tuple(t.index for t in view.tracks_of_thread(thread) if t.device is None)
     return WaitedFor(title, None, thread, tracks)
 
 

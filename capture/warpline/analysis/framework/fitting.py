@@ -7,18 +7,22 @@ import re
 from collections.abc import Sequence
 
 from warpline.analysis.framework.kernel_names import short_kernel_names
-from warpline.i18n.width import text_width
+from warpline.i18n.width import fits, text_width
 
 _CUT = "…"
 _BEFORE = 6
 """Common characters shown before the first difference."""
 _LEAST = 16
+_LONGEST = 4096
+"""Characters of a text that may fit: more than a terminal is wide."""
+_MOST_PLACES = 12
+"""Differences that a short form shows; texts that differ only later look alike."""
 _PLACE = re.compile(r"(?P<function>.+) \(.*[/\\](?P<file>[^/\\]+:\d+)\)")
 
 
 def shorten(text: str, width: int) -> str:
     """The text in at most ``width`` columns, without its middle: kernel names often differ only at the ends."""
-    if text_width(text) <= width:
+    if fits(text, width):
         return text
     tail = (width - 1) // 3
     head = width - 1 - tail
@@ -35,10 +39,10 @@ def shorten_place(text: str, width: int) -> str:
     Returns other texts, and those that still do not fit, unchanged.
     """
     match = _PLACE.fullmatch(text)
-    if text_width(text) <= width or match is None:
+    if fits(text, width) or match is None:
         return text
     for shown in (f"{match['function']} ({_CUT}/{match['file']})", f"{_CUT}/{match['file']}"):
-        if text_width(shown) <= width:
+        if fits(shown, width):
             return shown
     return text
 
@@ -62,7 +66,7 @@ def shorten_apart(texts: Sequence[str], width: int) -> list[str]:
 
 def fit_names(names: Sequence[str], width: int) -> list[str]:
     """Each name in at most ``width`` columns: long kernel names by their unique short form, then by `shorten_apart`."""
-    long = [name for name in dict.fromkeys(names) if text_width(name) > width]
+    long = [name for name in dict.fromkeys(names) if not fits(name, width)]
     short: dict[str, list[str]] = {}
     for name, short_name in short_kernel_names(name.lstrip() for name in long).items() if long else ():
         short.setdefault(short_name, []).append(name)
@@ -71,7 +75,7 @@ def fit_names(names: Sequence[str], width: int) -> list[str]:
     for name in names:
         bare = name.lstrip()
         texts.append(
-            name[: len(name) - len(bare)] + unique.get(bare, bare) if text_width(name) > width else name
+            name[: len(name) - len(bare)] + unique.get(bare, bare) if not fits(name, width) else name
         )
     return shorten_apart(texts, width)
 
@@ -85,7 +89,7 @@ def _shorten_group(group: Sequence[str], width: int, places: tuple[int, ...]) ->
         alike.setdefault(shown, []).append(text)
     for texts in alike.values():
         # The common prefix grows with each step, so the recursion ends.
-        if len(texts) > 1 and len(_common(texts)) > places[-1]:
+        if len(texts) > 1 and len(places) < _MOST_PLACES and len(_common(texts)) > places[-1]:
             short |= _shorten_group(texts, width, places)
     return short
 
@@ -107,17 +111,17 @@ def _around(text: str, places: tuple[int, ...], width: int) -> str:
         piece = _fitting(text[begin:], max(room // (len(places) - number), 1))
         shown += cut + piece
         end = begin + len(piece)
-    return shorten_end(shown + text[end:], width)
+    return shorten_end(shown + text[end : end + _LONGEST], width)
 
 
 def shorten_end(text: str, width: int) -> str:
     """The text in at most ``width`` columns, without its end."""
-    return text if text_width(text) <= width else _fitting(text, width - 1) + _CUT
+    return text if fits(text, width) else _fitting(text, width - 1) + _CUT
 
 
 def _fitting(text: str, width: int) -> str:
     """The longest prefix that fits."""
     size = min(len(text), width)
-    while size and text_width(text[:size]) > width:
+    while size and not fits(text[:size], width):
         size -= 1
     return text[:size]

@@ -135,6 +135,7 @@ class View:
         self.stop_ns = last if given.stop_ns is None else max(given.stop_ns, self.start_ns)
         # An exported range is a range of a capture: events at its borders reach beyond it.
         self.is_whole = given.start_ns is None and given.stop_ns is None and not is_exported_range(capture)
+        self._tracks_of_threads: dict[int, tuple[Track, ...]] | None = None
         self._spans: dict[frozenset[int], tuple[Span, ...]] = {}
         self._lane_places: dict[str, tuple[tuple[int, int, int], ...]] = {}
 
@@ -163,6 +164,16 @@ class View:
     def tracks(self) -> frozenset[int]:
         """Indices of all selected tracks."""
         return frozenset(track.index for track in self.capture.tracks if self._selects(track))
+
+    def tracks_of_thread(self, thread: int) -> tuple[Track, ...]:
+        """All tracks of a thread, of the whole capture, in their order."""
+        if self._tracks_of_threads is None:
+            by_thread: dict[int, list[Track]] = {}
+            for track in self.capture.tracks:
+                if track.thread is not None:
+                    by_thread.setdefault(track.thread, []).append(track)
+            self._tracks_of_threads = {number: tuple(tracks) for number, tracks in by_thread.items()}
+        return self._tracks_of_threads.get(thread, ())
 
     def _selects(self, track: Track) -> bool:
         wanted = self.selection

@@ -112,6 +112,8 @@ def launching_ranges(view: View) -> Iterator[Mapping[str, Int64Array] | npt.NDAr
         yield {name: values[has_work] for name, values in columns.items()}
 
 
+_DEEPEST_STACK = 256
+"""Ranges of a stack that are written out: a table of deep stacks would grow with the square of the depth."""
 THREAD_COLUMNS = (Column("pid", "PID", Role.ID), Column("tid", "TID", Role.ID))
 NESTING_COLUMNS = (
     Column("level", "Lvl", Role.NUMBER),
@@ -135,14 +137,14 @@ def nesting_data(view: View, ranges: NestedRanges, index: Int64Array) -> dict[st
 
 
 def stack_of(ranges: NestedRanges) -> Callable[[int], str]:
-    """Returns the ids of a range and its ancestors, such as ":0:3:7"."""
+    """Returns the ids of a range and its ancestors, such as ":0:3:7"; of a deep one the innermost, ":…:6:7"."""
 
     def stack(index: int) -> str:
         path = []
-        while index >= 0:
+        while index >= 0 and len(path) < _DEEPEST_STACK:
             path.append(index)
             index = int(ranges.parent[index])
-        return "".join(f":{i}" for i in reversed(path))
+        return (":…" if index >= 0 else "") + "".join(f":{i}" for i in reversed(path))
 
     return stack
 

@@ -207,7 +207,7 @@ def _host_intervals(view: View, thread: int) -> tuple[Intervals, Intervals]:
         return nothing, nothing
     process = view.capture.threads[thread].process
     process_tracks = frozenset(t.index for t in tracks if t.process == process and t.device is None)
-    own = frozenset(t.index for t in tracks if t.thread == thread)
+    own = frozenset(t.index for t in view.tracks_of_thread(thread))
     return (
         _named_intervals(
             view, ("phase", "range", "operator", "python", "other"), DATA_LOADING, process_tracks

@@ -143,9 +143,7 @@ def _before_sampling(view: View, thread: Int64Array, times: Int64Array) -> Int64
 
 def _states(view: View, thread: int) -> LaneEvents | None:
     """The states of a thread over the whole capture, by time."""
-    tracks = [
-        track.index for track in view.capture.tracks if track.thread == thread and track.role == "state"
-    ]
+    tracks = [track.index for track in view.tracks_of_thread(thread) if track.role == "state"]
     lanes = view.everything().lane_events(tracks, ("thread_state",))
     return lanes[0] if lanes else None
 

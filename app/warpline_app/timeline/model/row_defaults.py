@@ -167,34 +167,35 @@ def open_by_default(root: TimelineRow, capture: Capture) -> None:
     has_streams = any(row.role == "stream" and row.count for row in rows)
     gpus = sum(1 for row in rows if row.role == "gpu")
     cores, threads, processes = (2, 1, 1) if has_streams else (4, 4, 4)
+    rank = _ranks(rows)
     for row in rows:
-        siblings = row.parent.children if row.parent is not None else []
         if row.role == "cores":
             row.is_open = len(row.children) <= cores
         elif row.role in {"core", "python"}:
             row.is_open = False
         elif row.role == "thread":
             is_first = has_streams and _is_main_thread(capture, row)
-            row.is_open = _weight(row)[0] > 0 and (is_first or _rank(row, siblings) < threads)
+            row.is_open = _weight(row)[0] > 0 and (is_first or rank[id(row)] < threads)
         elif row.role == "stream":
-            row.is_open = gpus < 2 and _rank(row, siblings) < 1 and row.count <= OPEN_UP_TO
+            row.is_open = gpus < 2 and rank[id(row)] < 1 and row.count <= OPEN_UP_TO
         elif row.role == "process":
-            row.is_open = _rank(row, siblings) < processes
+            row.is_open = rank[id(row)] < processes
         elif row.role == "gpu":
-            row.is_open = _rank(row, siblings) < 4
+            row.is_open = rank[id(row)] < 4
         elif row.content is Content.MORE:
             row.is_open = row.key.endswith("#more=counters") and not has_streams
 
 
-def _rank(row: TimelineRow, siblings: Iterable[TimelineRow]) -> int:
-    """The number of similar siblings with more content, or as much and an earlier place."""
-    mine, before, rank = _weight(row), True, 0
-    for other in siblings:
-        if other is row:
-            before = False
-        elif other.role == row.role and (_weight(other) > mine or (before and _weight(other) == mine)):
-            rank += 1
-    return rank
+def _ranks(rows: Iterable[TimelineRow]) -> dict[int, int]:
+    """By id of each row: the number of similar siblings with more content, or as much and an earlier place."""
+    alike: dict[tuple[int, str], list[TimelineRow]] = {}
+    for row in rows:
+        alike.setdefault((id(row.parent), row.role), []).append(row)
+    ranks: dict[int, int] = {}
+    for siblings in alike.values():
+        siblings.sort(key=_weight, reverse=True)
+        ranks |= {id(row): rank for rank, row in enumerate(siblings)}
+    return ranks
 
 
 def _weight(row: TimelineRow) -> tuple[int, int]:

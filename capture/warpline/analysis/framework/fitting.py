@@ -15,7 +15,7 @@ _BEFORE = 6
 _LEAST = 16
 _LONGEST = 4096
 """Characters of a text that may fit: more than a terminal is wide."""
-_MOST_PLACES = 12
+_MOST_PLACES = 6
 """Differences that a short form shows; texts that differ only later look alike."""
 _PLACE = re.compile(r"(?P<function>.+) \(.*[/\\](?P<file>[^/\\]+:\d+)\)")
 

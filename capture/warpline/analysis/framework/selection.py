@@ -228,11 +228,19 @@ class View:
 
     def lane_spans(self, tracks: frozenset[int]) -> Iterator[tuple[int, Span]]:
         """(track, rows that overlap the range) of each lane of ``tracks``, in lane order; skips empty ones."""
-        for lane, track in enumerate(self.capture.lanes.track.tolist()):
-            if track in tracks:
-                span = self._span_of_lane(lane)
-                if span.stop > span.first:
-                    yield track, span
+        track_column = self.capture.lanes.track
+        for lane in self._lanes_of(tracks):
+            span = self._span_of_lane(lane)
+            if span.stop > span.first:
+                yield int(track_column[lane]), span
+
+    def _lanes_of(self, tracks: Iterable[int]) -> list[int]:
+        """The lanes of tracks, ascending."""
+        order, track_column = self._lanes_by_track
+        wanted = np.unique(np.fromiter(tracks, np.int64))
+        begins, ends = (np.searchsorted(track_column, wanted, side) for side in ("left", "right"))
+        places = zip(begins.tolist(), ends.tolist(), strict=True)
+        return sorted(lane for begin, end in places for lane in order[begin:end].tolist())
 
     def _span_of_lane(self, lane: int) -> Span:
         """Rows of a lane that overlap the range; may be empty."""
@@ -379,6 +387,19 @@ class View:
         return self.capture.lanes.track[self._lane_of(rows)].astype(np.int64)
 
     @cached_property
+    def thread_of_track(self) -> Int64Array:
+        """The thread of each track of the capture, −2 − track for none: [tracks]."""
+        tracks = self.capture.tracks
+        return np.array([-2 - t.index if t.thread is None else t.thread for t in tracks] or [-2], np.int64)
+
+    @cached_property
+    def _lanes_by_track(self) -> tuple[Int64Array, Int64Array]:
+        """Lane numbers by their track, and those tracks: [lanes] each."""
+        track = np.asarray(self.capture.lanes.track).astype(np.int64)
+        order = np.argsort(track, kind="stable")
+        return order, track[order]
+
+    @cached_property
     def _lane_order(self) -> tuple[Int64Array, Int64Array]:
         first = np.asarray(self.capture.lanes.first).astype(np.int64)
         used = np.flatnonzero(np.asarray(self.capture.lanes.count) > 0)
@@ -391,10 +412,8 @@ class View:
 
     def nested_spans(self, tracks: Iterable[int]) -> Iterator[Span]:
         """Rows of each lane of ``tracks`` that overlap the range, outermost depth first; skips empty ones."""
-        lanes = self.capture.lanes
-        track_column, depth = np.asarray(lanes.track), np.asarray(lanes.depth)
-        numbers = np.flatnonzero(np.isin(track_column, list(tracks))).tolist()
-        for number in sorted(numbers, key=lambda n: (int(depth[n]), n)):
+        depth = self.capture.lanes.depth
+        for number in sorted(self._lanes_of(tracks), key=lambda n: (int(depth[n]), n)):
             self.check_cancelled()
             span = self._span_of_lane(number)
             if span.stop > span.first:
@@ -418,10 +437,14 @@ class View:
                 result.append(LaneEvents(start, stop, row))
         return result
 
+    @cached_property
+    def _track_offsets(self) -> Int64Array:
+        tracks = self.capture.tracks
+        return np.array(
+            [self.capture.clock_offset_of_track(track.index) for track in tracks] or [0], np.int64
+        )
+
     def times_of(self, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
         """(start, stop) in capture ns of event rows on any tracks."""
-        offsets = np.array(
-            [self.capture.clock_offset_of_track(t.index) for t in self.capture.tracks] or [0], np.int64
-        )
-        start = self.starts(rows, 0) - offsets[self.track_of(rows)]
+        start = self.starts(rows, 0) - self._track_offsets[self.track_of(rows)]
         return start, start + self.durations(rows)

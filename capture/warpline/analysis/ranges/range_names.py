@@ -13,6 +13,7 @@ from warpline.analysis.framework.tables import kind_code
 from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 PUSH_POP, START_END, MARK = 0, 1, 2
 _STYLES = ("PushPop", "StartEnd", "Mark")
 
@@ -43,14 +44,21 @@ class RangeNames:
         return Texts(codes, self.lookup)
 
 
-def styles(view: View, index: Int64Array, rows: Int64Array) -> Int64Array:
-    """Style of each range.
+def tracks_without_thread(view: View) -> BoolArray:
+    """Which tracks of the capture have no thread: bool [tracks]."""
+    return np.array([track.thread is None for track in view.capture.tracks] or [True])
+
+
+def styles(
+    view: View, index: Int64Array, rows: Int64Array, without_thread: BoolArray | None = None
+) -> Int64Array:
+    """Style of each range. ``without_thread`` is `tracks_without_thread`, for callers with many parts.
 
     Start/end ranges lie on a track of a process instead of a thread, or name the thread that ended them. Marks are
     instants.
     """
     result = np.zeros(len(index), np.int64)
-    alone = np.array([track.thread is None for track in view.capture.tracks] or [True])
+    alone = tracks_without_thread(view) if without_thread is None else without_thread
     result[alone[view.track_of(rows)]] = START_END
     if "end_thread" in view.capture.kinds["range"].attributes:
         result[~np.ma.getmaskarray(view.column("range", "end_thread", index))] = START_END

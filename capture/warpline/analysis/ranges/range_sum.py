@@ -31,6 +31,7 @@ from warpline.analysis.ranges.range_names import (
     range_targets,
     style_texts,
     styles,
+    tracks_without_thread,
 )
 from warpline.analysis.structure.launches import threads_of_tracks
 from warpline.i18n import english
@@ -108,6 +109,7 @@ def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
         tracks_of.setdefault(int(threads[track]), []).append(track)
     order = np.argsort(code, kind="stable")
     totals = np.zeros(len(code), np.int64)
+    without_thread = tracks_without_thread(view)
     for tracks in tracks_of.values():
         lanes = view.lane_events(tracks, ("range",)) if len(code) else []
         if not lanes:
@@ -122,7 +124,7 @@ def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
         for first in range(0, len(row), BATCH_EVENTS):
             rows = row[first : first + BATCH_EVENTS]
             index = view.capture.kinds["range"].indices_of(rows)
-            nested = np.flatnonzero(styles(view, index, rows) == PUSH_POP)
+            nested = np.flatnonzero(styles(view, index, rows, without_thread) == PUSH_POP)
             mine = names.codes(index[nested], view.capture.events.name[rows[nested]])
             key, rows_of_key = combine_keys(mine >> 32, mine & 0xFFFFFFFF)
             [sums] = group_sums(key, len(rows_of_key), [own[first + nested]])

@@ -108,7 +108,7 @@ def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iter
 
 def neighbours(view: View, thread: int) -> list[int]:
     """All tracks of a thread, selected or not."""
-    return np.flatnonzero(threads_of_tracks(view) == thread).tolist()
+    return [track.index for track in view.tracks_of_thread(thread)]
 
 
 def _inside(view: View, start: Int64Array, stop: Int64Array) -> Int64Array:

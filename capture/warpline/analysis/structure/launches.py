@@ -164,9 +164,7 @@ def gpu_events(view: View, kind: str) -> SelectedEvents:
 
 def threads_of_tracks(view: View) -> Int64Array:
     """The thread of each track index, −2 − track for none."""
-    return np.array(
-        [-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2], np.int64
-    )
+    return view.thread_of_track
 
 
 def _arriving(view: View, rows: Int64Array) -> Int64Array:

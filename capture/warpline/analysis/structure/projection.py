@@ -124,7 +124,6 @@ class LaunchesByThread:
 
     def __init__(self, view: View) -> None:
         self._view = _with_neighbours(view)
-        self._threads = threads_of_tracks(view)
         # If two calls claim the same work, only a search over all threads finds the one that launched it.
         self._all = None if is_work_launched_once(view) else launches_from(self._view)
 
@@ -132,8 +131,9 @@ class LaunchesByThread:
         """The launches of one thread, ordered by time."""
         if self._all is not None:
             return self._all.of_thread(thread)
-        tracks = np.flatnonzero(self._threads == thread).tolist()
-        return launches_from(self._view, frozenset(tracks))
+        if thread < 0:
+            return launches_from(self._view, frozenset({-2 - thread}))
+        return launches_from(self._view, frozenset(t.index for t in self._view.tracks_of_thread(thread)))
 
 
 def ranges_on_stream(view: View, stream: int, kind: str = "range") -> list[LaneEvents]:

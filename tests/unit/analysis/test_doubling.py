@@ -1,0 +1,66 @@
+"""Twice as much costs at most two and a half times as much (``tests/benchmarks/bench_doubling.py`` measures all)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.doubling import python_steps, run, write_trace
+
+from warpline.analysis.findings.host_segments import host_segments
+from warpline.analysis.findings.thread_time import Threads
+from warpline.analysis.framework.fitting import shorten_apart
+from warpline.analysis.framework.selection import View
+from warpline.analysis.ranges.nested_ranges import stack_of
+from warpline.i18n.width import fits, text_width
+from warpline.storage import open_capture
+
+BAR = 2.5
+
+
+def assert_linear(call: Callable[[int], Callable[[], object]], size: int) -> None:
+    """Differences leave out what each call takes, whatever its size."""
+    small, middle, large = (python_steps(call(size * factor)) for factor in (1, 2, 4))
+    assert large - middle <= BAR * (middle - small), (small, middle, large)
+
+
+@pytest.mark.parametrize("shape", ["threads", "processes"])
+def test_findings_look_once_at_each_thread(tmp_path: Path, shape: str) -> None:
+    def segments(count: int) -> Callable[[], object]:
+        path = tmp_path / f"{count}.h5"
+        run("import", "-o", str(path), str(write_trace(shape, count, tmp_path / "trace.json")))
+        capture = open_capture(path)
+        return lambda: host_segments(Threads(View(capture)))
+
+    assert_linear(segments, 50)
+
+
+def test_of_a_long_text_only_what_is_shown_is_measured() -> None:
+    def steps(length: int) -> int:
+        texts = [f"{number} · {'·' * length}" for number in range(10)]
+        return python_steps(lambda: shorten_apart(texts, 60))
+
+    assert steps(20_000) <= 2 * steps(1_000)
+
+
+class Chain:
+    """Ranges, each inside the one before."""
+
+    def __init__(self, depth: int) -> None:
+        self.parent = np.arange(-1, depth - 1)
+
+
+def test_a_deep_stack_is_written_to_a_limit() -> None:
+    stack = stack_of(Chain(100_000))  # type: ignore[arg-type]
+    assert stack(2) == ":0:1:2"
+    assert stack(99_999).startswith(":…:")
+    assert stack(99_999).endswith(":99998:99999")
+    assert len(stack(99_999)) < 2_000
+
+
+@pytest.mark.parametrize("text", ["", "abc", "αβγ", "漢字", "e\u0301", "漢" * 50])
+def test_fits_agrees_with_the_width(text: str) -> None:
+    for width in range(8):
+        assert fits(text, width) == (text_width(text) <= width)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from warpline.memory_room import require_memory
 from warpline.recording.remote.frames import MAX_DATA_BYTES, WINDOW_BYTES
 from warpline.recording.signals import Received
 
@@ -90,6 +91,7 @@ class LocalOutput:
         self._descriptor = descriptor
         self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.received = self.written = self.acknowledged = 0
+        require_memory()
         self._thread = threading.Thread(target=self._write, name=f"warpline-output-{descriptor}", daemon=True)
         self._thread.start()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from warpline.i18n import tr
+from warpline.memory_room import require_memory
 from warpline.model.errors import RecordingError
 from warpline.model.tracks import Source
 from warpline.platform.systems import is_linux
@@ -281,6 +282,7 @@ class _Run:
             self._connection.send(packed_json(FrameType.FETCH, {"paths": self._files.paths}))
         if self._has_arrived and self._end is None and self._writing is None and self._stop_ns:
             # The program outlives its recording: write the capture while its streams go on.
+            require_memory()
             self._writing = threading.Thread(target=self._write_beside, name="warpline-capture")
             self._writing.start()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.native.conftest import PAUSED, RECORDING, Session, simulated_gpu_environment, states
+from tests.native.conftest import PAUSED, RECORDING, Record, Session, simulated_gpu_environment, states
 from tests.native.cupti_tools import KERNEL, run
 from tests.native.profiler_tools import run as run_script
 from tests.native.profiler_tools import the_capture
@@ -13,6 +13,7 @@ from tests.native.test_agent_cupti_session import say, wait_until
 from tests.native.test_cupti_sharing import CLIENTS
 
 from warpline.recording.sources.cuda import records
+from warpline.storage import open_capture
 
 GAP = (records.CUPTI_GAP, records.cupti_gap)
 LOOKS = """
@@ -142,3 +143,12 @@ assert clients.clientCount(1, 0) == 1
         assert "because another profiler in the program took CUPTI over" in source.reason
         assert source.reason.startswith("GPU work from ")
         assert any("another profiler" in warning for warning in capture.storage.warnings)
+
+
+def test_a_recording_of_cuda_alone_sees_the_programs_profiler(record: Record, tmp_path: Path) -> None:
+    """`warpline record` preloads the agent for it."""
+    script = tmp_path / "program.py"
+    lines = ("initialise()", "work(10)", "start['paddle']()", "work(20)", "stop['paddle']()", "work(30)")
+    script.write_text("\n".join((CLIENTS, *lines, "assert counts('paddle') == [20, 0, 0, 0]")))
+    with open_capture(record(sys.executable, script, options=("--trace", "cuda"))) as capture:
+        assert len(capture.kinds["kernel"].rows) == 60

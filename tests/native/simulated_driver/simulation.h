@@ -48,7 +48,7 @@ struct buffer;
 struct collector {
     _Atomic bool is_subscribed;
     _Atomic callback_fn callback;
-    void *user;
+    void *_Atomic user;
     _Atomic bool is_callback[4][CALLBACKS], is_enabled[KINDS];
     request_fn request;
     complete_fn complete;

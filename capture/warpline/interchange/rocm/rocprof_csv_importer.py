@@ -37,7 +37,7 @@ class RocprofCsvImporter:
 
     name = "rocprof-csv"
     title = english("rocprof CSV output")
-    patterns = ("*_trace.csv", "results.csv")
+    patterns = ("*_trace.csv", "*results.csv")
     position = 61
 
     def recognise(self, head: bytes, path: Path) -> float:

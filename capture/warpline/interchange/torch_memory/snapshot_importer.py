@@ -52,7 +52,7 @@ class SnapshotImporter:
     name = "torch-memory"
     title = english("PyTorch memory snapshot")
     patterns = ("*.pickle", "*.pkl")
-    position = 12
+    position = 45
 
     def recognise(self, head: bytes, path: Path) -> float:
         """See `Importer.recognise`."""

@@ -75,6 +75,11 @@ class Thread:
     start_ns: int | None = None
     stop_ns: int | None = None
 
+    @property
+    def label(self) -> str:
+        """``loader (490)``; only the name of a thread without a number, "" of one without a name."""
+        return f"{self.name} ({self.tid})" if self.name and self.tid >= 0 else self.name
+
 
 @dataclass(frozen=True)
 class Device:

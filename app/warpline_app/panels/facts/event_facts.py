@@ -146,10 +146,17 @@ def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
         facts.append(Fact(tr("Stream"), str(track.stream)))
     if track.process is not None:
         process = capture.processes[track.process]
-        facts.append(Fact(tr("Process"), f"{process.name}  [{process.pid}]".strip()))
+        facts.append(
+            Fact(
+                tr("Process"),
+                f"{process.name}  [{process.pid}]".strip() if process.pid >= 0 else process.name,
+            )
+        )
     if track.thread is not None:
         thread = capture.threads[track.thread]
-        facts.append(Fact(tr("Thread"), f"{thread.name}  {thread.tid}".strip()))
+        facts.append(
+            Fact(tr("Thread"), f"{thread.name}  {thread.tid}".strip() if thread.tid >= 0 else thread.name)
+        )
     return tuple(facts)
 
 

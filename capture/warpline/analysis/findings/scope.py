@@ -74,7 +74,7 @@ def find_target(view: View, uri: str | None = None) -> WaitedFor | None:
 def thread_target(view: View, thread: int) -> WaitedFor:
     """A thread as the target."""
     known = view.capture.threads[thread]
-    title = f"{known.name} ({known.tid})" if known.name else f"Thread {known.tid}"
+    title = known.label or f"Thread {known.tid}"
     tracks = tuple(t.index for t in view.tracks_of_thread(thread) if t.device is None)
     return WaitedFor(title, None, thread, tracks)
 

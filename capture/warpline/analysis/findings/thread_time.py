@@ -195,7 +195,7 @@ class Threads:
     def name(self, thread: int) -> str:
         """``loader (490)``, or ``Thread 490`` without a name; as on its row."""
         known = self.view.capture.threads[thread]
-        return f"{known.name} ({known.tid})" if known.name else f"Thread {known.tid}"
+        return known.label or f"Thread {known.tid}"
 
     def during(self, thread: int, spans: Sequence[tuple[int, int]]) -> ThreadTime:
         """The states of a thread in some stretches of time, cut to them."""

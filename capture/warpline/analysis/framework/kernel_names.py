@@ -18,6 +18,7 @@ _LAUNCHERS = frozenset(("Kernel", "Kernel2", "device_kernel"))
 """Kernels that only run the functor in their template arguments."""
 _WRAPPERS = r"gpu_kernel_impl\w*|gpu_index_kernel|ReduceOp|func_wrapper_t"
 _PAIRING = r"(AUnary|BUnary|Binary)Functor"
+_FUNCTOR_STARTS = r"^CUDAFunctor(OnSelf|OnOther)?_?"
 _FUNCTOR_ENDS = r"(_kernel_cuda|_kernel_impl|CUDAKernelImpl|KernelImpl|_cuda_out|_kernel|_functor|Functor)$"
 _TYPE = r"\{lambda\((?!\))(?:\w+::)*(\w+)[^{}]*\)#\d+\}$"
 _TILE = r"tuple<((?:(?:\w+::)*(?:C<\d+>|_\d+)\s*,?\s*){3})>"
@@ -226,7 +227,7 @@ def _operation(arguments: list[str]) -> str:
         within = _operation(inner)
         if within:
             return f"{pairing[1]} {within}" if pairing is not None else within
-    short = re.sub(_FUNCTOR_ENDS, "", name).removeprefix("CUDAFunctor_").removeprefix("CUDAFunctor") or name
+    short = re.sub(_FUNCTOR_STARTS, "", re.sub(_FUNCTOR_ENDS, "", name)) or name
     typed = re.search(_TYPE, chosen)
     is_plain = bool(inner) and not _is_class(inner[0])
     element = typed[1] if typed is not None else _last_name(inner[0]) if is_plain else ""

@@ -24,7 +24,7 @@ def thread_titles(view: View) -> Callable[[int], str]:
         rank: int | None
         if thread >= 0:
             entry = capture.threads[thread]
-            title = f"{entry.name} ({entry.tid})" if entry.name else str(entry.tid)
+            title = entry.label or str(entry.tid)
             rank = ranks.get(thread)
         else:
             track = -2 - thread

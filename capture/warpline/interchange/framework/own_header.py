@@ -125,8 +125,9 @@ class HeaderTracks:
 
     def on_thread(self, process: object, thread: object, role: str) -> int:
         """Index of a thread's track for one role, -1 if unknown."""
-        is_known = isinstance(process, int) and isinstance(thread, int)
-        return self._shared.get((process, thread, role), -1) if is_known else -1
+        if not isinstance(process, int) or not isinstance(thread, int):
+            return -1
+        return self._shared.get((process, thread, role), -1)
 
     def on_gpu(self, role: str, device: int, context: int | None, stream: int | None) -> int:
         """Index of a GPU track, -1 if unknown or ambiguous."""

@@ -284,7 +284,9 @@ class TorchConverter(TraceConverter):
         self.duration_flags(group)
         main = self._main
         if name == GPU_ANNOTATION:
-            group.places = [(self._owners.device_of(device), *place) for device, *place in group.places]
+            group.places = [
+                (self._owners.device_of(device), context, stream) for device, context, stream in group.places
+            ]
         else:
             self._owners.learn(group)
         ids, kind = self.gpu.add(name, group, lambda device: self._owners.of(device, main), self.slices)

@@ -133,9 +133,9 @@ def work_attributes(kind: str, names: TextColumn, payloads: TextColumn) -> dict[
                           ("dynamic_shared_memory_bytes", "dynamic_shared")):  # fmt: skip
             columns[name] = _column([_number(entry.get(key)) for entry in details], payloads)
         for shape in ("grid", "block"):
-            sizes = [entry.get(shape, "").split(",") for entry in details]
+            shapes = [entry.get(shape, "").split(",") for entry in details]
             for place, axis in enumerate("xyz"):
-                values = [_number(size[place]) if len(size) == 3 else NO_INTEGER for size in sizes]
+                values = [_number(size[place]) if len(size) == 3 else NO_INTEGER for size in shapes]
                 columns[f"{shape}_{axis}"] = _column(values, payloads)
     elif kind == COPY:
         codes = np.array([copy_codes(text) for text in names.table], np.uint8).reshape(-1, 3)[names.codes]

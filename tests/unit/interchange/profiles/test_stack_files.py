@@ -10,6 +10,7 @@ from tests.unit.interchange.profiles import profile_seeds as seeds
 from tests.unit.interchange.profiles.stack_tools import stacks, weights
 
 from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.flame import Flame
 from warpline.analysis.structure.stack_flame import stack_flame
 from warpline.interchange import detect
 from warpline.storage import Capture
@@ -46,8 +47,10 @@ def test_speedscope_events_are_ranges_and_samples_have_weights(tmp_path: Path) -
 
 def test_a_flame_graph_adds_up_the_weights_of_samples(tmp_path: Path) -> None:
     flame = stack_flame(View(opened(tmp_path, seeds.speedscope_file(), "speedscope")), "samples")
+    assert isinstance(flame, Flame)
     assert (flame.unit, int(flame.total)) == ("ns", 6500 * MS)
     counted = stack_flame(View(opened(tmp_path, seeds.collapsed_stacks(), "collapsed")), "samples")
+    assert isinstance(counted, Flame)
     assert (counted.unit, int(counted.total)) == ("samples", 28)
 
 
@@ -112,3 +115,8 @@ def test_samples_beside_the_events_of_a_chrome_trace(tmp_path: Path) -> None:
     assert count(capture, "sample") == 1
     assert attributes(capture, "cycles")["stack"] is not None
     assert stacks(capture) == ["main;work"]
+
+
+def test_threads_without_a_number_are_shown_by_their_names(tmp_path: Path) -> None:
+    capture = opened(tmp_path, seeds.speedscope_file(), "speedscope")
+    assert [thread.label for thread in capture.threads] == ["loop", "worker"]

@@ -24,7 +24,10 @@ _DIGITS = 18
 """Any number of so many digits fits into 64 bits."""
 _DEPTH = 32
 _NESTED = (dict, list)
-_FORMULAS = frozenset("=+-@\t\r")
+_FORMULA = re.compile(r"[\s\x00-\x1f\ufeff;]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+"""Spreadsheets pass over blanks and take full-width signs for signs; some begin a new cell at each semicolon."""
+_LATER_FORMULA = re.compile(r"(;[\s\x00-\x1f\ufeff]*)(?=[=+@\uff1d\uff0b\uff20])")
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 INT64 = range(-(1 << 63), 1 << 63)
 """Integers that fit into a column."""
 
@@ -76,8 +79,14 @@ def natural_key(text: str) -> tuple[str | int, ...]:
 
 
 def spreadsheet_text(text: str) -> str:
-    """The text for a spreadsheet: an apostrophe precedes one that would be taken for a formula."""
-    return "'" + text if text[:1] in _FORMULAS and text else text
+    """The text for a spreadsheet: an apostrophe precedes what would be taken for a formula."""
+    guarded = _LATER_FORMULA.sub(r"\1'", text)
+    return "'" + guarded if _FORMULA.match(text) else guarded
+
+
+def xml_text(text: str) -> str:
+    """The text without characters that XML 1.0 forbids; U+FFFD stands for each."""
+    return _NO_XML.sub("\ufffd", text)
 
 
 def places_of(

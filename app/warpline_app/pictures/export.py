@@ -18,6 +18,7 @@ from warpline.interchange.export.output_files import replacing
 from warpline.interchange.export.selection import ExportSelection
 from warpline.interchange.export.title import title_of
 from warpline.model.errors import ExportError
+from warpline.untrusted import xml_text
 from warpline_app.pictures.rendering import DEFAULT_SIZE, Picture, render, require_widgets, save_picture
 from warpline_app.timeline.draw.shapes import MAX_SHAPES, rectangles_of
 
@@ -119,7 +120,7 @@ def save_svg(view: TimelineView, out: Path) -> None:
             painter.end()
             # Windows renames no file that is open, and the generator closes it when it is destroyed.
             del generator
-            part.write_text(with_sharp_edges(part.read_text("utf-8")), "utf-8")
+            part.write_text(xml_text(with_sharp_edges(part.read_text("utf-8"))), "utf-8")
     except OSError as error:
         raise ExportError(
             tr("{path}: cannot be written: {reason}", path=out, reason=error.strerror or error)

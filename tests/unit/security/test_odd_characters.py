@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -10,7 +10,8 @@ from warpline.untrusted import spreadsheet_text, xml_text
 
 
 @pytest.mark.parametrize(
-    "text", ["=1", "\n=1", "  =1", "\u2028=1", "＝1", ";=1", "\t=1", "\r", "＠a", "+1", "-1", " ; =1", "\ufeff=1"]
+    "text",
+    ["=1", "\n=1", "  =1", "\u2028=1", "＝1", ";=1", "\t=1", "\r", "＠a", "+1", "-1", " ; =1", "\ufeff=1"],
 )
 def test_no_cell_begins_with_a_formula(text: str) -> None:
     cells = spreadsheet_text(text).split(";")
@@ -25,6 +26,6 @@ def test_other_cells_are_not_changed(text: str) -> None:
 
 def test_control_characters_make_no_broken_xml() -> None:
     every = "".join(map(chr, range(0x20))) + "\ud800\ufffe\uffffa"
-    (text,) = ElementTree.fromstring(f"<a><b>{xml_text(every)}</b></a>").itertext()
+    (text,) = ET.fromstring(f"<a><b>{xml_text(every)}</b></a>").itertext()
     assert text.count("\ufffd") == 29 + 3
     assert xml_text("a\tb\nc é 漢") == "a\tb\nc é 漢"

@@ -363,9 +363,15 @@ def _groups(threads: Threads, segments: Segments) -> IntArray:
     return groups
 
 
+_LARGEST_KEY = 1 << 32
+
+
 def _delaying(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray:
     """Which segments, of any actor, have a cause and place that explains enough of the target's time."""
     key = doing_of(segments, groups)
+    # Codes of a damaged capture may be anything.
+    if key.min(initial=0) < 0 or key.max(initial=0) > _LARGEST_KEY:
+        key = np.unique(key, return_inverse=True)[1]
     explained = np.bincount(key[pieces.leaf], pieces.length, int(key.max(initial=0)) + 1)
     delays: BoolArray = (explained > _DELAYS * pieces.length.sum())[key]
     return delays

@@ -283,7 +283,7 @@ class CaptureCopy:
         frame, parent = self._capture.stacks
         valid = valid & (stacks < len(frame))
         if self._stack_map is None:
-            self._stack_map = np.full(len(frame), _UNSEEN, np.uint32)
+            self._stack_map = np.full(max(len(frame), 1), _UNSEEN, np.uint32)
         new = np.unique(stacks[valid])
         new = new[self._stack_map[new] == _UNSEEN].astype(np.int64)
         missing = [new]

@@ -27,6 +27,7 @@ from warpline.analysis.structure.kernels import communication_ids, tensor_cores_
 from warpline.analysis.structure.overlap import covered_ns
 from warpline.i18n import english, english_n, joined
 from warpline.model.intervals import clip_intervals, merge_intervals
+from warpline.untrusted import number_in
 
 BoolArray = npt.NDArray[np.bool_]
 Int64Array = npt.NDArray[np.int64]
@@ -214,7 +215,7 @@ def _multiprocessors(case: Case) -> int:
         if device.index == case.gpu.gpu.device and device.rank in (None, case.gpu.gpu.rank):
             properties = dict(device.properties)
             known = [properties[key] for key in ("sm_count", "numSms") if key in properties]
-            return int(known[0]) if known else 0
+            return number_in(str(known[0]), 0) if known else 0
     return 0
 
 

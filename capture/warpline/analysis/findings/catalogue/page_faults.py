@@ -23,6 +23,8 @@ Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 _RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
 _PAGE_BYTES = 4096
+_MOST_NS = float(1 << 62)
+"""A counter that stands for more, or is no number, is damaged."""
 """Larger pages make the finding smaller, never larger."""
 _ROWS = 20
 
@@ -47,7 +49,7 @@ def find_page_faults(case: Case) -> Iterator[Finding]:
     spent: list[tuple[float, int, Int64Array]] = []
     for counted in _counted(case, PAGE_FAULTS):
         again = counted.counts.sum() - grown.get(counted.process, 0.0)
-        if again * each_ns < NOTE * case.whole_ns:
+        if not NOTE * case.whole_ns <= again * each_ns < _MOST_NS:
             continue
         runs = running.segments_of(counted.process)
         share = _share(

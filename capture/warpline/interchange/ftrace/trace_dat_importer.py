@@ -29,7 +29,7 @@ class TraceDatImporter:
 
     name = "trace-dat"
     title = english("trace.dat of trace-cmd")
-    patterns = ("trace*.dat",)
+    patterns = ("*trace*.dat",)
     position = 73
 
     def recognise(self, head: bytes, path: Path) -> float:

@@ -35,7 +35,7 @@ class PerfDataImporter:
 
     name = "perf"
     title = english("perf.data of perf record")
-    patterns = ("perf.data*", "*.data")
+    patterns = ("*perf.data*", "*.data")
     position = 71
 
     def recognise(self, head: bytes, path: Path) -> float:

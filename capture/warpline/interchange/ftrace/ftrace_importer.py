@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _BYTES = 1 << 20
 _TRACER = b"# tracer:"
 _PAGE = re.compile(rb'class="trace-data"|trace-data|linuxPerfData|# tracer:', re.IGNORECASE)
+_MARKUP = re.compile(rb"<(!|html|head|script)", re.IGNORECASE)
 _HEADERS = re.compile(r"\s*(#|version = |cpus=|CPU \d+ is empty|<|\\n|$)")
 
 
@@ -38,7 +39,7 @@ class FtraceImporter:
         if b"\x00" in head[:4096]:
             return NO
         start = head.lstrip()[:64]
-        if start[:1] == b"<":
+        if _MARKUP.match(start):  # not ``<idle>``, the name of a thread
             return LIKELY if _PAGE.search(head[:_BYTES]) else NO
         if start.startswith((_TRACER, b"TRACE:")):
             return LIKELY

@@ -12,6 +12,7 @@ from tests.unit.interchange.import_tools import attributes, count, imported, lin
 from tests.unit.interchange.profiles import profile_seeds as seeds
 from tests.unit.interchange.profiles.stack_tools import stacks, weights
 
+from warpline.interchange import detect
 from warpline.model import ImportFormatError
 from warpline.storage import Capture
 
@@ -183,3 +184,9 @@ def test_switches_of_a_real_trace_dat_are_those_that_trace_cmd_prints(tmp_path: 
             found[name.rpartition("  ")[2], int(uri.removeprefix("cpu/")), (start + 500) // 1000] += 1
     assert expected - found == Counter()
     assert (found - expected).total() == 1  # what ran before the first switch
+
+
+def test_a_trace_may_begin_with_the_idle_thread(tmp_path: Path) -> None:
+    lines = seeds.ftrace_text().split(b"\n", 2)[2]
+    assert lines.lstrip().startswith(b"<idle>")
+    assert detect(text_file(tmp_path, lines)).name == "ftrace"

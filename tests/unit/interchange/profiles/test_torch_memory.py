@@ -51,7 +51,7 @@ def test_plain_values_are_read_whatever_the_version(protocol: int) -> None:
     if protocol < 3:  # bytes are calls of a function there
         with pytest.raises(PickleError, match="more than plain values"):
             loaded(content)
-        value["a"] = [entry for entry in value["a"] if not isinstance(entry, bytes)]  # type: ignore[union-attr]
+        value["a"] = [entry for entry in value["a"] if not isinstance(entry, bytes)]
         content = pickle.dumps(value, protocol)
     if protocol == 0:  # texts and references as lines, which PyTorch never wrote
         return

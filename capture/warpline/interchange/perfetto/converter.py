@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 _MOST_INFLATED = 64 << 20
-_TABLES = (
+_TABLES: tuple[tuple[str, Mapping[int, str], Callable[[str], str]], ...] = (
     ("record", field_names.PACKET, lambda name: english("packets: {name}", name=name)),
     (
         "record.event",

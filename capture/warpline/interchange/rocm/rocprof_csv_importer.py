@@ -84,7 +84,9 @@ def files_of_process(path: Path) -> list[Path]:
 def _rows(path: Path) -> Iterator[list[Row]]:
     try:
         with path.open("rb") as raw:
-            lines = io.TextIOWrapper(_Stream(unpacked(raw, path)), "utf-8", "replace", newline="")
+            lines = io.TextIOWrapper(
+                io.BufferedReader(_Stream(unpacked(raw, path))), "utf-8", "replace", newline=""
+            )
             rows = csv.DictReader(lines)
             while part := list(islice(rows, _ROWS)):
                 yield part

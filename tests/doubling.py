@@ -107,7 +107,7 @@ def command(name: str, capture: Path) -> tuple[str, ...]:
     return tuple(word.format(capture=capture, folder=capture.parent) for word in COMMANDS[name])
 
 
-def python_steps(call: Callable[[], None]) -> int:
+def python_steps(call: Callable[[], object]) -> int:
     """How many instructions of Python a call takes: the same on a busy machine."""
     steps = 0
 

@@ -140,7 +140,7 @@ def stack_of(ranges: NestedRanges) -> Callable[[int], str]:
     """Returns the ids of a range and its ancestors, such as ":0:3:7"; of a deep one the innermost, ":…:6:7"."""
 
     def stack(index: int) -> str:
-        path = []
+        path: list[int] = []
         while index >= 0 and len(path) < _DEEPEST_STACK:
             path.append(index)
             index = int(ranges.parent[index])

@@ -181,7 +181,7 @@ def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
         times = np.asarray(counter.times)
         # A sample covers the time since the previous one.
         weight = covered_ns(waited, times[:-1], times[1:])
-        used = np.nan_to_num(np.asarray(counter.values, np.float64)[1:], nan=1.0)
+        used = np.clip(np.nan_to_num(np.asarray(counter.values, np.float64)[1:], nan=1.0), 0, 1)
         if weight.sum() >= _SEEN * (waited[1] - waited[0]).sum():
             idle += bool((used * weight).sum() < _IDLE * weight.sum())
     return idle

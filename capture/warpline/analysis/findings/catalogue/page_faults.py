@@ -23,7 +23,7 @@ Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 _RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
 _PAGE_BYTES = 4096
-_MOST_NS = float(1 << 62)
+_MOST_RATE, _MOST_NS = 1e18, float(1 << 62)
 """A counter that stands for more, or is no number, is damaged."""
 """Larger pages make the finding smaller, never larger."""
 _ROWS = 20
@@ -119,7 +119,7 @@ def _counted(case: Case, name: str) -> Iterator[_Counted]:
         edges = np.clip(times, case.view.start_ns, case.view.stop_ns)
         inside = np.diff(edges) > 0
         if inside.any():
-            counts = np.maximum(rates[inside], 0) * np.diff(edges)[inside] / 1e9
+            counts = np.clip(rates[inside], 0, _MOST_RATE) * np.diff(edges)[inside] / 1e9
             yield _Counted(process, np.append(edges[:-1][inside], edges[1:][inside][-1]), counts)
 
 

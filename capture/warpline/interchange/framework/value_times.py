@@ -36,4 +36,5 @@ def steps_of(values: Sequence[float], unit: str) -> Int64Array:
     beyond = np.cumsum(scaled) > MAX_TIME_NS
     # Rounded sums, so that lengths add up to the rounded whole.
     ends = np.rint(np.cumsum(np.where(beyond, 0.0, scaled))).astype(np.int64)
-    return np.diff(ends, prepend=np.int64(0))
+    steps: Int64Array = np.diff(ends, prepend=np.int64(0))
+    return steps

@@ -91,7 +91,7 @@ class SampleLayout:
         per_value = 1 + (form & 4 != 0) + (form & 16 != 0)
         if not form & 8:
             return 8 * (times + per_value)
-        (count,) = struct.unpack_from(self.endian + "Q", body, at)
+        count = int(struct.unpack_from(self.endian + "Q", body, at)[0])
         return 8 * (1 + times + min(count, 65536) * per_value)
 
     def trailer(self, body: bytes) -> SampleFields:

@@ -97,14 +97,18 @@ def check_everything(session: Session) -> None:
     }
     called = [functions[int(function)] for function in runtime["function"]]
     assert called.count("cudaMemcpyAsync_v3020") == 4
-    assert called.count("cudaGetDevice_v3020") == 1, "the one that failed; the other is left out and counted"
+    queries = runtime[runtime["function"] == 17]
+    assert (queries["result"] == 101).sum() == 1
+    # The other is left out and counted, unless a busy machine made it slow.
+    slow = queries[queries["result"] == 0]
+    assert np.all(slow["end_ns"] - slow["start_ns"] > 20_000)
     assert set(runtime["tid"].tolist()) == {spool.header.pid}
     assert int(runtime["result"][-1]) == 101
     (driver,) = spool.records(records.CUPTI_DRIVER, records.cupti_api).values
     assert int(driver["correlation"]) == int(kernels["correlation"][1])
     state = states(spool)["cuda"]
     assert state[0]
-    assert state[1] == "1 CUDA calls that only ask for state were left out"
+    assert state[1] == ("" if len(slow) else "1 CUDA calls that only ask for state were left out")
     # The launch ends before the kernel, and the kernel starts after the launch began: one clock.
     by_correlation = dict(zip(runtime["correlation"].tolist(), runtime["start_ns"].tolist(), strict=True))
     for kernel in kernels:

@@ -19,12 +19,12 @@ struct device {
 };
 struct context {
     _Atomic bool is_alive;
-    uint32_t device, null_stream;
+    _Atomic uint32_t device, null_stream;
 };
 struct stream {
     _Atomic bool is_alive;
-    uint32_t context, flag;
-    int32_t priority;
+    _Atomic uint32_t context, flag;
+    _Atomic int32_t priority;
     _Atomic uint64_t free_ns; /* CLOCK_MONOTONIC: when the work it was given so far has ended */
 };
 

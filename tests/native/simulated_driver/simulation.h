@@ -50,10 +50,10 @@ struct collector {
     _Atomic callback_fn callback;
     void *_Atomic user;
     _Atomic bool is_callback[4][CALLBACKS], is_enabled[KINDS];
-    request_fn request;
-    complete_fn complete;
-    request_v2_fn request_v2;
-    complete_v2_fn complete_v2;
+    _Atomic request_fn request;
+    _Atomic complete_fn complete;
+    _Atomic request_v2_fn request_v2;
+    _Atomic complete_v2_fn complete_v2;
     _Atomic timestamp_fn timestamp;
     _Atomic bool has_system_tids;
     _Atomic size_t dropped;

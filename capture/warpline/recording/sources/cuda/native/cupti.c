@@ -16,7 +16,7 @@
 #include "interpose.h"
 #include "spool.h"
 
-static pid_t owner;
+static _Atomic pid_t owner;
 static bool is_per_graph, is_with_memory, is_with_latency, is_cuda_capture_range;
 static _Atomic bool is_started;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -20,7 +20,7 @@
 #define MOST_GIVEN 4096
 #define RAW_BYTES (4 << 20)
 
-static pid_t owner;
+static _Atomic pid_t owner;
 static _Atomic uint64_t dropped_total, unread_total;
 
 static uint8_t *kept[KEPT_BUFFERS];

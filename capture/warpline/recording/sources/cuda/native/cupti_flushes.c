@@ -25,7 +25,7 @@
 #define LAST_FLUSH_NS 5000000000u
 
 pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
-static pid_t owner;
+static _Atomic pid_t owner;
 static sem_t wake;
 static _Atomic bool is_over, is_ready;
 

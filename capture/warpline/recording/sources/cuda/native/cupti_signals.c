@@ -21,8 +21,8 @@
 #define PAUSE_NS 500000u
 
 static _Atomic int caught;
-static pid_t owner;
-static void (*wake_thread)(void);
+static _Atomic pid_t owner;
+static void (*_Atomic wake_thread)(void);
 static _Atomic bool is_ending, is_thread_over;
 
 static void on_signal(int number)
@@ -34,14 +34,15 @@ static void on_signal(int number)
         raise(number); /* arrives when this handler returns */
         return;
     }
-    wake_thread();
+    void (*wake)(void) = wake_thread;
+    wake();
 }
 
 void cupti_catch_signals(void (*wake)(void))
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-    owner = getpid();
     wake_thread = wake;
+    owner = getpid();
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction action, old;
         if (sigaction(numbers[i], NULL, &old) != 0 || (old.sa_flags & SA_SIGINFO) || old.sa_handler != SIG_DFL)
@@ -72,11 +73,12 @@ void cupti_thread_is_over(void) { atomic_store(&is_thread_over, true); }
 /* The thread flushes, because the caller may be in a signal handler, or hold a lock that a flush needs. */
 static void ending(void)
 {
-    if (wake_thread == NULL || getpid() != owner)
+    void (*wake)(void) = wake_thread;
+    if (wake == NULL || getpid() != owner)
         return;
     uint64_t until = wl_clock(CLOCK_MONOTONIC) + LONGEST_NS;
     atomic_store(&is_ending, true);
-    wake_thread();
+    wake();
     while (!atomic_load(&is_thread_over) && wl_clock(CLOCK_MONOTONIC) < until)
         nanosleep(&(struct timespec){0, PAUSE_NS}, NULL);
 }

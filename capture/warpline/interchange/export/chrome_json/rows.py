@@ -87,8 +87,8 @@ class Rows:
             )
         if track.process is not None:
             pid = self._process_pids.get(track.process, track.process)
-            # Importing finds such tracks by the category of their events.
-            is_async = track.role in _CALLS and "/async/" in track.uri
+            # A row with a name of its own would lose it: asynchronous events only have a category.
+            is_async = track.role in _CALLS and any(part in track.uri for part in ("/async/", "/nvtx/"))
             return TraceRow(
                 pid, 0 if is_async else self._free_tid(pid, self._next(), track.uri, track.title), is_async
             )

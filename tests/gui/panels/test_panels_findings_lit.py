@@ -203,8 +203,8 @@ def test_explain_opens_the_chain_and_each_line_goes_to_its_event(
     texts = [label.text() for label in card.explanation.findChildren(QLabel)]
     assert any(text.startswith("The range lasts") for text in texts)
     assert texts[-1].startswith("Refuted if") or texts[-2].startswith("Refuted if")
-    for button, row in zip(card.explanation.events, card.finding.evidence.rows, strict=False):
-        button.click()
+    for link, row in zip(card.explanation.events, card.finding.evidence.rows, strict=False):
+        link.click()
         assert page.document.state.selection == row
     qtbot.keyClick(card, Qt.Key.Key_E)
     settle(qtbot, window)

@@ -42,6 +42,7 @@ def open_dialog(qtbot: QtBot, window: MainWindow) -> NewCaptureDialog:
     assert dialog is not None
     assert dialog.isVisible()
     # The answer about this machine must not come in the middle of a test and change the boxes.
+    assert dialog._job is not None
     qtbot.waitUntil(dialog._job.isFinished, timeout=TIMEOUT_MS)
     QCoreApplication.processEvents()  # finished is not yet told
     return dialog

@@ -28,8 +28,8 @@ class NotesPanel(Panel):
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
-        self.find = search_field(tr("Find in notes"), width_px=(140, 260))
-        self.find.textChanged.connect(self.mark_stale)
+        self.search = search_field(tr("Find in notes"), width_px=(140, 260))
+        self.search.textChanged.connect(self.mark_stale)
         self.merge = QPushButton(tr("Merge…"))
         self.merge.setToolTip(tr("Add the notes of a colleague's .notes.json file"))
         self.merge.clicked.connect(self._ask_merge)
@@ -56,7 +56,7 @@ class NotesPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         row = tool_row()
-        row.addWidget(self.find)
+        row.addWidget(self.search)
         row.addWidget(self.merge)
         row.addWidget(self.file, 1)
         column.addLayout(row)
@@ -69,7 +69,7 @@ class NotesPanel(Panel):
 
     def refresh(self) -> None:
         """List the notes that match."""
-        wanted = self.find.text().casefold()
+        wanted = self.search.text().casefold()
         chosen = self._current_id()
         self.list.clear()
         capture, origin = self.document.capture, self.state.origin_ns
@@ -97,7 +97,7 @@ class NotesPanel(Panel):
         has_any = bool(self.state.notes)
         self.empty.setVisible(not has_any)
         self.list.setVisible(has_any)
-        self.find.setEnabled(has_any)
+        self.search.setEnabled(has_any)
         kept = self.document.notes
         self.file.setText("" if kept is None or not has_any or not kept.is_beside else kept.path.name)
         self.file.setToolTip(plain("" if kept is None else str(kept.path)))

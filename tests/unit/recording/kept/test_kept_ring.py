@@ -16,6 +16,7 @@ from warpline.recording.sources.cuda import records as cuda
 from warpline.recording.sources.nvtx import records as nvtx
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.spool import records
+from warpline.recording.spool.record_layout import RecordLayout
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 
@@ -58,9 +59,9 @@ def agent_file(folder: Path) -> SpoolWriter:
     return writer
 
 
-def rows_in_seconds(dtype: np.dtype[np.void], pairs: list[tuple[int, int]], ahead_ns: int) -> np.ndarray:
+def rows_in_seconds(layout: RecordLayout, pairs: list[tuple[int, int]], ahead_ns: int) -> np.ndarray:
     """Records from a second to another of CLOCK_MONOTONIC, in a clock that is ahead of it."""
-    rows = np.zeros(len(pairs), dtype)
+    rows = np.zeros(len(pairs), layout)
     rows["start_ns"] = [START + first * S + ahead_ns for first, _last in pairs]
     rows["end_ns"] = [START + last * S + ahead_ns for _first, last in pairs]
     return rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import resource
 import time
 from pathlib import Path
 
@@ -34,6 +33,8 @@ def seed(data_dir: Path, name: str, limit: int = 60_000) -> bytes:
 def run(tmp_path: Path, data_dir: Path, name: str, count: int, first: int = 0) -> None:
     content = seed(data_dir, name)
     whole = None if name == PROTOBUF else seed(data_dir, name, 1 << 30)
+    import resource  # not on Windows, where the other tests of this folder run
+
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number in range(first, first + count):
         rng = random.Random(f"{name} {number}")

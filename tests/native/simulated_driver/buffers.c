@@ -50,11 +50,13 @@ static struct buffer *request_buffer(struct collector *collector)
     struct buffer *buffer = calloc(1, sizeof *buffer);
     enum inside before = inside;
     inside = INSIDE_BUFFER_CALLBACK;
-    if (collector->request_v2 != NULL) {
+    request_fn request = collector->request;
+    request_v2_fn request_v2 = collector->request_v2;
+    if (request_v2 != NULL) {
         size_t info = sizeof info;
-        collector->request_v2(&buffer->data, &buffer->size, &buffer->most_records, &info);
-    } else if (collector->request != NULL) {
-        collector->request(&buffer->data, &buffer->size, &buffer->most_records);
+        request_v2(&buffer->data, &buffer->size, &buffer->most_records, &info);
+    } else if (request != NULL) {
+        request(&buffer->data, &buffer->size, &buffer->most_records);
     }
     inside = before;
     if (buffer->data == NULL) {
@@ -188,16 +190,18 @@ static void hand_out(struct collector *collector, struct buffer *buffer)
     if (getenv("SIMULATED_CUPTI_SHUFFLE"))
         reverse_records(buffer->data, buffer->used);
     inside = INSIDE_BUFFER_CALLBACK;
-    if (collector->complete_v2 != NULL) {
+    complete_fn complete = collector->complete;
+    complete_v2_fn complete_v2 = collector->complete_v2;
+    if (complete_v2 != NULL) {
         struct {
             size_t size;
             uint64_t thread;
             void *layouts;
             size_t layout_count;
         } info = {sizeof info, 0, NULL, 0};
-        collector->complete_v2(buffer->data, buffer->size, buffer->used, &info);
-    } else if (collector->complete != NULL) {
-        collector->complete(NULL, 0, buffer->data, buffer->size, buffer->used);
+        complete_v2(buffer->data, buffer->size, buffer->used, &info);
+    } else if (complete != NULL) {
+        complete(NULL, 0, buffer->data, buffer->size, buffer->used);
     }
     inside = before;
     free(buffer->pending);

@@ -29,7 +29,7 @@ from warpline.storage import Capture
 
 WORD = re.compile(r"[A-Za-z][A-Za-z']+")
 NO_WORDS = re.compile(
-    r"<[^>]*>|(?:/[\w.*~-]+)+|\(&\w\)|\*\.[\w.-]+|https?://\S+|--?[\w-]+"
+    r"<[^>]*>|(?:/[\w.*~-]+)+|\(&\w\)|\*[\w.*-]+|https?://\S+|--?[\w-]+"
     r"|[TAQK](Avg|Med|Min|Max|StdDev)|(Grd|Blk|Grid|Block)[XYZ]+|MEMORY_OPER|CudaRuntime|MemcpyAsync"
 )
 """Tags, paths, letters of menus, patterns of files, addresses, options; columns and rows of Nsight and Paddle."""

@@ -36,6 +36,7 @@ class KeptNotes(QObject):
         self.path = notes_path(source)
         self._uuid, self._state, self._settings, self._messages = uuid, state, settings, messages
         self._is_beside = settings.notes_beside_capture and _may_write(source.parent)
+        self._stamp = _stamp(self.path)
         self._known = self._load()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -65,13 +66,14 @@ class KeptNotes(QObject):
     def write_now(self) -> None:
         """Write unsaved changes."""
         self._timer.stop()
-        now = self._now()
-        if now == self._known:
+        if self._now() == self._known:
             return
-        self._known = now
+        self._take_in()
+        now = self._now()
         if self._is_beside:
             try:
                 write_notes(self.path, now)
+                self._known, self._stamp = now, _stamp(self.path)
             except OSError as error:
                 self._is_beside = False
                 self._messages.show(
@@ -84,9 +86,26 @@ class KeptNotes(QObject):
                 )
             else:
                 return
+        self._known = now
         self._settings.set_record(
             f"{_KEY}/{self._uuid}", {"notes": entries_of(now.notes), "deleted": sorted(now.deleted)}
         )
+
+    def _take_in(self) -> None:
+        """Merge what another window or another person has written to the file since it was read."""
+        if not self._is_beside or _stamp(self.path) == self._stamp:
+            return
+        try:
+            theirs = read_notes(self.path)
+        except CaptureFormatError as error:
+            self._is_beside = False
+            self._messages.show(str(error), "warning")
+            return
+        merged = self._now().merged(theirs)
+        self._known = replace(self._known, deleted=merged.deleted)
+        with self._state.unrecorded():
+            self._state.set_notes(merged.notes)
+        self._timer.stop()
 
     def _now(self) -> Notes:
         """The notes as they are in the state; those that went since are deleted."""
@@ -129,6 +148,15 @@ class KeptNotes(QObject):
             for mark in (marks if isinstance(marks, list) else [])
             if isinstance(mark, list) and len(mark) == 2
         ]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What tells one content of a file from the next; None without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _may_write(folder: Path) -> bool:

@@ -63,7 +63,10 @@ class UndoState(QObject):
         if self._open_step is not None:
             self._open_step.setdefault(name, before)
             return
-        self._undo.append({name: before})
+        self._add_step({name: before})
+
+    def _add_step(self, step: Step) -> None:
+        self._undo.append(step)
         del self._undo[:-UNDO_LIMIT]
         self.history_changed.emit()
 
@@ -73,15 +76,17 @@ class UndoState(QObject):
 
     @contextmanager
     def one_step(self) -> Iterator[None]:
-        """Changes inside are undone together."""
+        """Changes inside are undone together; a step inside another belongs to it."""
+        if self._open_step is not None:
+            yield
+            return
         self._open_step = {}
         try:
             yield
         finally:
             step, self._open_step = self._open_step, None
             if step:
-                self._undo.append(step)
-                self.history_changed.emit()
+                self._add_step(step)
 
     @contextmanager
     def unrecorded(self) -> Iterator[None]:

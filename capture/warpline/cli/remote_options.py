@@ -60,12 +60,25 @@ def chosen_place(args: argparse.Namespace) -> FarMachine | None:
     Raises UsageError.
     """
     if args.on is None and args.via is None:
+        _refuse_far_settings(args)
         return None
     if args.on is not None and args.via is not None:
         raise UsageError(tr("--on and --via both name a machine; leave one out"))
     from warpline.recording.remote.transport import machine_of
 
     return machine_of(args.on, args.via, args.python)
+
+
+def _refuse_far_settings(args: argparse.Namespace) -> None:
+    given = {
+        "--chdir": getattr(args, "chdir", ""),
+        "--env": getattr(args, "env", ()),
+        "--with-me": getattr(args, "with_me", False),
+        "--far-spool": getattr(args, "far_spool", ""),
+    }
+    option = next((option for option, value in given.items() if value), None)
+    if option is not None:
+        raise UsageError(tr("{option} needs --on or --via", option=option))
 
 
 def far_settings(args: argparse.Namespace) -> FarSettings:

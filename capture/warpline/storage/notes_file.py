@@ -102,8 +102,9 @@ def write_notes(path: Path, notes: Notes) -> None:
     }
     part = path.with_name(f".warpline-{uuid4().hex}.part")
     try:
-        with part.open("x", encoding="utf-8") as file:
-            json.dump(value, file, indent=1, ensure_ascii=False)
+        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        with part.open("xb") as file:
+            file.write(text.encode("utf-8", "replace"))
         replace(part, path)
     finally:
         part.unlink(missing_ok=True)

@@ -101,6 +101,17 @@ def test_notes_are_there_again_and_a_colleagues_are_merged(
     assert "no such file" in window.workspace.messages.all[0].text
 
 
+def test_what_a_colleague_writes_meanwhile_is_kept(
+    open_page: OpenPage, run: Path, window: MainWindow
+) -> None:
+    page = open_page(run)
+    page.document.state.add_mark(5, "mine")
+    theirs = Notes(notes=(Note(start_ns=9, text="theirs \ud800"),), capture=page.document.capture.uuid)
+    write_notes(notes_path(run), theirs)
+    window.commands.run("file.close")
+    assert [note.text for note in read_notes(notes_path(run)).notes] == ["mine", "theirs ?"]
+
+
 def test_notes_on_another_capture_of_this_name_are_left_alone(
     open_page: OpenPage, run: Path, window: MainWindow
 ) -> None:

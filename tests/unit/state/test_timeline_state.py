@@ -88,7 +88,8 @@ def test_changes_of_one_step_are_undone_together_and_a_loaded_layout_is_not(stat
     assert not state.can_undo
     with state.one_step():
         state.set_pins([])
-        state.set_hidden([STREAM])
+        with state.one_step():
+            state.set_hidden([STREAM])
     state.undo()
     assert (state.pins, state.hidden, state.can_undo) == ((MAIN,), frozenset(), False)
 

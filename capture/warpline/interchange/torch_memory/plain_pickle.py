@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 from warpline.interchange.framework.unpacking import Readable
 
+_KEYS = (str, bytes, int, float, type(None))
 _PART_BYTES = 1 << 20
 _MOST_BYTES = 64 << 20
 """The longest text or number."""
@@ -167,7 +168,8 @@ class PlainPickle:
         if type(target) is not dict or len(items) % 2:
             raise PickleError("damaged")
         for key, value in zip(items[::2], items[1::2], strict=True):
-            if not isinstance(key, Hashable):
+            # No tuples: hashing a deeply nested one would overflow the C stack.
+            if not isinstance(key, _KEYS):
                 raise PickleError("damaged")
             target[key] = value
         smaller = self._replace(target)

@@ -17,18 +17,17 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _FOLDERS = ("i18n", "model", "platform", "recording")
 _LEFT_OUT = frozenset(
     {
-        "boot.py",
-        "finalise.py",
-        "mirror.py",
-        "package.py",
-        "recover.py",
-        "remote_files.py",
-        "remote_recording.py",
-        "translate.py",
-        "transport.py",
+        "recording/finalise.py",
+        "recording/recover.py",
+        "recording/remote/boot.py",
+        "recording/remote/mirror.py",
+        "recording/remote/package.py",
+        "recording/remote/remote_files.py",
+        "recording/remote/remote_recording.py",
+        "recording/remote/transport.py",
     }
 )
-"""Modules that only this end needs."""
+"""Modules that only this end needs, beside each source's ``translate.py``."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
     for folder in _FOLDERS:
         paths.extend((_PACKAGE / folder).rglob("*.py"))
     for path in paths:
-        if path.name not in _LEFT_OUT:
+        if path.relative_to(_PACKAGE).as_posix() not in _LEFT_OUT and path.name != "translate.py":
             yield str(path.relative_to(_PACKAGE.parent)), path.read_bytes()
     library = agent_library().path
     if library is not None:

@@ -50,9 +50,9 @@ def _refusal(library: Path) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return english("the agent that was sent does not load here: {why}", why=error)
-    lines = done.stderr.strip().splitlines()
-    if done.returncode == 0 or not lines:
+    if done.returncode == 0:
         return ""
+    lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
     return english(
         "the agent that was sent does not load here: {why}", why=lines[-1].replace(str(library), LIBRARY_NAME)
     )

@@ -145,7 +145,9 @@ def _start(root: Path, request: dict[str, Any]) -> int:
     os.chdir(folder)
     shown = {key: request.get(key) for key in ("action", "output", "pid", "with_me")}
     run = new_run(root, str(request["run"]), {**shown, "title": request.get("title", "")})
-    request["spool"] = os.path.join(folder, request["spool"]) if request.get("spool") else str(run / "spool")
+    # A folder of this run alone, since it is removed as a whole.
+    named = request.get("spool")
+    request["spool"] = str(Path(folder, named, f"warpline-{run.name}") if named else run / "spool")
     info = read_json(run / INFO_FILE)
     write_json(
         run / INFO_FILE, {**info, "spool": request["spool"], "ring_ns": request["options"].get("ring_ns")}

@@ -1,0 +1,21 @@
+import subprocess, hashlib, os, tempfile
+
+
+def digest(path):
+    out = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True)
+    return out.stdout.split()[0]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as d:
+        manifest = {}
+        for i in range(N):
+            p = os.path.join(d, f"part{i}")
+            with open(p, "wb") as f:
+                f.write(b"%d" % i * 200)
+            manifest[p] = digest(p)
+        print(len(manifest))
+
+
+N = 700
+main()

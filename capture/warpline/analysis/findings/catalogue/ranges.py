@@ -75,14 +75,17 @@ def find_time_between_ranges(case: Case) -> Iterator[Finding]:
     pieces = pieces_of(case, "between_ranges")
     if not len(pieces):
         return
-    length = case.pieces.length[pieces]
-    longest = pieces[int(np.argmax(length))]
+    # Samples and other events cut a gap into pieces.
+    start, length = case.pieces.start[pieces], case.pieces.length[pieces]
+    begins = np.flatnonzero(np.r_[True, start[1:] > start[:-1] + length[:-1]])
+    gap_start, gap_length = start[begins], np.add.reduceat(length, begins)
+    longest = int(np.argmax(gap_length))
     text = english_n(
         "{time} of {whole} ({percent:.0f} %) lies outside all ranges, in one gap.",
         "{time} of {whole} ({percent:.0f} %) lies outside all ranges, in {count:,} gaps; the longest takes {longest} "
         "and begins at {start}.",
-        len(pieces), longest=format_duration(int(length.max())),
-        start=format_duration(int(case.pieces.start[longest]) - case.view.capture.span[0]),
+        len(gap_length), longest=format_duration(int(gap_length[longest])),
+        start=format_duration(int(gap_start[longest]) - case.view.capture.span[0]),
         **cost(case, int(length.sum())),
     )  # fmt: skip
     yield from make_finding(

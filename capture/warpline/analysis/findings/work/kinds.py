@@ -190,6 +190,16 @@ KINDS: tuple[WorkKind, ...] = (
         refutation=english("Refuted if the loop runs only a few times."),
     ),
     WorkKind(
+        key="hashed",
+        doing=english("hashing or compressing"),
+        line=lambda line: any(_HASHES.search(name) for name, _ in line.calls),
+        remedy=english(
+            "Do it once per content, at a lower level, with a faster algorithm, or in threads: it releases the GIL."
+        ),
+        refutation=english("Refuted if every content is new and needs this algorithm."),
+        worst=NOTE,
+    ),
+    WorkKind(
         key="rest_copied",
         doing=english("copying the rest of a text or list in each round of a loop (slicing)"),
         line=loop_shapes.slices_rest,
@@ -342,16 +352,6 @@ KINDS: tuple[WorkKind, ...] = (
         line=loop_shapes.copies_in_loop,
         remedy=english("Copy only what changes, or change the collection in place and undo the change."),
         refutation=english("Refuted if the collection is small."),
-        worst=NOTE,
-    ),
-    WorkKind(
-        key="hashed",
-        doing=english("hashing or compressing"),
-        line=lambda line: any(_HASHES.search(name) for name, _ in line.calls),
-        remedy=english(
-            "Do it once per content, at a lower level, with a faster algorithm, or in threads: it releases the GIL."
-        ),
-        refutation=english("Refuted if every content is new and needs this algorithm."),
         worst=NOTE,
     ),
     WorkKind(

@@ -19,7 +19,9 @@ def test_what_runs_inside_the_program_is_sent() -> None:
         assert f"warpline/recording/{name}" not in files
 
 
-@pytest.mark.parametrize("options", [["--chdir", "/usr"], ["--env", "HOME"], ["--far-spool", "x"], ["--with-me"]])
+@pytest.mark.parametrize(
+    "options", [["--chdir", "/usr"], ["--env", "HOME"], ["--far-spool", "x"], ["--with-me"]]
+)
 def test_options_of_another_machine_are_refused_without_one(options: list[str]) -> None:
     parser = argparse.ArgumentParser()
     add_place_options(parser)

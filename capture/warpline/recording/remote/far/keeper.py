@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from warpline.platform.held_folders import hold
 from warpline.recording.remote.far.machine_files import machine_files
 from warpline.recording.remote.far.places import (
     INFO_FILE,
@@ -160,7 +161,7 @@ class Keeper:
             self._move_streams()
             self._send_spool()
             self._flush()
-            if self._channel is not None or self._status >= 0:
+            if self._channel is not None or self._is_recording:
                 idle_since = time.monotonic()
             elif time.monotonic() - idle_since > _PATIENCE_S:
                 return
@@ -325,7 +326,23 @@ class Keeper:
 
     @property
     def _is_recorded(self) -> bool:
-        return "recorded" in self._statuses or self._status < 0
+        return "recorded" in self._statuses or not self._is_recording
+
+    @property
+    def _is_recording(self) -> bool:
+        """Whether the recorder runs: ours, or one whose keeper was killed, which holds the spool until its result."""
+        if self._status >= 0:
+            return True
+        if (self._run / RESULT_FILE).exists():
+            return False
+        try:
+            held = hold(self._spool)
+        except OSError:
+            return False
+        if held is None:
+            return self._spool.exists()
+        os.close(held)
+        return False
 
     @property
     def _has_news(self) -> bool:
@@ -380,7 +397,7 @@ class Keeper:
         channel = self._channel
         if channel is None:
             return
-        if self._status < 0 and not self._is_exit_sent and not self._unsent_output:
+        if not (self._is_exit_sent or self._unsent_output or self._is_recording):
             self._is_exit_sent = True
             channel.send(packed_json(FrameType.EXIT, read_json(self._run / RESULT_FILE)))
         try:

@@ -11,5 +11,9 @@ spec = PanelSpec(
     position=5,
     keys=("Ctrl+I",),
     greets=True,
-    ahead=("warpline.analysis.findings.wording", "warpline.analysis.framework.selection"),
+    ahead=(
+        "warpline.analysis.findings.why",
+        "warpline.analysis.findings.wording",
+        "warpline.analysis.framework.selection",
+    ),
 )

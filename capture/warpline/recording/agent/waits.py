@@ -21,7 +21,7 @@ from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.string_columns import capture_strings
 from warpline.recording.spool.threads import ThreadLife, ThreadTable
 from warpline.recording.symbols.callers import CallerNames
-from warpline.recording.symbols.modules import is_interpreter
+from warpline.recording.symbols.own_programs import is_interpreter
 from warpline.storage import NO_STACK, CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

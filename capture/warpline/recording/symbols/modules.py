@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,15 +11,9 @@ from warpline.recording.symbols.demangle import demangle
 from warpline.recording.symbols.elf import ElfFile, FunctionTable, read_elf
 from warpline.recording.symbols.frame_rules import FrameRules
 from warpline.recording.symbols.machine_files import machine_file
+from warpline.recording.symbols.own_programs import is_interpreter
 from warpline.recording.symbols.source_lines import SourceLines, has_own_lines
 from warpline.recording.symbols.table_cache import cached_table
-
-_INTERPRETER = re.compile(r"^(lib)?python3(\.\d+)?t?d?(\.so[.\d]*|\.dylib)?$")
-
-
-def is_interpreter(module: str) -> bool:
-    """Whether a file name is that of CPython."""
-    return _INTERPRETER.match(module) is not None
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
-from warpline.recording.symbols.modules import is_interpreter
 from warpline.recording.symbols.source_lines import has_own_lines
+
+_INTERPRETER = re.compile(r"^(lib)?python3(\.\d+)?t?d?(\.so[.\d]*|\.dylib)?$")
+
+
+def is_interpreter(module: str) -> bool:
+    """Whether a file name is that of CPython."""
+    return _INTERPRETER.match(module) is not None
 
 
 def is_own_program(command: str) -> bool:

@@ -10,7 +10,8 @@ from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.symbols.address_spaces import AddressSpace, AddressSpaces, Mapping
 from warpline.recording.symbols.frame_rules import FrameRule
 from warpline.recording.symbols.kernel import FIRST_ADDRESS, kernel_function
-from warpline.recording.symbols.modules import Modules, is_interpreter
+from warpline.recording.symbols.modules import Modules
+from warpline.recording.symbols.own_programs import is_interpreter
 from warpline.recording.symbols.run_time_map import RunTimeMap
 from warpline.recording.symbols.unwinding import trusted_part, unwind
 

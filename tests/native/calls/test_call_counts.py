@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from tests.unit.recording.recording_tools import UNTIL_HOOKED
 
 from warpline.analysis.framework.selection import View
 from warpline.storage import open_capture
@@ -15,15 +16,14 @@ from warpline.storage import open_capture
 CALLS, SIZE = 20_000, 8
 PLACE_FULL = 128
 """From so many counted calls on, a record is written (docs/spool.md)."""
-PROGRAM = f"""\
-import os, sys
-
+PROGRAM = f"""{UNTIL_HOOKED}
 def save(descriptor):
     for _ in range({CALLS}):
         os.write(descriptor, b"x" * {SIZE})
 
 save(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
 """
+LINE = next(number for number, text in enumerate(PROGRAM.splitlines(), 1) if "os.write" in text)
 
 
 def test_short_calls_are_counted_at_their_line(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_short_calls_are_counted_at_their_line(tmp_path: Path) -> None:
         with_stack = int((~np.ma.getmaskarray(view.column("osrt", "stack", calls.index[own]))).sum())
     assert CALLS - PLACE_FULL <= count.sum() + with_stack <= CALLS + PLACE_FULL
     assert size.sum() == SIZE * count.sum()
-    assert lines == {f"save ({program}:5)"}
+    assert lines == {f"save ({program}:{LINE})"}
     checked = subprocess.run(
         [sys.executable, "-m", "warpline", "check", "--json", output],
         capture_output=True,
@@ -52,5 +52,5 @@ def test_short_calls_are_counted_at_their_line(tmp_path: Path) -> None:
         check=True,
     )
     first = json.loads(checked.stdout)["findings"][0]
-    assert (first["id"], first["where"]["line"]) == ("hot_spot", 5)
+    assert (first["id"], first["where"]["line"]) == ("hot_spot", LINE)
     assert "write calls of 8 bytes on average" in first["text"]

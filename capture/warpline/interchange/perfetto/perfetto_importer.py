@@ -50,7 +50,7 @@ class PerfettoImporter:
 
 
 def _packets(head: bytes) -> int:
-    """How many packets the file begins with; 0 if a field is none of a packet's, or no packet names its sequence."""
+    """The number of packets at the start of a file; 0 if one has an unknown field, or none names its sequence."""
     position = packets = 0
     has_sequence = False
     while position < len(head) and packets < _LOOKED_AT:

@@ -1,8 +1,8 @@
 """Reads pickles of plain values piece by piece: dictionaries, lists, tuples, texts, bytes, numbers, None and truths.
 
 Anything else that a pickle may contain (classes, functions, calls) is refused, so nothing of the file is ever run. The
-opcodes are those of Python's ``pickletools``. Whoever reads gets each dictionary when it is complete and may put a
-smaller value in its place, so that a file of any size needs little memory.
+opcodes are those of Python's ``pickletools``. The caller gets each dictionary when it is complete and may replace it
+with a smaller value, so that a file of any size needs little memory.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def main(marker: str, digest: str) -> None:
     sys.path.insert(0, folder)
     from pathlib import Path
 
-    import warpline.recording.remote.far.older_pythons  # noqa: F401
+    import warpline.recording.remote.far.older_pythons  # noqa: F401  # adds missing names to the standard library
     from warpline.recording.remote.far.serve import serve
 
     sys.exit(serve(Path(folder)))

@@ -85,7 +85,7 @@ class LocalInput:
 
 
 class LocalOutput:
-    """One of our output streams, written by a thread of its own: whoever reads it may be slow."""
+    """One of our output streams. A thread of its own writes it, because its reader may be slow."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

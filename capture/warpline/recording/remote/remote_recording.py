@@ -455,7 +455,7 @@ class _Run:
             self._written = write_capture(
                 session,
                 outcome,
-                self._signals,  # type: ignore[arg-type]
+                self._signals,  # type: ignore[arg-type]  # has the same methods as the local one
                 self._report,
                 result,
                 self._folder,

@@ -69,7 +69,7 @@ class SpillDirectory:
     def map(self, path: Path, dtype: np.dtype[Any], mode: Literal["r", "w+"], n: int) -> Array:
         """Maps a file of this directory with ``n`` values."""
         mapped = np.memmap(path, dtype, mode, shape=(n,))
-        self._folder.keeps(mapped._mmap)  # type: ignore[attr-defined]
+        self._folder.keeps(mapped._mmap)  # type: ignore[attr-defined]  # numpy has no public name for it
         # A plain view: slicing a memmap object costs ten times as much.
         return np.asarray(mapped)
 

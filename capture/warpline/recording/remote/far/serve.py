@@ -201,7 +201,7 @@ def _be_keeper(run: Path, request: dict[str, Any], ready: int, *, is_new: bool) 
         os.close(ready)
         os.chdir("/")
         keeper.keep()
-    except Exception:
+    except Exception:  # a forked process: an error must not run on into the caller's code
         import traceback
 
         traceback.print_exc()

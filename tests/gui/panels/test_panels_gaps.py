@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import LEFT, OpenPage, kernel, settle
 from tests.gui.sample import GEMM, MS
@@ -14,6 +15,8 @@ from tests.gui.sample import GEMM, MS
 from warpline.cli import main
 from warpline.storage import open_capture
 from warpline_app.panels.details.panel import DetailsPanel
+from warpline_app.panels.facts.event_facts import Section
+from warpline_app.panels.facts.fact import Fact
 from warpline_app.panels.facts.gap_facts import gap_reasons
 from warpline_app.state.evidence_state import Gap
 from warpline_app.timeline.model.why.gaps import gap_at
@@ -72,6 +75,49 @@ def test_an_idle_stretch_of_a_stream_says_why_and_leads_on(
     settle(qtbot, window)
     assert state.range_selection == (11 * MS, 12 * MS + 1)
     assert window.panels.is_in_front("findings")
+
+
+def test_a_question_in_flight_is_asked_once(
+    qtbot: QtBot,
+    window: MainWindow,
+    open_page: OpenPage,
+    sample: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An earlier question that ends late must not cancel the one that took its place, or neither is ever answered."""
+    earlier, later = threading.Event(), threading.Event()
+    asked: list[str] = []
+
+    def slow_view(*_arguments: object) -> tuple[Section, ...]:
+        asked.append("view")
+        assert earlier.wait(60)
+        return ()
+
+    def slow_gap(*_arguments: object) -> tuple[Fact, ...]:
+        asked.append("gap")
+        assert later.wait(60)
+        return (Fact("", "because"),)
+
+    page = open_page(sample)
+    state = page.document.state
+    panel = details_of(qtbot, window)
+    monkeypatch.setattr("warpline_app.panels.details.panel.view_sections", slow_view)
+    monkeypatch.setattr("warpline_app.panels.details.panel.gap_reasons", slow_gap)
+    state.set_view(9 * MS, 15 * MS)
+    qtbot.waitUntil(lambda: asked == ["view"], timeout=20_000)
+    first = panel._job
+    assert first is not None
+    click(qtbot, page, STREAM, 11_500_000)
+    qtbot.waitUntil(lambda: "gap" in asked, timeout=20_000)
+    earlier.set()
+    qtbot.waitUntil(first.isFinished, timeout=20_000)
+    # Its end is delivered, then the timer of zero that a refresh on its behalf would wait for.
+    for _ in range(3):
+        QCoreApplication.processEvents()
+    later.set()
+    settle(qtbot, window)
+    assert asked == ["view", "gap"]
+    assert lines(panel)[""] == "because"
 
 
 def test_an_event_or_escape_takes_its_place(

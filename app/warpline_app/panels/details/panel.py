@@ -244,6 +244,8 @@ class DetailsPanel(Panel):
         whole.addWidget(self._page)
         self.facts: EventFacts | None = None
         self._job: Job | None = None
+        self._question: object = None
+        """what the running job is to answer"""
         self._answer: tuple[object, Any] | None = None
         """a background request and its result"""
         self._delay_timer = single_shot(self, _DELAY_MS, self.mark_stale)
@@ -262,17 +264,15 @@ class DetailsPanel(Panel):
     def _time_changed(self, *_values: object) -> None:
         """Analyse a new range after a short delay, unless an event is selected."""
         if self.state.selection is None and self.state.gap is None:
-            if self._job is not None:
-                self._job.cancel()
+            self._stop_asking()
             self._delay_timer.start()
 
     def refresh(self) -> None:
         """Show the selected event or gap, else the visible range."""
         row, gap = self.state.selection, self.state.gap
         capture, origin = self.document.capture, self.state.origin_ns
-        if self._job is not None:
-            self._job.cancel()
         if row is not None:
+            self._stop_asking()
             self.facts = event_facts(capture, row, origin)
             self.findings.setVisible(capture.event_span(row)[1] > capture.event_span(row)[0])
         elif gap is not None:
@@ -296,23 +296,28 @@ class DetailsPanel(Panel):
         """The result or exception of a background request; None while it runs, followed by a refresh."""
         if self._answer is not None and self._answer[0] == question:
             return self._answer[1]
+        if self._job is not None and self._question == question:
+            return None
+        self._stop_asking()
         job = Job(lambda _progress, is_cancelled: find(is_cancelled), self)
-        self._job = job
+        self._job, self._question = job, question
 
         def show(answer: object) -> None:
-            self._answer = (question, answer)
-            ended()
-
-        def ended() -> None:
+            # A cancelled job is already forgotten: a refresh on its behalf would cancel the one that followed it.
             if self._job is job:
-                self._job = None
-            self.mark_stale()
+                self._job, self._answer = None, (question, answer)
+                self.mark_stale()
 
         job.succeeded.connect(show)
         job.failed.connect(show)
-        job.cancelled.connect(ended)
         job.launch()
         return None
+
+    def _stop_asking(self) -> None:
+        """Cancel the request that runs, if any."""
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
 
     def _show_findings(self) -> None:
         """Select the shown range and show its findings."""

@@ -85,6 +85,11 @@ class NewCaptureDialog(QDialog):
         modes.addWidget(self.script_mode)
         modes.addWidget(self.command_mode)
         modes.addStretch(1)
+        self.attach_button = QPushButton(tr("Running program…"))
+        self.attach_button.setToolTip(tr("Record a program that is already running"))
+        self.attach_button.setAutoDefault(False)
+        self.attach_button.clicked.connect(self._attach)
+        modes.addWidget(self.attach_button)
         self.script = QLineEdit()
         self.script.setPlaceholderText("train.py")
         self.interpreter = QComboBox()
@@ -273,6 +278,12 @@ class NewCaptureDialog(QDialog):
 
     def _output_edited(self, text: str) -> None:
         self._output_is_ours = not text.strip()
+
+    def _attach(self) -> None:
+        from warpline_app.dialogs.attach import show_attach
+
+        self.reject()
+        show_attach(self._workspace, self.parentWidget())
 
     # -- file dialogs ---------------------------------------------------------------------------------------
 

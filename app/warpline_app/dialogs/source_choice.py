@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
 from warpline.i18n import tr, translated
 from warpline.recording.sources.registry import choices
+from warpline.recording.sources.source import Choice
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import plain
 from warpline_app.recording.doctor_report import SourceReport
@@ -16,8 +17,10 @@ from warpline_app.recording.doctor_report import SourceReport
 class SourceChoice(QWidget):
     """One line per source: a check box, and what it records or why it is unavailable."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, shown: Sequence[Choice] | None = None, parent: QWidget | None = None) -> None:
+        """``shown`` are some choices of ``--trace``; None shows all."""
         super().__init__(parent)
+        self._choices = shown = choices() if shown is None else tuple(shown)
         self.boxes: dict[str, QCheckBox] = {}
         self.notes: dict[str, ElidedLabel] = {}
         self._wanted: set[str] = set()
@@ -25,7 +28,6 @@ class SourceChoice(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(14)
         grid.setVerticalSpacing(5)
-        shown = choices()
         for row, choice in enumerate(shown):
             box = QCheckBox(translated(choice.title))
             box.clicked.connect(lambda on, name=choice.name: self._choose(name, on))
@@ -74,6 +76,9 @@ class SourceChoice(QWidget):
                 self.notes[name].setText(note)
             elif first.reason and first is not candidates[0]:
                 self.notes[name].setText(translated(first.reason))
+            else:
+                text = next(translated(choice.text) for choice in self._choices if choice.name == name)
+                self.notes[name].setText(f"{text} · {first.remark}" if first.remark else text)
             remedies = [
                 translated(report.remedy) for report in candidates if report.remedy and not report.available
             ]
@@ -88,7 +93,7 @@ class SourceChoice(QWidget):
 
     def show_waiting(self, text: str) -> None:
         """Allow every source while a machine is looked at."""
-        for choice in choices():
+        for choice in self._choices:
             box = self.boxes[choice.name]
             box.setEnabled(True)
             box.setChecked(choice.name in self._wanted)

@@ -26,6 +26,8 @@ class SourceReport:
     reason: str = ""
     remedy: str = ""
     trace: str = ""
+    remark: str = ""
+    """What it would record, in a few words."""
 
 
 def read_doctor(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:

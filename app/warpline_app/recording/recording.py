@@ -17,6 +17,7 @@ from warpline.recording.spool.console_text import ConsoleText
 from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageList
+from warpline_app.recording.attach_request import AttachRequest
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.request import RecordingRequest
 
@@ -40,7 +41,11 @@ class Recording(Activity):
     """The status changed, or the user acted."""
 
     def __init__(
-        self, request: RecordingRequest, workspace: Workspace, *, before: Path | None = None
+        self,
+        request: RecordingRequest | AttachRequest,
+        workspace: Workspace,
+        *,
+        before: Path | None = None,
     ) -> None:
         name = Path(request.output_path).stem
         where = request.where.strip()
@@ -101,7 +106,9 @@ class Recording(Activity):
         self._command("resume" if self.state == "paused" else "pause")
 
     def stop(self) -> None:
-        """End the program and write the capture; the second call kills the program."""
+        """End the program and write the capture; the second call kills the program. One that was running before the
+        recording runs on.
+        """
         if not self.is_running:
             return
         if self._written is not None:
@@ -141,7 +148,7 @@ class Recording(Activity):
         self.process.write(_END_OF_INPUT)
 
     def _target_pid(self) -> int:
-        pid = self.status.get("target_pid")
+        pid = self.status.get("target_pid") if self.request.ends_program else None
         return pid if isinstance(pid, int) and pid > 1 else 0
 
     def _end_program(self) -> None:

@@ -52,6 +52,9 @@ class RecordingRequest:
     output: str = ""
     again: str = ""
 
+    ends_program = True
+    """Stopping the recording ends the program."""
+
     def to_json(self) -> dict[str, Any]:
         """The values saved in the settings."""
         return asdict(self)
@@ -88,6 +91,11 @@ class RecordingRequest:
         if not words:
             raise UsageError(tr("Enter the command to run."))
         return [*words, *arguments]
+
+    @property
+    def command_text(self) -> str:
+        """The command line, to be shown. Raises UsageError when incomplete."""
+        return shlex.join(self.program)
 
     @property
     def folder(self) -> Path:

@@ -23,6 +23,12 @@ def _new_capture(context: CommandContext) -> None:
     show_new_capture(context.workspace, context.shell.widget)
 
 
+def _attach(context: CommandContext) -> None:
+    from warpline_app.dialogs.attach import show_attach
+
+    show_attach(context.workspace, context.shell.widget)
+
+
 def _shows_errors(action: Callable[[CommandContext], None]) -> Callable[[CommandContext], None]:
     """The action, with its errors shown as messages in the window."""
 
@@ -110,6 +116,14 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         _new_capture,
         ("Ctrl+N",),
         hint="Run a program and record it",
+    ),
+    WindowCommand(
+        "file.attach",
+        "Attach…",
+        "File",
+        _attach,
+        hint="Record a program that is already running",
+        words="process pid running program",
     ),
     WindowCommand(
         "file.record_demo",

@@ -22,7 +22,11 @@ class EndQuestion(QMessageBox):
         self._recording = recording
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setIcon(QMessageBox.Icon.Question)
-        self.setText(tr("The program is still running."))
+        self.setText(
+            tr("The program is still running.")
+            if recording.request.ends_program
+            else tr("The recording is still running.")
+        )
         self.end = self.addButton(
             tr("End the program") if recording.is_handed_over else tr("Stop and keep"),
             QMessageBox.ButtonRole.AcceptRole,
@@ -39,7 +43,8 @@ class EndQuestion(QMessageBox):
                 )
             )
             self.discard = self.addButton(tr("Discard"), QMessageBox.ButtonRole.DestructiveRole)
-        self.keep_running = self.addButton(tr("Keep running"), QMessageBox.ButtonRole.RejectRole)
+        keep = tr("Keep running") if recording.request.ends_program else tr("Keep recording")
+        self.keep_running = self.addButton(keep, QMessageBox.ButtonRole.RejectRole)
         self.setDefaultButton(self.keep_running)
         self.setEscapeButton(self.keep_running)
         self.buttonClicked.connect(self._answered)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
@@ -43,7 +42,7 @@ class RecordingPage(QWidget):
     def _build(self) -> None:
         self.headline = PlainLabel(tr("Starting…"))
         self.headline.setObjectName("subhead")
-        self.command = ElidedLabel(shlex.join(self.recording.request.program))
+        self.command = ElidedLabel(self.recording.request.command_text)
         self.command.setObjectName("muted")
         self.figures: dict[str, QLabel] = {}
         grid = QGridLayout()
@@ -64,10 +63,18 @@ class RecordingPage(QWidget):
         self.pause.clicked.connect(self.recording.toggle_pause)
         self.stop_button = QPushButton(tr("Stop"))
         self.stop_button.setObjectName("primary")
-        self.stop_button.setToolTip(tr("End the program and open the capture"))
+        self.stop_button.setToolTip(
+            tr("End the program and open the capture")
+            if self.recording.request.ends_program
+            else tr("End the recording and open the capture; the program runs on")
+        )
         self.stop_button.clicked.connect(self.recording.stop)
         self.cancel_button = QPushButton(tr("Cancel"))
-        self.cancel_button.setToolTip(tr("End the program and discard the recording"))
+        self.cancel_button.setToolTip(
+            tr("End the program and discard the recording")
+            if self.recording.request.ends_program
+            else tr("Discard the recording; the program runs on")
+        )
         self.cancel_button.clicked.connect(self._cancel)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
@@ -153,7 +160,8 @@ class RecordingPage(QWidget):
 
     def _show_state(self) -> None:
         recording = self.recording
-        self.input.setVisible(recording.is_running and not recording.is_cancelling)
+        has_input = recording.request.ends_program and recording.is_running
+        self.input.setVisible(has_input and not recording.is_cancelling)
         if recording.is_cancelling:
             self.headline.setText(tr("Cancelling…"))
             for button in (self.pause, self.stop_button, self.cancel_button):

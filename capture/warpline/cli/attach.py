@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warpline.cli.arguments import time_ns
+from warpline.cli.limits import long_time_ns
 from warpline.cli.record import shortest, status_writer, summary_line
 from warpline.cli.recording_options import add_recording_options
 from warpline.cli.remote_options import add_place_options, chosen_place
@@ -39,7 +39,7 @@ class AttachCommand:
         )
         parser.add_argument(
             "--duration",
-            type=time_ns,
+            type=long_time_ns,
             metavar="T",
             help=tr("stop recording after this time (10s; default: when the program ends, or Ctrl-C)"),
         )

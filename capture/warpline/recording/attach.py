@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline._version import __version__
-from warpline.i18n import english, tr
+from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
 from warpline.model.tracks import Source
 from warpline.recording.capture_of_session import (
@@ -29,14 +29,13 @@ from warpline.recording.proc_files import command_line
 from warpline.recording.running import RunningProgram
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.registry import asked_sources
+from warpline.recording.sources.source import START_REMEDY
 from warpline.recording.spool.directory import default_spool, new_spool, remove_spool
 from warpline.recording.spool.secrets import masked
 
 if TYPE_CHECKING:
     from warpline.recording.recorder import Recorder
     from warpline.recording.signals import SignalQueue
-
-_REMEDY = english("start the program with: warpline record")
 
 
 def attach(
@@ -65,7 +64,7 @@ def attach(
     with contextlib.ExitStack() as stack:
         target = RunningProgram(pid)
         stack.callback(target.close)
-        if _check_owner(pid):
+        if check_owner(pid):
             # The recording of another user's program is readable by its owner only.
             stack.callback(os.umask, os.umask(0o077))
         output = output.absolute()
@@ -143,7 +142,7 @@ def _attach(
         raise
 
 
-def _check_owner(pid: int) -> bool:
+def check_owner(pid: int) -> bool:
     """Whether a process belongs to another user. Raises RecordingError unless root or its owner asks."""
     with contextlib.suppress(OSError):
         owner = os.stat(f"/proc/{pid}").st_uid
@@ -186,7 +185,7 @@ def _agent_variables(options: RecordingOptions) -> dict[str, Mapping[str, str]]:
 def _refused_sources(options: RecordingOptions, inside: Container[str]) -> dict[str, Source]:
     """Sources that cannot record a running program, with the reason."""
     return {
-        source.name: Source(source.name, False, source.needs_start, 0, _REMEDY)
+        source.name: Source(source.name, False, source.needs_start, 0, START_REMEDY)
         for source in asked_sources(options.trace)
         if source.needs_start and source.name not in inside
     }

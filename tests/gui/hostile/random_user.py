@@ -47,6 +47,7 @@ _NEVER = (
         "file.open_job_files",
         "file.join_ranks",
         "file.new_capture",
+        "file.attach",
         "help.doctor",
     ),
     *("file.record_demo", "file.record_again", "file.new_window", "file.close", "file.quit"),

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warpline.i18n import english
 from warpline.recording.agent.contribution import Contribution
+from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
     from warpline.recording.agent.trials import PythonTrial
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from warpline.recording.spool.reader import SpoolFile
     from warpline.recording.spool.spool_to_tracks import Translation
     from warpline.storage import CaptureBuilder
+
+START_REMEDY = english("start the program with: warpline record")
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,15 @@ class RecordingSource(ABC):
         Raises Unavailable.
         """
         return Contribution()
+
+    def joins(self, pid: int) -> str:  # noqa: ARG002
+        """Look at a process that runs already; returns a remark on what would be recorded of it, or nothing.
+
+        Raises Unavailable when it cannot be recorded.
+        """
+        if self.needs_start:
+            raise Unavailable(self.needs_start, START_REMEDY)
+        return ""
 
     def joining(self) -> Mapping[str, str] | None:
         """Environment variables for a running program that loads the agent itself (`warpline.Profiler`); None if the

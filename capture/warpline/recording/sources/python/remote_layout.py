@@ -59,6 +59,21 @@ def find_layouts(memory: RemoteMemory) -> list[RemoteLayout]:
 
     Raises Unavailable when its memory may not be read.
     """
+    found = _find_runtime(memory)
+    return _layouts(memory, *found) if found is not None else []
+
+
+def python_of(memory: RemoteMemory) -> tuple[str, bool] | None:
+    """The version of Python in a process, such as ``3.12``, and whether its stacks can be read; None without one.
+
+    Raises Unavailable when its memory may not be read.
+    """
+    found = _find_runtime(memory)
+    return (f"3.{found[1]}", bool(_layouts(memory, *found))) if found is not None else None
+
+
+def _find_runtime(memory: RemoteMemory) -> tuple[int, int] | None:
+    """Where a process keeps the state of Python 3, and the minor version."""
     for path, base in _python_files(memory.pid):
         symbols = _symbols(f"/proc/{memory.pid}/root{path}")
         if len(symbols) < len(_SYMBOLS):
@@ -70,8 +85,8 @@ def find_layouts(memory: RemoteMemory) -> list[RemoteLayout]:
         number = int.from_bytes(version, "little")
         major, minor = number >> 24, number >> 16 & 0xFF
         if major == 3:
-            return _layouts(memory, runtime, minor)
-    return []
+            return runtime, minor
+    return None
 
 
 def _layouts(memory: RemoteMemory, runtime: int, minor: int) -> list[RemoteLayout]:

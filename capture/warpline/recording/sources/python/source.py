@@ -79,6 +79,21 @@ class PythonSource(RecordingSource):
 
         return RemoteSampler(watched)
 
+    def joins(self, pid: int) -> str:
+        from warpline.recording.sources.python.remote_layout import python_of
+        from warpline.recording.sources.python.remote_memory import RemoteMemory
+
+        found = python_of(RemoteMemory(pid))
+        if found is None:
+            raise Unavailable(english("the process runs no Python 3.11 to 3.14"))
+        version, is_known = found
+        if not is_known:
+            raise Unavailable(
+                english("the stacks of Python {version} cannot be read from outside", version=version),
+                english("use CPython 3.11 to 3.14 with a GIL"),
+            )
+        return english("Python {version}", version=version)
+
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
         from warpline.recording.sources.python.translate import name_threads
 

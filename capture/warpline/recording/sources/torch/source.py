@@ -28,6 +28,7 @@ class TorchSource(HookedSource):
     title = english("Operators of PyTorch (from inside the program)")
     short_title = english("Operators of PyTorch")
     position = 90
+    needs_start = english("operators can only be recorded from the start of a program")
     record_types = frozenset((702, 703))
     timed_records = ((702, 8), (703, 8))
     passing_records = ((702, 0, 8), (703, 0, 8))

@@ -68,7 +68,7 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
     A moment of waiting is explained by what the actor that ends the wait does at that moment, and so on.
     """
     if index.library is not None and len(segments):
-        return _compiled(segments, index, actor, start_ns, stop_ns)
+        return _without_own_births(segments, _compiled(segments, index, actor, start_ns, stop_ns))
     _window, own = index.overlapping(np.array([actor], np.int64), np.array([start_ns]), np.array([stop_ns]))
     pieces = Pieces(
         np.maximum(segments.start[own], start_ns),
@@ -91,9 +91,20 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
         done.append(pieces)
     joined = _joined(done)
     del done, pieces
-    if (joined.start[1:] >= joined.start[:-1]).all():
-        return joined
-    return joined.take(np.argsort(joined.start, kind="stable").astype(np.int32))
+    if not (joined.start[1:] >= joined.start[:-1]).all():
+        joined = joined.take(np.argsort(joined.start, kind="stable").astype(np.int32))
+    return _without_own_births(segments, joined)
+
+
+def _without_own_births(segments: Segments, pieces: Pieces) -> Pieces:
+    """Pieces without a last link that waits for an actor of the same chain to start a thread: it explains nothing."""
+    born = np.flatnonzero(pieces.is_cycle & (pieces.depth > 0) & (segments.cause[pieces.leaf] == Cause.START))
+    if not len(born):
+        return pieces
+    path, depth = pieces.path.copy(), pieces.depth.copy()
+    path[born, depth[born]] = -1
+    depth[born] -= 1
+    return Pieces(pieces.start, pieces.stop, path, depth, pieces.is_cycle)
 
 
 def _compiled(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: int) -> Pieces:

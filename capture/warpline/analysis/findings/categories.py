@@ -184,7 +184,7 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
 
 def _not_alive(view: View, segments: Segments, pieces: Pieces, target: WaitedFor) -> npt.NDArray[np.bool_]:
     """Which pieces lie before the target thread started or after it ended; they are no gap of the recording."""
-    none = segments.cause[pieces.root] == Cause.NOT_RECORDED
+    none = one_of(segments.cause[pieces.root], (int(Cause.NOT_RECORDED), int(Cause.START)))
     if target.thread is None or not none.any():
         return np.zeros(len(pieces), bool)
     thread = view.capture.threads[target.thread]

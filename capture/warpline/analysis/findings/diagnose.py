@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from warpline.analysis.findings.asynchronous import diagnose_requests
@@ -66,12 +68,8 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
             "{device} activity was not recorded, so what it waited for is unknown.", device=case.device
         )
         notices = (unknown, *notices)
-    return Diagnosis(
-        budget,
-        _ordered(findings),
-        notices=(*case.scope.notices, *notices),
-        where=_usual_where(case, budget, findings),
-    )
+    diagnosis = Diagnosis(budget, _ordered(findings), notices=(*case.scope.notices, *notices))
+    return replace(diagnosis, where=_usual_where(case, diagnosis))
 
 
 def _missing_work(case: Case) -> str:
@@ -90,13 +88,13 @@ def _missing_work(case: Case) -> str:
     return missing_work(kinds, capture.strings.get(names), formats)
 
 
-def _usual_where(case: Case, budget: Budget, findings: list[Finding]) -> Where:
-    """The place with most time of the largest part of the budget."""
-    if not budget.parts:
+def _usual_where(case: Case, diagnosis: Diagnosis) -> Where:
+    """The place with most time of the leading part of the budget."""
+    if diagnosis.leading is None:
         return Where()
-    key = budget.parts[0].cause
+    key = diagnosis.leading.cause
     if key == "ranges":
-        return next((finding.where for finding in findings if finding.id == "ranges"), Where())
+        return next((finding.where for finding in diagnosis.findings if finding.id == "ranges"), Where())
     groups = sorted(
         (*case.once(running_work).known, *case.once(running_work).lines), key=lambda group: -group.time_ns
     )

@@ -165,7 +165,7 @@ class Diagnosis:
     """The budget of a range and its findings, largest gain first; ``reason`` and ``remedy`` when there is neither.
 
     ``notices`` are sentences about the range: what was left out of it, and why. ``where`` is the place with most
-    time of the budget's largest part.
+    time of the part `leading`.
     """
 
     budget: Budget | None
@@ -174,3 +174,22 @@ class Diagnosis:
     remedy: str = ""
     notices: tuple[str, ...] = ()
     where: Where = field(default_factory=Where)
+
+    @property
+    def leading(self) -> BudgetPart | None:
+        """The part of the budget that a summary names: the largest; None without one.
+
+        Waits for a core lead only where the first finding is about them: otherwise they come from other programs.
+        """
+        parts = self.budget.parts if self.budget is not None else ()
+        if not parts:
+            return None
+        if parts[0].cause != "runnable" or (self.findings and self.findings[0].id in _ABOUT_CORES):
+            return parts[0]
+        whole = sum(part.time_ns for part in parts)
+        return next((part for part in parts[1:] if part.time_ns >= _LEADS * whole), parts[0])
+
+
+_ABOUT_CORES = ("waits_for_core", "few_cores")
+_LEADS = 0.1
+"""Share of the range below which a part leads no summary."""

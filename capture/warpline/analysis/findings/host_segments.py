@@ -285,11 +285,14 @@ def _nearest(actor: Int64Array, time: Int64Array, wanted: Int64Array, moment: In
 
 
 def _with_births(threads: Threads, segments: Segments) -> Segments:
-    """Time before a thread began counts as waiting for its creator, where only one thread can be that."""
+    """Time before a thread began counts as waiting for its creator, where only one thread can be that.
+
+    Whoever waits for a thread that does not exist yet, as for one that writes to a pipe, waits for its creator.
+    """
     capture = threads.view.capture
     first = np.flatnonzero(np.insert(segments.actor[1:] != segments.actor[:-1], 0, True)[: len(segments)])
     born = first[(segments.cause[first] == Cause.NOT_RECORDED)]
-    by = segments.by.copy()
+    by, cause = segments.by.copy(), segments.cause.copy()
     mains = {t.tid: i for i, t in enumerate(capture.threads) if capture.processes[t.process].pid == t.tid}
     for place in born.tolist():
         thread = capture.threads[int(segments.actor[place])]
@@ -297,4 +300,6 @@ def _with_births(threads: Threads, segments: Segments) -> Segments:
         maker = mains.get(process.pid if thread.tid != process.pid else process.parent_pid or -1)
         if maker is not None and maker != int(segments.actor[place]):
             by[place] = maker
-    return replace(segments, by=by)
+            if thread.start_ns is not None and thread.start_ns > threads.view.start_ns:
+                cause[place] = Cause.START
+    return replace(segments, by=by, cause=cause)

@@ -22,7 +22,7 @@ _WORTH = 0.05
 _TASKS = 3
 _ALONE = 1.2
 """Mean number of parallel workers up to which work counts as serial."""
-_UNEVEN = 1.5
+_UNEVEN = 1.3
 """How many times the mean the busiest worker must have to do."""
 _DONE_BY_WORKERS = tuple(
     NUMBER[key] for key in ("sleep", "file", "network", "other_threads", "running", "poll")

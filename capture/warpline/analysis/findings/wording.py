@@ -16,12 +16,12 @@ _MOSTLY = 0.3
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """Where the time went, in one sentence, translated; empty without a budget."""
-    budget = diagnosis.budget
-    if budget is None or not budget.parts:
+    """Where the time went, in a sentence or two, translated; empty without a budget."""
+    budget, part = diagnosis.budget, diagnosis.leading
+    if budget is None or part is None:
         return ""
     whole = max(budget.stop_ns - budget.start_ns, 1)
-    part, place = budget.parts[0], place_of(diagnosis.where)
+    place = place_of(diagnosis.where)
     fields: dict[str, str | float] = {
         "actor": translated(budget.waited_for),
         "whole": format_duration(whole),
@@ -30,8 +30,16 @@ def headline(diagnosis: Diagnosis) -> str:
         "place": place,
     }
     if place:
-        return tr("{actor}: {percent:.0f} % of {whole} went to: {part}, mostly {place}.", **fields)
-    return tr("{actor}: {percent:.0f} % of {whole} went to: {part}.", **fields)
+        text = tr("{actor}: {percent:.0f} % of {whole} went to: {part}, mostly {place}.", **fields)
+    else:
+        text = tr("{actor}: {percent:.0f} % of {whole} went to: {part}.", **fields)
+    largest = budget.parts[0]
+    if largest is part:
+        return text
+    percent = 100 * largest.time_ns / whole
+    return followed_by(
+        text, tr("{percent:.0f} % went to: {part}.", percent=percent, part=translated(largest.title))
+    )
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -95,8 +103,10 @@ def finding_lines(finding: Finding, bullet: str) -> list[str]:
         lines.append(
             bullet
             + tr(
-                "Fixing it saves up to {time}: less running code also waits less for a core.",
+                "Fixing it saves up to {time}: the {own} that it runs, and {rest} in which it waits for a core.",
                 time=format_duration(finding.gain_ns),
+                own=format_duration(finding.time_ns),
+                rest=format_duration(finding.gain_ns - finding.time_ns),
             )
         )
     elif finding.gain_ns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ MAIN = 71
 class Does:
     """What a thread does for ``length`` ns: it runs, or waits (``wait``) until thread number ``by`` acts.
 
-    ``frames`` is its stack, leaf first; ``lock`` the address of what it waits for.
+    ``frames`` is its stack, leaf first; ``lock`` the address of what it waits for; ``ready``: it has no core.
     """
 
     length: int
@@ -29,6 +30,7 @@ class Does:
     by: int | None = None
     frames: tuple[str, ...] = ()
     lock: int = 0
+    ready: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,12 @@ class Acts:
     process: int = 0
 
 
-def scene(path: Path, threads: list[Acts], name: str = "python") -> Capture:
+def scene(
+    path: Path, threads: list[Acts], name: str = "python", meta: Mapping[str, object] | None = None
+) -> Capture:
     """A capture of the threads; process 0 is the parent of all others."""
     builder = CaptureBuilder(path)
+    builder.meta.update(meta or {})
     processes: dict[int, int] = {}
     tids: list[int] = []
     pid_of: dict[int, int] = {}
@@ -69,7 +74,9 @@ def scene(path: Path, threads: list[Acts], name: str = "python") -> Capture:
             stack = _stack(builder, does.frames)
             given = {} if stack is None else {"stack": np.array([stack], np.uint32)}
             if does.wait is None:
-                builder.add_events(state, "thread_state", [now], [does.length], [builder.string("running")])
+                name_of_state = builder.string("runnable" if does.ready else "running")
+                flags = [int(Flag.WAITING) if does.ready else 0]
+                builder.add_events(state, "thread_state", [now], [does.length], [name_of_state], flags=flags)
                 if stack is not None:
                     times = np.arange(now + MS // 2, now + does.length, MS)
                     builder.add_events(

@@ -43,6 +43,11 @@ def kind_at(source: str, number: int, *callees: str) -> str:
         ("for row in rows:\n    items = items + [row]\n", 2, "copied_to_grow"),
         ("for row in rows:\n    best = min(values)\n", 2, "sorted_again"),
         ("for row in rows:\n    values = load(row)\n    best = sorted(values)\n", 3, ""),
+        ("for row in rows:\n    best = sorted(points.items(), key=cost)[:3]\n", 2, "sorted_again"),
+        ("for row in rows:\n    best = max(list(names))\n", 2, "sorted_again"),
+        ("def add(x):\n    table.append(x)\n    table.sort()\n", 3, "sorted_again"),
+        ("def add(x):\n    table = [x]\n    table.append(x)\n    table.sort()\n", 4, ""),
+        ("def best(table):\n    return sorted(table)\n", 2, ""),
         ("for row in rows:\n    send(json.dumps(settings))\n", 2, "serialized_again"),
         ("for row in rows:\n    send(json.dumps(row))\n", 2, "serialized"),
         ("copy = json.loads(json.dumps(x))\n", 1, "copied_by_serializing"),
@@ -127,6 +132,16 @@ def test_the_own_line_of_a_stack_names_the_library_function_it_calls() -> None:
     assert hot.callee == "re.compile"
     assert hot.kind is not None
     assert hot.kind.key == "regex_compiled"
+
+
+def test_a_lambda_handed_over_on_a_line_belongs_to_that_line() -> None:
+    key, sort = "play.<locals>.<lambda> (/src/app.py:14)", "play (/src/app.py:14)"
+    hot = hot_line([key, sort, "<module> (/src/app.py:20)"], SourceFiles(None))
+    assert hot is not None
+    assert (hot.number, hot.function, hot.callee) == (14, "play", "")
+    elsewhere = hot_line([key, "run (/src/app.py:3)"], SourceFiles(None))
+    assert elsewhere is not None
+    assert elsewhere.function == "<lambda>"
 
 
 @pytest.mark.parametrize(

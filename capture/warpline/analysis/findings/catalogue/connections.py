@@ -50,10 +50,11 @@ def find_connections(case: Case) -> Iterator[Finding]:
         time_ns = int(case.pieces.length[pieces].sum())
         where = usual_call_place(case, opened)
         text = english(
-            "{count:,} connections to {peer} are opened at {place} and used for {requests:,} requests each (median). "
-            "Setting them up, with the first reply where more follow (a login or handshake), takes {time} of {whole} "
-            "({percent:.0f} %), {each} each.",
-            count=len(connects), peer=_peer(case, int(opened.object[0])), place=place_known(where),
+            "{count:,} connections to {peer} ({rate:,.0f} a second) are opened at {place} and used for {requests:,} "
+            "requests each (median). Setting them up, with the first reply where more follow (a login or handshake), "
+            "takes {time} of {whole} ({percent:.0f} %), {each} each.",
+            count=len(connects), rate=(len(connects) - 1) * 1e9 / max(int(np.ptp(opened.start)), 1),
+            peer=_peer(case, int(opened.object[0])), place=place_known(where),
             requests=int(np.median(requests)), each=format_duration(time_ns // len(connects)), **cost(case, time_ns),
         )  # fmt: skip
         yield from claim(case, pieces, make_finding(

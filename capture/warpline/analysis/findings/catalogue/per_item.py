@@ -64,9 +64,10 @@ def find_thread_per_item(case: Case) -> Iterator[Finding]:
         return
     where = where_of(case, pieces, deepest=False)
     text = english(
-        "{count:,} threads are started for single items, at {place}: each lives {life} (median). Starting and ending "
-        "them takes {time} of {whole} ({percent:.0f} %).",
-        count=len(lasting), place=place_known(where), life=format_duration(int(np.median(list(lasting.values())))),
+        "{count:,} threads are started for single items ({rate:,.0f} a second), at {place}: each lives {life} "
+        "(median). Starting and ending them takes {time} of {whole} ({percent:.0f} %).",
+        count=len(lasting), rate=_per_second(case, list(lasting)), place=place_known(where),
+        life=format_duration(int(np.median(list(lasting.values())))),
         **cost(case, int(case.pieces.length[pieces].sum())),
     )  # fmt: skip
     # Threads that live for so short a time would gain nothing from running at once.
@@ -113,9 +114,11 @@ def find_process_per_item(case: Case) -> Iterator[Finding]:
         return
     where = where_of(case, pieces, deepest=False)
     text = english(
-        "{count:,} child processes are started for single items, at {place}: each lives {life} (median). Starting, "
-        "running and ending them takes {time} of {whole} ({percent:.0f} %).",
-        count=len(lasting), place=place_known(where), life=format_duration(int(np.median(list(lasting.values())))),
+        "{count:,} child processes are started for single items ({rate:,.0f} a second), at {place}: each lives {life} "
+        "(median). Starting, running and ending them takes {time} of {whole} ({percent:.0f} %), as recorded: the "
+        "recorder lengthens the start of each.",
+        count=len(lasting), rate=_per_second(case, list(lasting)), place=place_known(where),
+        life=format_duration(int(np.median(list(lasting.values())))),
         **cost(case, int(pieces_all.length[pieces].sum())),
     )  # fmt: skip
     yield from claim(case, pieces, make_finding(
@@ -123,6 +126,13 @@ def find_process_per_item(case: Case) -> Iterator[Finding]:
         gain_ns=case.gain_of_pieces(pieces), where=where, path=usual_path(case, pieces),
         remedy=english("Keep one process running, or a pool of them, instead of starting one for each item."),
     ))  # fmt: skip
+
+
+def _per_second(case: Case, threads: list[int]) -> float:
+    """How many of some threads start per second, from the first to the last start."""
+    known = case.view.capture.threads
+    starts = [start for index in threads if (start := known[index].start_ns) is not None]
+    return (len(starts) - 1) * 1e9 / max(max(starts) - min(starts), 1)
 
 
 def _target_process(case: Case) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +20,16 @@ from warpline.analysis.findings.draft import (
     groups,
     make_finding,
     place_known,
+    place_of,
     stacks_like,
     unclaimed,
     usual_path,
     where_of,
 )
-from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import IntArray, one_of
-from warpline.analysis.findings.wait_kinds import FRAME, is_library
+from warpline.analysis.findings.work.handing_out import line_of_pool, line_that_hands_out, tasks_of_segments
 from warpline.i18n import english, english_n
 from warpline.model.intervals import union_ns
 
@@ -36,12 +39,8 @@ _IDLE = (
     *map(int, (*CONTENTION, Cause.NOT_RECORDED, Cause.BLOCKED, Cause.RUNNABLE)),
 )
 """What a worker without a task does; for a core and for a lock it waits because of others."""
-_UNEVEN, _PARALLEL = 1.5, 1.02
+_UNEVEN, _PARALLEL = 1.3, 1.02
 """How many times the mean the busiest worker must have to do, and workers that count as working at the same time."""
-_STARTS = re.compile(
-    r"/concurrent/futures/\w+\.py|/multiprocessing/(pool|process)\.py|/threading\.py|/joblib/|/billiard/pool\.py"
-)
-_SERVES = re.compile(r"/socketserver\.py|/asyncio/|/trio/|/uvloop/|/selectors\.py")
 _POOL = re.compile(r"/concurrent/futures/|/multiprocessing/pool\.py|/joblib/|/billiard/pool\.py")
 _MANAGES = re.compile(r"_ExecutorManagerThread\.|Pool\._handle_|_queue_management_worker")
 _LOOKED_AT = 8
@@ -81,6 +80,11 @@ def find_small_pools(case: Case) -> Iterator[Finding]:
             "{calls:,} times at {place}, while more work is queued.",
             workers, calls=calls, place=place_known(where), **cost(case, group.time_ns),
         )  # fmt: skip
+        waiting = where_of(case, group.pieces, deepest=False)
+        made = line_of_pool(case, (waiting.file, where.file))
+        if made is not None:
+            where = replace(where, **_place(made))
+            text = english("{sentence} The pool is created at {place}.", sentence=text, place=place_of(made))
         # With a worker for each task, the longest one is left.
         gain = case.gain_ns(outside) - int((stop - start).max())
         yield from claim(case, group.pieces, make_finding(
@@ -112,7 +116,7 @@ def _is_task(frames: list[str]) -> bool:
 
 def find_uneven_workers(case: Case) -> Iterator[Finding]:
     """Find workers of one task that are still busy after all others have finished, grouped by the task's function."""
-    segments, task = case.segments, _task_of_segment(case)
+    segments, (task, task_names) = case.segments, tasks_of_segments(case)
     busy = (task > 0) & ~one_of(segments.cause, _IDLE)
     for number in np.unique(task[busy]).tolist():
         own = np.flatnonzero(busy & (task == number))
@@ -134,50 +138,36 @@ def find_uneven_workers(case: Case) -> Iterator[Finding]:
             continue
         alone = int((case.pieces.stop[pieces] - np.maximum(case.pieces.start[pieces], finished)).sum())
         where, path = where_of(case, pieces, deepest=False), usual_path(case, pieces)
+        handed = line_that_hands_out(case, *task_names[number - 1])
+        where = where if handed is None else replace(where, **_place(handed))
         text = english_n(
-            "{subject} works alone for {time} of {whole} ({percent:.0f} %), at {work}, while {count} other worker has "
-            "nothing left to do. The work is handed out at {place}.",
-            "{subject} works alone for {time} of {whole} ({percent:.0f} %), at {work}, while {count} other workers "
-            "have nothing left to do. The work is handed out at {place}.",
+            "{subject} works alone for {time} of {whole} ({percent:.0f} %), mostly at {work}, while {count} other "
+            "worker has nothing left to do. The work is handed out at {place}.",
+            "{subject} works alone for {time} of {whole} ({percent:.0f} %), mostly at {work}, while {count} other "
+            "workers have nothing left to do. The work is handed out at {place}.",
             len(workers) - 1, subject=case.actor_name(last), place=place_known(where),
-            work=place_known(case.where(int(waits[pieces[0]]))), **cost(case, alone),
+            work=place_known(_longest_place(case, waits, pieces)), **cost(case, alone),
         )  # fmt: skip
         yield from claim(case, pieces, make_finding(
             case, name="uneven_workers", title=english("Unevenly shared work"), text=text, pieces=pieces,
             gain_ns=min(int(time.max() - time.mean()), alone), where=where, path=path, time_ns=alone,
             remedy=english(
-                "Split the work into smaller pieces (chunksize=1), so that a worker that finishes early takes the next "
-                "one, and start the longest first."
+                "Split the work into smaller pieces (chunksize=1 in a pool, else a shared queue), so that a worker "
+                "that finishes early takes the next one, and start the longest first."
             ),
         ))  # fmt: skip
 
 
-def _task_of_segment(case: Case) -> IntArray:
-    """A number for the function of the task that each segment belongs to; 0 for none."""
-    place = case.segments.place
-    numbers: dict[str, int] = {}
-    stacks = np.unique(place)
-    table = np.zeros(int(stacks.max(initial=0)) + 2, np.int64)
-    for code in stacks.tolist():
-        function = _task_function(case.view.capture.stack_frames(code)) if code >= 0 else ""
-        if function:
-            table[code] = numbers.setdefault(function, len(numbers) + 1)
-    return table[place]
+def _place(where: Where) -> dict[str, Any]:
+    return {"file": where.file, "line": where.line, "function": where.function}
 
 
-def _task_function(frames: list[str]) -> str:
-    """The outermost function of the user's code below the start of a thread, process or pool; empty for none."""
-    starts = False
-    for frame in reversed(frames):
-        match = FRAME.match(frame)
-        if match is None or _SERVES.search(frame):
-            return ""
-        if not is_library(match["file"]):
-            if starts:
-                return f"{match['function']} ({match['file']}"
-            continue
-        starts |= bool(_STARTS.search(frame))
-    return ""
+def _longest_place(case: Case, segments: IntArray, pieces: IntArray) -> Where:
+    """The place with most time of the segments (one for each piece of the case) of some pieces."""
+    places = case.group_of_segment[segments[pieces]]
+    total = np.bincount(places, case.pieces.length[pieces])
+    total[0] = 0
+    return case.where(int(segments[pieces[int(np.argmax(places == int(np.argmax(total))))]]))
 
 
 rules = (

@@ -51,8 +51,8 @@ def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
         return HotLine("", None, name, "", None, None) if name else None
     own_match = own_frame([parsed[index] for index in with_line])
     own = next((index for index in with_line if parsed[index] is own_match), None)
-    index = with_line[-1] if own is None else own
-    frame, inner = parsed[index], parsed[:index]
+    index = with_line[-1] if own is None else _caller_of_lambda(parsed, own)
+    frame, inner = parsed[index], parsed[: index if own is None else own]
     file, number = frame["file"], int(frame["line"])
     callees = tuple(f"{one['file']}:{one['function']}" for one in inner)
     if own is not None and NATIVE_FILE.search(file):
@@ -65,6 +65,15 @@ def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
     line = sources.line(file, number, frame["function"]) if own is not None else None
     callee = callee_name(inner[-1]["file"], inner[-1]["function"]) if inner else ""
     return HotLine(file, number, frame["function"].rpartition(".")[2], callee, kind_of(callees, line), line)
+
+
+def _caller_of_lambda(parsed: list[re.Match[str]], index: int) -> int:
+    """The frame that calls a lambda which its own line hands over, as the key of a sort; else the frame itself."""
+    frame, outer = parsed[index], parsed[index + 1 : index + 2]
+    is_lambda = frame["function"].endswith("<lambda>") and bool(outer) and "line" in outer[0].groupdict()
+    if is_lambda and (outer[0]["file"], outer[0]["line"]) == (frame["file"], frame["line"]):
+        return index + 1
+    return index
 
 
 def callee_name(file: str, function: str) -> str:

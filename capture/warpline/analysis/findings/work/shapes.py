@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from warpline.analysis.findings.work.source_lines import Function, SourceLine, dotted
 
@@ -191,20 +192,52 @@ def converts(line: SourceLine) -> bool:
 
 
 def sorts_in_loop(line: SourceLine) -> bool:
-    """A sort, minimum, maximum or sum over a collection that the loop only grows or leaves alone."""
+    """A sort, minimum, maximum or sum over a collection that the loop around it only grows or leaves alone.
+
+    Or over one to which the function around it adds items each time.
+    """
     loop = line.loop
-    if loop is None or line.statement is loop:
-        return False
-    changed = _changed_in(loop)
-    for name, call in line.calls:
-        value: ast.expr | None = None
-        if name in ("sorted", "min", "max", "sum") and len(call.args) == 1:
-            value = call.args[0]
-        elif name.endswith(".sort") and isinstance(call.func, ast.Attribute):
-            value = call.func.value
-        if isinstance(value, (ast.Name, ast.Attribute)) and dotted(value).partition(".")[0] not in changed:
+    names = {name for name in _whole_collections(line) if name}
+    if loop is not None and line.statement is not loop:
+        changed = _changed_in(loop)
+        if any(name.partition(".")[0] not in changed for name in names):
             return True
-    return False
+    return line.function is not None and bool(names & _grown_in(line.function))
+
+
+def _whole_collections(line: SourceLine) -> Iterator[str]:
+    """The names of collections that calls of a line sort or reduce as a whole."""
+    for name, call in line.calls:
+        if name in ("sorted", "min", "max", "sum") and len(call.args) == 1:
+            yield _collection_name(call.args[0])
+        elif name.endswith(".sort") and isinstance(call.func, ast.Attribute):
+            yield _collection_name(call.func.value)
+
+
+def _collection_name(value: ast.expr) -> str:
+    """The name of a collection, also behind ``.items()`` or ``list(…)``; empty when unknown."""
+    if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Attribute) and value.func.attr in _VIEWS and not value.args:
+            return dotted(value.func.value)
+        if dotted(value.func) in ("list", "tuple") and len(value.args) == 1:
+            return _collection_name(value.args[0])
+    return dotted(value) if isinstance(value, (ast.Name, ast.Attribute)) else ""
+
+
+_VIEWS = frozenset(("items", "values", "keys"))
+_ADDS = frozenset(("append", "add", "appendleft", "setdefault"))
+
+
+def _grown_in(function: Function) -> set[str]:
+    """The names of the collections from outside to which a function adds items."""
+    nodes = list(ast.walk(function))
+    own = _changed_in(function)
+    added = {
+        dotted(node.func.value)
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS
+    }
+    return {name for name in added if name and name.partition(".")[0] not in own}
 
 
 def _changed_in(loop: ast.AST) -> set[str]:

@@ -138,12 +138,8 @@ class SourceFiles:
 
     def line(self, file: str, number: int | None, function: str = "") -> SourceLine | None:
         """A line of a file; None when the file is unreadable or the line is not in ``function``."""
-        if number is None or not file.endswith(".py"):
-            return None
-        if file not in self._files:
-            self._files[file] = self._read(file)
-        source = self._files[file]
-        if source is None or not 0 < number <= len(source.lines):
+        source = None if number is None else self.file(file)
+        if source is None or number is None or not 0 < number <= len(source.lines):
             return None
         found = source.line(number)
         if found is None:
@@ -152,6 +148,14 @@ class SourceFiles:
         own = found.function.name if found.function is not None else "<module>"
         matches = not name or own == name or name.startswith("<") or isinstance(found.statement, Function)
         return replace(found, frame=name) if matches else None
+
+    def file(self, file: str) -> SourceFile | None:
+        """A parsed Python file; None when it is unreadable."""
+        if not file.endswith(".py"):
+            return None
+        if file not in self._files:
+            self._files[file] = self._read(file)
+        return self._files[file]
 
     def texts(self, file: str) -> list[str]:
         """The lines of a file in any language; none when it is unreadable."""

@@ -1,0 +1,85 @@
+"""Rule: the stage of a pipeline that always works, while its neighbours wait at its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.categories import NUMBER
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import (
+    claim,
+    cost,
+    doings,
+    first_in_chain,
+    groups,
+    leaves_like,
+    make_finding,
+    place_known,
+    unclaimed,
+    usual_path,
+    where_of,
+)
+from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import IntArray, one_of
+from warpline.analysis.findings.work.handing_out import tasks_of_segments
+from warpline.i18n import english
+
+_QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
+_WORKS = (int(Cause.RUNNING), int(Cause.RUNNABLE), int(Cause.GIL))
+"""What a stage does that has items; it waits for a core and for the GIL because of others."""
+_FEWEST = 5
+"""A pipeline waits at a queue at least so often."""
+_BUSY, _WAITED = 0.8, 0.3
+"""Share of the pipeline's time in which its slowest stage works, and in which a neighbour waits for it."""
+
+
+def find_busy_stages(case: Case) -> Iterator[Finding]:
+    """Find stages, one thread each or several with one task, that run while others wait at a queue for them."""
+    segments, pieces_all = case.segments, case.pieces
+    waits = first_in_chain(case, one_of(segments.cause, _QUEUES))
+    runs = (case.category == NUMBER["other_threads"]) & (segments.cause[pieces_all.leaf] == Cause.RUNNING)
+    pieces = unclaimed(case, runs)
+    task, _names = tasks_of_segments(case)
+    actor = segments.actor[pieces_all.leaf[pieces]].astype(np.int64)
+    # A thread of the program without a known task is a stage of its own.
+    stage = np.where(task[pieces_all.leaf[pieces]] > 0, task[pieces_all.leaf[pieces]], -1 - actor)
+    for group in groups(case, pieces, stage):
+        queued = group.pieces[waits[group.pieces] >= 0]
+        waiting = np.unique(waits[queued])
+        if len(waiting) < _FEWEST:
+            continue
+        start, stop = int(segments.start[waiting].min()), int(segments.stop[waiting].max())
+        actors = np.unique(segments.actor[pieces_all.leaf[group.pieces]])
+        waited_ns = int(pieces_all.length[np.isin(waits, waiting)].sum())
+        busy = _busy_ns(case, actors, start, stop) / max((stop - start) * len(actors), 1)
+        if busy < _BUSY or waited_ns < _WAITED * (stop - start):
+            continue
+        where, path = where_of(case, group.pieces), usual_path(case, queued)
+        text = english(
+            "{place} is the slowest stage of a pipeline. It works {busy:.0f} % of the time, while its neighbours wait "
+            "at their queues; {subject} waits {time} of {whole} ({percent:.0f} %) for it.",
+            place=place_known(where), busy=100 * busy, subject=case.target.title, **cost(case, group.time_ns),
+        )  # fmt: skip
+        yield from claim(case, group.pieces, make_finding(
+            case, name="slow_stage", title=english("Slowest stage of a pipeline"), text=text, pieces=group.pieces,
+            gain_ns=case.bounded_by_cores(case.gain_ns(leaves_like(case, group.pieces))), where=where, path=path,
+            meanwhile=doings(case, path),
+            remedy=english(
+                "Speed up this stage, or run several of it in parallel: in processes where it is Python code."
+            ),
+        ))  # fmt: skip
+
+
+def _busy_ns(case: Case, actors: IntArray, start_ns: int, stop_ns: int) -> int:
+    """How long some threads ran, or were ready to, in a stretch of time, ns in total."""
+    segments = case.segments
+    own = np.flatnonzero(one_of(segments.actor, actors) & one_of(segments.cause, _WORKS))
+    inside = np.minimum(segments.stop[own], stop_ns) - np.maximum(segments.start[own], start_ns)
+    return int(np.maximum(inside, 0).sum())
+
+
+rules = (Rule("busy_stages", "locks", find_busy_stages, order=45),)

@@ -1,0 +1,144 @@
+"""Work that is shared among workers: who got too much, where it was divided, and which stage is the slowest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.unit.analysis.findings.scenes import MS, PYTHON, Acts, Does, scene
+
+from warpline.analysis.findings.diagnose import diagnose
+from warpline.analysis.findings.finding import Diagnosis
+from warpline.analysis.findings.wording import finding_lines, headline
+from warpline.analysis.framework.selection import View
+from warpline.model.waits import WaitKind
+
+SPLIT = """\
+def press(sizes, out):
+    out.put(sum(map(typeset, sizes)))
+
+def main():
+    parts = halves()
+    workers = [Process(target=press, args=(part, out)) for part in parts]
+    for worker in workers:
+        worker.start()
+    print(sum(out.get() for _ in workers))
+"""
+SUBCLASS = """\
+class Press(Thread):
+    def run(self):
+        work()
+
+def main():
+    workers = [Press(part) for part in parts]
+"""
+POOL = """\
+def fetch(url):
+    return ask(url)
+
+def main():
+    with ThreadPoolExecutor(2) as pool:
+        print(list(pool.map(fetch, urls)))
+"""
+LATER = 4_000_000_000_000_000_000
+
+
+def diagnosed(path: Path, threads: list[Acts], source: str = "") -> Diagnosis:
+    """The diagnosis of threads whose frames lie in ``app.py`` beside the capture."""
+    if source:
+        (path.parent / "app.py").write_text(source)
+        os.utime(path.parent / "app.py", ns=(10**18, 10**18))
+    with scene(path, threads, meta={"start_utc_ns": LATER}) as capture:
+        return diagnose(View(capture))
+
+
+def place(diagnosis: Diagnosis) -> tuple[str, str, int | None]:
+    first = diagnosis.findings[0]
+    return first.id, first.where.function, first.where.line
+
+
+def test_a_queue_filled_by_a_late_thread_leads_to_the_process_that_got_too_much(tmp_path: Path) -> None:
+    app = tmp_path / "app.py"
+    starts = f"BaseProcess.run ({PYTHON}/multiprocessing/process.py:108)"
+    press = (f"typeset ({app}:9)", f"press ({app}:2)", starts)
+    get = (f"Queue.get ({PYTHON}/multiprocessing/queues.py:103)", f"main.<locals>.<genexpr> ({app}:9)")
+    # The thread that writes to the pipe starts when the work is done.
+    writes = (f"Queue._feed ({PYTHON}/multiprocessing/queues.py:268)",)
+    threads = [
+        Acts((Does(10 * MS), Does(101 * MS, WaitKind.PIPE, 3, get), Does(200 * MS, WaitKind.PIPE, 4, get), Does(MS))),
+        Acts((Does(100 * MS, frames=press), Does(2 * MS)), start=10 * MS, process=1),
+        Acts((Does(300 * MS, frames=press), Does(2 * MS)), start=10 * MS, process=2),
+        Acts((Does(2 * MS, frames=writes),), start=110 * MS, process=1),
+        Acts((Does(2 * MS, frames=writes),), start=310 * MS, process=2),
+    ]  # fmt: skip
+    diagnosis = diagnosed(tmp_path / "halves.h5", threads, SPLIT)
+    first = diagnosis.findings[0]
+    assert place(diagnosis) == ("uneven_workers", "main", 6)
+    assert f"mostly at typeset ({app}:9)" in first.text
+    assert first.time_ns == pytest.approx(200 * MS, abs=2 * MS)
+    assert first.gain_ns == pytest.approx(100 * MS, abs=2 * MS)
+    assert diagnosis.budget is not None
+    assert diagnosis.budget.unexplained_ratio < 0.05
+
+
+@pytest.mark.parametrize(
+    ("source", "frame", "line"),
+    [
+        (SPLIT.replace("Process", "threading.Thread"), "press ({app}:2)", 6),
+        (SUBCLASS, "Press.run ({app}:3)", 6),
+        # Two functions hand the task out, so neither is named.
+        (SPLIT + SPLIT.replace("main", "again"), "press ({app}:2)", 9),
+        ("", "press ({app}:2)", 9),
+    ],
+)
+def test_an_uneven_split_names_the_line_that_divides_the_work(
+    tmp_path: Path, source: str, frame: str, line: int
+) -> None:
+    app = tmp_path / "app.py"
+    work = (frame.format(app=app), f"Thread._bootstrap_inner ({PYTHON}/threading.py:1045)")
+    join = (f"Thread.join ({PYTHON}/threading.py:1119)", f"main ({app}:9)")
+    threads = [
+        Acts((Does(300 * MS, WaitKind.JOIN, 1, join), Does(MS))),
+        Acts((Does(300 * MS, WaitKind.SLEEP, frames=work),)),
+        Acts((Does(50 * MS, WaitKind.SLEEP, frames=work),)),
+    ]
+    assert place(diagnosed(tmp_path / "join.h5", threads, source)) == ("uneven_workers", "main", line)
+
+
+def test_a_pool_that_is_too_small_is_named_where_it_is_created(tmp_path: Path) -> None:
+    app = tmp_path / "app.py"
+    worker = f"_worker ({PYTHON}/concurrent/futures/thread.py:83)"
+    result = (f"Future.result ({PYTHON}/concurrent/futures/_base.py:451)", f"main ({app}:6)")
+    task = Does(20 * MS, WaitKind.SLEEP, frames=(f"fetch ({app}:2)", worker))
+    main = Acts((Does(200 * MS, WaitKind.CONDITION, 1, result), Does(5 * MS)))
+    diagnosis = diagnosed(tmp_path / "pool.h5", [main, *[Acts((task,) * 10)] * 2], POOL)
+    assert place(diagnosis) == ("small_pool", "main", 5)
+    assert f"20 times at fetch ({app}:2)" in diagnosis.findings[0].text
+
+
+@pytest.mark.parametrize(("busy_ms", "is_slowest"), [(19, True), (8, False)])
+def test_a_stage_that_always_works_is_the_slowest(tmp_path: Path, busy_ms: int, is_slowest: bool) -> None:
+    runs = f"Thread.run ({PYTHON}/threading.py:982)"
+    get = f"Queue.get ({PYTHON}/queue.py:171)"
+    item = (
+        Does(busy_ms * MS, frames=("decode (/src/app.py:5)", runs)),
+        Does((20 - busy_ms) * MS, WaitKind.CONDITION, 2, (get, "decode (/src/app.py:4)", runs)),
+    )
+    takes = (Does(19 * MS, WaitKind.CONDITION, 1, (get, "main (/src/app.py:9)")), Does(MS))
+    reads = Does(200 * MS, WaitKind.FILE, frames=("read (/src/app.py:1)", runs))
+    diagnosis = diagnosed(tmp_path / "stages.h5", [Acts(takes * 10), Acts(item * 10), Acts((reads,))])
+    assert (place(diagnosis) == ("slow_stage", "decode", 5)) == is_slowest
+
+
+def test_the_summary_names_work_before_waits_for_cores_of_others(tmp_path: Path) -> None:
+    work = ("work (/src/app.py:4)",)
+    threads = [Acts((Does(30 * MS, frames=work), Does(70 * MS, ready=True)) * 2)]
+    diagnosis = diagnosed(tmp_path / "busy.h5", threads)
+    assert headline(diagnosis) == (
+        "python (71): 30 % of 200.0 ms went to: running, mostly work (/src/app.py:4). 70 % went to: waiting for a core."
+    )
+    lines = finding_lines(diagnosis.findings[0], "")
+    assert lines[0].startswith("[note] Running code takes 60.00 ms of 200.0 ms (30 %).")
+    assert lines[1].startswith("Fixing it saves up to ")
+    assert "the 60.00 ms that it runs, and " in lines[1]

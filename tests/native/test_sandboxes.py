@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import mmap
+import struct
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.native.conftest import HERE, Session, compile_c
+from tests.waiting import wait_until
 
-from warpline.recording.agent.records import OSRT_CALL, osrt_call
-from warpline.recording.spool.file_layout import ALLOCATED_OFFSET, HEADER_BYTES
+from warpline.recording.agent.records import OSRT_CALL, PYTHON_SAMPLE, osrt_call, python_sample
+from warpline.recording.session import RecordingOptions
+from warpline.recording.spool.file_layout import ALLOCATED_OFFSET, FINISHED_OFFSET, HEADER_BYTES
+from warpline.recording.spool.limits import Limits
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.sandboxes import SandboxFiles
 
@@ -50,7 +56,9 @@ def writes(spool: SpoolFile) -> dict[int, int]:
     return dict(zip(threads.tolist(), counts.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("what", ["calls", "threads", "fork", "exec", "executed", "lenient", "strict"])
+@pytest.mark.parametrize(
+    "what", ["calls", "threads", "fork", "exec", "executed", "lenient", "strict", "refused"]
+)
 def test_the_program_ends_as_without_the_recording(session: Session, sandbox: Path, what: str) -> None:
     expected = plain(sandbox, what)
     assert expected[0] == STATUS
@@ -89,6 +97,101 @@ def test_a_filter_that_lets_the_agent_work_changes_nothing(session: Session, san
     assert len(files) == 2
     for path in files:
         assert not any(path.read_bytes()[ALLOCATED_OFFSET : ALLOCATED_OFFSET + 16])
+
+
+def test_after_a_refused_filter_all_is_as_before(session: Session, sandbox: Path) -> None:
+    recorded(session, sandbox, "refused")
+    parent, child = sorted(session.spools(), key=lambda spool: len(writes(spool)), reverse=True)
+    assert sorted(writes(parent).values()) == [CALLS] * 9 + [400 * CALLS]
+    assert writes(child) == {child.header.pid: CALLS}, "a program that is executed later is recorded"
+    assert parent.header.lost == child.header.lost == 0
+    assert not any(parent.path.read_bytes()[ALLOCATED_OFFSET : ALLOCATED_OFFSET + 16])
+    assert struct.unpack_from("<I", (session.folder / "control").read_bytes(), 28) == (0,)
+
+
+REFUSED = """
+import ctypes, os, sys
+
+class Filter(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
+
+def wait_until_told():
+    print("ready", flush=True)
+    while os.read(0, 1) == b".":
+        pass
+
+wait_until_told()
+filter = Filter(1, ctypes.cast(ctypes.create_string_buffer(8), ctypes.c_void_p))
+number = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+assert ctypes.CDLL(None).syscall(number, 1, 1, ctypes.byref(filter)) == -1
+wait_until_told()
+"""
+
+
+def test_a_program_is_sampled_after_a_refused_filter(session: Session) -> None:
+    session.variables["WARPLINE_PYTHON"] = "hz=100"
+
+    def count() -> int:
+        return session.count(PYTHON_SAMPLE, python_sample)
+
+    with session.start(sys.executable, "-c", REFUSED) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for end in "xx":
+            assert program.stdout.readline() == "ready\n"
+            before = count()
+
+            def is_sampled(before: int = before) -> bool:
+                assert program.stdin is not None
+                program.stdin.write(".")  # calls that last are sampled once
+                program.stdin.flush()
+                return count() > before + 3
+
+            wait_until(is_sampled, lambda: f"{count()} samples", 60)
+            program.stdin.write(end)
+            program.stdin.flush()
+    assert program.returncode == 0
+
+
+def test_threads_that_end_in_the_sandbox_leave_their_memory_to_others(
+    session: Session, sandbox: Path
+) -> None:
+    program = session.start(sandbox, "successive")
+    assert program.stdout is not None
+    assert program.stdout.readline() == "ready\n"
+    files = SandboxFiles(session.folder)
+    files.extend(1, time.monotonic_ns())
+    program.communicate("x", timeout=60)
+    assert program.returncode == STATUS
+    assert sorted(writes(session.spool()).values())[-3:] == [CALLS] * 3
+
+
+def test_files_of_ended_and_idle_processes_do_not_grow(session: Session, sandbox: Path) -> None:
+    recorded(session, sandbox, "calls")
+    with session.start(sandbox, "waits") as idle:
+        assert idle.stdout is not None
+        assert idle.stdout.readline() == "child ended\n"
+        sizes = {path: path.stat().st_size for path in session.folder.glob("agent.*.spool")}
+        files, now = SandboxFiles(session.folder), time.monotonic_ns()
+        for second in range(5):
+            files.extend(2, now + second * 10**9)
+        assert {path: path.stat().st_size for path in sizes} == sizes
+        (still_open,) = files.names
+        assert still_open in {path.name for path in sizes}
+        idle.communicate("x", timeout=60)
+
+
+def test_a_ring_keeps_the_file_that_a_child_still_writes(session: Session, sandbox: Path) -> None:
+    recorded(session, sandbox, "fork")
+    (path,) = session.folder.glob("agent.*.spool")
+    options = RecordingOptions(trace=(), ring_ns=10**9)
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as of_the_child:
+        of_the_child[FINISHED_OFFSET] = 1
+        limits = Limits(session.folder, options, (), now_ns=0)
+        for second in range(1, 20):
+            limits.look(second * 10**9)
+        assert path.exists()
+        assert of_the_child[:8] == b"WLSPOOL1"
 
 
 def test_what_has_no_room_is_counted(session: Session, sandbox: Path) -> None:

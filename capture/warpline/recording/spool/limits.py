@@ -19,6 +19,7 @@ from warpline.i18n import english
 from warpline.platform.files import open_regular
 from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.file_layout import (
+    ALLOCATED_OFFSET,
     CHUNK,
     CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
@@ -166,9 +167,11 @@ class _RingFile:
         """Whether its writer was seen to have ended before ``before_ns``. Raises OSError."""
         if self._finished_ns is None:
             with open(open_regular(path), "rb") as file:
-                file.seek(FINISHED_OFFSET)
-                raw = file.read(_FLAG.size)
-            if (len(raw) == _FLAG.size and _FLAG.unpack(raw)[0]) or has_no_writer(path):
+                page = file.read(HEADER_BYTES)
+            is_finished = any(page[FINISHED_OFFSET : FINISHED_OFFSET + _FLAG.size])
+            # Children that were forked in a sandbox write to the file of their parent.
+            is_shared = any(page[ALLOCATED_OFFSET : ALLOCATED_OFFSET + _U64.size])
+            if (is_finished and not is_shared) or has_no_writer(path):
                 self._finished_ns = now_ns
         return self._finished_ns is not None and self._finished_ns < before_ns
 

@@ -5,17 +5,38 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 
-from warpline.recording.spool.file_layout import ALLOCATED_OFFSET, HEADER_BYTES, NEXT_OFFSET, PAGE
+from warpline.recording.spool.file_layout import (
+    ALLOCATED_OFFSET,
+    FINISHED_OFFSET,
+    HEADER_BYTES,
+    NEXT_OFFSET,
+    PAGE,
+)
+from warpline.recording.spool.limits import has_no_writer
 
 _STEP_BYTES = 4 << 20
-"""A file gets so much at once, and so much is left for its process."""
+"""A file gets so much at once; one that is being filled has so much left."""
+_LEAST_BYTES = 512 << 10
+"""Any file has so much left. A process begins with twice as much (spool.c)."""
 _FREE_BYTES = 64 << 20
 """The disk keeps so much free: a process that writes to a mapped page that has no room ends by SIGBUS."""
 _PERIOD_NS = 20_000_000
+_WRITER_PERIOD_NS = 1_000_000_000
 _LIMITS = struct.Struct("<QQ")
 _U64 = struct.Struct("<Q")
+
+
+@dataclass
+class _File:
+    """A file whose processes are in a sandbox, as it was at the last look."""
+
+    taken: int = 0
+    due_ns: int = 0
+    writer_due_ns: int = 0
+    """When to check whether a process still has it mapped."""
 
 
 class SandboxFiles:
@@ -23,9 +44,15 @@ class SandboxFiles:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._known: set[str] = set()
-        self._refused: set[str] = set()
+        self._known: dict[str, _File] = {}
+        self._left: set[str] = set()
+        """Files that need no more looks: their processes have ended, they are full, or they are damaged."""
         self._due = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The files that are looked at."""
+        return list(self._known)
 
     def extend(self, announced: int, now_ns: int) -> None:
         """Extend files that run out; ``announced`` is how many such files the control page counts."""
@@ -33,26 +60,27 @@ class SandboxFiles:
             return
         self._due = now_ns + _PERIOD_NS
         with contextlib.suppress(OSError):
-            if announced > len(self._known) + len(self._refused):
-                self._find()
+            if announced > len(self._known) + len(self._left):
+                self._find(now_ns)
             if self._known and not _has_room(self._directory):
                 return
-            for name in list(self._known):
-                if not _extend(self._directory / name):
-                    self._known.discard(name)
-                    self._refused.add(name)
+            for name, file in list(self._known.items()):
+                if now_ns >= file.due_ns and not _look(self._directory / name, file, now_ns):
+                    del self._known[name]
+                    self._left.add(name)
 
-    def _find(self) -> None:
+    def _find(self, now_ns: int) -> None:
         for name in os.listdir(self._directory):
-            if name.startswith("agent.") and name.endswith(".spool") and name not in self._refused:
+            is_new = name not in self._left and name not in self._known
+            if is_new and name.startswith("agent.") and name.endswith(".spool"):
                 with contextlib.suppress(OSError):
                     descriptor = os.open(self._directory / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
                     try:
                         raw = os.pread(descriptor, _LIMITS.size, ALLOCATED_OFFSET)
                     finally:
                         os.close(descriptor)
-                    if len(raw) == _LIMITS.size and _LIMITS.unpack(raw)[0]:
-                        self._known.add(name)
+                    if len(raw) == _LIMITS.size and all(_LIMITS.unpack(raw)):
+                        self._known[name] = _File(writer_due_ns=now_ns + _WRITER_PERIOD_NS)
 
 
 def _has_room(directory: Path) -> bool:
@@ -60,34 +88,46 @@ def _has_room(directory: Path) -> bool:
     return disk.f_bavail * disk.f_frsize >= _FREE_BYTES
 
 
-def _extend(path: Path) -> bool:
-    """Extend one file by a step if its process needs it. False if it never can be again, or is damaged."""
+def _look(path: Path, file: _File, now_ns: int) -> bool:
+    """Extend one file by a step if its processes need it. False if they never will again, or it is damaged."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
-        header = os.pread(descriptor, ALLOCATED_OFFSET + _LIMITS.size, 0)
-        if len(header) < ALLOCATED_OFFSET + _LIMITS.size:
+        header = os.pread(descriptor, HEADER_BYTES, 0)
+        if len(header) < HEADER_BYTES:
             return False
         (taken,) = _U64.unpack_from(header, NEXT_OFFSET)
         allocated, mapped = _LIMITS.unpack_from(header, ALLOCATED_OFFSET)
         # The program may have overwritten the file.
         if not HEADER_BYTES <= taken <= allocated <= os.fstat(descriptor).st_size or allocated % PAGE:
             return False
-        if allocated - taken >= _STEP_BYTES:
-            return True
-        if allocated + _STEP_BYTES > mapped:
-            return False
-        os.posix_fallocate(descriptor, allocated, _STEP_BYTES)
-        zeros = bytes(1 << 16)
-        if all(
-            os.pwrite(descriptor, zeros, at) == len(zeros)
-            for at in range(allocated, allocated + _STEP_BYTES, len(zeros))
-        ):
-            os.pwrite(descriptor, _U64.pack(allocated + _STEP_BYTES), ALLOCATED_OFFSET)
-        return True
+        is_in_use, file.taken = file.taken not in {0, taken}, taken
+        if allocated - taken < (_STEP_BYTES if is_in_use else _LEAST_BYTES):
+            return _extend(descriptor, allocated, mapped)
     except OSError:
         return True  # a full disk may have room later
     finally:
         os.close(descriptor)
+    if not is_in_use and now_ns >= file.writer_due_ns:
+        file.writer_due_ns = now_ns + _WRITER_PERIOD_NS
+        # Children that were forked in the sandbox may outlive the process that has finished the file.
+        is_finished = header[FINISHED_OFFSET : FINISHED_OFFSET + 4] != bytes(4)
+        file.due_ns = file.writer_due_ns if is_finished else 0
+        return not has_no_writer(path)
+    return True
+
+
+def _extend(descriptor: int, allocated: int, mapped: int) -> bool:
+    """Allocate and zero one more step. False if the file is full. Raises OSError."""
+    if allocated + _STEP_BYTES > mapped:
+        return False
+    os.posix_fallocate(descriptor, allocated, _STEP_BYTES)
+    zeros = bytes(1 << 16)
+    if all(
+        os.pwrite(descriptor, zeros, at) == len(zeros)
+        for at in range(allocated, allocated + _STEP_BYTES, len(zeros))
+    ):
+        os.pwrite(descriptor, _U64.pack(allocated + _STEP_BYTES), ALLOCATED_OFFSET)
+    return True

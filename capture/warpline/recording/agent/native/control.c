@@ -55,8 +55,6 @@ void spool_return_control(void)
     left_control = NULL;
 }
 
-void spool_count_confined(void) { atomic_fetch_add(&wl_control->confined, 1); }
-
 void wl_capture_range(bool is_start)
 {
     const uint32_t from = is_start ? STATE_PAUSED : STATE_RECORDING, to = is_start ? STATE_RECORDING : STATE_PAUSED;

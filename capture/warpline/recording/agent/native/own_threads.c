@@ -22,6 +22,7 @@
 
 #define CLOSE_ON_EXEC 1U /* MFD_CLOEXEC */
 #define LONGEST_END_NS 500000000u
+#define MOST_THREADS 8
 #define LAST_CALLS_NS 2000000u /* for what the C library does when a thread ends */
 
 static _Atomic uint64_t counted; /* process << 32 | number of its threads: a forked child starts with none */
@@ -37,14 +38,39 @@ static void count(int change)
 }
 
 static _Atomic bool must_end;
-static _Atomic int active; /* threads that are not at rest */
+static _Atomic int active;                          /* threads that are not at rest */
+static _Atomic(void (*)(void)) ended[MOST_THREADS]; /* what those did that ended because they must */
 __thread bool wl_is_own_thread __attribute__((tls_model("initial-exec")));
 
 bool wl_must_end(void) { return atomic_load_explicit(&must_end, memory_order_relaxed); }
 
 void wl_note_rest(bool is_resting) { atomic_fetch_add(&active, is_resting ? -1 : 1); }
 
-void wl_forget_threads(void) { atomic_store(&active, 0); }
+void wl_forget_threads(void)
+{
+    atomic_store(&active, 0);
+    for (int i = 0; i < MOST_THREADS; i++)
+        atomic_store(&ended[i], NULL);
+}
+
+static void note_end(void (*work)(void))
+{
+    for (int i = 0; i < MOST_THREADS; i++) {
+        void (*none)(void) = NULL;
+        if (atomic_compare_exchange_strong(&ended[i], &none, work))
+            return;
+    }
+}
+
+void wl_start_ended_threads(void)
+{
+    atomic_store(&must_end, false);
+    for (int i = 0; i < MOST_THREADS; i++) {
+        void (*work)(void) = atomic_exchange(&ended[i], NULL);
+        if (work != NULL)
+            wl_start_thread(work);
+    }
+}
 
 void wl_end_threads(void)
 {
@@ -64,6 +90,8 @@ static void *run(void *work)
     atomic_fetch_add(&active, 1);
     prctl(PR_SET_NAME, "warpline-agent");
     ((void (*)(void))work)();
+    if (wl_must_end())
+        note_end((void (*)(void))work);
     count(-1);
     atomic_fetch_sub(&active, 1);
     return NULL;

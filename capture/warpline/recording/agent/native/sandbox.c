@@ -33,14 +33,17 @@
 enum { MODE_STRICT = 1, MODE_FILTER = 2 };         /* of prctl */
 enum { SET_MODE_STRICT = 0, SET_MODE_FILTER = 1 }; /* of seccomp */
 enum { KCMP_VM = 1 };                              /* linux/kcmp.h */
-enum { ALL_THREADS = 1 };                          /* SECCOMP_FILTER_FLAG_TSYNC */
+enum { ALL_THREADS = 1, NEW_LISTENER = 8 };        /* SECCOMP_FILTER_FLAG_TSYNC, …_NEW_LISTENER */
 
 #define ARENA_BYTES (4u << 20)
 
 _Atomic bool wl_confined;
 /* A vfork child entered a sandbox: the memory is its parent's, who is not in one. */
 static _Atomic bool is_child_confined;
-static char *arena; /* memory for use in the sandbox */
+static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER; /* guards the two counts */
+static int entered;                                        /* calls that enter a sandbox and were not refused */
+static int without_threads; /* those among them after which no thread of the agent may run */
+static char *arena;         /* memory for use in the sandbox; it stays, because it may be in use */
 static _Atomic size_t arena_used;
 
 bool wl_is_own_process(void) { return wl_is_confined() || getpid() == wl_process; }
@@ -64,6 +67,8 @@ void wl_lock(pthread_mutex_t *mutex)
     while (pthread_mutex_trylock(mutex) != 0)
         __asm__ volatile("" ::: "memory");
 }
+
+void wl_renew_sandbox_lock(void) { change = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }
 
 void *wl_allocate(size_t size)
 {
@@ -127,9 +132,11 @@ static void prepare(bool is_strict)
         spool_leave_control();
         return;
     }
-    arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (arena == MAP_FAILED)
-        arena = NULL;
+    if (arena == NULL) {
+        void *memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                            0);
+        arena = memory != MAP_FAILED ? memory : NULL;
+    }
     struct writer *writer = arena != NULL && is_clock_free() ? wl_writer() : NULL;
     if (writer == NULL || !spool_confine(writer)) {
         spool_leave_control();
@@ -142,11 +149,13 @@ static void prepare(bool is_strict)
 /* Whether this process, a child made without the C library's fork, has the memory of the process that is recorded. */
 static bool shares_memory(void) { return syscall(SYS_kcmp, getpid(), wl_process, KCMP_VM, 0, 0) == 0; }
 
-/* Returns whether this call made the process confined. */
-static bool confine(bool is_strict, bool is_everyone)
+/* What a call that enters a sandbox has changed here. */
+enum entry { NOTHING, OF_CHILD, OF_PROCESS, OF_ALL_THREADS };
+
+static enum entry confine(bool is_strict, bool is_everyone)
 {
     int saved_errno = errno;
-    bool is_new = false;
+    enum entry entry = OF_CHILD;
     wl_quiet++;
     bool is_own = wl_process == 0 || wl_is_own_process();
     if (!wl_is_confined())
@@ -154,18 +163,22 @@ static bool confine(bool is_strict, bool is_everyone)
     if (!is_own && shares_memory()) {
         atomic_store(&is_child_confined, true);
     } else {
-        is_new = !wl_is_confined();
-        if (is_new && !is_own)
-            spool_leave_control();
-        else if (is_new && wl_process != 0)
-            prepare(is_strict);
-        atomic_store(&wl_confined, true);
-        if (is_everyone)
+        entry = is_everyone ? OF_ALL_THREADS : OF_PROCESS;
+        wl_lock(&change);
+        if (entered++ == 0) {
+            if (!is_own)
+                spool_leave_control();
+            else if (wl_process != 0)
+                prepare(is_strict);
+            atomic_store(&wl_confined, true);
+        }
+        if (is_everyone && without_threads++ == 0)
             wl_end_threads();
+        pthread_mutex_unlock(&change);
     }
     wl_quiet--;
     errno = saved_errno;
-    return is_new;
+    return entry;
 }
 
 /* Whether this call of prctl enters a sandbox that does not let the agent work. Programs also ask, without a filter,
@@ -183,13 +196,32 @@ static bool is_entering_by_seccomp(unsigned long operation, unsigned long flags,
            (operation == SET_MODE_FILTER && filter != 0 && !filter_allows_agent((const struct sock_fprog *)filter));
 }
 
-/* The call was refused: all is as before. */
-static void give_up(bool is_new, bool is_refused)
+/* After the call: tells the recorder of the sandbox, or makes all as it was before. */
+static void conclude(enum entry entry, bool is_refused)
 {
-    if (LIKELY(!is_new || !is_refused))
+    if (LIKELY(entry == NOTHING))
         return;
-    atomic_store(&wl_confined, false);
-    spool_return_control();
+    int saved_errno = errno;
+    wl_quiet++;
+    if (!is_refused) {
+        if (entry != OF_CHILD)
+            spool_announce_confined();
+    } else if (entry == OF_CHILD) {
+        atomic_store(&is_child_confined, false);
+    } else {
+        wl_lock(&change);
+        bool is_first = entry == OF_ALL_THREADS && --without_threads == 0;
+        if (--entered == 0) {
+            spool_leave_window();
+            spool_return_control();
+            atomic_store(&wl_confined, false);
+        }
+        if (is_first)
+            wl_start_ended_threads();
+        pthread_mutex_unlock(&change);
+    }
+    wl_quiet--;
+    errno = saved_errno;
 }
 
 /* As the C library does, these read as many words as a call can have; the caller may have passed fewer. */
@@ -203,9 +235,10 @@ EXPORT READS_ALL_WORDS int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         words[i] = va_arg(list, unsigned long);
     va_end(list);
-    bool is_new = UNLIKELY(is_entering(option, words[0], words[1])) && confine(words[0] == MODE_STRICT, false);
+    enum entry entry = UNLIKELY(is_entering(option, words[0], words[1])) ? confine(words[0] == MODE_STRICT, false)
+                                                                         : NOTHING;
     int result = REAL(prctl)(option, words[0], words[1], words[2], words[3]);
-    give_up(is_new, result < 0);
+    conclude(entry, result < 0);
     return result;
 }
 
@@ -217,12 +250,14 @@ EXPORT READS_ALL_WORDS long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         words[i] = va_arg(list, unsigned long);
     va_end(list);
-    bool is_new = false;
+    enum entry entry = NOTHING;
+    bool is_everyone = words[0] == SET_MODE_FILTER && (words[1] & ALL_THREADS);
     if (UNLIKELY(number == SYS_seccomp) && is_entering_by_seccomp(words[0], words[1], words[2]))
-        is_new = confine(words[0] == SET_MODE_STRICT, words[0] == SET_MODE_FILTER && (words[1] & ALL_THREADS));
+        entry = confine(words[0] == SET_MODE_STRICT, is_everyone);
     else if (UNLIKELY(number == SYS_prctl) && is_entering((long)words[0], words[1], words[2]))
-        is_new = confine(words[1] == MODE_STRICT, false);
+        entry = confine(words[1] == MODE_STRICT, false);
     long result = REAL(syscall)(number, words[0], words[1], words[2], words[3], words[4], words[5]);
-    give_up(is_new, result < 0);
+    /* Refused for all threads, the call may return the id of the thread that could not follow. */
+    conclude(entry, result < 0 || (entry == OF_ALL_THREADS && result > 0 && !(words[1] & NEW_LISTENER)));
     return result;
 }

@@ -8,12 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether a thread of this process may be in a sandbox. It stays set. */
+/* Whether a thread of this process may be in a sandbox. It stays set, unless the kernel refuses the sandbox. */
 extern _Atomic bool wl_confined;
 #define wl_is_confined() __builtin_expect(__atomic_load_n((const bool *)&wl_confined, __ATOMIC_RELAXED), 0)
 
 /* Whether this is not the child of a vfork, which has its parent's memory. In a sandbox the answer is always true. */
 bool wl_is_own_process(void);
+/* In a forked child: another thread of the parent may have held it. */
+void wl_renew_sandbox_lock(void);
 /* The id of this thread; in a sandbox as the C library knows it. */
 uint32_t wl_thread_id(void);
 /* Locks a mutex; in a sandbox without sleeping. */

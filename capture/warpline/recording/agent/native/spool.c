@@ -51,11 +51,12 @@ static int failure;                    /* errno that ended writing; 0 while all 
 static _Atomic uint64_t lost_unmapped; /* records lost while there was no header */
 static struct cursor strings;
 static struct writer *writers;
+static struct writer *ended_writers; /* of threads that ended in a sandbox, where memory is not given back */
 static uint32_t last_serial;
 static struct writer common; /* for records written under the lock */
 /* In a sandbox: the mapped rest of the file, and where it begins there. */
 static uint8_t *window;
-static uint64_t window_offset;
+static uint64_t window_offset, window_size;
 static bool is_born_confined;   /* a child forked in a sandbox, which has written nothing yet */
 static uint32_t parent_process; /* of a child forked in a sandbox; 0 otherwise */
 
@@ -309,11 +310,47 @@ static void release_writer_locked(struct writer *writer)
         writers = writer->next;
     if (writer->next != NULL)
         writer->next->previous = writer->previous;
+    if (wl_is_confined()) {
+        writer->next = ended_writers;
+        __atomic_store_n(&ended_writers, writer, __ATOMIC_RELAXED);
+        return;
+    }
     wl_release(writer->domains);
     wl_release(writer->operators);
     wl_release(writer->events);
     wl_release(writer->recent_names);
     wl_release(writer);
+}
+
+/* Takes the writer of an ended thread, with the memory that it had for open ranges and recent names. */
+static struct writer *reuse_writer(void)
+{
+    if (LIKELY(__atomic_load_n(&ended_writers, __ATOMIC_RELAXED) == NULL))
+        return NULL;
+    spool_lock();
+    struct writer *writer = ended_writers;
+    if (writer != NULL)
+        __atomic_store_n(&ended_writers, writer->next, __ATOMIC_RELAXED);
+    spool_unlock();
+    if (writer == NULL)
+        return NULL;
+    struct open_ranges *domains = writer->domains;
+    struct open_operator *operators = writer->operators;
+    struct open_event *events = writer->events;
+    struct recent_name *recent_names = writer->recent_names;
+    uint32_t domain_count = writer->domain_count, operator_room = writer->operator_room,
+             event_room = writer->event_room;
+    memset(writer, 0, sizeof *writer);
+    for (uint32_t i = 0; i < domain_count; i++)
+        domains[i] = (struct open_ranges){0, NVTX_LEVEL_UNBALANCED, 0};
+    writer->domains = domains;
+    writer->domain_count = domain_count;
+    writer->operators = operators;
+    writer->operator_room = operator_room;
+    writer->events = events;
+    writer->event_room = event_room;
+    writer->recent_names = recent_names;
+    return writer;
 }
 
 static void on_thread_end(void *writer)
@@ -327,7 +364,9 @@ static void on_thread_end(void *writer)
 struct writer *wl_create_writer(void)
 {
     int saved_errno = errno;
-    struct writer *writer = wl_allocate(sizeof *writer);
+    struct writer *writer = reuse_writer();
+    if (writer == NULL)
+        writer = wl_allocate(sizeof *writer);
     if (writer != NULL) {
         writer->tid = wl_thread_id();
         spool_lock();
@@ -355,6 +394,7 @@ static void after_fork_in_child(void)
 {
     struct writer *own = wl_self;
     wl_forget_threads();
+    wl_renew_sandbox_lock();
     if (wl_is_confined()) {
         parent_process = (uint32_t)wl_process;
         is_born_confined = header != NULL;
@@ -472,7 +512,7 @@ static bool map_window_locked(void)
         return fail_locked(ENOMEM);
     window = memory;
     window_offset = offset;
-    header->mapped = offset + size * 2;
+    window_size = size * 2;
     atomic_store_explicit(&header->allocated, offset + ready, memory_order_release);
     return true;
 }
@@ -484,8 +524,27 @@ bool spool_confine(struct writer *writer)
     spool_unlock();
     if (!is_ready)
         return false;
-    spool_count_confined();
     if (writer->waiting == NULL)
         wl_make_waiting(writer);
     return true;
+}
+
+void spool_announce_confined(void)
+{
+    uint64_t none = 0;
+    if (window != NULL && atomic_compare_exchange_strong(&header->mapped, &none, window_offset + window_size))
+        atomic_fetch_add(&wl_control->confined, 1);
+}
+
+/* Chunks that were taken meanwhile stay mapped until they are full. */
+void spool_leave_window(void)
+{
+    spool_lock();
+    if (window != NULL) {
+        uint64_t taken = atomic_load_explicit(&header->next, memory_order_relaxed) - window_offset;
+        atomic_store(&header->allocated, 0);
+        munmap(window + taken, window_size - taken);
+        window = NULL;
+    }
+    spool_unlock();
 }

@@ -15,19 +15,21 @@ struct file_header {
     _Atomic uint32_t finished, error;
     char producer[64];
     uint64_t size_cap;
-    /* Of a process in a sandbox, 0 otherwise: how far the file is allocated for it, and how far it is mapped. */
-    _Atomic uint64_t allocated;
-    uint64_t mapped;
+    /* Of a process in a sandbox, 0 otherwise: how far the file is allocated for it, and how far it is mapped. The
+     * recorder allocates more once `mapped` is set. */
+    _Atomic uint64_t allocated, mapped;
 };
 
 bool spool_is_open_locked(void);
 /* Before the process enters a sandbox: opens the file, and maps chunks and what else this thread will need. */
 bool spool_confine(struct writer *writer);
+/* Once it is in the sandbox: tells the recorder that there is one more file with chunks for one. Makes no system call. */
+void spool_announce_confined(void);
+/* The process entered no sandbox after all: from now on it extends the file by itself. */
+void spool_leave_window(void);
 /* From now on, nothing is recorded in this process; and the opposite. */
 void spool_leave_control(void);
 void spool_return_control(void);
-/* Tells the recorder that there is one more file with chunks for a sandbox. */
-void spool_count_confined(void);
 /* Allocates these bytes of the file, so that writing them cannot fail. Returns errno, or 0. */
 int spool_reserve_pages(int fd, uint64_t offset, size_t size);
 /* Maps them; MAP_FAILED, with errno, if they cannot be mapped or written. */

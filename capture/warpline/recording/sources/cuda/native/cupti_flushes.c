@@ -28,6 +28,7 @@ pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic pid_t owner;
 static sem_t wake;
 static _Atomic bool is_over, is_ready;
+static _Atomic bool is_left; /* over only because the process enters a sandbox, which the kernel may refuse */
 
 bool flushes_are_over(void) { return is_over; }
 
@@ -149,6 +150,8 @@ static void wait_for_wake(void)
 
 static void run(void)
 {
+    if (atomic_exchange(&is_left, false))
+        is_over = false;
     watch_start();
     uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now, last_work_ends = 0;
     bool is_stop_noted = false;
@@ -162,7 +165,10 @@ static void run(void)
             return;
         }
         if (wl_must_end() || cupti_is_ending()) {
+            is_left = !is_over && !cupti_is_ending();
             finish();
+            if (is_left)
+                return;
             break;
         }
         if (!is_cuda_ready()) {

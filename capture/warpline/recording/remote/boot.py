@@ -4,6 +4,8 @@ This text is the program of its first process: it imports nothing of Warpline an
 """
 
 # ruff: noqa: UP031
+import contextlib
+import fcntl
 import hashlib
 import io
 import json
@@ -39,6 +41,25 @@ def usable(folder: str) -> bool:
         return False
 
 
+def hold(folder: str) -> int:
+    """A descriptor that keeps a version of our files from being removed while this process lives; -1 without one."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return -1
+    # A file system without locks refuses this.
+    with contextlib.suppress(OSError):
+        fcntl.flock(held, fcntl.LOCK_SH)
+    try:
+        is_there = os.path.samestat(os.fstat(held), os.lstat(folder))
+    except OSError:
+        is_there = False
+    if is_there:
+        return held
+    os.close(held)
+    return -1
+
+
 def exactly(count: int) -> bytes:
     """So many bytes of standard input."""
     data = b""
@@ -50,23 +71,26 @@ def exactly(count: int) -> bytes:
     return data
 
 
-def take(folder: str) -> None:
-    """Receive our files and check them."""
+def take(folder: str) -> int:
+    """Receive our files and check them. Returns what keeps them, as `hold`."""
     head = exactly(72).split()
     data = exactly(int(head[0]))
     if hashlib.sha256(data).hexdigest()[:60] != head[1].decode():
         sys.exit("warpline: the files arrived damaged")
     unfinished = "%s.part%d" % (folder, os.getpid())
     try:
+        os.mkdir(unfinished, 0o700)
+        held = hold(unfinished)
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             archive.extractall(unfinished)
-        if os.path.isdir(folder):
-            shutil.rmtree(folder, ignore_errors=True)
         os.rename(unfinished, folder)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        if not os.path.isdir(folder):
+        # Another connection may have been faster: it has the same files.
+        held = hold(folder)
+        if held < 0:
             sys.exit("warpline: %s: %s" % (folder, error.strerror))
+    return held
 
 
 def main(marker: str, digest: str) -> None:
@@ -74,18 +98,18 @@ def main(marker: str, digest: str) -> None:
     os.umask(0o077)
     root = next((place for place in places() if usable(place)), "")
     folder = os.path.join(root, digest)
-    is_cached = bool(root) and os.path.isdir(folder)
+    held = hold(folder) if root else -1
     hello = {
         "root": root,
-        "cached": is_cached,
+        "cached": held >= 0,
         "python": sys.version.split()[0],
         "machine": os.uname().machine,
     }
     os.write(1, ("\n%s %s\n" % (marker, json.dumps(hello))).encode())
     if not root:
         sys.exit(1)
-    if not is_cached:
-        take(folder)
+    if held < 0:
+        held = take(folder)
     os.utime(folder)
     sys.path.insert(0, folder)
     from pathlib import Path
@@ -93,7 +117,7 @@ def main(marker: str, digest: str) -> None:
     import warpline.recording.remote.far.older_pythons  # noqa: F401  # adds missing names to the standard library
     from warpline.recording.remote.far.serve import serve
 
-    sys.exit(serve(Path(folder)))
+    sys.exit(serve(Path(folder), held))
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from warpline.memory_room import require_memory
-from warpline.recording.remote.frames import MAX_DATA_BYTES, WINDOW_BYTES
+from warpline.recording.remote.frames import MAX_DATA_BYTES, WINDOW_BYTES, FrameError
 from warpline.recording.signals import Received
 
+_MOST_WAITING_BYTES = WINDOW_BYTES + 2 * MAX_DATA_BYTES
+"""Output that waits for its reader: the window, and what was on its way."""
 _HANDLED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
@@ -96,11 +98,16 @@ class LocalOutput:
         self._thread.start()
 
     def add(self, offset: int, data: bytes) -> None:
-        """Output has arrived; what had arrived before is left out. The program may have written more than is kept."""
+        """Output has arrived; what had arrived before is left out. The program may have written more than is kept.
+
+        Raises FrameError when the other end does not wait until what it has sent is written.
+        """
         fresh = data[max(0, self.received - offset) :]
         if offset > self.received:
             self.written += offset - self.received
         self.received = max(self.received, offset + len(data))
+        if self.received - self.written > _MOST_WAITING_BYTES:
+            raise FrameError("more output than was asked for")
         if fresh:
             self._waiting.put(fresh)
 

@@ -15,6 +15,7 @@ from warpline.recording.spool.file_layout import (
     CHUNK_HEADER_BYTES,
     CHUNK_MAGIC,
     HEADER_BYTES,
+    LONGEST_GAP,
     MAGIC,
     PAGE,
 )
@@ -28,6 +29,8 @@ _MOST_OPEN = 64
 _LARGEST_CHUNK = 64 << 20
 _LARGEST_FILE = 1 << 38
 """Apparent size: chunks that a ring has emptied are holes."""
+_MOST_COMPARISONS = 16
+"""How often the far end may ask for a comparison of all that has arrived (`Keeper` does up to 5 times)."""
 
 
 class Mirror:
@@ -49,6 +52,8 @@ class Mirror:
         """By file, sizes of the announced chunks by offset."""
         self._ends: dict[str, int] = {}
         self._left = most_bytes
+        self._uncompared = _LARGEST_CHUNK
+        """Bytes that may still be compared."""
 
     def close(self) -> None:
         """Close all files."""
@@ -60,6 +65,7 @@ class Mirror:
         """Write what a frame says."""
         name, offset, data = file_of(body)
         self._left -= len(data)
+        self._uncompared += len(body) * _MOST_COMPARISONS
         if self._left < 0:
             raise FrameError("more data than allowed")
         if kind is FrameType.WHOLE:
@@ -88,6 +94,9 @@ class Mirror:
             if offset >= 0 and (self._chunks[name].get(offset) != size or not 0 <= count <= size):
                 wrong.append(offset)
                 continue
+            self._uncompared -= count
+            if self._uncompared < 0:
+                raise FrameError("more to compare than has arrived")
             own = 0
             for first in range(at, at + count, 1 << 20):
                 own = zlib.crc32(os.pread(descriptor, min(1 << 20, at + count - first), first), own)
@@ -121,7 +130,7 @@ class Mirror:
         is_new = offset not in chunks
         if magic != CHUNK_MAGIC or offset % PAGE or size % PAGE or not size >= PAGE:
             raise FrameError("not the header of a chunk")
-        if offset < HEADER_BYTES or offset + size > _LARGEST_FILE or (is_new and offset > end):
+        if offset < HEADER_BYTES or offset + size > _LARGEST_FILE or (is_new and offset > end + LONGEST_GAP):
             raise FrameError("a chunk that lies outside its file")
         # Neighbours that a ring has emptied become one large chunk without records.
         if size > _LARGEST_CHUNK and (committed or offset + size > end):

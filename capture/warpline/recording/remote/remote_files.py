@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
+import tempfile
+import time
 import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,10 @@ from warpline.recording.remote.transport import Connection, machine_of
 from warpline.untrusted import read_json, visible
 
 SCHEME = "ssh://"
+_MOST_BYTES = 20 << 30
+"""What the cache may keep; the files that were opened least recently leave it first."""
+_ABANDONED_S = 24 * 3600.0
+"""A part that has not grown for so long belongs to a process that was killed."""
 Progress = Callable[[int, int], None]
 """Told the bytes that have arrived, and all."""
 
@@ -38,7 +45,10 @@ def fetch_location(location: str, progress: Progress) -> Path:
     folder = cache_folder() / "remote-files" / hashlib.sha256(location.encode()).hexdigest()[:16]
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _fetch(host, path.removeprefix("/~/"), folder / name, progress)
+        copy = _fetch(host, path.removeprefix("/~/"), folder / name, progress)
+        os.utime(folder)
+        _keep_bound(folder)
+        return copy
     except OSError as error:
         raise RecordingError(f"{folder}: {error.strerror}") from error
     except FrameError as error:
@@ -46,9 +56,9 @@ def fetch_location(location: str, progress: Progress) -> Path:
 
 
 def _fetch(host: str, path: str, copy: Path, progress: Progress) -> Path:
-    note = copy.with_name("fetched.json")
+    # Beside the folder: the file over there may have any name.
+    note = copy.parent.with_suffix(".json")
     known = _read(note) if copy.is_file() else {}
-    unfinished = copy.with_name(f"part{os.getpid()}")
     connection = Connection(machine_of(host, None), {"action": "file", "path": path, "known": known})
     try:
         answer = connection.answer()
@@ -61,14 +71,38 @@ def _fetch(host: str, path: str, copy: Path, progress: Progress) -> Path:
             raise RecordingError(
                 tr("{path}: {size:,} bytes do not fit on this disk", path=copy.parent, size=size)
             )
-        with unfinished.open("wb") as file:
-            _take(connection, file.write, size, progress)
-        os.replace(unfinished, copy)
+        # Two windows may fetch the same file.
+        with tempfile.NamedTemporaryFile(
+            dir=copy.parent.parent, prefix=f"{copy.parent.name}.", suffix=".part", delete=False
+        ) as file:
+            try:
+                _take(connection, file.write, size, progress)
+                file.close()
+                os.replace(file.name, copy)
+            finally:
+                Path(file.name).unlink(missing_ok=True)
         note.write_text(json.dumps({"size": size, "mtime_ns": answer.get("mtime_ns")}))
     finally:
         connection.close()
-        unfinished.unlink(missing_ok=True)
     return copy
+
+
+def _keep_bound(newest: Path) -> None:
+    """Remove parts that nobody fetches any more, and what is too much for the cache, except the newest file."""
+    left, now = _MOST_BYTES, time.time()
+    folders: list[tuple[float, Path, int]] = []
+    for entry in newest.parent.iterdir():
+        with contextlib.suppress(OSError):
+            changed = entry.stat().st_mtime
+            if entry.is_dir():
+                folders.append((changed, entry, sum(path.stat().st_size for path in entry.iterdir())))
+            elif entry.suffix == ".part" and now - changed > _ABANDONED_S:
+                entry.unlink()
+    for _changed, folder, size in sorted(folders, reverse=True):
+        left -= size
+        if left < 0 and folder != newest:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.with_suffix(".json").unlink(missing_ok=True)
 
 
 def _take(connection: Connection, write: Callable[[bytes], Any], size: int, progress: Progress) -> None:

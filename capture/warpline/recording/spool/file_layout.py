@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 
 MAGIC = b"WLSPOOL1"
@@ -21,3 +22,18 @@ CLOSED_OFFSET = 40
 PROCESS_OFFSET = 44
 
 STRING_RECORD = 1
+
+LONGEST_GAP = 4 << 20
+"""Larger than a chunk of the agent."""
+
+
+def chunk_behind_gap(descriptor: int, offset: int, end: int) -> int | None:
+    """The offset of the first chunk behind a page without one; None if there is none nearby before ``end``.
+
+    A process that shares the file took those pages, but has been killed or has not begun its chunk yet. Raises OSError.
+    """
+    if os.pread(descriptor, 4, offset) != bytes(4):
+        return None
+    magic = CHUNK_MAGIC.to_bytes(4, "little")
+    places = range(offset + PAGE, min(end, offset + LONGEST_GAP + PAGE), PAGE)
+    return next((place for place in places if os.pread(descriptor, 4, place) == magic), None)

@@ -27,7 +27,9 @@ from warpline.recording.spool.file_layout import (
     COMMITTED_OFFSET,
     FINISHED_OFFSET,
     HEADER_BYTES,
+    NEXT_OFFSET,
     PAGE,
+    chunk_behind_gap,
 )
 from warpline.recording.spool.living import Lives, living_records, look
 
@@ -177,8 +179,12 @@ class _RingFile:
 
     def _read_on(self, descriptor: int, passing: frozenset[int], now_ns: int) -> None:
         file_bytes = os.fstat(descriptor).st_size
+        end = int.from_bytes(os.pread(descriptor, _U64.size, NEXT_OFFSET), "little")
         while len(raw := os.pread(descriptor, CHUNK.size, self._position)) == CHUNK.size:
             magic, record_type, _bytes, tid, size, _committed, free = CHUNK.unpack(raw)
+            if magic == 0 and (behind := chunk_behind_gap(descriptor, self._position, end)) is not None:
+                self._position = behind
+                continue
             if magic != CHUNK_MAGIC or size < PAGE or size % PAGE or self._position + size > file_bytes:
                 return
             if record_type in passing or record_type in self._lives:

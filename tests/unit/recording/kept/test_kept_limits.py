@@ -93,7 +93,7 @@ def close_chunks(path: Path, frees: set[int]) -> None:
             raw = file.read(CHUNK.size)
             if len(raw) < CHUNK.size:
                 return
-            size, free = CHUNK.unpack(raw)[4], CHUNK.unpack(raw)[6]
+            size, free = CHUNK.unpack(raw)[4] or PAGE, CHUNK.unpack(raw)[6]
             if free in frees:
                 file.seek(position + CLOSED_OFFSET)
                 file.write((1).to_bytes(4, "little"))
@@ -118,6 +118,24 @@ def test_records_of_threads_that_ended_before_the_ring_free_their_space(tmp_path
     assert found.count(1) == 100
     assert set(range(164, 202)) <= set(found)
     writer.close()
+
+
+def test_a_chunk_that_never_began_keeps_none_behind_it_in_the_ring(tmp_path: Path) -> None:
+    path = tmp_path / "nvml.spool"
+    writer = SpoolWriter(path, "nvml")
+    for thread in (1, 2, 3):
+        writer.append(NVML_SAMPLE, samples(0, 1), free=thread)
+    writer.close()
+    with path.open("r+b") as file:
+        file.seek(HEADER_BYTES)
+        size = CHUNK.unpack(file.read(CHUNK.size))[4]
+        file.seek(HEADER_BYTES)
+        file.write(bytes(size))  # taken by a process that was killed then
+    close_chunks(path, {2, 3})
+    limits = Limits(tmp_path, RecordingOptions(trace=(), ring_ns=20 * S), (NVML_SAMPLE,), now_ns=0)
+    for second in range(1, 60):
+        limits.look(second * S)
+    assert not times_ms(path)
 
 
 def ranges_of(path: Path) -> list[tuple[int, int, int]]:

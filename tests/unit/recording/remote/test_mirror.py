@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from warpline.recording.remote.far.machine_files import machine_files
 from warpline.recording.remote.far.tail import Tail
 from warpline.recording.remote.frames import (
     MAX_BODY_BYTES,
+    MAX_DATA_BYTES,
     FrameError,
     FrameReader,
     FrameType,
@@ -24,11 +26,12 @@ from warpline.recording.remote.frames import (
     packed_file,
     values_of,
 )
+from warpline.recording.remote.local_streams import LocalOutput
 from warpline.recording.remote.machine_files import FetchedFiles
 from warpline.recording.remote.mirror import Mirror
 from warpline.recording.session import SESSION_BEGINS
 from warpline.recording.spool import records
-from warpline.recording.spool.file_layout import CHUNK, CHUNK_MAGIC, HEADER_BYTES, MAGIC
+from warpline.recording.spool.file_layout import CHUNK, CHUNK_MAGIC, HEADER_BYTES, MAGIC, NEXT_OFFSET
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.recording.symbols.machine_files import files_in, machine_file, of_another_machine
@@ -133,7 +136,7 @@ def test_a_chunk_that_changed_later_is_sent_again(tmp_path: Path, mirror: Mirror
         packed_file(FrameType.CHUNK, "perf.spool", 4096, chunk(4097)),
         packed_file(FrameType.CHUNK, "perf.spool", 4096, chunk(4096, 1 << 40)),
         packed_file(FrameType.CHUNK, "perf.spool", 4096, chunk(4096, magic=1)),
-        packed_file(FrameType.CHUNK, "perf.spool", 8192, chunk(4096)),
+        packed_file(FrameType.CHUNK, "perf.spool", 16 << 20, chunk(4096)),
         packed_file(FrameType.CHUNK, "perf.spool", 1 << 62, chunk(4096)),
         packed_file(FrameType.BYTES, "perf.spool", 4160, b"records"),
         packed_file(FrameType.BYTES, "perf.spool", 1 << 50, b"records"),
@@ -147,6 +150,48 @@ def test_content_that_no_spool_has_is_refused(tmp_path: Path, mirror: Mirror, fr
         mirror.apply(kind, body)
     assert not (tmp_path / "perf.spool").exists()
     assert sum(path.stat().st_size for path in (tmp_path / "mirror").iterdir()) == 0
+
+
+def test_a_chunk_that_has_not_begun_hides_none_behind_it(tmp_path: Path, mirror: Mirror) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    tail = Tail(spool, is_ring=False)
+    path = spool / "agent.7.1.spool"
+    page = bytearray(MAGIC.ljust(HEADER_BYTES, b"\0"))
+    page[NEXT_OFFSET : NEXT_OFFSET + 8] = (HEADER_BYTES + 3 * 4096).to_bytes(8, "little")
+    record = records.exit_.pack(1, 2, 3)
+    last = chunk(4096, len(record)) + record
+    path.write_bytes(page + bytes(2 * 4096) + last.ljust(4096, b"\0"))
+    take(mirror, tail.news())
+    copy = tmp_path / "mirror" / path.name
+    assert copy.read_bytes() == path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(HEADER_BYTES)
+        file.write(chunk(4096, len(record)) + record)
+    take(mirror, tail.news())
+    assert copy.read_bytes() == path.read_bytes()
+    assert take(mirror, tail.news()) == 0
+
+
+def test_more_comparisons_than_the_content_needs_are_refused(mirror: Mirror) -> None:
+    size = 32 << 20
+    frame = packed_file(FrameType.CHUNK, "perf.spool", HEADER_BYTES, chunk(size))
+    take(mirror, iter([frame]))
+    check = {"name": "perf.spool", "chunks": [[HEADER_BYTES, size, size - 64, 0]] * 10_000}
+    with pytest.raises(FrameError, match="more to compare"):
+        mirror.differing(check)
+
+
+def test_output_that_nobody_asked_for_is_refused() -> None:
+    read, write = os.pipe()
+    output = LocalOutput(write)
+    try:
+        with pytest.raises(FrameError, match="more output"):
+            output.add(0, bytes(4 * MAX_DATA_BYTES))
+    finally:
+        os.close(read)
+        output.close()
+        os.close(write)
 
 
 def test_a_link_in_the_mirror_is_not_followed(tmp_path: Path, mirror: Mirror) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from warpline.model.errors import RecordingError, UsageError
+from warpline.recording.remote import remote_files
+from warpline.recording.remote.frames import FrameType, packed_file
 from warpline.recording.remote.remote_files import fetch_location
 
 
@@ -34,6 +38,70 @@ def test_a_file_over_ssh_is_fetched_again_only_when_it_has_changed(
     assert fetch_location(location, lambda *_numbers: None).read_bytes() == b"other"
     with pytest.raises(RecordingError, match="No such file"):
         fetch_location(f"ssh://box{tmp_path}/none.h5", lambda *_numbers: None)
+
+
+class Far:
+    """Stands in for the connection: a file that is fetched without one. Each location has other content."""
+
+    def __init__(self, _place: object, request: dict[str, Any]) -> None:
+        self._known = request["known"]
+
+    def answer(self) -> dict[str, Any]:
+        values = {"size": 1000, "mtime_ns": 1}
+        return {**values, "is_same": values == self._known}
+
+    def following(self) -> list[tuple[FrameType, bytes]]:
+        frames = [
+            packed_file(FrameType.FILE, "0", 0, bytes(1000)),
+            packed_file(FrameType.FILE, "0", 1000, b""),
+        ]
+        return [(FrameType.FILE, frame[5:]) for frame in frames]
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(remote_files, "Connection", Far)
+    monkeypatch.setattr(remote_files, "cache_folder", lambda: tmp_path)
+    return tmp_path / "remote-files"
+
+
+def test_a_file_may_have_the_name_of_our_notes(cache: Path) -> None:
+    for name in ("fetched.json", "part1"):
+        arrived: list[int] = []
+        location = f"ssh://box/{name}"
+        copy = fetch_location(location, lambda count, _size, arrived=arrived: arrived.append(count))
+        assert copy.read_bytes() == bytes(1000)
+        assert arrived == [1000]
+        fetch_location(location, lambda count, _size, arrived=arrived: arrived.append(count))
+        assert arrived == [1000], "the same file is not fetched again"
+        assert copy.read_bytes() == bytes(1000)
+
+
+def test_two_windows_fetch_the_same_file_at_once(cache: Path) -> None:
+    """The second one begins and ends while the first one fetches."""
+
+    def meanwhile(_count: int, _size: int) -> None:
+        fetch_location("ssh://box/run.h5", lambda *_numbers: None)
+
+    assert fetch_location("ssh://box/run.h5", meanwhile).read_bytes() == bytes(1000)
+    assert not list(cache.rglob("*part*"))
+
+
+def test_the_cache_keeps_what_was_opened_last(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_files, "_MOST_BYTES", 2500)
+    copies = []
+    for number in range(4):
+        copies.append(fetch_location(f"ssh://box/{number}.h5", lambda *_numbers: None))
+        for age, copy in enumerate(reversed(copies)):
+            os.utime(copy.parent, (1e9 - age, 1e9 - age)) if copy.exists() else None
+    assert [copy.exists() for copy in copies] == [False, False, True, True]
+    abandoned = cache / "0123.part"
+    abandoned.write_bytes(b"")
+    os.utime(abandoned, (1e9, 1e9))
+    fetch_location("ssh://box/3.h5", lambda *_numbers: None)
+    assert not abandoned.exists()
 
 
 @pytest.mark.parametrize("text", ["ssh://", "ssh://box", "ssh://box/", "http://box/run.h5", "ssh:///run.h5"])

@@ -1,4 +1,8 @@
-"""Folders of the recorder on the other machine: its own files by version, and one folder for each run."""
+"""Folders of the recorder on the other machine: its own files by version, and one folder for each run.
+
+Recorders of several versions may begin, run and clean up there at once. A process holds the folder of its version
+(`boot.hold`), and a folder is removed under another name, so that one that has its name is complete.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,12 @@ def new_run(root: Path, name: str, info: dict[str, Any]) -> Path:
 
     Raises OSError.
     """
-    parent = runs_folder(root)
-    parent.mkdir(mode=0o700, exist_ok=True)
-    run = parent / os.path.basename(name)
-    run.mkdir(mode=0o700)
+    run = runs_folder(root) / os.path.basename(name)
+    try:
+        run.mkdir(mode=0o700)
+    except FileNotFoundError:
+        run.parent.mkdir(mode=0o700, exist_ok=True)
+        run.mkdir(mode=0o700)
     write_json(run / INFO_FILE, {**info, "version": root.name, "run": run.name})
     return run
 
@@ -55,11 +61,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def known_runs(root: Path) -> list[dict[str, Any]]:
     """All runs of this user, with ``is_running``, oldest first."""
     runs: list[dict[str, Any]] = []
-    with contextlib.suppress(OSError):
-        for run in sorted(runs_folder(root).iterdir(), key=lambda path: path.stat().st_mtime):
-            info = read_json(run / INFO_FILE)
-            if info:
-                runs.append({**info, "run": run.name, "is_running": not (run / RESULT_FILE).exists()})
+    for run in _by_time(runs_folder(root)):
+        info = read_json(run / INFO_FILE)
+        if info:
+            runs.append({**info, "run": run.name, "is_running": not (run / RESULT_FILE).exists()})
     return runs
 
 
@@ -99,26 +104,82 @@ def remove_run(run: Path) -> None:
 
 
 def remove_old_versions(root: Path, newest: int = 2) -> None:
-    """Remove all versions that no run uses, except the newest ones."""
+    """Remove all versions that no run and no process uses, except the newest ones."""
     used = {run.get("version") for run in known_runs(root)} | {root.name}
-    with contextlib.suppress(OSError):
-        folders = [path for path in root.parent.iterdir() if path.name != "runs" and _is_own_folder(path)]
-        folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        for folder in folders[newest:]:
-            if folder.name not in used:
-                shutil.rmtree(folder, ignore_errors=True)
+    versions = [path for path in _by_time(root.parent) if path.name != "runs" and _is_own_folder(path)]
+    for folder in versions[: len(versions) - newest]:
+        if folder.name not in used:
+            _remove_version(folder)
 
 
-def clean(root: Path) -> dict[str, Any]:
-    """Remove everything except runs that are not finished, and what these need. Returns the runs that stay."""
+def clean(root: Path, held: int = -1) -> dict[str, Any]:
+    """Remove everything except runs whose captures are not written, and what these need. Returns the runs that stay.
+
+    ``held`` is what keeps the folder of this version for this process.
+    """
+    remove_old_versions(root, 0)
     runs = known_runs(root)
-    if not runs:
-        shutil.rmtree(root.parent, ignore_errors=True)
-    else:
-        remove_old_versions(root, 0)
+    if held >= 0:
+        os.close(held)
+    if not runs and _remove_version(root):
+        with contextlib.suppress(OSError):  # a run that begins at this moment keeps both
+            runs_folder(root).rmdir()
+        with contextlib.suppress(OSError):
+            root.parent.rmdir()
     return {"folder": str(root.parent), "runs": runs}
 
 
+def _remove_version(folder: Path) -> bool:
+    """Remove a version, unless a process holds it."""
+    gone = folder.with_name(f".gone-{folder.name}-{os.getpid()}")
+    with _held_alone(folder) as is_free:
+        if not is_free:
+            return False
+        try:
+            folder.rename(gone)
+        except OSError:
+            return False
+        shutil.rmtree(gone, ignore_errors=True)
+        return True
+
+
+@contextlib.contextmanager
+def _held_alone(folder: Path) -> Iterator[bool]:
+    import fcntl
+
+    try:
+        own = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    except OSError:  # a file system without locks
+        yield True
+    else:
+        yield True
+    finally:
+        os.close(own)
+
+
+def _by_time(folder: Path) -> list[Path]:
+    """What is in a folder, the oldest first; others may remove it meanwhile."""
+    times: list[tuple[int, Path]] = []
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    for name in names:
+        with contextlib.suppress(OSError):
+            times.append(((folder / name).lstat().st_mtime_ns, folder / name))
+    return [path for _time, path in sorted(times)]
+
+
 def _is_own_folder(path: Path) -> bool:
-    status = path.lstat()
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()

@@ -33,8 +33,8 @@ from warpline.recording.remote.frames import FrameError, FrameReader, FrameType,
 from warpline.recording.symbols import library
 
 
-def serve(root: Path) -> int:
-    """Read the request from standard input and answer it. ``root`` is the folder of this version."""
+def serve(root: Path, held: int = -1) -> int:
+    """Read the request from standard input and answer it. ``root`` is the folder of this version, ``held`` keeps it."""
     # Functions are named at the other end.
     library.require_elf_reader = lambda: None
     try:
@@ -48,7 +48,7 @@ def serve(root: Path) -> int:
             return _resume(root, request)
         if action == "file":
             return _send_file(request)
-        _say(FrameType.REPLY, _answer(root, request))
+        _say(FrameType.REPLY, _answer(root, request, held))
     except (WarplineError, FrameError, OSError) as error:
         _say(FrameType.FAILED, {"message": str(error)})
         return 1
@@ -101,7 +101,7 @@ def _write(data: bytes) -> None:
             data = data[os.write(1, data) :]
 
 
-def _answer(root: Path, request: dict[str, Any]) -> dict[str, Any]:
+def _answer(root: Path, request: dict[str, Any], held: int) -> dict[str, Any]:
     """Requests that are answered at once."""
     action = request.get("action")
     if action == "doctor":
@@ -124,7 +124,7 @@ def _answer(root: Path, request: dict[str, Any]) -> dict[str, Any]:
         remove_run(run)
         return {}
     if action == "clean":
-        return clean(root)
+        return clean(root, held)
     if action == "control":
         from warpline.recording.control import find_recording, send_command
 

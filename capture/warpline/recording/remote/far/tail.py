@@ -23,11 +23,13 @@ from warpline.recording.spool.file_layout import (
     HEADER_BYTES,
     NEXT_OFFSET,
     PAGE,
+    chunk_behind_gap,
 )
 
 _SMALL_FILES = frozenset({"session.json", "control", "stderr"})
 _MOST_SMALL_BYTES = 512 << 10
 _CHUNKS_AT_ONCE = 2_000
+_MOST_GAPS = 256
 
 
 @dataclass
@@ -45,6 +47,8 @@ class _File:
     end: int = HEADER_BYTES
     chunks: dict[int, _Chunk] = field(default_factory=dict)
     latest: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    gaps: dict[int, int] = field(default_factory=dict)
+    """Ends, by their beginning, of places between chunks where none has begun (yet)."""
     open: set[int] = field(default_factory=set)
     is_done: bool = False
     """Its writer has finished it, and everything is sent."""
@@ -156,27 +160,39 @@ class Tail:
 
     def _walk(self, descriptor: int, known: _File, end: int) -> None:
         """Find new chunks."""
-        while known.end < end:
-            header = os.pread(descriptor, CHUNK.size, known.end)
-            if len(header) < CHUNK.size:
+        for start, stop in list(known.gaps.items()):
+            filled = _chunks(descriptor, start, stop)
+            known.chunks.update(filled)
+            known.open.update(filled)
+            if filled:
+                del known.gaps[start]
+                last = max(filled)
+                if (rest := last + filled[last].size) < stop:
+                    known.gaps[rest] = stop
+        while True:
+            for offset, chunk in _chunks(descriptor, known.end, end).items():
+                former = known.latest.get(chunk.key)
+                if former is not None and former in known.chunks:
+                    known.chunks[former].is_over = True
+                known.latest[chunk.key] = offset
+                known.chunks[offset] = chunk
+                known.open.add(offset)
+                known.end = offset + chunk.size
+            behind = chunk_behind_gap(descriptor, known.end, end) if known.end + PAGE < end else None
+            if behind is None:
                 return
-            magic, record_type, _bytes, tid, size, _committed, free = CHUNK.unpack(header)
-            if magic != CHUNK_MAGIC or size < PAGE or size % PAGE:
-                return
-            key = (record_type, tid, free)
-            former = known.latest.get(key)
-            if former is not None and former in known.chunks:
-                known.chunks[former].is_over = True
-            known.latest[key] = known.end
-            known.chunks[known.end] = _Chunk(size, key)
-            known.open.add(known.end)
-            known.end += size
+            if len(known.gaps) < _MOST_GAPS:
+                known.gaps[known.end] = behind
+            known.end = behind
 
     def _walk_again(self, descriptor: int, known: _File) -> None:
         """Look at all chunks of a ring: some have been emptied, and empty neighbours are one chunk now."""
         offset = HEADER_BYTES
         seen: set[int] = set()
         while offset < known.end:
+            if offset in known.gaps:
+                offset = known.gaps[offset]
+                continue
             header = os.pread(descriptor, CHUNK.size, offset)
             if len(header) < CHUNK.size:
                 return
@@ -192,6 +208,21 @@ class Tail:
         for gone in known.chunks.keys() - seen:
             del known.chunks[gone]
             known.open.discard(gone)
+
+
+def _chunks(descriptor: int, offset: int, end: int) -> dict[int, _Chunk]:
+    """The chunks that follow each other from an offset on."""
+    chunks: dict[int, _Chunk] = {}
+    while offset < end:
+        header = os.pread(descriptor, CHUNK.size, offset)
+        if len(header) < CHUNK.size:
+            break
+        magic, record_type, _bytes, tid, size, _committed, free = CHUNK.unpack(header)
+        if magic != CHUNK_MAGIC or size < PAGE or size % PAGE:
+            break
+        chunks[offset] = _Chunk(size, (record_type, tid, free))
+        offset += size
+    return chunks
 
 
 def _chunk(descriptor: int, name: str, offset: int, known: _File) -> Iterator[bytes]:

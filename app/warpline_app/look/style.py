@@ -41,7 +41,7 @@ def style_sheet(theme: Theme) -> str:
     QToolButton#choice {{ background: transparent; border: 1px solid {theme.hairline}; border-radius: 5px;
         padding: 3px 9px; color: {theme.text}; }}
     QToolButton#choice:hover {{ background: {hover}; }}
-    QFrame#messageBar {{ border: none; border-bottom: 1px solid {theme.hairline}; }}
+    QFrame#messageBar {{ border: 1px solid {edge}; border-radius: 6px; }}
     QFrame#messageBar[level="error"] {{ background: {error}; }}
     QFrame#messageBar[level="warning"] {{ background: {warning}; }}
     QFrame#messageBar[level="info"] {{ background: {info}; }}

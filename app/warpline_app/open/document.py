@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from warpline_app.open.alignment import ClockShifts
-from warpline_app.open.messages import MessageList
+from warpline_app.open.messages import MessageList, Messages
 from warpline_app.remembered.dismissals import Dismissals
 from warpline_app.state.timeline_state import TimelineState
 
@@ -21,7 +21,7 @@ class Document(QObject):
     """An open capture with its state, shown in a tab.
 
     ``source`` is the file the user opened; ``capture`` may be a conversion of it. Views of the capture report problems
-    to ``messages``, the workspace's list.
+    to ``messages``, which the workspace shows while the capture is in front.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Document(QObject):
         parent: QObject | None = None,
         *,
         source: Path | None = None,
-        messages: MessageList | None = None,
+        messages: Messages | None = None,
     ) -> None:
         """Takes over ``capture``: `close` closes it."""
         super().__init__(parent)
@@ -39,7 +39,7 @@ class Document(QObject):
         self.state = TimelineState(*capture.span, self)
         self.source: Path = source or self.path
         self._title = title or self.path.name
-        self.messages: MessageList = messages or MessageList(self)
+        self.messages: Messages = messages or MessageList(self)
         self.dismissals = Dismissals(parent=self)
         """Findings the user dismissed for this capture."""
         self.notes: KeptNotes | None = None
@@ -48,6 +48,8 @@ class Document(QObject):
         """Shifts of ``capture``'s clocks against its file."""
         self.console_text = ""
         """The program's output, when this capture was recorded from the window."""
+        self.was_stopped = False
+        """It was recorded from the window, and the user stopped the program."""
 
     @property
     def title(self) -> str:

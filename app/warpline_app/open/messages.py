@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 Level = Literal["error", "warning", "info"]
 Actions = tuple[tuple[str, Callable[[], object]], ...]
@@ -27,12 +27,29 @@ class UserMessage:
         return self.level == "info"
 
 
+class Messages(Protocol):
+    """Where messages are shown."""
+
+    def show(
+        self, text: str, level: Level = "error", details: str = "", actions: Actions = ()
+    ) -> UserMessage:
+        """Add a message."""
+        ...
+
+
 class MessageList(QAbstractListModel):
-    """Messages not yet dismissed, newest first; no text appears twice."""
+    """Messages not yet dismissed, newest first; no text appears twice.
+
+    Each belongs to one item of the workspace (or to the start page, None), and is shown while that is in front.
+    """
+
+    front_changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._messages: list[UserMessage] = []
+        self._owners: dict[UserMessage, object] = {}
+        self._front: object = None
 
     @property
     def all(self) -> tuple[UserMessage, ...]:
@@ -52,14 +69,49 @@ class MessageList(QAbstractListModel):
             return message.text
         return message if role == Qt.ItemDataRole.UserRole else None
 
+    @property
+    def here(self) -> tuple[UserMessage, ...]:
+        """The messages of the item in front, newest first."""
+        return tuple(message for message in self._messages if self._owners[message] is self._front)
+
+    def bring_to_front(self, owner: object) -> None:
+        """Show the messages of another item."""
+        if owner is not self._front:
+            self._front = owner
+            self.front_changed.emit()
+
+    def of(self, owner: object) -> Messages:
+        """Shows messages of one item, whichever is in front."""
+        return _OwnedMessages(self, owner)
+
+    def pass_on(self, owner: object, to: object) -> None:
+        """Give the messages of an item to the one that takes its place."""
+        self._owners = {
+            message: to if former is owner else former for message, former in self._owners.items()
+        }
+        if self._front is owner:
+            self.bring_to_front(to)
+
+    def drop(self, owner: object) -> None:
+        """Remove the messages of an item."""
+        for message in [message for message, former in self._owners.items() if former is owner]:
+            self.dismiss(message)
+
     def show(
         self, text: str, level: Level = "error", details: str = "", actions: Actions = ()
     ) -> UserMessage:
-        """Add a message on top; it replaces one with the same text."""
+        """Add a message of the item in front on top; it replaces one with the same text."""
+        return self.show_of(self._front, text, level, details, actions)
+
+    def show_of(
+        self, owner: object, text: str, level: Level = "error", details: str = "", actions: Actions = ()
+    ) -> UserMessage:
+        """Add a message of an item on top; it replaces one with the same text."""
         for former in [message for message in self._messages if message.text == text]:
             self.dismiss(former)
         message = UserMessage(text, level, details, actions)
         self.beginInsertRows(QModelIndex(), 0, 0)
+        self._owners[message] = owner
         self._messages.insert(0, message)
         self.endInsertRows()
         return message
@@ -69,10 +121,25 @@ class MessageList(QAbstractListModel):
         if message in self._messages:
             row = self._messages.index(message)
             self.beginRemoveRows(QModelIndex(), row, row)
-            del self._messages[row]
+            del self._messages[row], self._owners[message]
             self.endRemoveRows()
+
+    def clear_here(self) -> None:
+        """Remove the messages of the item in front."""
+        for message in self.here:
+            self.dismiss(message)
 
     def clear(self) -> None:
         """Remove all messages."""
         for message in self.all:
             self.dismiss(message)
+
+
+class _OwnedMessages:
+    def __init__(self, messages: MessageList, owner: object) -> None:
+        self._messages, self._owner = messages, owner
+
+    def show(
+        self, text: str, level: Level = "error", details: str = "", actions: Actions = ()
+    ) -> UserMessage:
+        return self._messages.show_of(self._owner, text, level, details, actions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,25 @@ class OpeningNotice:
     has_output: bool = False
 
 
-def opening_notices(capture: Capture, title: str, console_text: str = "") -> list[OpeningNotice]:
-    """What the user must know before reading a capture; empty for a complete capture of a successful program."""
-    return [*_failure(capture, title, console_text), *_missing_data(capture, title)]
+def opening_notices(
+    capture: Capture, title: str, console_text: str = "", *, was_stopped: bool = False
+) -> list[OpeningNotice]:
+    """What the user must know before reading a capture; empty for a complete capture of a successful program.
+
+    A program that the user stopped (``was_stopped``) or that the recorder ended did not fail.
+    """
+    ended = was_stopped or _was_ended_by_recorder(capture)
+    return [*(() if ended else _failure(capture, title, console_text)), *_missing_data(capture, title)]
+
+
+def _was_ended_by_recorder(capture: Capture) -> bool:
+    recording, end = capture.meta.get("recording"), capture.program_end
+    ends = {signal.SIGTERM, -signal.SIGTERM, 128 + signal.SIGTERM}
+    return (
+        isinstance(recording, dict)
+        and recording.get("terminate") is True
+        and (end.exit_signal in ends or end.exit_status in ends)
+    )
 
 
 def _failure(capture: Capture, title: str, console_text: str) -> list[OpeningNotice]:

@@ -37,6 +37,8 @@ class Opening(Activity):
         self.heading: str = tr("Opening {name}", name=path.name)
         self.opening_job: Job = job
         self.console_text = console_text
+        self.was_stopped = False
+        """The file was just recorded, and the user ended the program."""
         self.document_title = ""
         """The title of the capture's tab, if it is not the name of a file the user chose."""
 

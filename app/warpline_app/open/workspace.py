@@ -141,9 +141,12 @@ class Workspace(QObject):
         for path in paths:
             self.open_file(path)
 
-    def open_file(self, path: Path, console_text: str = "") -> Opening | None:
+    def open_file(self, path: Path, console_text: str = "", *, was_stopped: bool = False) -> Opening | None:
         """Open a file in the background, or a folder of ranks as a job. Returns None if it is open already: it comes to
         the front.
+
+        Of a recording that has just ended, ``console_text`` is the program's output; ``was_stopped`` if the user ended
+        the program.
         """
         path = path.absolute()
         known = self.document_of(path)
@@ -153,6 +156,7 @@ class Workspace(QObject):
         if path.is_dir() and path.suffix != SPOOL_SUFFIX:
             return self.open_ranks([path], is_surely_job=False)
         opening = Opening(path, open_job(path, self, prepare=self._prepare), console_text, self)
+        opening.was_stopped = was_stopped
         self.watch_opening(opening)
         return opening
 
@@ -215,14 +219,14 @@ class Workspace(QObject):
             return
         pair = ComparedPair(files, self)
         for document in pair.documents:
-            document.messages = self.messages
+            document.messages = self.messages.of(pair)
             self.settings.add_recent_file(document.source)
         pair.active_changed.connect(lambda _document: self._follow_front())
         self._replace(comparing, pair)
 
     def show(self, document: Document) -> None:
         """Show a capture that is open already; the workspace closes it."""
-        document.messages = self.messages
+        document.messages = self.messages.of(document)
         self._add(document)
 
     def _opened(self, opening: Opening, opened: Opened) -> None:
@@ -233,6 +237,7 @@ class Workspace(QObject):
         capture = with_shifts(opened.capture, shifts.shifts) if shifts.shifts else opened.capture
         document = self._document(capture, opening.document_title or opened.source.name, opened.source)
         document.alignment, document.console_text = shifts, opening.console_text
+        document.was_stopped = opening.was_stopped
         if not opening.document_title:
             self.settings.add_recent_file(opened.source)
         self._replace(opening, document)
@@ -247,14 +252,15 @@ class Workspace(QObject):
         self.open_failed.emit(problem)
 
     def _document(self, capture: Capture, title: str, source: Path) -> Document:
-        document = Document(capture, title, self, source=source, messages=self.messages)
+        document = Document(capture, title, self, source=source)
+        document.messages = self.messages.of(document)
         self.layouts.load(capture.uuid, document.state)
         document.dismissals = Dismissals(self.settings, capture.uuid, document)
         # Loaded with the first capture, not with the window.
         from warpline_app.open.kept_notes import KeptNotes
 
         document.notes = KeptNotes(
-            document.source, capture.uuid, document.state, self.settings, self.messages, document
+            document.source, capture.uuid, document.state, self.settings, document.messages, document
         )
         return document
 
@@ -338,6 +344,7 @@ class Workspace(QObject):
 
     def _replace(self, old: Item, new: Item) -> None:
         self._items[self._items.index(old)] = new
+        self.messages.pass_on(old, new)
         if isinstance(old, Activity):
             self._forget(old)
         self.item_replaced.emit(old, new)
@@ -347,6 +354,7 @@ class Workspace(QObject):
     def _remove(self, item: Item) -> None:
         at = self._items.index(item)
         del self._items[at]
+        self.messages.drop(item)
         if isinstance(item, Activity):
             self._forget(item)
         self.item_removed.emit(item)
@@ -358,6 +366,7 @@ class Workspace(QObject):
         if item is self._front:
             return
         self._front = item
+        self.messages.bring_to_front(item)
         self.front_changed.emit(item)
         self._follow_front()
 

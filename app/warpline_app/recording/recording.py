@@ -215,7 +215,7 @@ class Recording(Activity):
         if self.is_running and self._written is not None and not is_over:
             self.is_handed_over = True
             self.changed.emit()
-            self._workspace.open_file(self._written, self.text.text)
+            self._workspace.open_file(self._written, self.text.text, was_stopped=self.is_stopping)
 
     # -- end ------------------------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class Recording(Activity):
         if self.before is not None and not code and path.is_file():
             self._workspace.compare(self.before, path)
             return
-        self._workspace.open_file(path, text)
+        self._workspace.open_file(path, text, was_stopped=self.is_stopping)
         if self.before is not None:
             message = tr(
                 "{name}: not compared with the previous capture, because the program ended with status {code}",

@@ -83,8 +83,18 @@ class FileWatch(QObject):
         # A truncated or removed file cannot be opened again: keep the view of what is left.
         can_open = fate in ("replaced", "changed")
         actions = ((tr("Open again"), partial(self._open_again, document)),) if can_open else ()
-        return self._workspace.messages.show(
-            texts[fate], "error" if fate == "lost" else "warning", "", actions
+        return self._workspace.messages.show_of(
+            self._owner(document), texts[fate], "error" if fate == "lost" else "warning", "", actions
+        )
+
+    def _owner(self, document: Document) -> object:
+        return next(
+            (
+                item
+                for item in self._workspace.items
+                if isinstance(item, ComparedPair) and document in item.documents
+            ),
+            document,
         )
 
     def _open_again(self, document: Document) -> None:

@@ -1,8 +1,8 @@
-"""The message line above the timeline: the most severe message, and how many others there are.
+"""The message line over the bottom of the tab in front: its most severe message, and how many others there are.
 
-The line never grows: details open over the window, and other messages are in a list behind the count. Success messages
-disappear by themselves. After a click on the cross the line stays for a moment, so that a second click cannot hit the
-next message's cross by mistake.
+The line moves nothing and never grows: details open over the window, and other messages are in a list behind the
+count. Success messages disappear by themselves. After a click on the cross the line stays for a moment, so that a
+second click cannot hit the next message's cross by mistake.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -36,6 +36,8 @@ _SIGNS = {"error": "✕", "warning": "!", "info": "i"}
 _GRAVEST = ("error", "warning", "info")
 _DETAILS_PX = QSize(620, 180)
 _LISTED_CHARACTERS = 110
+_MARGIN_PX = 10
+_BELOW_PX = 4
 
 
 class MessageBar(QFrame):
@@ -135,8 +137,9 @@ class MessageBar(QFrame):
         layout.setContentsMargins(6, 6, 6, 6)
         layout.addWidget(text)
         popup.resize(min(_DETAILS_PX.width(), self.width()), _DETAILS_PX.height())
-        place = self.mapToGlobal(QPoint(self.width() - popup.width(), self.height()))
-        popup.move(place)
+        has_room = self.mapTo(self.window(), QPoint(0, 2 * popup.height())).y() < self.window().height()
+        top = self.height() if has_room else -popup.height()
+        popup.move(self.mapToGlobal(QPoint(self.width() - popup.width(), top)))
         popup.show()
         text.setFocus()
 
@@ -153,10 +156,14 @@ class MessageBar(QFrame):
 
 
 class MessageBars(QWidget):
-    """The most severe and newest message of a list, in one line; hidden when the list is empty."""
+    """The most severe and newest message of the item in front, in one line; hidden while there is none."""
 
-    def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, messages: MessageList, over: QWidget | None = None) -> None:
+        """``over`` is the widget over which the line lies; None leaves its place to a layout."""
+        super().__init__(over)
+        self._over = over
+        if over is not None:
+            over.installEventFilter(self)
         self._messages = messages
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -170,6 +177,7 @@ class MessageBars(QWidget):
         self._hold.timeout.connect(self._let_go)
         messages.rowsInserted.connect(self._insert)
         messages.rowsRemoved.connect(self._remove)
+        messages.front_changed.connect(lambda: self._show(None))
         self.hide()
 
     def _insert(self, _parent: QModelIndex, first: int, last: int) -> None:
@@ -194,7 +202,8 @@ class MessageBars(QWidget):
 
     def _show(self, wanted: MessageBar | None) -> None:
         """Show this message, or the most severe one, and the number of others."""
-        gravest = sorted(self.bars, key=lambda bar: _GRAVEST.index(bar.message.level))
+        here = [bar for bar in self.bars if bar.message in self._messages.here]
+        gravest = sorted(here, key=lambda bar: _GRAVEST.index(bar.message.level))
         self.shown = wanted or next(iter(gravest), None)
         for bar in self.bars:
             bar.setVisible(bar is self.shown)
@@ -204,6 +213,20 @@ class MessageBars(QWidget):
             more.setText(tr_n("{count} more", "{count} more", len(others)))
             more.setVisible(bool(others))
         self.setVisible(self.shown is not None)
+        self._place()
+
+    def _place(self) -> None:
+        """Lie over the bottom of the widget below, and above its other children."""
+        if self._over is not None and self.shown is not None:
+            width, height = self._over.width() - 2 * _MARGIN_PX, self.sizeHint().height()
+            self.setGeometry(_MARGIN_PX, self._over.height() - height - _BELOW_PX, width, height)
+            self.raise_()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the size of the widget below."""
+        if watched is self._over and event.type() in {QEvent.Type.Resize, QEvent.Type.ChildAdded}:
+            self._place()
+        return super().eventFilter(watched, event)
 
     def show_list(self) -> QMenu:
         """Show the other messages in a menu below the count; choosing one shows it."""
@@ -211,14 +234,14 @@ class MessageBars(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setToolTipsVisible(True)
         for bar in self.bars:
-            if bar is not self.shown:
+            if bar is not self.shown and bar.message in self._messages.here:
                 text = (
                     bar.text if len(bar.text) <= _LISTED_CHARACTERS else f"{bar.text[:_LISTED_CHARACTERS]}…"
                 )
                 entry = menu.addAction(text.replace("&", "&&"), partial(self._show, bar))
                 entry.setToolTip(plain(bar.text))
         menu.addSeparator()
-        menu.addAction(tr("Dismiss all"), self._messages.clear)
+        menu.addAction(tr("Dismiss all"), self._messages.clear_here)
         if self.shown is not None:
             menu.popup(self.shown.more.mapToGlobal(QPoint(0, self.shown.more.height())))
         return menu

@@ -34,13 +34,16 @@ class OpeningNotices(QObject):
             self._show_output()
 
         self._shown[document] = [
-            self._messages.show(
+            self._messages.show_of(
+                document,
                 notice.text,
                 "warning",
                 notice.details,
                 ((tr("Show output"), show_output),) if notice.has_output else (),
             )
-            for notice in opening_notices(document.capture, document.title, document.console_text)
+            for notice in opening_notices(
+                document.capture, document.title, document.console_text, was_stopped=document.was_stopped
+            )
         ]
 
     def _take_back(self, document: Document) -> None:

@@ -105,7 +105,7 @@ class RecordingPage(QWidget):
         layout.addWidget(self.message_bars)
         layout.addWidget(self.console, 1)
         layout.addWidget(self.input)
-        self.setFocusProxy(self.console)
+        self.setFocusProxy(self.input.line if self.recording.request.ends_program else self.console)
 
     def _cancel(self) -> None:
         if self.recording.is_running:
@@ -203,6 +203,8 @@ class RecordingPage(QWidget):
         self.pause.setText(tr("Resume") if state == "paused" else tr("Pause"))
         self.pause.setEnabled(state in _LIVE)
         self.stop_button.setEnabled(state in _LIVE)
+        if self.console.hasFocus() and self.stop_button.isEnabled() and not self.input.isVisible():
+            self.stop_button.setFocus()
 
 
 def _was_not_asked(source: dict[str, Any]) -> bool:

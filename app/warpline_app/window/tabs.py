@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QTabWidget, QToolButton, QWidget
 
 from warpline.i18n import tr
 from warpline_app.commands.runner import CommandRunner
+from warpline_app.open.activity import Activity
 from warpline_app.open.comparing import ComparedPair
 from warpline_app.open.document import Document
 from warpline_app.open.job.board import JobBoard
@@ -204,6 +205,8 @@ class CaptureTabs(QTabWidget):
         self.blockSignals(True)
         self.setCurrentWidget(page)
         self.blockSignals(False)
+        if isinstance(item, Activity) and item.job is None:
+            page.setFocus()  # what is typed goes to the recorded program
 
     def show_list(self) -> QMenu:
         """List all tabs in a menu; choosing one brings it to the front."""

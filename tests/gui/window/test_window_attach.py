@@ -91,6 +91,8 @@ def test_a_program_is_found_by_typing_recorded_and_left_running(
     qtbot.waitUntil(lambda: page.figures["events"].text() not in {"–", "0"}, timeout=TIMEOUT_MS)
     assert page.figures["pid"].text() == str(program.pid)
     assert not page.input.isVisible(), "the program's input is not ours"
+    window.activateWindow()
+    qtbot.waitUntil(page.stop_button.hasFocus, timeout=TIMEOUT_MS)
     assert "runs on" in page.stop_button.toolTip()
     with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS) as opened:
         page.recording.stop()

@@ -105,6 +105,25 @@ def test_typing_into_the_search_box_runs_no_commands(
     assert page.view.hasFocus()
 
 
+@pytest.mark.parametrize(
+    "command_id",
+    ["file.open", "file.new_capture", "file.attach", "file.export", "view.preferences", "help.about"],
+)
+def test_closing_a_dialog_gives_the_keyboard_back(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, command_id: str
+) -> None:
+    page = open_page(sample)
+    window.activateWindow()
+    qtbot.waitUntil(page.view.hasFocus, timeout=20_000)
+    window.commands.run(command_id)
+    dialog = next(entry for entry in window.findChildren(QDialog) if entry.isVisible())
+    qtbot.waitUntil(lambda: dialog.isAncestorOf(QApplication.focusWidget()), timeout=20_000)
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert not dialog.isVisible()
+    window.activateWindow()  # a window manager does so
+    qtbot.waitUntil(page.view.hasFocus, timeout=20_000)
+
+
 def test_search_steps_through_results(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
@@ -115,6 +134,7 @@ def test_search_steps_through_results(
     qtbot.keyClicks(box, "/^layer [02]/")
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert window.tool_row.matches.text() == "1 of 8"
+    assert page.view.hasFocus(), "the next key is for the timeline"
     assert state.selection is not None
     assert capture.event_span(state.selection)[0] == 10_000_000
     qtbot.keyClick(box, Qt.Key.Key_Return)

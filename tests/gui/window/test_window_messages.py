@@ -1,4 +1,4 @@
-"""The message line above the timeline: its height, its order, its buttons, and when messages disappear."""
+"""The message line over the timeline: its height, its order, its buttons, and when messages disappear."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt, QUrl
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
@@ -32,21 +32,30 @@ def button(bar: MessageBar, title: str) -> QPushButton:
     return next(found for found in bar.findChildren(QPushButton) if found.text() == title)
 
 
-def test_messages_move_the_timeline_by_one_line_at_most(
+def test_messages_lie_over_the_timeline_and_never_move_it(
     window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
-    before = page.view.mapTo(window, QPoint(0, 0)).y()
+
+    def place() -> tuple[QPoint, QSize]:
+        return page.view.mapTo(window, QPoint(0, 0)), page.view.size()
+
+    before = place()
     messages = window.workspace.messages
     messages.show("a capture was written", "info")
     QApplication.processEvents()
-    one_line = page.view.mapTo(window, QPoint(0, 0)).y() - before
-    assert 0 < one_line <= 40
+    assert place() == before
+    line = window.message_bars.geometry()
+    assert line.height() <= 40
+    # It is seen: its pixels are those of the bar, at the bottom of the tab.
+    middle = window.message_bars.mapTo(window, line.center() - line.topLeft())
+    assert window.message_bars.isAncestorOf(window.childAt(middle))
     messages.show("the first problem: " + "far too long for one line " * 30, "warning", "details\n" * 30)
     messages.show("the second problem", "error")
     messages.show("another capture was written", "info")
     QApplication.processEvents()
-    assert page.view.mapTo(window, QPoint(0, 0)).y() - before == one_line
+    assert place() == before
+    assert window.message_bars.height() == line.height()
     # The gravest is read first; how many more there are is said.
     assert [bar.text for bar in seen(window)] == ["the second problem"]
     assert button(seen(window)[0], "3 more").isVisible()
@@ -60,10 +69,36 @@ def test_messages_move_the_timeline_by_one_line_at_most(
     seen(window)[0].show_details()
     (text,) = (edit for edit in seen(window)[0].findChildren(QPlainTextEdit) if edit.isVisible())
     assert "details" in text.toPlainText()
-    assert page.view.mapTo(window, QPoint(0, 0)).y() - before == one_line
+    assert place() == before
     text.window().close()
     menu.actions()[-1].trigger()
     assert not window.message_bars.isVisible()
+
+
+def test_messages_belong_to_their_tab(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, tmp_path: Path
+) -> None:
+    window.workspace.messages.show("of the start page", "error")
+    first = open_page(sample)
+    assert not seen(window)
+    copied = tmp_path / "copy.h5"
+    copied.write_bytes(sample.read_bytes())
+    second = open_page(copied)
+    first.document.messages.show("of the first", "error")
+    second.document.messages.show("of the second", "warning")
+    assert [bar.text for bar in seen(window)] == ["of the second"]
+    assert not seen(window)[0].more.isVisible()
+    first.document.messages.show("written", "info")
+    qtbot.keyClick(window, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
+    assert window.workspace.current is first.document
+    assert [bar.text for bar in seen(window)] == ["of the first"]
+    window.message_bars.show_list().actions()[-1].trigger()
+    assert not seen(window)
+    window.workspace.close(first.document)
+    assert [bar.text for bar in seen(window)] == ["of the second"]
+    window.workspace.close(second.document)
+    assert [message.text for message in window.workspace.messages.all] == ["of the start page"]
+    assert [bar.text for bar in seen(window)] == ["of the start page"]
 
 
 def test_success_messages_disappear_and_problems_stay(

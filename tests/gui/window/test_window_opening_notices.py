@@ -60,6 +60,19 @@ def test_a_failed_program_is_shown_with_its_error_and_output(
     assert not window.message_bars.bars
 
 
+@pytest.mark.parametrize(("terminate", "count"), [(True, 0), (False, 1)])
+def test_a_program_that_the_recorder_ended_did_not_fail(
+    window: MainWindow, open_page: OpenPage, tmp_path: Path, terminate: bool, count: int
+) -> None:
+    path = tmp_path / "run.h5"
+    with CaptureBuilder(path) as builder:
+        builder.meta.update(exit_status=143, exit_signal=15, recording={"terminate": terminate})
+        builder.set_span(0, 1_000_000)
+        builder.finish()
+    open_page(path)
+    assert len(window.message_bars.bars) == count
+
+
 @pytest.mark.parametrize(
     ("status", "signal", "words"),
     [(137, 9, "was ended by signal 9 (SIGKILL)"), (139, None, "was ended by signal 11 (SIGSEGV)")],

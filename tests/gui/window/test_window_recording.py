@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import shiboken6
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from warpline_app.dialogs.doctor import show_doctor
@@ -128,6 +128,11 @@ def test_the_page_shows_output_and_figures_while_it_records_and_pauses(
     qtbot: QtBot, window: MainWindow, start: Start
 ) -> None:
     page = start(WAITS)
+    window.activateWindow()
+    # The keyboard belongs to the program: a key pressed at once must not end the recording.
+    qtbot.waitUntil(page.input.line.hasFocus, timeout=TIMEOUT_MS)
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
+    assert page.input.line.text() == " "
     qtbot.waitUntil(lambda: "begun" in page.console.toPlainText(), timeout=TIMEOUT_MS)
     qtbot.waitUntil(lambda: page.figures["events"].text() not in {"–", "0"}, timeout=TIMEOUT_MS)
     assert int(page.figures["pid"].text()) > 1
@@ -143,6 +148,8 @@ def test_the_page_shows_output_and_figures_while_it_records_and_pauses(
         qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
     assert len(window.tabs.pages[0].document.capture.pauses) == 1
     qtbot.waitUntil(lambda: window.tabs.count() == 1, timeout=TIMEOUT_MS)
+    # The program ended by a signal, because the user stopped it: that is no failure.
+    assert not window.message_bars.bars
 
 
 def test_cancelling_ends_the_program_and_leaves_nothing(

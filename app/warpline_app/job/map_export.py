@@ -23,7 +23,7 @@ from warpline_app.look.theme import ui_font
 from warpline_app.look.widgets import ask_for_file
 from warpline_app.open.background import Job
 from warpline_app.open.job.board import Chosen, JobBoard
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.open.written_files import show_written
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
@@ -114,12 +114,12 @@ def export_picture(shown: MapPicture, path: Path) -> None:
     save_picture(path, picture_area(shown), ground, lambda painter: draw_picture(shown, painter))
 
 
-def save_picture_as(shown: MapPicture, owner: QWidget, messages: Messages) -> None:
+def save_picture_as(shown: MapPicture, owner: QWidget, messages: MessageTarget) -> None:
     """Ask for a file and save a picture of the map."""
     ask_and_save(owner, "job", lambda path: export_picture(shown, path), messages)
 
 
-def save_csv_as(board: JobBoard, owner: QWidget, messages: Messages) -> None:
+def save_csv_as(board: JobBoard, owner: QWidget, messages: MessageTarget) -> None:
     """Ask for a file and write the map to it."""
 
     def write(path: Path) -> None:

@@ -14,7 +14,7 @@ from warpline_app.job.cards import JobFindingCards
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.widgets import flat_column, muted_label
 from warpline_app.open.job.board import Cell, JobBoard
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.panels.table.content import TableContent
 from warpline_app.panels.table.report_columns import (
     display_columns,
@@ -39,7 +39,7 @@ class JobTable(PanelTable):
     open_wanted = Signal()
     """Open the capture of the row."""
 
-    def __init__(self, report: Report, table: Table, board: JobBoard, messages: Messages) -> None:
+    def __init__(self, report: Report, table: Table, board: JobBoard, messages: MessageTarget) -> None:
         super().__init__(messages)
         self._board = board
         self.export_name = report.name
@@ -135,7 +135,7 @@ class LinkedTables(QWidget):
     chosen = Signal(str)
     """name of the report the user selected"""
 
-    def __init__(self, board: JobBoard, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, board: JobBoard, messages: MessageTarget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("panel")
         self.tabs = QTabBar()
@@ -157,7 +157,7 @@ class LinkedTables(QWidget):
             if report.name not in _NOT_HERE:
                 self._add(report, board, messages)
 
-    def _add(self, report: Report, board: JobBoard, messages: Messages) -> None:
+    def _add(self, report: Report, board: JobBoard, messages: MessageTarget) -> None:
         self.names.append(report.name)
         if report.name == FINDINGS and board.job.findings:
             self.cards = JobFindingCards(board)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from warpline_app.open.alignment import ClockShifts
-from warpline_app.open.messages import MessageList, Messages
+from warpline_app.open.messages import MessageList, MessageTarget
 from warpline_app.remembered.dismissals import Dismissals
 from warpline_app.state.timeline_state import TimelineState
 
@@ -31,7 +31,7 @@ class Document(QObject):
         parent: QObject | None = None,
         *,
         source: Path | None = None,
-        messages: Messages | None = None,
+        messages: MessageTarget | None = None,
     ) -> None:
         """Takes over ``capture``: `close` closes it."""
         super().__init__(parent)
@@ -39,7 +39,7 @@ class Document(QObject):
         self.state = TimelineState(*capture.span, self)
         self.source: Path = source or self.path
         self._title = title or self.path.name
-        self.messages: Messages = messages or MessageList(self)
+        self.messages: MessageTarget = messages or MessageList(self)
         self.dismissals = Dismissals(parent=self)
         """Findings the user dismissed for this capture."""
         self.notes: KeptNotes | None = None

@@ -11,7 +11,7 @@ from warpline.i18n import tr
 from warpline.model.errors import CaptureFormatError
 from warpline.model.notes import Note
 from warpline.storage.notes_file import Notes, entries_of, note_of, notes_path, read_notes, write_notes
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.remembered.settings import Settings
 from warpline_app.state.timeline_state import TimelineState
 
@@ -28,7 +28,7 @@ class KeptNotes(QObject):
         uuid: str,
         state: TimelineState,
         settings: Settings,
-        messages: Messages,
+        messages: MessageTarget,
         parent: QObject | None = None,
     ) -> None:
         """``source`` is the file that the user opened; the notes are kept beside it."""

@@ -1,4 +1,4 @@
-"""Messages to the user, shown as bars in the window until dismissed."""
+"""MessageTarget to the user, shown as bars in the window until dismissed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UserMessage:
         return self.level == "info"
 
 
-class Messages(Protocol):
+class MessageTarget(Protocol):
     """Where messages are shown."""
 
     def show(
@@ -38,7 +38,7 @@ class Messages(Protocol):
 
 
 class MessageList(QAbstractListModel):
-    """Messages not yet dismissed, newest first; no text appears twice.
+    """MessageTarget not yet dismissed, newest first; no text appears twice.
 
     Each belongs to one item of the workspace (or to the start page, None), and is shown while that is in front.
     """
@@ -80,7 +80,7 @@ class MessageList(QAbstractListModel):
             self._front = owner
             self.front_changed.emit()
 
-    def of(self, owner: object) -> Messages:
+    def of(self, owner: object) -> MessageTarget:
         """Shows messages of one item, whichever is in front."""
         return _OwnedMessages(self, owner)
 

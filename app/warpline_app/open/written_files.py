@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from warpline.i18n import tr
-from warpline_app.open.messages import Actions, Messages, UserMessage
+from warpline_app.open.messages import Actions, MessageTarget, UserMessage
 
 
 def show_in_folder(path: Path) -> None:
@@ -23,7 +23,7 @@ def open_by_desktop(path: Path) -> None:
 
 
 def show_written(
-    messages: Messages, path: Path, text: str = "", open_it: Callable[[Path], object] | None = None
+    messages: MessageTarget, path: Path, text: str = "", open_it: Callable[[Path], object] | None = None
 ) -> UserMessage:
     """Show that a file was written. ``open_it`` opens the file; without it the desktop does."""
     opening = open_it or open_by_desktop

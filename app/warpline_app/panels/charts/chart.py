@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 FloatArray = npt.NDArray[np.float64]
@@ -127,7 +127,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     clicked = Signal(float, float)
     hovered = Signal(float, float)
 
-    def __init__(self, theme: Theme, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, messages: MessageTarget, parent: QWidget | None = None) -> None:
         self.x_axis = TextAxis("bottom", str)
         self.y_axis = TextAxis("left", str)
         super().__init__(parent, axisItems={"bottom": self.x_axis, "left": self.y_axis})

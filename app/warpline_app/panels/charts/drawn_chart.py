@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import ui_font
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 
@@ -20,7 +20,7 @@ class DrawnChart(QWidget):
 
     export_name = "chart"
 
-    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: MessageTarget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._messages = messages
 

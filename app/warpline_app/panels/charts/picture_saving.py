@@ -13,13 +13,13 @@ from PySide6.QtWidgets import QWidget
 from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
 from warpline_app.look.widgets import ask_for_file
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.open.written_files import show_written
 
 _PNG_SCALE = 2
 
 
-def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None], messages: Messages) -> None:
+def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None], messages: MessageTarget) -> None:
     """Ask for a file (proposing ``name`` without extension), save a chart and report the result."""
     filters = ["PNG (*.png)", "SVG (*.svg)"]
     ask_for_file(
@@ -27,7 +27,7 @@ def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None], messag
     )
 
 
-def _save_and_tell(path: Path, save: Callable[[Path], None], messages: Messages) -> None:
+def _save_and_tell(path: Path, save: Callable[[Path], None], messages: MessageTarget) -> None:
     try:
         save(path)
     except OSError as error:

@@ -17,7 +17,7 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
 from warpline_app.look.widgets import shows_tooltip
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.panels.charts.drawn_chart import DrawnChart
 
 MOST_PARTS = 16
@@ -96,7 +96,7 @@ class ShareView(DrawnChart):
     part_clicked = Signal(int)
     part_activated = Signal(int)
 
-    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: MessageTarget, parent: QWidget | None = None) -> None:
         super().__init__(messages, parent)
         self.export_name = "share"
         self.setMinimumWidth(160)

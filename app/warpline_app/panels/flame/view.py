@@ -19,7 +19,7 @@ from warpline.storage import Capture
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
 from warpline_app.look.widgets import shows_tooltip
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 from warpline_app.panels.flame.colors import Code, code_of, color_of_code, color_of_wait, draw_box
 from warpline_app.timeline.draw.name_colors import NameColors
@@ -41,7 +41,7 @@ class FlameView(QWidget):
     """A `StackFrame` whose box was clicked once."""
 
     def __init__(
-        self, capture: Capture, theme: Theme, messages: Messages, parent: QWidget | None = None
+        self, capture: Capture, theme: Theme, messages: MessageTarget, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.capture = capture

@@ -24,7 +24,7 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import saved
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import contrast_ratio, to_rgb
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.panels.charts.drawn_chart import DrawnChart
 from warpline_app.panels.charts.share_view import Part
 from warpline_app.panels.model.layers import Place, can_lay_out, layered, layers_in_a_row
@@ -58,7 +58,7 @@ class GraphView(DrawnChart):
     left = Signal()
     """The user wants to see the enclosing module."""
 
-    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: MessageTarget, parent: QWidget | None = None) -> None:
         super().__init__(messages, parent)
         self.export_name = "graph"
         self.setMinimumWidth(200)

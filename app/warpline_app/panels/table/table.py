@@ -25,7 +25,7 @@ from warpline_app.look.native_keys import native_keys
 from warpline_app.look.painting import contained
 from warpline_app.look.widgets import ask_for_file
 from warpline_app.open.background import Job
-from warpline_app.open.messages import Messages
+from warpline_app.open.messages import MessageTarget
 from warpline_app.open.written_files import show_written
 from warpline_app.panels.table.content import Items, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table.item_model import Index, TableModel
@@ -52,7 +52,7 @@ class PanelTable(QTableView):
     sorted_changed = Signal()
     """The table is sorted as the header shows."""
 
-    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: MessageTarget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._messages = messages
         self._silent = False

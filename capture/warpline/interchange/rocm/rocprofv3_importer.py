@@ -6,22 +6,43 @@ Source of the format: ``rocprofv3-schema.json`` of rocprofiler-sdk.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from warpline.i18n import english, tr
-from warpline.interchange.framework.documents import read_document
 from warpline.interchange.framework.event_sink import EventSink
 from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
+from warpline.interchange.framework.json_parts import (
+    DECODING_ERRORS,
+    JsonPart,
+    JsonParts,
+    Pattern,
+    add_damage,
+    decode_elements,
+)
+from warpline.interchange.framework.unpacking import unpacked
 from warpline.interchange.rocm.work import RocmWork, launch_shape, uint32, unsigned
-from warpline.model.progress import IsCancelled, Progress
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 _HEAD = re.compile(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:')
+
+_BUFFER_RECORDS: Pattern = ("rocprofiler-sdk-tool", "*", "buffer_records", "*")
+_CALLBACK_RECORDS: Pattern = ("rocprofiler-sdk-tool", "*", "callback_records", "*")
+_VALUES: list[Pattern] = [
+    ("rocprofiler-sdk-tool", "*", "metadata"),
+    ("rocprofiler-sdk-tool", "*", "agents"),
+    ("rocprofiler-sdk-tool", "*", "strings", "buffer_records"),
+]
+_TABLES: list[Pattern] = [
+    ("rocprofiler-sdk-tool", "*", "kernel_symbols"),
+    ("rocprofiler-sdk-tool", "*", "strings", "marker_api"),
+]
 
 
 class Handle(msgspec.Struct, gc=False, frozen=True):
@@ -107,13 +128,6 @@ class Marker(msgspec.Struct, gc=False, frozen=True):
     value: str = ""
 
 
-class RecordNames(msgspec.Struct):
-    """Names."""
-
-    buffer_records: list[Operations] = []
-    marker_api: list[Marker] = []
-
-
 class Metadata(msgspec.Struct):
     """The process."""
 
@@ -121,21 +135,10 @@ class Metadata(msgspec.Struct):
     command: list[str] = []
 
 
-class Output(msgspec.Struct):
-    """What one process recorded."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    agents: list[Processor] = []
-    strings: RecordNames = msgspec.field(default_factory=RecordNames)
-    kernel_symbols: list[Symbol] = []
-    buffer_records: dict[str, list[Record]] = {}
-    callback_records: dict[str, list[msgspec.Raw]] = {}
-
-
-class RocprofFile(msgspec.Struct, rename={"outputs": "rocprofiler-sdk-tool"}):
-    """The file."""
-
-    outputs: list[Output] = []
+_SYMBOLS = msgspec.json.Decoder(list[Symbol])
+_MARKERS = msgspec.json.Decoder(list[Marker])
+_RECORDS = msgspec.json.Decoder(list[Record])
+_RAW = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class RocprofImporter:
@@ -158,16 +161,76 @@ class RocprofImporter:
         progress: Progress,
         cancelled: IsCancelled,
     ) -> ImportSummary:
-        progress(0.0, tr("reading {what}", what=path.name))
-        document = read_document(path, RocprofFile, cancelled)
         sink = EventSink(builder, options)
-        for output in document.outputs:
-            _OutputReader(sink, output).add()
+        outputs: dict[int, _Output] = {}
+        size = 2 * max(1, path.stat().st_size)
+        with path.open("rb") as file:
+
+            def parts(before: int, **wanted: list[Pattern]) -> Iterator[JsonPart]:
+                file.seek(0)
+                reader = JsonParts(unpacked(file, path), **wanted)
+                for part in reader:
+                    check_cancelled(cancelled)
+                    progress((before + file.tell()) / size, tr("reading {what}", what=path.name))
+                    yield part
+                if before:
+                    add_damage(builder, reader)
+
+            # Records come before what names them in some files, so names are read first.
+            for part in parts(0, values=_VALUES, arrays=_TABLES):
+                output = outputs.setdefault(_place(part), _Output())
+                output.take(part)
+            readers: dict[int, _RecordReader] = {}
+            for part in parts(size // 2, arrays=[_BUFFER_RECORDS, _CALLBACK_RECORDS]):
+                place = _place(part)
+                if place not in readers:
+                    readers[place] = _RecordReader(sink, outputs.get(place, _Output()))
+                readers[place].add(part)
         return sink.summary()
 
 
-class _OutputReader:
-    def __init__(self, sink: EventSink, output: Output) -> None:
+def _place(part: JsonPart) -> int:
+    """The number of the process whose part it is."""
+    return int(part.path[1])
+
+
+class _Output:
+    """What one process says about its records."""
+
+    def __init__(self) -> None:
+        self.metadata = Metadata()
+        self.agents: list[Processor] = []
+        self.kinds: list[Operations] = []
+        self.symbols: dict[int, Symbol] = {}
+        self.markers: dict[int, str] = {}
+        self._texts: dict[str, str] = {}
+
+    def take(self, part: JsonPart) -> None:
+        """Takes a part that names something; one that is damaged names nothing."""
+        member = part.path[-1]
+        try:
+            if member == "metadata":
+                self.metadata = msgspec.json.decode(part.text, type=Metadata)
+            elif member == "agents":
+                self.agents = msgspec.json.decode(part.text, type=list[Processor])
+            elif member == "buffer_records":
+                self.kinds = msgspec.json.decode(part.text, type=list[Operations])
+        except DECODING_ERRORS:
+            return
+        if member == "kernel_symbols":
+            symbols, _ = decode_elements(part.text, _SYMBOLS)
+            self.symbols.update((symbol.kernel_id, symbol) for symbol in symbols)
+        elif member == "marker_api":
+            markers, _ = decode_elements(part.text, _MARKERS)
+            self.markers.update(
+                (marker.key, self._texts.setdefault(marker.value, marker.value)) for marker in markers
+            )
+
+
+class _RecordReader:
+    """Adds the records of one process."""
+
+    def __init__(self, sink: EventSink, output: _Output) -> None:
         self._sink = sink
         self._work = RocmWork(sink)
         self._output = output
@@ -185,34 +248,38 @@ class _OutputReader:
         command = output.metadata.command[:1] or [""]
         sink.process(self._pid, command[0].rpartition("/")[2])
 
-    def add(self) -> None:
-        """Adds all records."""
-        for sort, raw in self._output.callback_records.items():
-            self._sink.builder.add_skipped(sort, len(raw), english("Warpline does not show them yet"))
-        for sort, records in self._output.buffer_records.items():
-            if not records:
-                continue
-            if sort == "kernel_dispatch":
-                self._add_kernels(records)
-            elif sort == "memory_copy":
-                self._add_copies(records)
-            elif sort == "memory_allocation":
-                self._add_allocations(records)
-            elif sort.endswith("_api"):
-                self._add_calls(sort, records)
-            else:
-                self._sink.builder.add_skipped(sort, len(records), english("Warpline does not show them yet"))
+    def add(self, part: JsonPart) -> None:
+        """Adds some records of a sort."""
+        sort = str(part.path[-1])
+        if part.path[2] == _CALLBACK_RECORDS[2]:
+            self._skip(sort, decode_elements(part.text, _RAW)[0])
+            return
+        records, lost = decode_elements(part.text, _RECORDS)
+        self._sink.skip(sort, lost, english("they are damaged"))
+        if sort == "kernel_dispatch":
+            self._add_kernels(records)
+        elif sort == "memory_copy":
+            self._add_copies(records)
+        elif sort == "memory_allocation":
+            self._add_allocations(records)
+        elif sort.endswith("_api"):
+            self._add_calls(sort, records)
+        else:
+            self._skip(sort, records)
+
+    def _skip(self, sort: str, records: Sequence[Any]) -> None:
+        self._sink.skip(sort, len(records), english("Warpline does not show them yet"))
 
     def _operation(self, record: Record) -> str:
-        kinds = self._output.strings.buffer_records
+        kinds = self._output.kinds
         names = kinds[record.kind].operations if 0 <= record.kind < len(kinds) else []
         return (
             names[record.operation] if 0 <= record.operation < len(names) else f"operation {record.operation}"
         )
 
     def _add_kernels(self, records: list[Record]) -> None:
-        symbols = {symbol.kernel_id: symbol for symbol in self._output.kernel_symbols}
-        kernels = [symbols.get(record.dispatch_info.kernel_id, Symbol()) for record in records]
+        symbols, unknown = self._output.symbols, Symbol()
+        kernels = [symbols.get(record.dispatch_info.kernel_id, unknown) for record in records]
         info = [record.dispatch_info for record in records]
         grid = [[getattr(entry.grid_size, axis) for entry in info] for axis in "xyz"]
         block = [[getattr(entry.workgroup_size, axis) for entry in info] for axis in "xyz"]
@@ -272,7 +339,7 @@ class _OutputReader:
         )
 
     def _add_calls(self, sort: str, records: list[Record]) -> None:
-        texts = {marker.key: marker.value for marker in self._output.strings.marker_api}
+        texts = self._output.markers
         is_marker = sort.startswith("marker")
         names = [texts.get(record.correlation_id.internal, "") if is_marker else "" for record in records]
         self._work.add_calls(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.interchange.framework.columns import MAX_TIME_NS, Int64Array
 
@@ -29,7 +30,7 @@ def times_of(value: float, unit: str) -> int:
     return round(ns) if abs(ns) <= MAX_TIME_NS else 0
 
 
-def steps_of(values: Sequence[float], unit: str) -> Int64Array:
+def steps_of(values: npt.ArrayLike, unit: str) -> Int64Array:
     """Lengths in ns whose sums stay within a timeline: negative ones and damaged ones are 0."""
     scaled = np.array(values, np.float64) * ns_per(unit)
     scaled = np.where((scaled >= 0) & (scaled <= MAX_TIME_NS), scaled, 0.0)

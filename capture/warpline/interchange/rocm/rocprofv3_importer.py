@@ -166,9 +166,11 @@ class RocprofImporter:
         size = 2 * max(1, path.stat().st_size)
         with path.open("rb") as file:
 
-            def parts(before: int, **wanted: list[Pattern]) -> Iterator[JsonPart]:
+            def parts(
+                before: int, arrays: list[Pattern], values: Sequence[Pattern] = ()
+            ) -> Iterator[JsonPart]:
                 file.seek(0)
-                reader = JsonParts(unpacked(file, path), **wanted)
+                reader = JsonParts(unpacked(file, path), arrays=arrays, values=values)
                 for part in reader:
                     check_cancelled(cancelled)
                     progress((before + file.tell()) / size, tr("reading {what}", what=path.name))
@@ -177,11 +179,11 @@ class RocprofImporter:
                     add_damage(builder, reader)
 
             # Records come before what names them in some files, so names are read first.
-            for part in parts(0, values=_VALUES, arrays=_TABLES):
+            for part in parts(0, _TABLES, _VALUES):
                 output = outputs.setdefault(_place(part), _Output())
                 output.take(part)
             readers: dict[int, _RecordReader] = {}
-            for part in parts(size // 2, arrays=[_BUFFER_RECORDS, _CALLBACK_RECORDS]):
+            for part in parts(size // 2, [_BUFFER_RECORDS, _CALLBACK_RECORDS]):
                 place = _place(part)
                 if place not in readers:
                     readers[place] = _RecordReader(sink, outputs.get(place, _Output()))

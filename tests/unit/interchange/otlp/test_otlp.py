@@ -66,6 +66,21 @@ def test_spans_are_ranges_and_arrows_lead_between_programs(tmp_path: Path, split
     assert [(process.pid, process.name) for process in capture.processes] == [(7, "front"), (8, "back")]
 
 
+def test_a_document_of_any_size_is_read_in_parts(tmp_path: Path) -> None:
+    # Not on one line, and what names the spans comes behind them.
+    late = {**BACK, "scopeSpans": [{**BACK["scopeSpans"][0], "scope": {"name": "http"}}]}
+    late = {"scopeSpans": late["scopeSpans"], "resource": late["resource"]}
+    path = text_file(tmp_path, json.dumps({"resourceSpans": [FRONT, late]}, indent=1), "spans.json")
+    capture, whole = (
+        imported(tmp_path, path),
+        imported(tmp_path, written(tmp_path, {"resourceSpans": [FRONT, BACK]})),
+    )
+    assert rows(capture, "range") == rows(whole, "range")
+    assert links(capture, "flow") == links(whole, "flow") != set()
+    assert [track.uri for track in capture.tracks] == [track.uri for track in whole.tracks]
+    assert skipped(capture) == {}
+
+
 def test_damaged_lines_and_missing_spans_are_counted(tmp_path: Path) -> None:
     path = written(tmp_path, {"resourceSpans": [BACK]})
     path.write_text(path.read_text() + "\n{damaged\n")

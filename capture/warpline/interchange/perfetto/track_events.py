@@ -1,4 +1,4 @@
-"""Track events: slices, instants, counters, flows, and what Chrome's older tracing wrote into them."""
+"""Track events: slices, instants, counters, flows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from warpline.interchange.framework.messages.message_tables import MISSING
 from warpline.interchange.framework.pairing import match_borders, match_flows
 from warpline.interchange.perfetto.annotations import as_json
 from warpline.interchange.perfetto.described_tracks import THREAD_TIME, DescribedTracks
+from warpline.interchange.perfetto.older_events import OlderEvents, texts_of
 from warpline.interchange.perfetto.sequences import Packets, Sequences
 from warpline.model import AttributeSpec, Flag, KindSpec, links
 
@@ -25,9 +26,6 @@ _EVENT = "record.event"
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _FLUSH_ROWS = 1 << 20
 """Borders that are held before pairs are added."""
-_ASYNC = {ord(phase): action for phase, action in zip("bneSTpF", (0, 2, 1, 0, 2, 2, 1), strict=True)}
-_THREAD = {ord("B"): _BEGIN, ord("E"): _END, ord("I"): _INSTANT, ord("i"): _INSTANT, ord("R"): _INSTANT}
-_OLDER = frozenset(map(ord, "STpF"))
 _COLUMNS = ("track", "time", "type", "name", "category", "payload", "thread_time", "serial")
 
 
@@ -41,8 +39,7 @@ class TrackEvents:
         self._tree = tree
         self._pending: list[dict[str, Int64Array]] = []
         self._pending_rows = 0
-        self._async: list[tuple[int, ...]] = []
-        """Key, action, name, track, time, category, payload, serial."""
+        self._older = OlderEvents(sink, tree)
         self._flows: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
         """Flow, serial number of the event, time, phase."""
         self._events_of_flows: list[tuple[Int64Array, Int64Array]] = []
@@ -90,7 +87,7 @@ class TrackEvents:
         self._add_extra_counters(piece, state, columns)
         usable = time != MISSING
         self._without_time += int((~usable).sum())
-        self._add_legacy(piece, phase, legacy, columns, usable)
+        self._older.add(piece, phase, columns, usable)
         self._add_counters(piece, columns, usable)
         self._add_flows(piece, columns)
         keep = usable & np.isin(columns["type"], (_BEGIN, _END, _INSTANT))
@@ -248,80 +245,7 @@ class TrackEvents:
             phases = np.broadcast_to(np.asarray(phase, np.int64), len(events))
             self._flows.append((flows, columns["serial"][events], columns["time"][events], phases))
 
-    # Events of Chrome's older tracing
-
-    def _add_legacy(
-        self,
-        piece: Packets,
-        phase: Int64Array,
-        legacy: Int64Array,
-        columns: dict[str, Int64Array],
-        usable: npt.NDArray[np.bool_],
-    ) -> None:
-        tables = piece.tables
-        rows = np.flatnonzero(tables[f"{_EVENT}.legacy.phase"] != MISSING)
-        if not len(rows):
-            return
-        place = f"{_EVENT}.legacy."
-        identities = {name: tables[place + name] for name in ("global_id", "local_id", "unscoped_id")}
-        for row in rows.tolist():
-            event = int(legacy[row])
-            kind = int(phase[event])
-            if kind in _THREAD:
-                columns["type"][event] = _THREAD[kind]
-            elif kind == ord("X") and usable[event]:
-                self._add_complete(event, int(tables[f"{place}duration_us"][row]), columns)
-            elif kind in _ASYNC and usable[event]:
-                sort, identity = next(
-                    (
-                        (name, int(values[row]))
-                        for name, values in identities.items()
-                        if values[row] != MISSING
-                    ),
-                    ("", 0),
-                )
-                name = int(columns["name"][event])
-                owner = self._tree.owner(int(columns["track"][event])) if sort == "local_id" else None
-                process = -1 if owner is None else (owner.process or owner).index
-                scope = tables.text(int(tables[f"{place}id_scope"][row]))
-                key = (
-                    sort,
-                    identity,
-                    scope,
-                    process,
-                    int(columns["category"][event]),
-                    name if kind in _OLDER else -1,
-                )
-                values = (
-                    columns[column][event] for column in ("track", "time", "category", "payload", "serial")
-                )
-                self._async.append((self._string(str(key)), _ASYNC[kind], name, *map(int, values)))
-            else:
-                self._left_out[english("older events of phase {phase}", phase=chr(kind & 0x7F))] += 1
-
-    def _add_complete(self, event: int, duration_us: int, columns: dict[str, Int64Array]) -> None:
-        start = columns["time"][event : event + 1]
-        duration = max(duration_us, 0) * 1000 if abs(duration_us) < 1 << 50 else 0
-        ids = self._sink.add(
-            self._tree.ranges(int(columns["track"][event])),
-            "range",
-            start,
-            start + duration,
-            int(columns["name"][event]),
-            attributes=self._texts(
-                columns["category"][event : event + 1], columns["payload"][event : event + 1]
-            ),
-        )
-        self._events_of_flows.append((columns["serial"][event : event + 1], ids))
-
     # Adding ranges
-
-    @staticmethod
-    def _texts(category: Int64Array, payload: Int64Array) -> dict[str, Any]:
-        return {
-            "category": masked(category, category == 0).astype(np.uint32),
-            "payload": masked(payload, payload == 0).astype(np.uint32),
-        }
 
     def _flush(self, *, is_last: bool = False) -> None:
         if not self._pending:
@@ -377,7 +301,7 @@ class TrackEvents:
         first = columns["thread_time"][rows]
         second = np.where(closed, columns["thread_time"][np.maximum(closes, 0)], MISSING)
         unknown = (first == MISSING) | (second == MISSING) | (second < first)
-        attributes = self._texts(columns["category"][rows], payload)
+        attributes = texts_of(columns["category"][rows], payload)
         if not unknown.all():
             attributes["thread_duration_ns"] = masked(second - np.where(unknown, 0, first), unknown)
         ids = self._sink.add(
@@ -393,63 +317,27 @@ class TrackEvents:
             self._events_of_flows.append((columns["serial"][rows], ids))
             self._events_of_flows.append((columns["serial"][closes[closed]], ids[closed]))
 
-    def _add_async(self) -> None:
-        if not self._async:
-            return
-        key, action, name, track, time, category, payload, serial = np.array(self._async, np.int64).T
-        self._async.clear()
-        borders = np.flatnonzero(action < 2)
-        names = np.where((action[borders] == 1) & (name[borders] == 0), -1, name[borders])
-        pairs = match_borders(key[borders], time[borders], action[borders] == 0, names, strict=True)
-        opens = borders[pairs.begin]
-        closes = np.where(pairs.end >= 0, borders[np.maximum(pairs.end, 0)], -1)
-        self._lone_ends += pairs.lone_ends
-        self._unclosed += int((closes < 0).sum())
-        moments = np.flatnonzero(action == 2)
-        rows = np.r_[opens, moments]
-        ends = np.r_[np.where(closes < 0, time[opens], time[np.maximum(closes, 0)]), time[moments]]
-        flags = np.r_[np.where(closes < 0, Flag.CUT_END, 0), np.full(len(moments), Flag.INSTANT)].astype(
-            np.uint8
-        )
-        places: dict[tuple[int, int], int] = {}
-        tracks = np.empty(len(rows), np.int64)
-        for place, row in enumerate(rows.tolist()):
-            where = int(track[row]), int(category[row])
-            if where not in places:
-                owner = self._tree.owner(where[0])
-                process = (owner.process or owner) if owner is not None else self._sink.process("unknown")
-                spec = self._sink.specs.process_async(process.uri, self._builder.text(where[1]))
-                places[where] = self._sink.track(spec, row=process)
-            tracks[place] = places[where]
-        ids = self._sink.add(
-            tracks,
-            "range",
-            time[rows],
-            ends,
-            name[rows].astype(np.uint32),
-            flags=flags,
-            attributes=self._texts(category[rows], payload[rows]),
-        )
-        self._events_of_flows.append((serial[rows], ids))
-
     def finish(self) -> None:
         """Adds what is still open, and the arrows; says what was left out."""
         self._flush(is_last=True)
-        self._add_async()
+        self._older.finish()
+        self._events_of_flows += self._older.events_of_flows
         self._link()
         self._builder.add_skipped(
-            english("ends of slices"), self._lone_ends, english("no slice was open on the track")
+            english("ends of slices"),
+            self._lone_ends + self._older.lone_ends,
+            english("no slice was open on the track"),
         )
         self._builder.add_skipped(
             english("track events without a time"), self._without_time, english("they cannot be drawn")
         )
-        for text, count in self._left_out.items():
+        for text, count in (self._left_out + self._older.left_out).items():
             self._builder.add_skipped(text, count, english("Warpline does not read them yet"))
-        if self._unclosed:
+        if unclosed := self._unclosed + self._older.unclosed:
             self._builder.add_warning(
                 english(
                     "{count:,} slices have no end; they are drawn until the end of their track.",
-                    count=self._unclosed,
+                    count=unclosed,
                 )
             )
 

@@ -1,4 +1,4 @@
-"""Large files of each format, made line by line or record by record: they say how fast an importer is, not if it is right."""
+"""Large files of each format, made record by record: they tell how fast an importer is, not whether it is right."""
 
 from __future__ import annotations
 
@@ -177,22 +177,22 @@ def ftrace_text(path: Path, count: int) -> None:
         file.write("# tracer: nop\n#\n")
         for number in range(count):
             core = number % 4
-            here, there = (number // 4) % 2, 1 - (number // 4) % 2
+            turn = number // 4 % 2
+            here, there = 100 + 2 * core + turn, 101 + 2 * core - turn
             file.write(
-                f"           work-{100 + 2 * core + here}   [{core:03}] d..3. {1000 + number * 1e-5:.6f}: sched_switch: "
-                f"prev_comm=work prev_pid={100 + 2 * core + here} prev_prio=120 prev_state=S ==> next_comm=work "
-                f"next_pid={100 + 2 * core + there} next_prio=120\n"
+                f"           work-{here}   [{core:03}] d..3. {1000 + number * 1e-5:.6f}: sched_switch: "
+                f"prev_comm=work prev_pid={here} prev_prio=120 prev_state=S ==> "
+                f"next_comm=work next_pid={there} next_prio=120\n"
             )
 
 
 def speedscope(path: Path, count: int) -> None:
     """A sampled profile of speedscope, stacks of 20 frames."""
-    frames = ",".join(
-        f'{{"name":"function {number}","file":"a.py","line":{number}}}' for number in range(500)
-    )
+    frames = [{"name": f"function {number}", "file": "a.py", "line": number} for number in range(500)]
+    head = {"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames}}
+    profile = {"type": "sampled", "name": "t", "unit": "seconds", "startValue": 0, "endValue": 1}
     with path.open("w") as file:
-        file.write(f'{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":[{frames}]}},'
-                   '"profiles":[{"type":"sampled","name":"t","unit":"seconds","startValue":0,"endValue":1,"samples":[')  # fmt: skip
+        file.write(json.dumps(head)[:-1] + ',"profiles":[' + json.dumps(profile)[:-1] + ',"samples":[')
         for number in range(count):
             stack = ",".join(str((number % 97 + depth * 3) % 500) for depth in range(20))
             file.write(f"{',' if number else ''}[{stack}]")
@@ -200,12 +200,13 @@ def speedscope(path: Path, count: int) -> None:
 
 
 def v8_profile(path: Path, count: int) -> None:
-    """A profile of V8: 1,000 nodes."""
-    nodes = [
-        {"id": number, "callFrame": {"functionName": f"f{number}", "url": "a.js", "lineNumber": number, "columnNumber": 0},
-         **({"children": [number + 1]} if number < 1000 else {})}
+    """A profile of V8: 1,000 nodes, each the callee of the one before."""
+    nodes: list[dict[str, object]] = [
+        {"id": number, "callFrame": {"functionName": f"f{number}", "url": "a.js", "lineNumber": number}}
         for number in range(1, 1001)
-    ]  # fmt: skip
+    ]
+    for number, node in enumerate(nodes[:-1]):
+        node["children"] = [number + 2]
     with path.open("w") as file:
         file.write(
             f'{{"nodes":{json.dumps(nodes)},"startTime":1000,"endTime":{1000 + 100 * count},"samples":['

@@ -54,7 +54,7 @@ class Timeline {
   constructor(box, tip, data, colors) {
     this.box = box; this.tip = tip; this.data = data; this.colors = colors;
     this.canvas = box.querySelector("canvas");
-    this.view = [0, data.duration_ns]; this.scroll = 0; this.pointer = null; this.held = new Set();
+    this.view = [...data.first_view]; this.scroll = 0; this.pointer = null; this.held = new Set();
     this.lines = [];
     let top = 0;
     for (const row of data.rows) {

@@ -100,27 +100,35 @@ def stretch_of(board: JobBoard, rank: int, steps: tuple[int, int]) -> Range | No
 def _offsets(job: TrainingJob, ranks: Sequence[int]) -> dict[int, tuple[int, str, int | None]]:
     """How much later each rank's time is than the first rank's, both since their captures' starts, in ns.
 
-    With each offset, its method (``collectives``, else common ``steps``, else ``start``) and its possible error in
-    ns.
+    With each offset, its method (``collectives``, else common ``steps``, else ``start``) and the largest disagreement
+    with the first rank that is left, in ns; None if unknown.
     """
     first = ranks[0]
     offsets: dict[int, tuple[int, str, int | None]] = {}
     for rank in ranks:
         own, reference = job.clocks.get(rank), job.clocks.get(first)
         if own is not None and reference is not None and own.reference == reference.reference:
-            residual = max(own.residual_ns, reference.residual_ns)
+            # Each residual is to the common end of a collective, so two ranks may disagree by both.
+            residual = 0 if rank == first else own.residual_ns + reference.residual_ns
             offsets[rank] = (own.offset_ns - reference.offset_ns, "collectives", residual)
             continue
         apart = _apart_by_steps(job, rank, first)
-        offsets[rank] = (0, "start", None) if apart is None else (apart, "steps", None)
+        offsets[rank] = (0, "start", None) if apart is None else (apart[0], "steps", apart[1])
     return offsets
 
 
-def _apart_by_steps(job: TrainingJob, rank: int, first: int) -> int | None:
-    """Median delay between the two ranks' starts of common steps, in ns; None if there are none."""
+def _apart_by_steps(job: TrainingJob, rank: int, first: int) -> tuple[int, int | None] | None:
+    """Median delay between the two ranks' starts of common steps, and the largest deviation from it, in ns.
+
+    A single step has no deviation: None. None without common steps.
+    """
     known = job.steps.ranks.tolist()
     if rank not in known or first not in known:
         return None
     own, other = job.steps.starts(rank), job.steps.starts(first)
     both = (own >= 0) & (other >= 0)
-    return int(np.median(own[both] - other[both])) if both.any() else None
+    if not both.any():
+        return None
+    delays = own[both] - other[both]
+    apart = int(np.median(delays))
+    return apart, int(np.abs(delays - apart).max()) if len(delays) > 1 else None

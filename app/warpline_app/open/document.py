@@ -36,7 +36,7 @@ class Document(QObject):
         """Takes over ``capture``: `close` closes it."""
         super().__init__(parent)
         self.capture = capture
-        self.state = TimelineState(*capture.span, self)
+        self.state = TimelineState(*capture.span, self, activity=capture.activity.range_ns)
         self.source: Path = source or self.path
         self._title = title or self.path.name
         self.messages: MessageTarget = messages or MessageList(self)

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warpline.analysis.structure.far_events import far_events
 from warpline.i18n import tr, tr_n, translated
 from warpline.library.losses import LEAST_SHARE, lost_ratio, meaning_of, share_text
 from warpline.library.program_end import how_it_failed, last_words
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpeningNotice:
-    """A sentence with optional details; ``has_output`` when the program's output tells more."""
+    """A sentence with optional details; ``has_output`` when the program's output tells more, ``has_more`` when the view
+    leaves events out.
+    """
 
     text: str
     details: str = ""
     has_output: bool = False
+    has_more: bool = False
 
 
 def opening_notices(
@@ -32,7 +36,9 @@ def opening_notices(
     A program that the user stopped (``was_stopped``) or that the recorder ended did not fail.
     """
     ended = was_stopped or _was_ended_by_recorder(capture)
-    return [*(() if ended else _failure(capture, title, console_text)), *_missing_data(capture, title)]
+    far = [OpeningNotice(f"{title}: {text}", has_more=True) for text in far_events(capture)]
+    failure = [] if ended else _failure(capture, title, console_text)
+    return [*failure, *_missing_data(capture, title), *far]
 
 
 def _was_ended_by_recorder(capture: Capture) -> bool:

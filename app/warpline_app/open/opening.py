@@ -51,6 +51,7 @@ def open_job(path: Path, parent: QObject | None = None, *, prepare: Callable[[],
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
         opened = open_path(path, progress, is_cancelled)
+        opened.capture.activity  # noqa: B018  # found here, not in the window's thread
         if prepare is not None:
             prepare()
         return opened

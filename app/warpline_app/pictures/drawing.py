@@ -12,7 +12,13 @@ from warpline.model.errors import ExportError, WarplineError
 from warpline_app.look import style
 from warpline_app.look import theme as themes
 from warpline_app.pictures.export import save_svg
-from warpline_app.pictures.rendering import IDLE_TIMEOUT_MS, Picture, document_of, save_picture
+from warpline_app.pictures.rendering import (
+    IDLE_TIMEOUT_MS,
+    Picture,
+    begin_with_gpus,
+    document_of,
+    save_picture,
+)
 from warpline_app.remembered.saved_layout import apply_layout, layout_of
 from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.widgets.view import TimelineView
@@ -26,8 +32,9 @@ _LOOK_MS = 15
 class PictureDrawing(QObject):
     """Draws a part of a document's capture into a file; emits ``drawn`` or ``failed`` unless stopped.
 
-    Rows are expanded, ordered and sized as in ``source``; with ``is_as_shown``, hidden rows, filter, selection and
-    scroll position are copied too. A file name ending in ``.svg`` gives vector graphics, any other an image.
+    Rows are expanded, ordered and sized as in ``source``; GPUs come first unless the user ordered the rows. With
+    ``is_as_shown``, hidden rows, filter, selection and scroll position are copied too, and rows come as they are shown.
+    A file name ending in ``.svg`` gives vector graphics, any other an image.
 
     Raises the errors of `document_of`.
     """
@@ -55,6 +62,8 @@ class PictureDrawing(QObject):
             source.document.title,
             lambda state: arrange(state, source.state, is_as_shown=is_as_shown),
         )
+        if not is_as_shown:
+            begin_with_gpus(document)
         self._view: TimelineView | None = _out_of_sight(document, picture)
         self._clock = QElapsedTimer()
         self._clock.start()

@@ -95,7 +95,12 @@ def prepare_offscreen(scale: float) -> QApplication:
 
 
 def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tuple[int, int]:
-    """Convert a range since the start of the capture to capture times. Raises UsageError when it lies outside."""
+    """Convert a range since the start of the capture to capture times; without one, everything that happens.
+
+    Raises UsageError when it lies outside.
+    """
+    if wanted == (None, None):
+        return capture.activity.range_ns
     low, high = capture.span
     start = low if wanted[0] is None else low + wanted[0]
     stop = high if wanted[1] is None else low + wanted[1]
@@ -147,8 +152,8 @@ def render(
 ) -> QImage:
     """Draw a capture; call `prepare_offscreen` first. The caller closes the capture.
 
-    ``paint`` gets the finished timeline to paint it on something other than an image. ``prepare`` gets the state before
-    drawing, to select, pin or filter.
+    GPUs come first, unless ``prepare`` orders the rows. ``paint`` gets the finished timeline to paint it on something
+    other than an image. ``prepare`` gets the state before drawing, to select, pin or filter.
 
     Raises UsageError like `document_of`, and ExportError when drawing does not finish.
     """
@@ -156,6 +161,7 @@ def render(
     from warpline_app.timeline.widgets.view import TimelineView
 
     document = document_of(capture, picture, title, prepare)
+    begin_with_gpus(document)
     appearance().choose(picture.theme)
     view = TimelineView(document)
     view.resize(*picture.size)
@@ -168,6 +174,17 @@ def render(
     view.hide()
     view.deleteLater()
     return image
+
+
+def begin_with_gpus(document: Document) -> None:
+    """Put GPUs before what lies beside them, unless the rows are ordered: a picture shows only the first rows."""
+    tracks = document.capture.tracks
+    order: dict[str, list[str]] = {}
+    for track in tracks:
+        if track.role == "gpu":
+            order.setdefault("" if track.parent < 0 else tracks[track.parent].uri, []).append(track.uri)
+    if not document.state.order:
+        document.state.set_orders(order)
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:

@@ -84,11 +84,14 @@ class TimelineState(EvidenceState):
     arrows_changed = Signal(object)
     """``selection``, ``all`` or ``off``"""
 
-    def __init__(self, start_ns: int, stop_ns: int, parent: QObject | None = None) -> None:
-        """The state of a capture from ``start_ns`` to ``stop_ns``, with all of it in view."""
+    def __init__(
+        self, start_ns: int, stop_ns: int, parent: QObject | None = None, *, activity: Range | None = None
+    ) -> None:
+        """The state of a capture from ``start_ns`` to ``stop_ns``, with its ``activity`` (default: all) in view."""
         super().__init__(parent)
         self._span: Range = (int(start_ns), max(int(stop_ns), int(start_ns) + MIN_VIEW_NS))
-        self._view: Range = self._span
+        self._activity: Range | None = None if activity in (None, (start_ns, stop_ns)) else activity
+        self._view: Range = self.activity
         self._selection: int | None = None
         self._range_selection: Range | None = None
         self._track_selection: str | None = None
@@ -133,14 +136,25 @@ class TimelineState(EvidenceState):
         """
         self._assign("view", self.clamp_view(start_ns, stop_ns), gesture)
 
+    @property
+    def activity(self) -> Range:
+        """The range in which something happens; the whole capture unless much of it is empty."""
+        return self._span if self._activity is None else self.clamp_view(*self._activity)
+
     def show_all(self) -> None:
-        """Show the whole capture."""
+        """Show everything that happens; see `Capture.activity`."""
+        self.set_view(*self.activity)
+
+    def show_whole(self) -> None:
+        """Show the capture from its first to its last event, however far apart."""
         self.set_view(*self._span)
 
     def take_over(self, other: TimelineState) -> None:
         """Copy view, selection and filter from another state of the same file; a full view stays full."""
-        is_all = other.view == other.span
-        self.set_view(*(self._span if is_all else other.view))
+        if other.view == other.activity:
+            self.show_all()
+        else:
+            self.set_view(*(self._span if other.view == other.span else other.view))
         self.set_filter(other.filter)
         self.set_highlight(other.highlight)
         self.select(other.selection)

@@ -117,7 +117,22 @@ VIEW_COMMANDS: tuple[WindowCommand, ...] = (
         hint="Zoom to the selected event or range; again for everything",
     ),
     timeline_command(
-        "view.fit", "Zoom to fit", "View", lambda nav: nav.state.show_all(), ("Home", "Ctrl+0"), group="zoom"
+        "view.fit",
+        "Zoom to fit",
+        "View",
+        lambda nav: nav.state.show_all(),
+        ("Home", "Ctrl+0"),
+        group="zoom",
+        hint="Everything that happens, without empty time at the ends or a few events far away",
+    ),
+    timeline_command(
+        "view.whole",
+        "Show whole capture",
+        "View",
+        lambda nav: nav.state.show_whole(),
+        ("Shift+Home",),
+        group="zoom",
+        hint="From the first to the last event, however far apart they are",
     ),
     timeline_command(
         "view.one_ns", "Zoom to one nanosecond", "View", _one_nanosecond, group="zoom", in_menu=False

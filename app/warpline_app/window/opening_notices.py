@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject
 
 from warpline.i18n import tr
 from warpline_app.open.document import Document
-from warpline_app.open.messages import UserMessage
-from warpline_app.open.notices import opening_notices
+from warpline_app.open.messages import Actions, UserMessage
+from warpline_app.open.notices import OpeningNotice, opening_notices
 from warpline_app.open.workspace import Workspace
 
 
@@ -33,14 +33,17 @@ class OpeningNotices(QObject):
             self._workspace.bring_to_front(document)
             self._show_output()
 
+        def show_whole() -> None:
+            self._workspace.bring_to_front(document)
+            document.state.show_whole()
+
+        def actions(notice: OpeningNotice) -> Actions:
+            if notice.has_more:
+                return ((tr("Show whole capture"), show_whole),)
+            return ((tr("Show output"), show_output),) if notice.has_output else ()
+
         self._shown[document] = [
-            self._messages.show_of(
-                document,
-                notice.text,
-                "warning",
-                notice.details,
-                ((tr("Show output"), show_output),) if notice.has_output else (),
-            )
+            self._messages.show_of(document, notice.text, "warning", notice.details, actions(notice))
             for notice in opening_notices(
                 document.capture, document.title, document.console_text, was_stopped=document.was_stopped
             )

@@ -56,6 +56,7 @@ class InfoCommand:
 
 
 def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
+    from warpline.analysis.structure.far_events import far_events
     from warpline.interchange.framework.ranks import alignment_reason, clock_text
     from warpline.model import format_duration
 
@@ -113,9 +114,10 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     if capture.unknown:
         lines += ["", tr("unknown to this Warpline and ignored")]
         lines += [f"  {path}" for path in capture.unknown]
-    if capture.notices or capture.warnings:
+    far = far_events(capture)
+    if capture.notices or capture.warnings or far:
         lines += ["", tr("warnings")]
-        lines += [f"  {text}" for text in capture.notices]
+        lines += [f"  {text}" for text in (*far, *capture.notices)]
         lines += [f"  {translated(text)}" for text in capture.warnings]
     if "defects" in document:
         lines += ["", tr("defects") if document["defects"] else tr("every value was checked and is sound")]

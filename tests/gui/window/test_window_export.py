@@ -137,6 +137,16 @@ def test_a_format_changes_the_suffix_and_a_name_without_suffix_is_refused(
     qtbot.waitUntil(lambda: not dialog.start_button.isEnabled())
 
 
+def test_a_picture_begins_with_the_gpu(page: CapturePage) -> None:
+    first: list[str] = []
+    render(
+        page.document.capture,
+        Picture(size=(400, 300)),
+        paint=lambda view: first.append(view.scene.layout.rows[0].row.role),
+    )
+    assert first == ["gpu"]
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_a_picture_shows_the_selected_range_in_the_size_and_theme_that_are_chosen(
     dialog: ExportDialog, page: CapturePage, qtbot: QtBot, suffix: str

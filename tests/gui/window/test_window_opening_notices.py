@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import write_sample
@@ -108,6 +109,30 @@ def test_a_truncated_trace_shows_what_is_missing(
     open_page(tmp_path / "cut.json")
     assert only_bar(window).text.startswith("cut.json: the file is incomplete: ")
     assert only_bar(window).text.endswith("The part before is kept")
+
+
+def test_events_of_another_clock_are_told_and_one_key_away(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "clocks.json"
+    times = [number * 30 for number in range(300)] + [26 * 86_400_000_000 + number for number in range(4)]
+    event = {"ph": "X", "pid": 1, "tid": 1, "name": "work", "dur": 20}
+    path.write_text(json.dumps([event | {"ts": time} for time in times]))
+    page = open_page(path)
+    state = page.document.state
+    bar = only_bar(window)
+    assert bar.text == "clocks.json: 4 events lie 26 days later than the others"
+    opened = state.view
+    assert opened[1] - opened[0] < 12_000_000
+    page.view.canvas.setFocus()
+    qtbot.keyClick(page.view.canvas, Qt.Key.Key_Home, Qt.KeyboardModifier.ShiftModifier)
+    assert state.view == state.span == page.document.capture.span
+    qtbot.keyClick(page.view.canvas, Qt.Key.Key_Home)
+    assert state.view == opened
+    show = button(bar, "Show whole capture")
+    assert show is not None
+    show.click()
+    assert state.view == state.span
 
 
 def lossy(path: Path, lost: int, enabled: bool = True) -> Path:

@@ -40,9 +40,9 @@ _WORLD_SIZE = re.compile(rb'"world_size"\s*:\s*"?(\d+)')
 class Alignment:
     """Clock offsets that align files, one per file, in the order given.
 
-    Capture time = recorded time - offset. A residual is the largest disagreement with the first file over collectives
-    or steps that were not used to find the offset; None without any. ``reason`` (English, stored) says why this method
-    was chosen.
+    Capture time = recorded time - offset. A residual is the largest disagreement with the first file left at any common
+    collective or step; None with fewer than two, since one always fits. ``reason`` (English, stored) says why this
+    method was chosen.
     """
 
     method: str
@@ -136,16 +136,18 @@ def _unless_clocks_agree(summaries: Sequence[ImportSummary], fitted: Alignment) 
         # A single common step always fits, so it proves nothing against the clocks.
         return replace(_by_utc(summaries), reason=english("too little in common for another method"))
     own = _by_utc(summaries)
-    residuals = tuple(
-        int(
-            np.abs(
-                _held_back(_distances(summaries[0], summary, fitted.method)) - (shift - own.offsets_ns[0])
-            ).max()
-        )
-        for summary, shift in zip(summaries, own.offsets_ns, strict=True)
-    )
-    if max(residuals) > max(residual or 0 for residual in fitted.residuals_ns):
+    distances = [_distances(summaries[0], summary, fitted.method) for summary in summaries]
+
+    def worst(alignment: Alignment) -> int:
+        shifts = (offset - alignment.offsets_ns[0] for offset in alignment.offsets_ns)
+        return max(_left(values[1::2], shift) for values, shift in zip(distances, shifts, strict=True))
+
+    if worst(own) > worst(fitted):
         return fitted
+    residuals = tuple(
+        _left(values, offset - own.offsets_ns[0])
+        for values, offset in zip(distances, own.offsets_ns, strict=True)
+    )
     return Alignment("utc", own.offsets_ns, residuals, english("the clocks already agree"))
 
 
@@ -157,16 +159,20 @@ def _distances(reference: ImportSummary, other: ImportSummary, method: str) -> I
     return np.array([other.steps[step][1] - reference.steps[step][1] for step in common], np.int64)
 
 
-def _held_back(distances: Int64Array) -> Int64Array:
-    return distances[1::2]
-
-
 def _fitted(distances: Int64Array) -> tuple[int, int | None]:
-    """The median of every second distance, and the largest deviation of the rest from it; None without a rest."""
+    """The median of every second distance, which leaves the others to judge it, and the largest deviation from it.
+
+    A single distance has no deviation: None.
+    """
     # The lower median is one of the values, so it stays an exact integer.
-    fit, rest = np.sort(distances[::2]), _held_back(distances)
+    fit = np.sort(distances[::2])
     shift = int(fit[(len(fit) - 1) // 2])
-    return shift, int(np.abs(rest - shift).max()) if len(rest) else None
+    return shift, _left(distances, shift) if len(distances) > 1 else None
+
+
+def _left(distances: Int64Array, shift: int) -> int:
+    """The largest distance that a shift leaves."""
+    return int(np.abs(distances - shift).max())
 
 
 def _why_not(summaries: Sequence[ImportSummary], method: str) -> str | None:

@@ -25,7 +25,8 @@ ASCEND_MARK = re.compile(
 """Traces from an Ascend NPU have their own importer."""
 _OWN_ARROWS = re.compile(rb'"launches_are_arrows"\s*:\s*true')
 """In Warpline's export of a trace whose correlation ids do not give its launches."""
-_MTIA = re.compile(rb'"cat"\s*:\s*"mtia', re.IGNORECASE)
+_CORRELATED = re.compile(rb'"warpSize"\s*:|"cat"\s*:\s*"(?:cuda_runtime|cuda_driver|hip_runtime|Runtime)"')
+"""GPUs of NVIDIA and AMD, whose correlation ids give the launches, so that arrows need not be read."""
 _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
 
 
@@ -54,7 +55,7 @@ class TorchImporter(TraceImporter):
     def form_of(self, path: Path) -> TraceFormat:
         """See `TraceImporter.form_of`."""
         head = read_head(path)
-        return TORCH_WITH_ARROWS if _MTIA.search(head) or _OWN_ARROWS.search(head) else TORCH
+        return TORCH if _CORRELATED.search(head) and not _OWN_ARROWS.search(head) else TORCH_WITH_ARROWS
 
 
 importer = TorchImporter()

@@ -38,6 +38,7 @@ from warpline.storage.columns.schema import MINOR_VERSION, NO_STACK
 from warpline.storage.columns.strings import Strings
 from warpline.storage.columns.strip import Strip
 from warpline.storage.columns.track_tree import TrackTree
+from warpline.storage.index.activity import Activity, find_activity
 from warpline.storage.index.exact_queries import ExactQueries
 from warpline.storage.index.lane_columns import LaneColumns
 from warpline.storage.index.name_index import NameIndex
@@ -260,7 +261,8 @@ class Capture(ExactQueries):
         file: closing either closes it for both.
         """
         other = copy.copy(self)
-        other.__dict__.pop("counters_of_tracks", None)
+        for name in ("counters_of_tracks", "activity"):
+            other.__dict__.pop(name, None)
         other._name_index, other._name_index_lock = None, threading.Lock()
         other.clocks = tuple(
             Clock(clock.name, offsets_ns[index], "set by hand") if index in offsets_ns else clock
@@ -291,6 +293,11 @@ class Capture(ExactQueries):
                 low.append(int(counter.recorded_times[0]) - counter.offset_ns)
                 high.append(int(counter.recorded_times[-1]) - counter.offset_ns)
         return (min(low), max(high)) if low else (0, 0)
+
+    @cached_property
+    def activity(self) -> Activity:
+        """The range in which something happens, which a view shows first; see `find_activity`."""
+        return find_activity(self.lane_columns, self.tracks, self.span)
 
     # Drawing
 

@@ -128,6 +128,31 @@ def test_boxes_are_the_events_of_the_part(tmp_path: Path) -> None:
         assert {data["colors"][box[3]] for box in kernels} >= {"kernel"}
 
 
+def test_a_page_begins_with_the_gpu_and_where_something_happens(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "run.h5") as builder:
+        process = builder.add_process(1)
+        thread = builder.add_thread(process, 1)
+        python = builder.track("process/1/thread/1/python", title="Python", role="python", thread=thread)
+        gpu = builder.track("gpu/0", title="GPU 0", role="gpu", sort_key=1000)
+        stream = builder.track("gpu/0/stream/7", parent=gpu, title="Stream 7", role="stream")
+        name = builder.strings(["work"])
+        for track, kind, duration in (
+            (python, "python", 2_000),
+            (python, "python", 500),
+            (stream, "kernel", 900),
+        ):
+            builder.add_events(track, kind, np.array([0]), np.array([duration]), name)
+        builder.finish()
+    with open_capture(tmp_path / "run.h5") as capture:
+        data = page_of(capture, tmp_path / "page.html").data
+        assert [row["title"] for row in data["rows"]] == ["GPU 0", "Stream 7", "Python"]
+        assert data["first_view"][0] == 0
+        assert 900 <= data["first_view"][1] < 1_000
+        assert data["duration_ns"] == 2_000
+        part = page_of(capture, tmp_path / "part.html", 0, 1_500).data
+        assert part["first_view"] == [0, 1_500]
+
+
 def test_short_events_are_merged_when_a_page_has_too_many(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     with CaptureBuilder(tmp_path / "many.h5") as builder:

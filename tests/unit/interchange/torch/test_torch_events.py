@@ -22,6 +22,7 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded
 from warpline.interchange import detect
 from warpline.interchange.framework.copies import copy_codes
+from warpline.interchange.framework.detection import HEAD_BYTES
 from warpline.model import COPY_KINDS, MEMORY_KINDS, ImportFormatError
 from warpline.storage import Capture
 
@@ -365,13 +366,15 @@ def test_arrows_may_start_and_end_on_streams(tmp_path: Path) -> None:
     assert [thread.tid for thread in capture.threads] == [41]
 
 
-def test_mtia_work_is_imported_with_its_launches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", "x" * (HEAD_BYTES + 1)], ids=["in the head", "past the head"])
+def test_mtia_work_is_imported_with_its_launches(tmp_path: Path, before: str) -> None:
     arrow = {"cat": "ac2g", "name": "ac2g"}
     capture = imported(
         tmp_path,
         trace_file(
             tmp_path,
             [
+                x("first", 0, 1, pid=40, tid=41, cat="cpu_op", args={"note": before}),
                 e("s", id=1, ts=12, pid=40, tid=41, **arrow),
                 e("f", id=1, ts=55, pid=3, tid=0, bp="e", **arrow),
                 e("s", id=2, ts=58, pid=3, tid=0, **arrow),

@@ -18,6 +18,7 @@ from tests.unit.interchange.import_tools import (
 )
 
 from warpline.interchange import detect
+from warpline.interchange.export.exporting import export_capture
 from warpline.model import Flag
 from warpline.storage import Capture
 
@@ -122,6 +123,18 @@ def test_launch_links_are_those_of_equal_correlation(data_dir: Path, tmp_path: P
     launch = np.flatnonzero(capture.links.kind == list(capture.links.kinds).index("launch"))
     kinds = capture.events.kind[capture.links.from_row[launch]]
     assert {capture.kind_of_code[code] for code in np.unique(kinds).tolist()} == {"cuda_api"}
+
+
+def test_waits_name_the_call_that_recorded_their_event(data_dir: Path, tmp_path: Path) -> None:
+    folder = "torch/facebookresearch+HolisticTraceAnalysis/tests/data/critical_path/cuda_event_sync"
+    capture = imported(tmp_path, data_dir / folder / "event_sync_trace.json.gz")
+    (tmp_path / "back").mkdir()
+    back = imported(tmp_path / "back", export_capture(capture, tmp_path / "out.json"))
+    for one in (capture, back):
+        table = one.kinds["sync"]
+        values, known = table.column("recorded_by")
+        assert values[known].tolist() == [1533, 1533]
+        assert len(known) == 4
 
 
 def test_instants_of_the_profiler_do_not_count_as_cut(data_dir: Path, tmp_path: Path) -> None:

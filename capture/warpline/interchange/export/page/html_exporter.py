@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from warpline.analysis.structure.far_events import far_events
 from warpline.i18n import tr, tr_n, translated
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
@@ -104,6 +105,7 @@ def _data(job: ExportJob, rows: PageRows) -> dict[str, object]:
     return {
         "duration_ns": max(1, stop - start),
         "start_ns": start - job.capture.span[0],
+        "first_view": _first_view(job, start, stop),
         "rows": rows.rows,
         "names": [name.encode("utf-8", "replace").decode() for name in rows.names],
         "colors": rows.colors,
@@ -113,6 +115,12 @@ def _data(job: ExportJob, rows: PageRows) -> dict[str, object]:
             "from": tr("from {time}"),
         },
     }
+
+
+def _first_view(job: ExportJob, start: int, stop: int) -> list[int]:
+    """The part of the page's time in which something happens; all of it if the user chose that time."""
+    low, high = (start, stop) if (start, stop) != job.capture.span else job.capture.activity.range_ns
+    return [low - start, max(high, low + 1) - start]
 
 
 def _head(job: ExportJob, rows: PageRows) -> str:
@@ -133,7 +141,8 @@ def _head(job: ExportJob, rows: PageRows) -> str:
     )
     lines = [f"<h1>{html.escape(title_of(capture))}</h1>", f"<p>{html.escape(facts)}</p>"]
     lines += [f"<p><code>{html.escape(line)}</code></p>"] if line else []
-    lines += [f'<p class="muted">{html.escape(text)}</p>' for text in (keys, *_thinned(rows))]
+    far = far_events(capture) if (start, stop) == capture.span else []
+    lines += [f'<p class="muted">{html.escape(text)}</p>' for text in (keys, *far, *_thinned(rows))]
     return f"<header>{''.join(lines)}</header>"
 
 

@@ -36,7 +36,7 @@ class PageRows:
 
 
 def page_rows(capture: Capture, selection: ExportSelection, max_drawn: int = MAX_DRAWN) -> PageRows:
-    """The rows of a part of a capture, in the order of the tree."""
+    """The rows of a part of a capture, in the order of the tree, but GPUs first."""
     start, stop = selection.interval(capture)
     of_track: dict[int, list[slice]] = {}
     for track, rows in lane_slices(capture, selection):
@@ -82,13 +82,17 @@ class _Numbers:
 
 
 def _in_order(capture: Capture) -> list[int]:
-    """All tracks, in the order of the tree."""
+    """All tracks, in the order of the tree, but GPUs before what lies beside them."""
+
+    def children(track: int) -> list[int]:
+        return sorted(capture.children(track), key=lambda child: capture.tracks[child].role != "gpu")
+
     ordered: list[int] = []
-    waiting = list(reversed(capture.children(-1)))
+    waiting = children(-1)[::-1]
     while waiting:
         track = waiting.pop()
         ordered.append(track)
-        waiting.extend(reversed(capture.children(track)))
+        waiting.extend(children(track)[::-1])
     return ordered
 
 

@@ -1,0 +1,204 @@
+"""Where in a capture something happens: what a view shows first, and what lies far away from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.flags import Flag
+from warpline.model.tracks import Track
+from warpline.storage.index.lane_columns import LaneColumns
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+_BINS = 512
+_LEAST_EMPTY = _BINS // 10
+"""Empty bins at the ends of a range that are worth cutting off."""
+_LEAST_AGAIN = _BINS // 50
+"""The same for a range that was cut already."""
+_FAR = _BINS - _BINS // 50
+"""Empty bins in a row beyond which two parts of a capture are never read in one picture."""
+_FEW_RATIO = 0.05
+"""Share of the events that may be left out of the picture."""
+_MARGIN = 50
+_ROUNDS = 16
+_GUESSED = np.uint8(Flag.CUT_END | Flag.TRUNCATED)
+_FRAMES = frozenset({"operators", "ranges", "python", "phases"})
+"""Roles of tracks whose events may contain others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activity:
+    """The range in which something happens, in capture ns, and what lies far before and after it.
+
+    ``earlier`` and ``later`` are numbers of events. The last of the earlier ones begins ``earlier_ns`` before
+    ``start_ns``, the first of the later ones ``later_ns`` after ``stop_ns``.
+    """
+
+    start_ns: int
+    stop_ns: int
+    earlier: int = 0
+    earlier_ns: int = 0
+    later: int = 0
+    later_ns: int = 0
+
+    @property
+    def range_ns(self) -> tuple[int, int]:
+        """Start and stop."""
+        return self.start_ns, self.stop_ns
+
+
+def find_activity(columns: LaneColumns, tracks: Sequence[Track], span: tuple[int, int]) -> Activity:
+    """The activity of a capture that lasts from ``span[0]`` to ``span[1]``; all of it, unless much of it is empty.
+
+    A frame, an event that contains others of its thread or GPU, happens where these do: one that outlives them shows
+    nothing. A few events far away from all others, such as those of another clock, are left out and counted. Costs
+    `_BINS` binary searches per lane, and events only of lanes with fewer.
+    """
+    finder = _Finder(columns, tracks)
+    found = Activity(start_ns=span[0], stop_ns=span[1])
+    for _ in range(_ROUNDS):
+        closer = finder.closer(found, _LEAST_EMPTY if found.range_ns == span else _LEAST_AGAIN)
+        if closer is None:
+            break
+        found = closer
+    return found if found.range_ns == span else _with_margin(found, span)
+
+
+def _with_margin(found: Activity, span: tuple[int, int]) -> Activity:
+    """A little longer, so that frames are seen to go on; distances stay those to what is far away."""
+    margin = (found.stop_ns - found.start_ns) // _MARGIN
+    start, stop = max(span[0], found.start_ns - margin), min(span[1], found.stop_ns + margin)
+    return replace(
+        found,
+        start_ns=start,
+        stop_ns=stop,
+        earlier_ns=found.earlier_ns - (found.start_ns - start) if found.earlier else 0,
+        later_ns=found.later_ns - (stop - found.stop_ns) if found.later else 0,
+    )
+
+
+class _Finder:
+    def __init__(self, columns: LaneColumns, tracks: Sequence[Track]) -> None:
+        self._columns = columns
+        self._lanes: list[int] = []
+        self._frame_lanes: set[int] = set()
+        self._of_group: defaultdict[tuple[str, int | None], list[int]] = defaultdict(list)
+        self._group_of: dict[int, tuple[str, int | None]] = {}
+        for lane, number in enumerate(columns.lanes.track.tolist()):
+            track = tracks[number]
+            if track.role == "overhead" or (track.role == "other" and _belongs_to_nobody(track)):
+                continue
+            self._lanes.append(lane)
+            if track.thread is None and track.device is None:
+                continue
+            group = ("gpu", track.parent) if track.thread is None else ("thread", track.thread)
+            self._group_of[lane] = group
+            self._of_group[group].append(lane)
+            if track.role in _FRAMES:
+                self._frame_lanes.add(lane)
+
+    def closer(self, found: Activity, least_empty: int) -> Activity | None:
+        """A shorter range with what matters of ``found``; None if it has fewer empty bins at its ends."""
+        low, high = found.range_ns
+        step = -(-(high - low) // _BINS)
+        if step < 1:
+            return None
+        edges = low + np.arange(_BINS + 1, dtype=np.int64) * step
+        begun, is_active = self._bins(edges, step)
+        active = np.flatnonzero(is_active)
+        if not len(active):
+            return None
+        gaps = np.diff(active)
+        widest = int(gaps.argmax()) if len(gaps) else 0
+        if len(gaps) and gaps[widest] > _FAR:
+            return self._larger_part(found, edges, begun, (int(active[widest]) + 1, int(active[widest + 1])))
+        first, last = int(active[0]), int(active[-1])
+        if first + _BINS - 1 - last < least_empty:
+            return None
+        return replace(found, start_ns=int(edges[first]), stop_ns=min(int(edges[last + 1]), high))
+
+    def _larger_part(
+        self, found: Activity, edges: Int64Array, begun: Int64Array, gap: tuple[int, int]
+    ) -> Activity | None:
+        """Without the few events on one side of a gap (bins); None if neither side has few."""
+        before, after = int(begun[: gap[0]].sum()), int(begun[gap[1] :].sum())
+        if min(before, after) > _FEW_RATIO * (before + after):
+            return None
+        end, start = int(edges[gap[0]]), int(edges[gap[1]])
+        last, first = self._begins_around(end, start)
+        if before >= after:
+            return replace(found, stop_ns=end, later=found.later + after, later_ns=first - end)
+        return replace(found, start_ns=start, earlier=found.earlier + before, earlier_ns=start - last)
+
+    def _begins_around(self, end: int, start: int) -> tuple[int, int]:
+        """The last begin of an event before ``end``, and the first from ``start`` on."""
+        last, first = [], []
+        for lane in self._lanes:
+            starts, offset = self._starts(lane)
+            before, after = np.searchsorted(starts, np.array([end, start]) + offset).tolist()
+            if before:
+                last.append(int(starts[before - 1]) - offset)
+            if after < len(starts):
+                first.append(int(starts[after]) - offset)
+        return max(last, default=end), min(first, default=start)
+
+    def _starts(self, lane: int) -> tuple[Int64Array, int]:
+        return self._columns.events.start[self._columns.lanes.rows(lane)], int(self._columns.offset_ns[lane])
+
+    def _bins(self, edges: Int64Array, step: int) -> tuple[Int64Array, BoolArray]:
+        """Begins of events in each bin, and whether something happens in it."""
+        events, lanes = self._columns.events, self._columns.lanes
+        begun = np.zeros(_BINS, np.int64)
+        long_ones: list[tuple[int, int]] = []
+        for lane in self._lanes:
+            starts, offset = self._starts(lane)
+            if len(starts) > _BINS:
+                places = np.searchsorted(starts, edges + offset)
+                begun += np.diff(places)
+                candidates = np.unique(places - 1)
+                candidates = candidates[candidates >= 0]
+            else:
+                ends = np.searchsorted(starts, np.array([edges[0], edges[-1]]) + offset)
+                places = (starts[ends[0] : ends[1]] - (edges[0] + offset)) // step
+                begun += np.bincount(places, minlength=_BINS)
+                candidates = np.arange(max(0, ends[0] - 1), ends[1])
+            rows = candidates + int(lanes.first[lane])
+            # An event without a recorded end is drawn until a time that nobody measured.
+            is_long = (events.duration[rows] >= step) & (events.flags[rows] & _GUESSED == 0)
+            long_ones += [(lane, int(row)) for row in rows[is_long].tolist()]
+        covered, frames = np.zeros(_BINS, bool), np.zeros(_BINS, np.int64)
+        low = int(edges[0])
+        for lane, row in long_ones:
+            start = int(events.start[row]) - int(self._columns.offset_ns[lane])
+            stop = start + int(events.duration[row])
+            first, last = max(0, (start - low) // step), min(_BINS - 1, (stop - 1 - low) // step)
+            if not self._is_frame(lane, start, stop):
+                covered[first : last + 1] = True
+            elif 0 <= start - low < _BINS * step:
+                frames[first] += 1
+        return begun, covered | (begun > frames)
+
+    def _is_frame(self, lane: int, start: int, stop: int) -> bool:
+        """Whether the event contains a shorter one of its thread or GPU."""
+        if lane not in self._frame_lanes:
+            return False
+        for other in self._of_group[self._group_of[lane]]:
+            starts, offset = self._starts(other)
+            first = int(np.searchsorted(starts, start + offset))
+            # One that begins together with this one may be what this one lies in.
+            for place in range(first, min(first + 2, len(starts)) if other != lane else first):
+                row = int(self._columns.lanes.first[other]) + place
+                begin, duration = int(starts[place]) - offset, int(self._columns.events.duration[row])
+                if begin + duration <= stop and duration < stop - start:
+                    return True
+        return False
+
+
+def _belongs_to_nobody(track: Track) -> bool:
+    return track.process is None and track.thread is None and track.device is None

@@ -1,0 +1,106 @@
+"""What a view shows first: where something happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warpline.analysis.structure.far_events import far_events
+from warpline.model import Flag
+from warpline.storage import Capture, CaptureBuilder, open_capture
+
+DAY = 24 * 3_600 * 10**9
+Rows = dict[str, Sequence[tuple[int, int]]]
+
+
+def capture_of(tmp_path: Path, rows: Rows, *, flags: int = 0) -> Capture:
+    """Events (start, duration) by the role of their row; all rows belong to one thread."""
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        process = builder.add_process(1)
+        thread = builder.add_thread(process, 1)
+        for role, events in rows.items():
+            track = builder.track(f"process/1/thread/1/{role}", role=role, process=process, thread=thread)
+            start, duration = (np.array(column, np.int64) for column in zip(*events, strict=True))
+            builder.add_events(
+                track, "range", start, duration, np.full(len(start), builder.string(role)),
+                flags=np.full(len(start), flags, np.uint8),
+            )  # fmt: skip
+        builder.finish()
+    return open_capture(tmp_path / "x.h5")
+
+
+def burst(start: int, count: int, step: int = 1_000) -> list[tuple[int, int]]:
+    return [(start + number * step, step // 2) for number in range(count)]
+
+
+@pytest.mark.parametrize("other", [26 * DAY, -26 * DAY])
+@pytest.mark.parametrize("count", [300, 30_458])
+def test_a_few_events_of_another_clock_are_left_out_and_told(tmp_path: Path, other: int, count: int) -> None:
+    few = count // 87
+    rows = {"ranges": [*burst(0, count), *burst(other, few)]}
+    with capture_of(tmp_path, rows) as capture:
+        found = capture.activity
+        assert found.start_ns <= 0
+        assert found.stop_ns >= (count - 1) * 1_000 + 500
+        assert found.stop_ns - found.start_ns < count * 1_100
+        assert (found.earlier, found.later) == ((0, few) if other > 0 else (few, 0))
+        assert far_events(capture) == [
+            f"{few:,} events lie 26 days {'later' if other > 0 else 'earlier'} than the others"
+        ]
+
+
+def test_two_halves_far_apart_are_both_shown(tmp_path: Path) -> None:
+    with capture_of(tmp_path, {"ranges": [*burst(0, 300), *burst(26 * DAY, 300)]}) as capture:
+        assert capture.activity.range_ns == capture.span
+        assert far_events(capture) == []
+
+
+def test_a_frame_that_outlives_its_work_ends_the_view_with_the_work(tmp_path: Path) -> None:
+    rows: Rows = {"python": [(0, 1_250_000)], "operators": burst(0, 1_000)}
+    with capture_of(tmp_path, rows) as capture:
+        start, stop = capture.activity.range_ns
+        assert capture.span == (0, 1_250_000)
+        assert start == 0
+        assert 999_500 <= stop < 1_040_000
+        assert far_events(capture) == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"python": [(0, 1_000_000), (1_000_000, 250_000)], "operators": burst(0, 1_000)},
+        {"operators": burst(0, 1_000), "state": [(0, 1_000_000), (1_000_000, 250_000)]},
+        {"operators": burst(0, 1_000), "api": [(0, 1_250_000)]},
+        {"state": [(0, 1_000), (1_000, 10**9), (10**9 + 1_000, 1_000)]},
+        {"python": [(0, 1_050_000)], "operators": burst(0, 1_000)},
+        {"ranges": [(0, 0), (10, 0)]},
+    ],
+    ids=["work of its own", "a thread that sleeps", "a call", "a long sleep", "a little", "instants"],
+)
+def test_everything_else_is_shown_whole(tmp_path: Path, rows: Rows) -> None:
+    with capture_of(tmp_path, rows) as capture:
+        assert capture.activity.range_ns == capture.span
+
+
+def test_an_end_that_nobody_recorded_does_not_count(tmp_path: Path) -> None:
+    rows: Rows = {"other": [(0, 26 * DAY), *burst(1_000, 300)], "ranges": burst(0, 300)}
+    with capture_of(tmp_path, rows, flags=Flag.CUT_END) as capture:
+        assert capture.activity.stop_ns < 400_000
+
+
+def test_moved_clocks_move_the_activity(tmp_path: Path) -> None:
+    with capture_of(tmp_path, {"ranges": [*burst(0, 300), *burst(DAY, 3)]}) as capture:
+        before = capture.activity
+        after = capture.with_clock_offsets({0: -500}).activity
+        assert after.range_ns == (before.start_ns + 500, before.stop_ns + 500)
+
+
+def test_a_capture_without_events_is_its_span(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        builder.set_span(5, 100)
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        assert capture.activity.range_ns == (5, 100)

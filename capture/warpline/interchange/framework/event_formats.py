@@ -13,6 +13,7 @@ from typing import Literal
 _NAME = re.compile(r"^name:\s*(\S+)", re.MULTILINE)
 _ID = re.compile(r"^ID:\s*(\d{1,9})", re.MULTILINE)
 _FIELD = re.compile(r"field:([^;]*);\s*offset:(\d{1,6});\s*size:(\d{1,6});(?:\s*signed:(\d);)?")
+_STATE = re.compile(r'\{\s*(?:64|0x0*40),\s*"(\w)"\s*\}')
 
 Order = Literal["little", "big"]
 
@@ -36,6 +37,8 @@ class EventFormat:
     number: int
     name: str
     fields: Mapping[str, EventField]
+    has_old_states: bool | None = None
+    """Of ``sched_switch``: whether its states are those of Linux before 4.14; None if the text does not print them."""
 
     def values(self, raw: bytes, order: Order) -> dict[str, int | str]:
         """The fields of a raw event but for the common ones; a field beyond its end is left out."""
@@ -79,7 +82,9 @@ def parse_format(text: str) -> EventFormat | None:
         own_name = (words.rsplit(None, 1)[-1] if is_placed else label[-1]).partition("[")[0]
         is_text = is_array and re.search(r"\bchar\b", words) is not None
         fields[own_name] = EventField(own_name, int(offset), int(size), signed == "1", is_text, is_placed)
-    return EventFormat(int(number[1]), name[1], fields)
+    # Bit 64 is a parked thread since 4.14, and was a dead one before.
+    state = _STATE.search(text) if name[1] == "sched_switch" else None
+    return EventFormat(int(number[1]), name[1], fields, None if state is None else state[1] != "P")
 
 
 def printed(values: Mapping[str, int | str]) -> str:

@@ -51,6 +51,8 @@ class KernelEvents:
 
     def __init__(self, sink: EventSink) -> None:
         self.sink = sink
+        self.old_states: bool | None = None
+        """Whether the kernel was older than 4.14, which `scheduling.states_of` asks for; None if unknown."""
         self._names: dict[int, str] = {}
         self._process_of: dict[int, int] = {}
         self._switches = LongColumns(5)
@@ -70,7 +72,7 @@ class KernelEvents:
             self._names[tid] = name
 
     def switch(self, time: int, cpu: int, prev: int, prev_state: int, following: int) -> None:
-        """A core switched from a thread, left in a state of `scheduling.STATES`, to another one."""
+        """A core switched from a thread, left in a state of `scheduling.STATES` or a `raw_state`, to another one."""
         self._switches.add(time, cpu, prev, prev_state, following)
 
     def wakeup(self, time: int, tid: int, by: int) -> None:
@@ -124,7 +126,7 @@ class KernelEvents:
         """Add everything to the capture."""
         _first, last = self.bounds()
         if len(self._switches):
-            scheduler = SchedulerLog(self.sink, self.thread)
+            scheduler = SchedulerLog(self.sink, self.thread, self.old_states)
             scheduler.add_switches(*self._switches.columns())
             if len(self._wakeups):
                 scheduler.add_wakeups(*self._wakeups.columns())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from warpline.i18n import english
 from warpline.interchange.framework.event_formats import EventFormat, Order, printed
 from warpline.interchange.framework.kernel_events import KernelEvents
-from warpline.interchange.framework.scheduling import state_of_bits
+from warpline.interchange.framework.scheduling import raw_state
 
 _WAKEUPS = frozenset({"sched_wakeup", "sched_waking", "sched_wakeup_new"})
 _NOT_IDLE = 0xFFFF_FFFF
@@ -28,8 +26,8 @@ def add_raw_event(
         prev, following = number("prev_pid") % _SHORT, number("next_pid") % _SHORT
         events.name(prev, str(values.get("prev_comm", "")))
         events.name(following, str(values.get("next_comm", "")))
-        state = int(state_of_bits(np.array([number("prev_state") & 0xFF]))[0])
-        events.switch(time, cpu, prev, state, following)
+        events.old_states = form.has_old_states
+        events.switch(time, cpu, prev, raw_state(number("prev_state")), following)
     elif form.name in _WAKEUPS and "pid" in values:
         woken = number("pid") % _SHORT
         events.name(woken, str(values.get("comm", "")))

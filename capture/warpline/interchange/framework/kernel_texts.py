@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from warpline.i18n import english
 from warpline.interchange.framework.kernel_events import KernelEvents
-from warpline.interchange.framework.scheduling import state_of_bits, state_of_letters
+from warpline.interchange.framework.scheduling import raw_state, state_of_letters
 
 _SWITCH = re.compile(
     r"prev_comm=(.*?) prev_pid=(\d{1,10}) prev_prio=-?\d+ prev_state=(\S+) (?:==> )?next_comm=(.*?) next_pid=(\d{1,10})"
@@ -58,7 +56,7 @@ def _add_switch(events: KernelEvents, time: int, cpu: int, fields: str) -> bool:
     events.name(following, match[4])
     text = match[3]
     if text.isdecimal() and len(text) < 19:
-        state = int(state_of_bits(np.array([int(text) & 0xFF]))[0])
+        state = raw_state(int(text))
     else:
         state = state_of_letters(text)
     events.switch(time, cpu, prev, state, following)

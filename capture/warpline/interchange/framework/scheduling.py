@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +34,55 @@ _BITS = (
     (8, STOPPED),
     (16, DEAD),
     (32, DEAD),
-    (64, STOPPED),
 )
+_PARKED_OR_DEAD, _IDLE_WORKER, _PREEMPTED, _NO_LOAD = 64, 128, 256, 1024
+_ONE_BIT = frozenset({0, *(1 << bit for bit in range(9))})
+_RAW = 1 << 20
 _LETTERS = {"R": RUNNABLE, "S": BLOCKED, "D": UNINTERRUPTIBLE, "T": STOPPED, "t": STOPPED, "X": DEAD, "Z": DEAD,
-            "P": STOPPED, "I": IDLE}  # fmt: skip
+            "x": DEAD, "P": STOPPED, "I": IDLE}  # fmt: skip
 
 
-def state_of_bits(prev_state: Int64Array) -> Int64Array:
-    """The states of ``prev_state`` numbers of ``sched_switch``, as Linux 4.14 and later write them."""
-    result = np.full(len(prev_state), RUNNABLE)
-    result[prev_state & 0x80 != 0] = IDLE
+@overload
+def raw_state(prev_state: int) -> int: ...
+@overload
+def raw_state(prev_state: Int64Array) -> Int64Array: ...
+def raw_state(prev_state: int | Int64Array) -> int | Int64Array:
+    """A ``prev_state`` number of ``sched_switch``, whose state depends on the other numbers of its file."""
+    return _RAW | prev_state & 0xFFFF
+
+
+def states_of(states: Int64Array, are_old: bool | None = None) -> Int64Array:
+    """States, with those of `raw_state` read as Linux before 4.14 (``are_old``) or since then writes them.
+
+    None lets the numbers decide. Since 4.14 a number has one bit, of which 256 means preempted; before, it is the
+    kernel's own word: several bits, and 64 for a dead thread where 4.14 has a parked one
+    (``include/linux/sched.h`` and ``include/trace/events/sched.h`` of both).
+    """
+    is_raw = states >= _RAW
+    numbers = states[is_raw] & 0xFFFF
+    if are_old is None:
+        are_old = _look_old(set(np.unique(numbers).tolist()))
+    found = np.full(len(numbers), RUNNABLE)
+    if are_old:
+        # Sleeping kernel workers since 4.2; above it are flags, the highest of which means preempted.
+        found[numbers & (_NO_LOAD | 2) == _NO_LOAD | 2] = IDLE
+        found[numbers & _PARKED_OR_DEAD != 0] = DEAD
+    else:
+        found[numbers & _IDLE_WORKER != 0] = IDLE
+        found[numbers & _PARKED_OR_DEAD != 0] = STOPPED
     for bit, state in reversed(_BITS):
-        result[prev_state & bit != 0] = state
+        found[(numbers & bit != 0) & (found != IDLE)] = state
+    result = states.astype(np.int64)
+    result[is_raw] = found
     return result
+
+
+def _look_old(numbers: set[int]) -> bool:
+    if not numbers <= _ONE_BIT:
+        return True
+    if numbers & {_IDLE_WORKER, _PREEMPTED}:
+        return False
+    return _PARKED_OR_DEAD in numbers and not numbers & {16, 32}
 
 
 def state_of_letters(text: str) -> int:
@@ -55,9 +91,13 @@ def state_of_letters(text: str) -> int:
 
 
 class SchedulerLog:
-    """Collects the scheduler's events of a file, in any order; times in ns of the file's clock."""
+    """Collects the scheduler's events of a file, in any order; times in ns of the file's clock.
 
-    def __init__(self, sink: EventSink, thread_of: ThreadOf) -> None:
+    ``are_old`` tells how to read `raw_state` numbers, see `states_of`.
+    """
+
+    def __init__(self, sink: EventSink, thread_of: ThreadOf, are_old: bool | None = None) -> None:
+        self._are_old = are_old
         self._sink = sink
         self._thread_of = thread_of
         self._switches: list[tuple[Int64Array, ...]] = []
@@ -71,8 +111,11 @@ class SchedulerLog:
         prev_state: Int64Array,
         following: Int64Array,
     ) -> None:
-        """Switches of cores from a thread, left in a state of `STATES`, to the next one; tid 0 is the idle thread."""
-        self._switches.append((time, cpu, prev, prev_state.astype(np.int8), following))
+        """Switches of cores from a thread, left in a state of `STATES` or a `raw_state`, to the next one.
+
+        The idle thread has tid 0.
+        """
+        self._switches.append((time, cpu, prev, prev_state.astype(np.int32), following))
 
     def add_wakeups(self, time: Int64Array, thread: Int64Array, by: Int64Array) -> None:
         """Threads that became runnable, and the threads that woke them; -1 for an unknown one."""
@@ -86,6 +129,7 @@ class SchedulerLog:
             np.concatenate(part) for part in zip(*self._switches, strict=True)
         )
         self._switches.clear()
+        state = states_of(state, self._are_old).astype(np.int8)
         stop = int(time.max()) if stop_ns is None else max(stop_ns, int(time.max()))
         order = np.lexsort((time, cpu))
         time, cpu, prev, state, following = (column[order] for column in (time, cpu, prev, state, following))

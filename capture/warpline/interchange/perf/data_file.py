@@ -22,7 +22,7 @@ _MOST_FEATURE_BYTES = 64 << 20
 IP, TID, TIME, ADDRESS, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512
 RAW, IDENTIFIER = 1024, 1 << 16
 MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2, SWITCH, SWITCH_WIDE = 1, 2, 3, 4, 7, 9, 10, 14, 15
-ATTRIBUTE, TRACING_DATA, FEATURE, COMPRESSED, COMPRESSED2 = 64, 66, 80, 81, 83
+ATTRIBUTE, TRACING_DATA, AUXTRACE, FEATURE, COMPRESSED, COMPRESSED2 = 64, 66, 71, 80, 81, 83
 _FIRST_OF_TOOL = 64
 _TRACING_FEATURE, _EVENT_FEATURE = 1, 12
 _HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "bus-cycles",
@@ -155,7 +155,7 @@ class PerfDataFile:
                     yield PerfRecord(kind, misc, b"")
 
     def _read_tool_record(self, kind: int, body: bytes) -> int:
-        """Read a record of a piped file; returns the number of bytes that follow it and were read as well."""
+        """Read a record of the tool; returns the number of bytes that follow it and were read or skipped as well."""
         if kind == ATTRIBUTE and len(self.events) < _MOST_EVENTS:
             (size,) = self._unpack("I", body, 4)
             event = self._add_event(body[:size])
@@ -166,6 +166,11 @@ class PerfDataFile:
             content = self._file.read(min(size, _MOST_FEATURE_BYTES))
             self._read_feature(_TRACING_FEATURE, content)
             return len(content)
+        elif kind == AUXTRACE:
+            # A processor's own trace (Intel PT, Arm SPE) follows the record that describes it.
+            (size,) = self._unpack("Q", body)
+            self._file.seek(size, 1)
+            return size
         elif kind == FEATURE and len(body) > 8 and self._unpack("Q", body)[0] == _EVENT_FEATURE:
             self._read_feature(_EVENT_FEATURE, body[8:])
         return 0

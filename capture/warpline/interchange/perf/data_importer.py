@@ -18,7 +18,7 @@ from warpline.interchange.framework.scheduling import BLOCKED, RUNNABLE
 from warpline.interchange.framework.unpacking import GZIP_MAGIC
 from warpline.interchange.perf import data_file as perf
 from warpline.interchange.perf.mappings import KERNEL, Mappings
-from warpline.interchange.perf.sample_layout import Layouts
+from warpline.interchange.perf.sample_layout import Layouts, SampleFields
 from warpline.interchange.perf.samples import PerfEvents
 from warpline.model import ImportFormatError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
@@ -91,6 +91,7 @@ class _Reader:
         self._layouts = Layouts(source.endian, source.events)
         self._maps = Mappings()
         self._left_out: Counter[int] = Counter()
+        self._counts: dict[int, int] = {}
         self._damaged = self._lost = self._timeless = self._coreless = 0
 
     def _unpack(self, form: str, body: bytes, offset: int = 0) -> tuple[int, ...]:
@@ -133,7 +134,18 @@ class _Reader:
                 )
                 return
         frames = [self._maps.text(fields.process, address) for address in fields.addresses]
-        self._events.sample(fields.time, thread, fields.cpu, fields.period, event.name, frames)
+        for name, period in self._counted(fields) if fields.counts else [(event.name, fields.period)]:
+            self._events.sample(fields.time, thread, fields.cpu, period, name, frames)
+
+    def _counted(self, fields: SampleFields) -> list[tuple[str, int]]:
+        """The events of a sample's group whose counts have grown, and by how much, as ``perf script`` lists them."""
+        grown = []
+        for number, count in fields.counts:
+            event = self._layouts.event_of(number)
+            before, self._counts[number] = self._counts.get(number, 0), count
+            if event is not None and count > before:
+                grown.append((event.name, count - before))
+        return grown
 
     def _add_other(self, record: perf.PerfRecord) -> None:
         body, kind = record.body, record.kind
@@ -177,7 +189,7 @@ class _Reader:
         skip(
             english("compressed records"),
             compressed,
-            english("record without -z, or write them plain: perf inject -i perf.data -o plain.data"),
+            english("record without -z, or print them: perf script -i perf.data > samples.txt, which opens"),
         )
         skip(english("records of other sorts"), sum(self._left_out.values()), english("they are no samples"))
         skip(english("damaged records"), self._damaged, english("they are shorter than they say"))

@@ -23,12 +23,17 @@ from warpline.interchange.perf.data_file import (
 )
 
 _MOST_FRAMES = 1024
+_WITH_ID, _GROUP, _WITH_LOST = 4, 8, 16
+"""Bits of ``read_format``."""
 _MARKER = (1 << 64) - 4096
 """Addresses from here on say in which mode the next ones are."""
 
 
 class SampleFields(NamedTuple):
-    """What is used of a sample; -1 where it was not recorded."""
+    """What is used of a sample; -1 where it was not recorded.
+
+    ``counts`` are the ids and counts of the events of its group, empty for a sample of one event.
+    """
 
     process: int
     thread: int
@@ -37,6 +42,7 @@ class SampleFields(NamedTuple):
     period: int
     addresses: tuple[int, ...]
     raw: bytes
+    counts: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,11 @@ class SampleLayout:
             cpu, _reserved = take("2I")
         if kinds & PERIOD:
             (period,) = take("Q")
+        counts: tuple[tuple[int, int], ...] = ()
         if kinds & READ:
-            at += self._read_bytes(body, at)
+            size = self._read_bytes(body, at)
+            counts = self._counts(body, at, at + size)
+            at += size
         addresses: tuple[int, ...] = (ip,) if ip else ()
         if kinds & CALLCHAIN:
             (count,) = take("Q")
@@ -83,13 +92,22 @@ class SampleLayout:
         if kinds & RAW:
             (size,) = take("I")
             raw = body[at : at + size]
-        return SampleFields(process, thread, time, cpu, period, addresses, raw)
+        return SampleFields(process, thread, time, cpu, period, addresses, raw, counts)
+
+    def _counts(self, body: bytes, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        form = self.event.read_format
+        if not (form & _GROUP and form & _WITH_ID):
+            return ()
+        words = struct.unpack_from(f"{self.endian}{(stop - start) // 8}Q", body, start)
+        first = 1 + (form & 1 != 0) + (form & 2 != 0)
+        step = 2 + (form & _WITH_LOST != 0)
+        return tuple(zip(words[first + 1 :: step], words[first::step], strict=False))
 
     def _read_bytes(self, body: bytes, at: int) -> int:
         form = self.event.read_format
         times = (form & 1 != 0) + (form & 2 != 0)
-        per_value = 1 + (form & 4 != 0) + (form & 16 != 0)
-        if not form & 8:
+        per_value = 1 + (form & _WITH_ID != 0) + (form & _WITH_LOST != 0)
+        if not form & _GROUP:
             return 8 * (times + per_value)
         count = int(struct.unpack_from(self.endian + "Q", body, at)[0])
         return 8 * (1 + times + min(count, 65536) * per_value)
@@ -148,6 +166,11 @@ class Layouts:
             return self._first
         (number,) = struct.unpack_from(self._endian + "Q", body, self._id_at)
         return self._by_id.get(number, self._first)
+
+    def event_of(self, number: int) -> PerfEvent | None:
+        """The event with an id."""
+        layout = self._by_id.get(number)
+        return None if layout is None else layout.event
 
     @property
     def first(self) -> SampleLayout | None:

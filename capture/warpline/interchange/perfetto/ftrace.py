@@ -12,7 +12,7 @@ from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink, Holder
 from warpline.interchange.framework.messages.message_tables import MISSING, count_or_zero
 from warpline.interchange.framework.pairing import match_borders
-from warpline.interchange.framework.scheduling import SchedulerLog, state_of_bits
+from warpline.interchange.framework.scheduling import SchedulerLog, raw_state
 from warpline.interchange.perfetto.described_tracks import DescribedTracks
 from warpline.interchange.perfetto.sequences import BOOTTIME, Packets, Sequences
 from warpline.model import Flag
@@ -59,7 +59,7 @@ class Ftrace:
         parent = tables.parent(f"{_EVENT}.switch")
         prev, following = (count_or_zero(tables[f"{_EVENT}.switch.{name}"]) for name in ("prev", "next"))
         if len(parent):
-            states = state_of_bits(count_or_zero(tables[f"{_EVENT}.switch.prev_state"]))
+            states = raw_state(count_or_zero(tables[f"{_EVENT}.switch.prev_state"]))
             self._scheduler.add_switches(time[parent], cpu[parent], prev, states, following)
             self._note_names(piece, prev, tables[f"{_EVENT}.switch.prev_comm"])
             self._note_names(piece, following, tables[f"{_EVENT}.switch.next_comm"])
@@ -122,7 +122,7 @@ class Ftrace:
                 if sort == "switch":
                     # The thread that left the core is the one that came before.
                     prev = np.r_[np.int64(-1), rest[1][:-1]]
-                    self._scheduler.add_switches(time, cpu, prev, state_of_bits(rest[0]), rest[1])
+                    self._scheduler.add_switches(time, cpu, prev, raw_state(rest[0]), rest[1])
                     self._note_names(piece, rest[1], codes)
                 else:
                     self._scheduler.add_wakeups(time, rest[0], np.full(length, -1))

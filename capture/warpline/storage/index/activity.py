@@ -33,7 +33,7 @@ _FRAMES = frozenset({"operators", "ranges", "python", "phases"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Activity:
+class ActiveTime:
     """The range in which something happens, in capture ns, and what lies far before and after it.
 
     ``earlier`` and ``later`` are numbers of events. The last of the earlier ones begins ``earlier_ns`` before
@@ -53,7 +53,7 @@ class Activity:
         return self.start_ns, self.stop_ns
 
 
-def find_activity(columns: LaneColumns, tracks: Sequence[Track], span: tuple[int, int]) -> Activity:
+def find_activity(columns: LaneColumns, tracks: Sequence[Track], span: tuple[int, int]) -> ActiveTime:
     """The activity of a capture that lasts from ``span[0]`` to ``span[1]``; all of it, unless much of it is empty.
 
     A frame, an event that contains others of its thread or GPU, happens where these do: one that outlives them shows
@@ -61,7 +61,7 @@ def find_activity(columns: LaneColumns, tracks: Sequence[Track], span: tuple[int
     `_BINS` binary searches per lane, and events only of lanes with fewer.
     """
     finder = _Finder(columns, tracks)
-    found = Activity(start_ns=span[0], stop_ns=span[1])
+    found = ActiveTime(start_ns=span[0], stop_ns=span[1])
     for _ in range(_ROUNDS):
         closer = finder.closer(found, _LEAST_EMPTY if found.range_ns == span else _LEAST_AGAIN)
         if closer is None:
@@ -70,7 +70,7 @@ def find_activity(columns: LaneColumns, tracks: Sequence[Track], span: tuple[int
     return found if found.range_ns == span else _with_margin(found, span)
 
 
-def _with_margin(found: Activity, span: tuple[int, int]) -> Activity:
+def _with_margin(found: ActiveTime, span: tuple[int, int]) -> ActiveTime:
     """A little longer, so that frames are seen to go on; distances stay those to what is far away."""
     margin = (found.stop_ns - found.start_ns) // _MARGIN
     start, stop = max(span[0], found.start_ns - margin), min(span[1], found.stop_ns + margin)
@@ -103,7 +103,7 @@ class _Finder:
             if track.role in _FRAMES:
                 self._frame_lanes.add(lane)
 
-    def closer(self, found: Activity, least_empty: int) -> Activity | None:
+    def closer(self, found: ActiveTime, least_empty: int) -> ActiveTime | None:
         """A shorter range with what matters of ``found``; None if it has fewer empty bins at its ends."""
         low, high = found.range_ns
         step = -(-(high - low) // _BINS)
@@ -124,8 +124,8 @@ class _Finder:
         return replace(found, start_ns=int(edges[first]), stop_ns=min(int(edges[last + 1]), high))
 
     def _larger_part(
-        self, found: Activity, edges: Int64Array, begun: Int64Array, gap: tuple[int, int]
-    ) -> Activity | None:
+        self, found: ActiveTime, edges: Int64Array, begun: Int64Array, gap: tuple[int, int]
+    ) -> ActiveTime | None:
         """Without the few events on one side of a gap (bins); None if neither side has few."""
         before, after = int(begun[: gap[0]].sum()), int(begun[gap[1] :].sum())
         if min(before, after) > _FEW_RATIO * (before + after):

@@ -38,7 +38,7 @@ from warpline.storage.columns.schema import MINOR_VERSION, NO_STACK
 from warpline.storage.columns.strings import Strings
 from warpline.storage.columns.strip import Strip
 from warpline.storage.columns.track_tree import TrackTree
-from warpline.storage.index.activity import Activity, find_activity
+from warpline.storage.index.activity import ActiveTime, find_activity
 from warpline.storage.index.exact_queries import ExactQueries
 from warpline.storage.index.lane_columns import LaneColumns
 from warpline.storage.index.name_index import NameIndex
@@ -295,7 +295,7 @@ class Capture(ExactQueries):
         return (min(low), max(high)) if low else (0, 0)
 
     @cached_property
-    def activity(self) -> Activity:
+    def activity(self) -> ActiveTime:
         """The range in which something happens, which a view shows first; see `find_activity`."""
         return find_activity(self.lane_columns, self.tracks, self.span)
 

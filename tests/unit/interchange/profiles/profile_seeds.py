@@ -148,7 +148,7 @@ next_comm=swapper/3 next_pid=0 next_prio=120
 
 
 def perf_data(*, piped: bool = False, endian: str = "<") -> bytes:
-    """Two events, three samples with callers, mappings, a fork, switches, and a lost record."""
+    """Two events, three samples with callers, mappings, a fork, switches, a lost record, and a processor's trace."""
 
     def pack(form: str, *values: int) -> bytes:
         return struct.pack(endian + form, *values)
@@ -177,6 +177,7 @@ def perf_data(*, piped: bool = False, endian: str = "<") -> bytes:
         record(7, pack("4iQ", 70, 69, 71, 69, 1000) + trailer(1000)),
         record(14, trailer(1500)),
         sample(11, 2000, 5, (0x400010, 0x400020)),
+        record(71, pack("3Q4I", 24, 0, 0, 0, 71, 1, 0)) + record(9, b"") * 3,
         sample(22, 3000, 7, (0xFFFFFFFF80000123, 0x400030)),
         record(2, pack("2Q", 11, 3) + trailer(3100)),
         sample(11, 4000, 9, (0x99,)),
@@ -193,6 +194,26 @@ def perf_data(*, piped: bool = False, endian: str = "<") -> bytes:
     records = b"".join(data)
     header = pack("8Q4Q", 104, 80, attrs_at, 160, data_at, len(records), 0, 0, 0, 0, 0, 0)
     return magic + header + ids + table + records
+
+
+def grouped_perf_data() -> bytes:
+    """Three samples of a group of two events, ``perf record -e '{cycles,instructions}:S'``."""
+    kinds = 1 | 2 | 4 | 16 | 1 << 16
+    attrs = [
+        struct.pack("<2I5Q", 0, 64, config, 1000, kinds, 4 | 8, 0).ljust(64, b"\x00") for config in (0, 1)
+    ]
+
+    def record(kind: int, body: bytes) -> bytes:
+        return struct.pack("<IHH", kind, 0, 8 + len(body)) + body
+
+    def sample(time: int, cycles: int, instructions: int) -> bytes:
+        return record(9, struct.pack("<2Q2iQ5Q", 11, 0x400010, 70, 71, time, 2, cycles, 11, instructions, 22))
+
+    events = [
+        record(64, attr + struct.pack("<Q", number)) for attr, number in zip(attrs, (11, 22), strict=True)
+    ]
+    samples = [sample(2000, 100, 40), sample(3000, 250, 40), sample(4000, 300, 47)]
+    return b"PERFILE2" + struct.pack("<Q", 16) + b"".join([*events, *samples])
 
 
 def piped_perf_data() -> bytes:

@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.unit.interchange.import_tools import attributes, count, imported, links, rows, skipped, text_file
 from tests.unit.interchange.profiles import profile_seeds as seeds
 from tests.unit.interchange.profiles.stack_tools import stacks, weights
 
 from warpline.interchange import detect
+from warpline.interchange.framework import scheduling
+from warpline.interchange.framework.event_formats import parse_format
 from warpline.model import ImportFormatError
 from warpline.storage import Capture
 
@@ -69,6 +72,64 @@ def test_switches_of_a_real_trace_are_all_there(tmp_path: Path, data_dir: Path) 
     assert links(capture, "wakeup") == {("running", "blocked"), ("running", "uninterruptible")}
 
 
+def test_a_thread_that_ended_before_linux_4_14_is_not_stopped(tmp_path: Path, data_dir: Path) -> None:
+    text = (data_dir / FTRACE).read_text()
+    ended = {int(tid) for tid in re.findall(r"prev_pid=(\d+) prev_prio=\d+ prev_state=64 ", text)}
+    assert len(ended) == 17
+    capture = imported(tmp_path, data_dir / FTRACE)
+    assert {row[0] for row in rows(capture, "thread_state")} == {
+        "running", "runnable", "blocked", "uninterruptible"
+    }  # fmt: skip
+    last: dict[int, tuple[int, str]] = {}
+    for name, start, _duration, uri in rows(capture, "thread_state"):
+        thread = capture.track(uri).thread
+        if thread is not None:
+            tid = capture.threads[thread].tid
+            last[tid] = max(last.get(tid, (start, name)), (start, name))
+    # The first one ends with the first event, so nothing is known of it.
+    assert len(ended & last.keys()) == 16
+    assert {last[tid][1] for tid in ended & last.keys()} == {"running"}
+
+
+RUN, SLEEP, WAIT, HALT, END, WORKER = (
+    scheduling.RUNNABLE, scheduling.BLOCKED, scheduling.UNINTERRUPTIBLE, scheduling.STOPPED, scheduling.DEAD,
+    scheduling.IDLE,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("numbers", "states"),
+    [
+        ([0, 1, 2, 64, 130, 4096, 4097], [RUN, SLEEP, WAIT, END, WAIT, RUN, SLEEP]),
+        ([64, 1026, 1], [END, WORKER, SLEEP]),
+        ([0, 1, 64], [RUN, SLEEP, END]),
+        ([0, 1, 64, 256], [RUN, SLEEP, HALT, RUN]),
+        ([16, 64, 4], [END, HALT, HALT]),
+        ([128, 64, 32], [WORKER, HALT, END]),
+    ],
+)
+def test_numbers_of_states_say_which_linux_wrote_them(numbers: list[int], states: list[int]) -> None:
+    known = np.array([scheduling.raw_state(number) for number in numbers] + [scheduling.BLOCKED])
+    assert scheduling.states_of(known).tolist() == [*states, scheduling.BLOCKED]
+
+
+@pytest.mark.parametrize(
+    ("printed", "is_old"),
+    [
+        ('print fmt: "%s", __print_flags(s, "|", { 32, "X" }, { 64, "x" }, { 128, "K" })', True),
+        ('print fmt: "%s", __print_flags(s, "|", { 0x00000020, "Z" }, { 0x00000040, "P" })', False),
+        ('print fmt: "prev_state=%d", REC->prev_state', None),
+    ],
+)
+def test_formats_say_which_linux_wrote_the_states(printed: str, is_old: bool | None) -> None:
+    form = parse_format(f"name: sched_switch\nID: 7\n{printed}\n")
+    assert form is not None
+    assert form.has_old_states is is_old
+    assert scheduling.states_of(np.array([scheduling.raw_state(64)]), is_old).tolist() == [
+        HALT if is_old is False else END
+    ]
+
+
 def test_marks_of_a_real_trace_are_ranges(tmp_path: Path, data_dir: Path) -> None:
     name = f"{CATAPULT}/systrace/systrace/test_data/decompressed_atrace_data.txt"
     text = (data_dir / name).read_text()
@@ -121,6 +182,23 @@ def test_perf_data_has_samples_in_files_and_switches(tmp_path: Path, piped: bool
     assert running[1:] == (1500, 3500, "process/70.1/thread/71.1/state")
     assert [thread.name for thread in capture.threads] == ["app"]
     assert any("3" in text and "lost" in text for text in capture.warnings)
+
+
+def test_a_sample_of_a_group_counts_each_of_its_events(tmp_path: Path) -> None:
+    capture = imported(tmp_path, text_file(tmp_path, seeds.grouped_perf_data(), "perf.data"))
+    table = capture.kinds["sample"]
+    found = sorted(
+        (int(capture.events.start[row]), capture.strings[table.at(row)["event"]], table.at(row)["weight"])
+        for row in table.rows.tolist()
+    )
+    # What `perf script` prints: how far each count has come since the sample before, unless it stands still.
+    assert found == [
+        (2000, "cycles", 100),
+        (2000, "instructions", 40),
+        (3000, "cycles", 150),
+        (4000, "cycles", 50),
+        (4000, "instructions", 7),
+    ]
 
 
 @pytest.mark.parametrize("file", ["ctx_switch_namespaces-4.14", "singleprocess-3.8", "systemwide.0-3.4"])

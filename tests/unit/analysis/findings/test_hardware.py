@@ -187,6 +187,40 @@ def test_the_remedy_for_exposed_communication_depends_on_its_calls(
 
 
 @pytest.mark.parametrize(
+    ("rate", "expected"),
+    [
+        (
+            400e9,
+            (
+                "The GPU is limited by its links",
+                "NVLink 800 GB/s, 89 % of the peak of H100 SXM",
+                "fewer bytes",
+            ),
+        ),
+        (20e9, ("Exposed communication", "NVLink 40 GB/s, 4 % of the peak", "as soon as it is ready")),
+    ],
+)
+def test_counters_say_whether_the_links_limit_communication(
+    tmp_path: Path, rate: float, expected: tuple[str, str, str]
+) -> None:
+    calls = [Call("mine", [], "float", "ncclDevKernel_AllReduce_Sum", 2 * MS)] * 12
+    counters = {"NVLink sent": rate, "NVLink received": rate}
+    finding = _findings(tmp_path / "run.h5", calls, counters=counters)["gpu_communication"]
+    title, text, remedy = expected
+    assert finding.title == title
+    assert text in finding.text
+    assert remedy in finding.remedy
+
+
+def test_link_rates_beside_computation_say_nothing_about_communication(tmp_path: Path) -> None:
+    nccl = Call("mine", [], "float", "ncclDevKernel_AllReduce_Sum", MS)
+    calls = [nccl, _product(TENSOR, MS)] * 12
+    counters = {"NVLink sent": 400e9, "NVLink received": 400e9}
+    finding = _findings(tmp_path / "run.h5", calls, counters=counters)["gpu_communication"]
+    assert "NVLink" not in finding.text
+
+
+@pytest.mark.parametrize(
     ("around", "more", "helps"),
     [
         ("Optimizer.step#SGD.step", "", "fused=True"),

@@ -13,10 +13,11 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import action_text, cost, make_finding, pieces_of, shortened
 from warpline.analysis.findings.finding import Finding, Where
+from warpline.analysis.findings.kernels.link_rates import measured_links
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import Segments
 from warpline.analysis.structure.kernels import communication_ids
-from warpline.i18n import english, english_n
+from warpline.i18n import english, english_n, joined
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
@@ -65,10 +66,18 @@ def find_communication(case: Case) -> Iterator[Finding]:
             "Communication takes {time} of {whole} ({percent:.0f} %) while nothing computes: {kernel}.",
             **fields,
         )
+        measured, is_limit = measured_links(case, pieces)
+        title = english("Exposed communication")
+        remedy = _for_exposed(case)
+        if is_limit:
+            title = english("The {device} is limited by its links", device=case.device)
+            remedy = english(
+                "Send fewer bytes: gradients in bfloat16, or accumulated over several batches. Overlap the rest with "
+                "computation."
+            )
         yield from make_finding(
-            case, name="gpu_communication", title=english("Exposed communication"), text=text, pieces=pieces,
-            gain_ns=case.gain_of_pieces(pieces), where=Where(kernel=kernel),
-            remedy=_for_exposed(case),
+            case, name="gpu_communication", title=title, text=joined(" ", filter(None, (text, measured))),
+            pieces=pieces, gain_ns=case.gain_of_pieces(pieces), where=Where(kernel=kernel), remedy=remedy,
         )  # fmt: skip
 
 

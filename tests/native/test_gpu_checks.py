@@ -23,6 +23,7 @@ from tests.gpu.evidence import Evidence, shorten_raw
 from tests.native.conftest import simulated_gpu_environment
 
 SCRIPT = Path(__file__).resolve().parents[1] / "gpu" / "run_gpu_checks.py"
+SIMULATED = Path(__file__).parent / "simulated_driver"
 # The simulated driver launches everything with one grid and one block of its own.
 OF_A_REAL_GPU = {"grid_x", "block_x"}
 FILES = {"checks.json", "checks.log", "evidence.tar.gz"}
@@ -70,7 +71,15 @@ def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
     modules = tmp_path / "modules"
     modules.mkdir()
     (modules / "torch.py").write_text("raise ImportError('from PYTHONPATH')")
-    only = ("driver", "driver_range", "profiler_alone", "graph_before", "two_ranks", "graphs")
+    only = (
+        "driver",
+        "driver_range",
+        "profiler_alone",
+        "graph_before",
+        "default_streams",
+        "two_ranks",
+        "graphs",
+    )
     output = tmp_path / "output"
     document, seen = run(
         bare_python,
@@ -89,6 +98,7 @@ def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
     assert seen["driver", "kernels"]["seen"] == "2000"
     assert seen["driver_range", "kernels inside"]["seen"] == "500"
     assert seen["profiler_alone", "kernels of two steps"]["seen"] == "200"
+    assert seen["default_streams", "streams with kernels"]["seen"] == "3"
     assert seen["two_ranks", "processes with streams"]["seen"] == "2"
     assert seen["two_ranks", "libcupti in its processes"]["seen"] == str(simulated_gpu / "libcupti.so.12")
     assert "torch cannot be imported: from PYTHONPATH" in seen["graphs", "not run"]["seen"]
@@ -98,6 +108,24 @@ def test_the_checks_of_the_driver_need_no_package_but_numpy_and_h5py(
         assert file is not None
         data = file.read()
     assert 0 < int.from_bytes(data[:8], "little") <= len(data) - 8, "each buffer follows its size"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_check_of_an_unseen_torch_profiler_runs_with_a_stand_in_for_pytorch(
+    bare_python: Path, simulated_gpu: Path, tmp_path: Path
+) -> None:
+    document, seen = run(
+        bare_python,
+        tmp_path / "output",
+        "torch",
+        "--only=profiler_unseen",
+        **simulated_gpu_environment(simulated_gpu),
+        PYTHONPATH=str(SIMULATED / "modules"),
+    )
+    assert not [row for row in document["rows"] if not row["is_good"]]
+    assert seen["profiler_unseen", "kernels of torch.profiler"]["seen"] == "100"
+    assert "took CUPTI over" in seen["profiler_unseen", "what was missed is told"]["seen"]
 
 
 @pytest.mark.timeout(180)

@@ -2,6 +2,7 @@
  * (from C, or from Python with ctypes). The simulated libcupti hears of them if somebody has loaded it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,13 +13,29 @@
 EXPORT struct machine simulated_machine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct machine *const machine = &simulated_machine;
 
-/* A function of libcupti, which an agent or a profiler may load at any time. */
+static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+/* A function of libcupti, which an agent or a profiler may load at any time. A search in vain takes 0.2 ms, so the next
+ * one waits until another library has been loaded. */
 static void *of_cupti(const char *name)
 {
     static const char *const names[] = {"libcupti.so.13", "libcupti.so.12"};
     static void *_Atomic cupti;
+    static _Atomic unsigned long long searched_at;
+    unsigned long long loads = 0;
+    if (cupti == NULL) {
+        dl_iterate_phdr(count_loads, &loads);
+        if (searched_at == loads)
+            return NULL;
+    }
     for (size_t i = 0; i < 2 && cupti == NULL; i++)
         cupti = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
+    searched_at = loads;
     return cupti ? dlsym(cupti, name) : NULL;
 }
 

@@ -1,17 +1,20 @@
-/* The part of the CUDA driver's API that tests/gpu/programs/driver.py uses, on top of cuda.c: the checks for a GPU machine
- * can be tried without one. Handles are ids. */
+/* The part of the CUDA driver's API that tests/gpu/programs/ use, on top of cuda.c: the checks for a GPU machine can be
+ * tried without one. Handles are ids. A kernel's second parameter is the number of its turns. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda.h"
 
 #define KERNEL_NS 2000u
+#define TURN_NS 50u
 
 void simulatedDriverLaunch(const char *name, uint32_t stream, uint64_t duration_ns);
 void simulatedCopy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
 void simulatedSet(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration_ns);
 void simulatedGraph(uint32_t graph, uint32_t nodes, uint32_t stream, uint64_t duration_ns);
 void simulatedSynchronize(uint32_t stream);
+void simulatedAllocate(uint64_t address, uint64_t bytes, int is_release);
+uint32_t simulatedPerThreadStream(void);
 void simulatedProfiler(int is_start);
 
 static uint32_t captured;
@@ -54,13 +57,22 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 {
     return destroy((uint32_t)device + 1, DRIVER_PRIMARY_CONTEXT_RELEASE);
 }
+EXPORT int cuDevicePrimaryCtxReset_v2(int device)
+{
+    return destroy((uint32_t)device + 1, DRIVER_PRIMARY_CONTEXT_RESET);
+}
 EXPORT int cuModuleLoadData(uintptr_t *module, const void *image) { return *module = 1, image ? 0 : 200; }
 EXPORT int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char *name)
 {
     *function = (uintptr_t)strdup(name);
     return module ? 0 : 400;
 }
-EXPORT int cuMemAlloc_v2(uintptr_t *memory, size_t size) { return *memory = (uintptr_t)malloc(size), 0; }
+/* Recorded like cudaMalloc. */
+EXPORT int cuMemAlloc_v2(uintptr_t *memory, size_t size)
+{
+    *memory = (uintptr_t)malloc(size);
+    return simulatedAllocate(*memory, size, 0), 0;
+}
 EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
 {
     return *memory = malloc(size), (int)(flags * 0);
@@ -98,15 +110,31 @@ EXPORT int cuMemsetD32Async(uintptr_t to, unsigned value, size_t count, uintptr_
     (void)to;
     return simulatedSet(value, 4 * count, number_of(stream), KERNEL_NS), 0;
 }
+static void launch(uintptr_t function, uint32_t stream, void **parameters)
+{
+    uint32_t turns = parameters ? *(uint32_t *)parameters[1] : 1;
+    simulatedDriverLaunch((const char *)function, stream, KERNEL_NS + (uint64_t)turns * TURN_NS);
+}
 EXPORT int cuLaunchKernel(uintptr_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                           unsigned bz, unsigned shared, uintptr_t stream, void **parameters, void **extra)
 {
-    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)parameters, (void)extra;
+    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
     if (capturing && capturing == stream)
         captured++;
     else
-        simulatedDriverLaunch((const char *)function, number_of(stream), KERNEL_NS);
+        launch(function, number_of(stream), parameters);
     return 0;
+}
+/* For programs compiled with a default stream per thread. */
+EXPORT int cuLaunchKernel_ptsz(uintptr_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                               unsigned bz, unsigned shared, uintptr_t stream, void **parameters, void **extra)
+{
+    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)extra;
+    return launch(function, stream ? number_of(stream) : simulatedPerThreadStream(), parameters), 0;
+}
+EXPORT int cuStreamSynchronize_ptsz(uintptr_t stream)
+{
+    return simulatedSynchronize(stream ? number_of(stream) : simulatedPerThreadStream()), 0;
 }
 EXPORT int cuStreamBeginCapture_v2(uintptr_t stream, int mode)
 {

@@ -9,8 +9,6 @@
 
 #include "spool_internal.h"
 
-#define PAGE 4096u
-
 static struct control_page stopped = {.state = STATE_STOPPING};
 struct control_page *wl_control = &stopped;
 int wl_process;

@@ -19,17 +19,13 @@
 #include "source_hooks.h"
 #include "spool_internal.h"
 
-#define PAGE 4096u
 #define FIRST_CHUNK (16u << 10)
 /* A chunk's pages are populated at once. CUPTI's own thread may take longer for that than a thread of the program. */
 #define LARGEST_CHUNK (256u << 10)
 #define LARGEST_CUPTI_CHUNK (1u << 20)
 #define CHUNK_MAGIC 0x4b4e4843u
 #define KEYS_IN_THREAD 32
-/* In a sandbox: what is allocated at first, the largest and the smallest mapping of the file, and the largest chunk. */
-#define READY_BYTES (1u << 20)
-#define LARGEST_WINDOW (1ull << 30)
-#define LARGEST_CONFINED_CHUNK (64u << 10)
+#define LARGEST_CONFINED_CHUNK (64u << 10) /* in a sandbox */
 
 static const uint32_t slot_type[SLOT_COUNT] = {
 #define SLOT(name) [SLOT_##name] = RECORD_##name,
@@ -53,10 +49,7 @@ static struct cursor strings;
 static struct writer *writers;
 static struct writer *ended_writers; /* of threads that ended in a sandbox, where memory is not given back */
 static uint32_t last_serial;
-static struct writer common; /* for records written under the lock */
-/* In a sandbox: the mapped rest of the file, and where it begins there. */
-static uint8_t *window;
-static uint64_t window_offset, window_size;
+static struct writer common;    /* for records written under the lock */
 static bool is_born_confined;   /* a child forked in a sandbox, which has written nothing yet */
 static uint32_t parent_process; /* of a child forked in a sandbox; 0 otherwise */
 
@@ -82,7 +75,7 @@ void wl_count_lost(uint64_t records)
     atomic_fetch_add_explicit(to ? &to->lost : &lost_unmapped, records, memory_order_relaxed);
 }
 
-static bool fail_locked(int error)
+bool spool_fail_locked(int error)
 {
     failure = error ? error : EIO;
     if (header != NULL)
@@ -90,19 +83,19 @@ static bool fail_locked(int error)
     return false;
 }
 
-/* Maps `size` new bytes of the file at `offset`. Opens the file each time and keeps no descriptor: the program gets
- * the same descriptor numbers as without us, and may close any of them. */
-static void *map_locked(uint64_t offset, size_t size, int flags)
+int spool_open_file_locked(int flags) { return open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | flags, 0600); }
+
+void *spool_map_locked(uint64_t offset, size_t size, int flags)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         offset + size > limit.rlim_cur) { /* growing beyond it would raise SIGXFSZ */
-        fail_locked(EFBIG);
+        spool_fail_locked(EFBIG);
         return NULL;
     }
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | flags, 0600);
+    int fd = spool_open_file_locked(flags);
     if (fd < 0) {
-        fail_locked(errno);
+        spool_fail_locked(errno);
         return NULL;
     }
     void *memory = MAP_FAILED;
@@ -113,7 +106,7 @@ static void *map_locked(uint64_t offset, size_t size, int flags)
     }
     close(fd);
     if (error != 0) {
-        fail_locked(error);
+        spool_fail_locked(error);
         return NULL;
     }
     return memory;
@@ -125,8 +118,8 @@ static bool open_locked(void)
     int length = snprintf(path, sizeof path, "%s/agent.%d.%llu.spool", folder, (int)getpid(),
                           (unsigned long long)pair.monotonic_ns);
     if (length < 0 || (size_t)length >= sizeof path)
-        return fail_locked(ENAMETOOLONG);
-    struct file_header *made = map_locked(0, PAGE, O_CREAT | O_EXCL);
+        return spool_fail_locked(ENAMETOOLONG);
+    struct file_header *made = spool_map_locked(0, PAGE, O_CREAT | O_EXCL);
     if (made == NULL)
         return false;
     made->version = 1;
@@ -151,6 +144,11 @@ static bool open_locked(void)
     return true;
 }
 
+struct file_header *spool_header_locked(void)
+{
+    return failure == 0 && (header != NULL || open_locked()) ? header : NULL;
+}
+
 static void unmap_chunk(struct cursor *cursor, bool is_done)
 {
     if (cursor->chunk != NULL) {
@@ -162,27 +160,14 @@ static void unmap_chunk(struct cursor *cursor, bool is_done)
     cursor->position = cursor->end = NULL;
 }
 
-/* Takes a chunk from the window. Forked children share it, so the file's own counter decides who gets what. NULL if the
- * recorder has allocated no more: that is no failure, because it may later. */
-static struct chunk_header *take_ready(uint64_t size)
-{
-    uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed);
-    do {
-        if (window == NULL || offset < window_offset ||
-            offset + size > atomic_load_explicit(&header->allocated, memory_order_acquire))
-            return NULL;
-    } while (!atomic_compare_exchange_weak(&header->next, &offset, offset + size));
-    return (struct chunk_header *)(void *)(window + (offset - window_offset));
-}
-
 static struct chunk_header *map_chunk_locked(uint64_t size)
 {
     uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed);
     if (header->size_cap != 0 && offset + size > header->size_cap) {
-        fail_locked(EFBIG);
+        spool_fail_locked(EFBIG);
         return NULL;
     }
-    struct chunk_header *chunk = map_locked(offset, size, 0);
+    struct chunk_header *chunk = spool_map_locked(offset, size, 0);
     if (chunk != NULL)
         atomic_store_explicit(&header->next, offset + size, memory_order_release);
     return chunk;
@@ -212,7 +197,7 @@ static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t recor
         size = LARGEST_CONFINED_CHUNK;
     if (size < least)
         size = least;
-    struct chunk_header *chunk = wl_is_confined() ? take_ready(size) : map_chunk_locked(size);
+    struct chunk_header *chunk = wl_is_confined() ? spool_take_ready(header, size) : map_chunk_locked(size);
     if (chunk == NULL)
         return false;
     unmap_chunk(cursor, true);
@@ -388,7 +373,7 @@ struct writer *wl_create_writer(void)
 static void before_fork(void) { spool_lock(); }
 static void after_fork_in_parent(void) { spool_unlock(); }
 
-/* The child open_call its own file with its first record. The parent's file is shared memory, so the child unmaps it.
+/* The child opens its own file with its first record. The parent's file is shared memory, so the child unmaps it.
  * Levels of open ranges stay, because the child will pop them. */
 static void after_fork_in_child(void)
 {
@@ -488,63 +473,4 @@ bool wl_join(const char *directory)
     spool_unlock();
     errno = saved_errno;
     return is_joined;
-}
-
-/* Maps the rest of the file far beyond its end. Its first bytes are allocated here, the others by the recorder. */
-static bool map_window_locked(void)
-{
-    uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed), ready = READY_BYTES;
-    if (header->size_cap != 0 && offset + ready > header->size_cap)
-        ready = (header->size_cap > offset ? header->size_cap - offset : 0) / PAGE * PAGE;
-    uint8_t *first = ready != 0 ? map_locked(offset, ready, 0) : NULL;
-    if (first == NULL)
-        return false;
-    munmap(first, ready);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
-    if (fd < 0)
-        return fail_locked(errno);
-    void *memory = MAP_FAILED;
-    uint64_t size = LARGEST_WINDOW;
-    for (; memory == MAP_FAILED && size >= ready; size /= 2)
-        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-    close(fd);
-    if (memory == MAP_FAILED)
-        return fail_locked(ENOMEM);
-    window = memory;
-    window_offset = offset;
-    window_size = size * 2;
-    atomic_store_explicit(&header->allocated, offset + ready, memory_order_release);
-    return true;
-}
-
-bool spool_confine(struct writer *writer)
-{
-    spool_lock();
-    bool is_ready = failure == 0 && (header != NULL || open_locked()) && map_window_locked();
-    spool_unlock();
-    if (!is_ready)
-        return false;
-    if (writer->waiting == NULL)
-        wl_make_waiting(writer);
-    return true;
-}
-
-void spool_announce_confined(void)
-{
-    uint64_t none = 0;
-    if (window != NULL && atomic_compare_exchange_strong(&header->mapped, &none, window_offset + window_size))
-        atomic_fetch_add(&wl_control->confined, 1);
-}
-
-/* Chunks that were taken meanwhile stay mapped until they are full. */
-void spool_leave_window(void)
-{
-    spool_lock();
-    if (window != NULL) {
-        uint64_t taken = atomic_load_explicit(&header->next, memory_order_relaxed) - window_offset;
-        atomic_store(&header->allocated, 0);
-        munmap(window + taken, window_size - taken);
-        window = NULL;
-    }
-    spool_unlock();
 }

@@ -4,6 +4,8 @@
 
 #include "spool.h"
 
+#define PAGE 4096u
+
 /* The first page of a spool file. */
 struct file_header {
     char magic[8];
@@ -21,6 +23,17 @@ struct file_header {
 };
 
 bool spool_is_open_locked(void);
+/* The mapped header of the process's file, which is opened if need be; NULL after a failure. */
+struct file_header *spool_header_locked(void);
+/* Opens the file, as `open` does. */
+int spool_open_file_locked(int flags);
+/* Maps `size` new bytes of the file at `offset`; NULL, noted as a failure, if that cannot be. Opens the file each time and
+ * keeps no descriptor: the program gets the same descriptor numbers as without us, and may close any of them. */
+void *spool_map_locked(uint64_t offset, size_t size, int flags);
+/* Ends writing with this errno. Returns false. */
+bool spool_fail_locked(int error);
+/* Takes a chunk of the file that was mapped before a sandbox; NULL if the recorder has allocated no more. */
+struct chunk_header *spool_take_ready(struct file_header *header, uint64_t size);
 /* Before the process enters a sandbox: opens the file, and maps chunks and what else this thread will need. */
 bool spool_confine(struct writer *writer);
 /* Once it is in the sandbox: tells the recorder that there is one more file with chunks for one. Makes no system call. */

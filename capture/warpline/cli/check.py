@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,15 +73,16 @@ class CheckCommand:
         from warpline.library.selecting import select
         from warpline.model.progress import never
 
-        with ProgressLine() as line:
+        with ExitStack() as stack, ProgressLine() as line:
             opened = open_path(Path(args.file), line.show, never)
-        with opened.capture as capture:
+            stack.enter_context(opened.capture)
+            capture = opened.capture
             view = View(capture, select(capture, args.file, args.range, []))
             options = Options(step=args.step)
             if args.step and not len(find_steps(view, options)):
                 reason = missing_steps(options).reason
                 raise UsageError(tr("{path}: {reason}", path=args.file, reason=translated(reason)))
-            diagnosis = diagnose(view, options=options, of=args.of)
+            diagnosis = diagnose(view, line.show, options=options, of=args.of)
             origin = capture.span[0]
             explanation = _why(diagnosis, args.why, capture) if args.why else ""
         if explanation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
             "  {events} in {duration}, {tracks}, {processes}, {threads}",
             events=tr_n("{count:,} event", "{count:,} events", document["events"]),
             duration=format_duration(capture.duration_ns),
-            tracks=tr_n("{count} track", "{count} tracks", len(capture.tracks)),
+            tracks=_tracks(len(capture.tracks)),
             processes=tr_n("{count} process", "{count} processes", len(capture.processes)),
             threads=tr_n("{count} thread", "{count} threads", len(capture.threads)),
         ),
@@ -88,6 +89,17 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     if any(document["links"].values()):
         lines += ["", tr("links")]
         lines += [f"  {name:<16}{count:>14,}" for name, count in document["links"].items()]
+    counters = Counter(counter["name"] for counter in document["counters"])
+    if counters:
+        values = Counter[str]()
+        for counter in document["counters"]:
+            values[counter["name"]] += counter["samples"]
+        lines += ["", tr("counters")]
+        width = max(16, *map(text_width, counters)) + 1
+        lines += [
+            f"  {padded(name, width)}{values[name]:>14,}" + tr("  in {tracks}", tracks=_tracks(count))
+            for name, count in counters.items()
+        ]
     aligned = [clock for clock in capture.clocks if clock.method]
     if aligned:
         lines += ["", tr("clocks")]
@@ -123,6 +135,10 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
         lines += ["", tr("defects") if document["defects"] else tr("every value was checked and is sound")]
         lines += [f"  {text}" for text in document["defects"]]
     return lines
+
+
+def _tracks(count: int) -> str:
+    return tr_n("{count} track", "{count} tracks", count)
 
 
 def _ending(capture: Capture) -> list[str]:

@@ -68,8 +68,9 @@ def open_or_convert(path: Path, progress: Progress, is_cancelled: IsCancelled) -
     try:
         return Opened(open_capture(path), path)
     except CaptureFormatError:
-        if not path.is_file() or is_capture(path) or not _is_recognised(path):
+        if not path.is_file() or is_capture(path) or (_is_hdf5_or_empty(path) and not _is_recognised(path)):
             raise
+    # What no importer recognises is refused with what it seems to be.
     return open_converted([path], progress, is_cancelled)
 
 
@@ -127,7 +128,7 @@ def open_converted(
     if align != "auto":
         converter += f" {align}"
     # Of a folder the traces in it are what the cached capture was made of; an archive is one file.
-    with traces_of([path for path in paths if path.is_dir()], is_cancelled) as inside:
+    with traces_of([path for path in paths if path.is_dir()], is_cancelled, progress) as inside:
         sources = [path for path in paths if not path.is_dir()] + inside
         working = ConversionCache().get(sources, converter, convert, progress, is_cancelled)
     return Opened(_open_capture(working, progress, is_cancelled), paths[0])
@@ -150,6 +151,12 @@ def _is_foreign_hdf5(path: Path) -> bool:
     from warpline.storage import is_capture
 
     return not is_capture(path) and _is_recognised(path)
+
+
+def _is_hdf5_or_empty(path: Path) -> bool:
+    with path.open("rb") as file:
+        magic = file.read(len(HDF5_MAGIC))
+    return magic in (b"", HDF5_MAGIC)
 
 
 def _is_recognised(path: Path) -> bool:

@@ -32,7 +32,7 @@ def by_name(rows: Sequence[dict[str, Any]], key: str = "name") -> dict[str, dict
 class Program:
     """Builds a capture of one process with one thread and one GPU; times in ns."""
 
-    def __init__(self, path: Path, gpu: str = "Test GPU") -> None:
+    def __init__(self, path: Path, gpu: str = "Test GPU", properties: dict[str, int] | None = None) -> None:
         self.path = path
         self.builder = CaptureBuilder(path)
         b = self.builder
@@ -45,7 +45,7 @@ class Program:
             role: b.track(f"{base}/{role}", role=role, parent=base, process=self.process, thread=self.thread)
             for role in ("api", "ranges", "operators", "phases", "memory", "state")
         }
-        b.add_device(0, gpu)
+        b.add_device(0, gpu, properties=properties or {})
         b.track("gpu/0", role="gpu", device=0)
 
     def host(self, role: str, kind: str, start: int, stop: int, name: str, **attributes: Any) -> int:

@@ -17,6 +17,7 @@ from warpline_app.timeline.draw.shapes import is_drawing
 
 _WORK = {
     "running": "running",
+    "sampled": "running",
     "imports": "python",
     "importing": "python",
     "gc": "memory",
@@ -56,7 +57,7 @@ _TEXTURED = frozenset(name for name, place in codes.INDEX.items() if place in co
 _REST = frozenset(
     (
         "outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "between_ranges", "no_request",
-        "other",
+        "idle", "other",
     )
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.gpu_segments import waiting_calls
 from warpline.analysis.findings.scope import WaitedFor
 from warpline.analysis.findings.segments import Segments, one_of
-from warpline.analysis.findings.wait_kinds import is_importing
+from warpline.analysis.findings.wait_kinds import is_idle, is_importing
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import View, join_events
 from warpline.analysis.structure.gpu_gaps import DATA_LOADING
@@ -58,6 +58,8 @@ CATEGORIES = (
     Category("ranges", english("named ranges")),
     Category("between_ranges", english("outside all ranges")),
     Category("active", english("running or waiting (thread states not recorded)")),
+    Category("sampled", english("sampled code (waits were not recorded)")),
+    Category("idle", english("idle, as sampled")),
     Category("imports", english("importing modules")),
     Category("gc", english("garbage collection")),
     Category("runnable", english("waiting for a core")),
@@ -155,11 +157,13 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     category[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
     if target.gpu is None and not view.has("thread_state"):
         category[category == NUMBER["running"]] = NUMBER["active"]
+        _categorize_samples(view, segments, pieces, category)
         category[(category == NUMBER["active"]) & _inside(*operator_intervals(view, target), pieces)] = (
             NUMBER["operators"]
         )
         named = range_intervals(view, target)
         if len(named[0]):
+            category[category == NUMBER["sampled"]] = NUMBER["active"]
             between = np.where(
                 _inside(*named, pieces), np.int8(NUMBER["ranges"]), np.int8(NUMBER["between_ranges"])
             )
@@ -180,6 +184,18 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     )
     category[collected] = NUMBER["gc"]
     return category
+
+
+def _categorize_samples(view: View, segments: Segments, pieces: Pieces, category: Int8Array) -> None:
+    """Split time without states into time with a sampled stack, time that the sampler calls idle, and the rest."""
+    if view.has("operator"):
+        return
+    place = segments.place[pieces.leaf]
+    sampled = np.flatnonzero((category == NUMBER["active"]) & (place >= 0))
+    stacks = np.unique(place[sampled]).tolist()
+    idle = [stack for stack in stacks if is_idle(view.capture.stack_frames(stack))]
+    is_at_rest = np.isin(place[sampled], idle)
+    category[sampled] = np.where(is_at_rest, np.int8(NUMBER["idle"]), np.int8(NUMBER["sampled"]))
 
 
 def _not_alive(view: View, segments: Segments, pieces: Pieces, target: WaitedFor) -> npt.NDArray[np.bool_]:

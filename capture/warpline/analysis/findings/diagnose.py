@@ -98,7 +98,7 @@ def _usual_where(case: Case, diagnosis: Diagnosis) -> Where:
     groups = sorted(
         (*case.once(running_work).known, *case.once(running_work).lines), key=lambda group: -group.time_ns
     )
-    if key in ("running", "active") and groups:
+    if key in ("running", "active", "sampled") and groups:
         hot = groups[0].hot
         return Where(file=hot.file, line=hot.number, function=hot.function)
     return where_of(case, case.pieces_of_category(NUMBER[key]))
@@ -161,6 +161,8 @@ def open_case(
             remedy=english("record the program with warpline record"),
         )
     scope = find_scope(view, target, options or Options())
+    if target.reason:
+        scope = replace(scope, notices=(target.reason, *scope.notices))
     if scope.view.duration_ns <= 0:
         return Diagnosis(
             None,

@@ -179,12 +179,15 @@ class Diagnosis:
     def leading(self) -> BudgetPart | None:
         """The part of the budget that a summary names: the largest; None without one.
 
-        Waits for a core lead only where the first finding is about them: otherwise they come from other programs.
+        Waits for a core lead only where the first finding is about them: otherwise they come from other programs. Time
+        that a sampler calls idle leads where there is nearly nothing else.
         """
         parts = self.budget.parts if self.budget is not None else ()
         if not parts:
             return None
-        if parts[0].cause != "runnable" or (self.findings and self.findings[0].id in _ABOUT_CORES):
+        if parts[0].cause not in ("runnable", "idle") or (
+            self.findings and self.findings[0].id in _ABOUT_CORES
+        ):
             return parts[0]
         whole = sum(part.time_ns for part in parts)
         return next((part for part in parts[1:] if part.time_ns >= _LEADS * whole), parts[0])

@@ -238,26 +238,38 @@ def _main_threads(view: View, counts: dict[int, int]) -> frozenset[int]:
 
 
 def _with_samples(threads: Threads, segments: Segments) -> Segments:
-    """Running segments cut half-way between stack samples; each part gets the place of its nearest sample."""
+    """Running segments cut half-way between stack samples; each part gets the place of its nearest sample.
+
+    A sample with a duration, as in profiles that give each stack a weight, holds for just that long.
+    """
     view = threads.view
     actor, time, stack = threads.samples
+    until = threads.sample_stops
     if not len(actor) or not len(segments):
         return segments
     first, last = np.searchsorted(actor, [int(segments.actor[0]), int(segments.actor[-1]) + 1]).tolist()
-    actor, time, stack = actor[first:last], time[first:last], stack[first:last]
+    actor, time, stack, until = (column[first:last] for column in (actor, time, stack, until))
     if not len(actor):
         return segments
-    same = actor[1:] == actor[:-1]
-    middle = (time[1:] + time[:-1]) // 2
+    has_durations = bool((until > time).any())
+    if has_durations:
+        owner, middle = np.repeat(actor, 2), np.column_stack((time, until)).reshape(-1)
+        order = np.lexsort((middle, owner))
+        owner, middle = owner[order], middle[order]
+        same = np.ones(len(owner), bool)
+    else:
+        owner, same, middle = actor[1:], actor[1:] == actor[:-1], (time[1:] + time[:-1]) // 2
     index = Index(segments, view.start_ns, view.stop_ns)
     inside = same & (middle >= view.start_ns) & (middle < view.stop_ns)
-    borders, at = middle[inside], index.at(actor[1:][inside], middle[inside])
+    borders, at = middle[inside], index.at(owner[inside], middle[inside])
     runs = (at >= 0) & (segments.cause[np.maximum(at, 0)] == Cause.RUNNING)
-    segments = split_at(segments, index, actor[1:][inside][runs], borders[runs])
+    segments = split_at(segments, index, owner[inside][runs], borders[runs])
     running = np.flatnonzero((segments.cause == Cause.RUNNING) | (segments.place < 0))
-    nearest = _nearest(
-        actor, time, segments.actor[running], (segments.start[running] + segments.stop[running]) // 2
-    )
+    moments = (segments.start[running] + segments.stop[running]) // 2
+    if has_durations:
+        nearest = _during(actor, time, until, segments.actor[running], moments)
+    else:
+        nearest = _nearest(actor, time, segments.actor[running], moments)
     known = nearest >= 0
     place = segments.place.copy()
     place[running[known]] = stack[nearest[known]]
@@ -266,6 +278,19 @@ def _with_samples(threads: Threads, segments: Segments) -> Segments:
     cause = segments.cause.copy()
     cause[(cause == Cause.RUNNING) & np.isin(place, importing)] = Cause.IMPORTING
     return replace(segments, cause=cause, place=place)
+
+
+def _during(
+    actor: Int64Array, time: Int64Array, until: Int64Array, wanted: Int64Array, moment: Int64Array
+) -> Int64Array:
+    """The latest sample of actor ``wanted`` that holds at each moment; −1 for none."""
+    origin = int(time.min())
+    span = max(int(time.max()), int(moment.max(initial=origin))) - origin + 1
+    keys = actor * span + (time - origin)
+    at = np.searchsorted(keys, wanted.astype(np.int64) * span + np.maximum(moment - origin, 0), "right") - 1
+    safe = np.maximum(at, 0)
+    holds = (at >= 0) & (actor[safe] == wanted) & (time[safe] <= moment) & (moment < until[safe])
+    return np.where(holds, at, -1)
 
 
 def _nearest(actor: Int64Array, time: Int64Array, wanted: Int64Array, moment: Int64Array) -> Int64Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.steps.step_breakdown import device_windows
 from warpline.analysis.structure.gpus import Gpu, activity_combinations, gpus
 from warpline.analysis.structure.steps import Steps, find_steps
-from warpline.i18n import english, english_n, tr
+from warpline.i18n import english, english_n, joined, tr
 from warpline.model import Track, UsageError
 from warpline.model.times import format_duration
 from warpline.model.waits import OWN_THREAD
@@ -25,30 +26,42 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 _FEWEST_STEPS = 3
 """With fewer steps, none counts as warm-up."""
-_OF_SYSTEMS = frozenset(("ftrace", "perfetto"))
+_OF_SYSTEMS = frozenset(("ftrace", "perfetto", "perf", "perf-script"))
 """Importers of formats that record all programs of a machine."""
+_NEXT, _PROGRAMS = 2, 3
+"""How many other threads of a system are named, and from how many active processes on it is called one."""
+_IDLE = 0.5
+"""Share of the capture before a GPU's first operation and after its last from which only the rest is judged."""
 _WARMER = 1.3
 """First steps longer than later ones by this factor are warm-up."""
 
 
 @dataclass(frozen=True)
 class WaitedFor:
-    """The actor whose time is explained: a GPU, or a thread by its index in the capture; with its tracks."""
+    """The actor whose time is explained: a GPU, or a thread by its index in the capture; with its tracks.
+
+    ``reason`` is a sentence that says why it was chosen, where that is not obvious.
+    """
 
     title: str
     gpu: Gpu | None
     thread: int | None
     tracks: tuple[int, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The range as a view, its steps (maybe none), notices about what was left out, and the warm-up steps."""
+    """The range as a view, its steps (maybe none), notices about what was left out, and the warm-up steps.
+
+    ``around`` is the longer range whose idle beginning and end were left out; None when nothing was.
+    """
 
     view: View
     steps: Steps
     notices: tuple[str, ...]
     first: Steps | None = None
+    around: View | None = None
 
 
 def find_target(view: View, uri: str | None = None) -> WaitedFor | None:
@@ -67,8 +80,12 @@ def find_target(view: View, uri: str | None = None) -> WaitedFor | None:
         if active:
             busy = [int(activity_combinations(view, gpu)[1:].sum()) for gpu in active]
             return _gpu_target(active[int(np.argmax(busy))])
-    thread = main_thread(view)
-    return None if thread is None else thread_target(view, program_behind(view, thread))
+    busiest = _busiest_of_a_system(view)
+    if busiest is not None:
+        thread, reason = busiest
+        return replace(thread_target(view, thread), reason=reason)
+    main = main_thread(view)
+    return None if main is None else thread_target(view, program_behind(view, main))
 
 
 def thread_target(view: View, thread: int) -> WaitedFor:
@@ -114,9 +131,12 @@ def _below(view: View, track: Track) -> list[Track]:
 
 def main_thread(view: View) -> int | None:
     """The main thread of the first process, else the thread with most events; in a trace of a whole system the thread
-    that runs longest. None without events.
+    that runs most. None without events.
     """
     capture = view.capture
+    busiest = _busiest_of_a_system(view)
+    if busiest is not None:
+        return busiest[0]
     counts = np.zeros(len(capture.threads) + 1, np.int64)
     lanes = capture.lanes
     thread_of_track = np.array(
@@ -131,15 +151,53 @@ def main_thread(view: View) -> int | None:
     np.add.at(counts, thread, np.asarray(lanes.count).astype(np.int64))
     counts[-1] = 0
     counts[own] = 0
-    if _is_of_a_system(capture):
-        busy = _running_ns(view, len(capture.threads))
-        busy[own] = 0
-        if busy.any():
-            return int(np.argmax(busy))
     for index, known in enumerate(capture.threads):
         if counts[index] and known.process == 0 and known.tid == capture.processes[0].pid:
             return index
     return int(np.argmax(counts)) if counts.any() else None
+
+
+def _busiest_of_a_system(view: View) -> tuple[int, str] | None:
+    """The thread that runs longest, or has most samples, in a trace of a whole system, and a sentence that says so."""
+    capture = view.capture
+    if not _is_of_a_system(capture):
+        return None
+    threads = len(capture.threads)
+    busy, lasted = _running_ns(view, threads), True
+    if not busy.any():
+        busy, lasted = _samples_of_threads(view, threads), False
+    busy[[i for i, t in enumerate(capture.threads) if t.tid == 0 or t.name == OWN_THREAD]] = 0
+    order = np.argsort(-busy, kind="stable")
+    order = order[busy[order] > 0]
+    if not len(order):
+        return None
+
+    def named(index: int) -> str:
+        amount = int(busy[index])
+        length = (
+            format_duration(amount) if lasted else english_n("{count:,} sample", "{count:,} samples", amount)
+        )
+        known = capture.threads[index]
+        return f"{known.label or f'Thread {known.tid}'} ({length})"
+
+    if len({capture.threads[index].process for index in order.tolist()}) < _PROGRAMS:
+        return int(order[0]), ""
+    others = joined(", ", [named(index) for index in order[1 : 1 + _NEXT].tolist()])
+    text = english(
+        "The trace shows a whole system. {thread} is judged because it runs most; next come {others}.",
+        thread=named(int(order[0])), others=others,
+    )  # fmt: skip
+    return int(order[0]), text
+
+
+def _samples_of_threads(view: View, threads: int) -> Int64Array:
+    """How many samples of stacks each thread has."""
+    total = np.zeros(threads, np.int64)
+    for kind in ("sample", "cpu_sample"):
+        if view.has(kind):
+            thread = view.thread_of(view.events(kind).row)
+            total += np.bincount(thread[thread >= 0], minlength=threads)
+    return total
 
 
 def _is_of_a_system(capture: Capture) -> bool:
@@ -152,7 +210,7 @@ def _is_of_a_system(capture: Capture) -> bool:
 
 
 def _running_ns(view: View, threads: int) -> Int64Array:
-    """How long each thread ran, ns; idle threads of the kernel (thread id 0) count as 0."""
+    """How long each thread ran, ns."""
     total = np.zeros(threads, np.int64)
     running = view.capture.strings.id("running")
     if running is None or not view.has("thread_state"):
@@ -163,7 +221,6 @@ def _running_ns(view: View, threads: int) -> Int64Array:
         thread = thread_of_track[view.track_of(part.row)]
         known = thread >= 0
         np.add.at(total, thread[known], part.inside[known])
-    total[[index for index, thread in enumerate(view.capture.threads) if thread.tid == 0]] = 0
     return total
 
 
@@ -178,7 +235,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
         inside = (steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)
         return Scope(view, steps.take(np.flatnonzero(inside)), ())
     if not len(steps):
-        return _lifetime(view, target, steps)
+        return _lifetime(view, target, steps) if target.gpu is None else _activity(view, target, steps)
     first = warm_up(steps.stop - steps.start)
     notices = []
     if first:
@@ -204,8 +261,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
 
 def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
     """The part of the capture in which the target thread lived: before and after, it waited for nothing."""
-    if target.thread is None:
-        return Scope(view, steps, ())
+    assert target.thread is not None
     thread = view.capture.threads[target.thread]
     start = view.start_ns if thread.start_ns is None else max(thread.start_ns, view.start_ns)
     stop = view.stop_ns if thread.stop_ns is None else min(thread.stop_ns, view.stop_ns)
@@ -222,13 +278,37 @@ def _lifetime(view: View, target: WaitedFor, steps: Steps) -> Scope:
     return Scope(view.restrict(start, stop), steps, (notice,))
 
 
-def _first_and_last(view: View, target: WaitedFor) -> tuple[int, int]:
-    """The start of the first and the end of the last event of the target's tracks; the range without events."""
-    lanes = [lane for track in target.tracks for lane in view.lane_events([track]) if len(lane.start)]
+def _activity(view: View, target: WaitedFor, steps: Steps) -> Scope:
+    """The part of the capture from the GPU's first operation to its last, where it is idle for most of the rest."""
+    ends = _ends_of_events(view, target, GPU_KINDS)
+    if ends is None or (ends[1] - ends[0]) > (1 - _IDLE) * view.duration_ns:
+        return Scope(view, steps, ())
+    start, stop = ends
+    notice = english(
+        "Only the {length} from the first to the last operation of {gpu} is judged. Left out: {before} before it, "
+        "{after} after it.",
+        length=format_duration(stop - start), gpu=target.title, before=format_duration(start - view.start_ns),
+        after=format_duration(view.stop_ns - stop),
+    )  # fmt: skip
+    return Scope(view.restrict(start, stop), steps, (notice,), around=view)
+
+
+def _ends_of_events(
+    view: View, target: WaitedFor, kinds: Sequence[str] | None = None
+) -> tuple[int, int] | None:
+    """The start of the first and the end of the last event of the target's tracks; None without events."""
+    lanes = [lane for track in target.tracks for lane in view.lane_events([track], kinds) if len(lane.start)]
     if not lanes:
+        return None
+    return min(int(lane.start[0]) for lane in lanes), max(int(lane.stop[-1]) for lane in lanes)
+
+
+def _first_and_last(view: View, target: WaitedFor) -> tuple[int, int]:
+    """`_ends_of_events`; the range without events, or with next to none."""
+    ends = _ends_of_events(view, target)
+    if ends is None:
         return view.start_ns, view.stop_ns
-    first = min(int(lane.start[0]) for lane in lanes)
-    last = max(int(lane.stop[-1]) for lane in lanes)
+    first, last = ends
     # A thread with next to no events says nothing about when it lived.
     return (first, last) if (last - first) * 100 >= view.duration_ns else (view.start_ns, view.stop_ns)
 

@@ -153,29 +153,38 @@ class Threads:
             objects,
         )
 
-    @cached_property
+    @property
     def samples(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """(thread, time, stack) of stack samples, sorted by thread, then time.
 
         Samples of native stacks count for threads without samples of Python.
         """
+        return self._sampled[:3]
+
+    @property
+    def sample_stops(self) -> Int64Array:
+        """Until when each of the `samples` holds, capture ns: its own time, except in profiles with durations."""
+        return self._sampled[3]
+
+    @cached_property
+    def _sampled(self) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
         none = np.empty(0, np.int64)
         parts = [self._samples_of_kind(kind) for kind in ("sample", "cpu_sample")]
-        thread, time, stack = parts[0] if parts[0] is not None else (none, none, none)
+        columns = parts[0] if parts[0] is not None else (none, none, none, none)
         if parts[1] is not None:
-            fresh = ~np.isin(parts[1][0], thread)
-            thread, time, stack = (
-                np.concatenate([column, more[fresh]])
-                for column, more in zip((thread, time, stack), parts[1], strict=True)
+            fresh = ~np.isin(parts[1][0], columns[0])
+            columns = tuple(
+                np.concatenate([column, more[fresh]]) for column, more in zip(columns, parts[1], strict=True)
             )
-        order = np.lexsort((time, thread))
-        return thread[order], time[order], stack[order]
+        order = np.lexsort((columns[1], columns[0]))
+        thread, time, stack, stop = (column[order] for column in columns)
+        return thread, time, stack, stop
 
-    def _samples_of_kind(self, kind: str) -> tuple[Int64Array, Int64Array, Int64Array] | None:
+    def _samples_of_kind(self, kind: str) -> tuple[Int64Array, ...] | None:
         if not self.view.has(kind):
             return None
         events = self.view.events(kind)
-        return self._threads(events.row), events.start, self._stacks(kind, events)
+        return self._threads(events.row), events.start, self._stacks(kind, events), events.stop
 
     def _stacks(self, kind: str, events: SelectedEvents) -> Int64Array:
         """The stack of each event; −1 without one, or with one that the capture does not hold."""

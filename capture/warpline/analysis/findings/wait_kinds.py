@@ -78,6 +78,11 @@ def is_importing(frames: Iterable[str]) -> bool:
     return any("<frozen importlib._bootstrap" in frame for frame in frames)
 
 
+def is_idle(frames: Sequence[str]) -> bool:
+    """Whether a stack (leaf first) is that of an idle thread, which V8 samples, too."""
+    return bool(frames) and frames[0].startswith("(idle)")
+
+
 _LIBRARY = re.compile(r"^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|/dist-packages/")
 
 

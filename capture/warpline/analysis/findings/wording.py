@@ -52,6 +52,12 @@ def verdict(diagnosis: Diagnosis) -> str:
             "Too little was recorded to judge: {percent:.0f} % of the time is unexplained.",
             percent=100 * unknown,
         )
+    whole = max(diagnosis.budget.stop_ns - diagnosis.budget.start_ns, 1)
+    sampled = sum(part.time_ns for part in diagnosis.budget.parts if part.cause in ("sampled", "idle"))
+    if sampled > _MOSTLY * whole:
+        return tr(
+            "Samples show where code runs. Waits were not recorded, so only running code can be judged."
+        )
     # Running is what a healthy program does, unless it is of a kind that can be avoided.
     waits = [
         finding.share

@@ -19,7 +19,7 @@ from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.runs import one_of_each_run
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, ZIP_MAGIC
 from warpline.model import ImportFormatError, StorageError
-from warpline.model.progress import IsCancelled, check_cancelled
+from warpline.model.progress import IsCancelled, Progress, check_cancelled, unwatched
 from warpline.platform.held_folders import TemporaryFolder
 from warpline.storage import is_capture
 
@@ -60,7 +60,9 @@ class TraceFiles(list[Path]):
 
 
 @contextlib.contextmanager
-def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[TraceFiles]:
+def traces_of(
+    paths: Sequence[Path], cancelled: IsCancelled, progress: Progress = unwatched
+) -> Iterator[TraceFiles]:
     """The traces among and inside the paths; archives stay unpacked until the context ends.
 
     Ignores other files. Raises ImportFormatError when a folder or archive holds no trace or cannot be unpacked,
@@ -78,13 +80,15 @@ def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[TraceFi
                 unpacked.callback(temporary.close)
                 folder = temporary.path
                 _unpack(path, folder, cancelled)
-            chosen, others = one_of_each_run(_traces_in(folder, path, cancelled))
+            chosen, others = one_of_each_run(_traces_in(folder, path, cancelled, progress))
             traces += chosen
             traces.left_out += others
         yield traces
 
 
-def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[tuple[Path, str]]:
+def _traces_in(
+    folder: Path, bundle: Path, cancelled: IsCancelled, progress: Progress
+) -> list[tuple[Path, str]]:
     """The traces in a folder, with the names of their importers."""
     traces: list[tuple[Path, str]] = []
     reason: str | None = None
@@ -92,6 +96,7 @@ def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[tuple
         check_cancelled(cancelled)
         if not path.is_file() or path.is_symlink():
             continue
+        progress(0.0, tr("looking for traces in {name}: {file}", name=bundle.name, file=path.name))
         try:
             importer = detect(path)
         except ImportFormatError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-from warpline.i18n import tr, translated
+from warpline.i18n import english, tr, translated
 from warpline.interchange.framework import registry
 from warpline.interchange.framework.closed_formats import why_closed
 from warpline.interchange.framework.importer import POSSIBLE, Importer
@@ -78,6 +78,33 @@ def _why_unknown(head: bytes, path: Path) -> str:
             path=path,
             quoted=quote(str(path)),
         )
-    titles = "; ".join(translated(importer.title) for importer in registry.importers())
-    reason = tr("{path}: unknown format. Warpline imports: {titles}", path=path, titles=titles)
-    return "; ".join([reason, *map(translated, registry.broken_importers())])
+    reason = tr(
+        "{path}: unknown format: {content}. Warpline imports many profiles (docs/import.md); if this is one, export it "
+        "from its tool as Chrome or Perfetto JSON, pprof or collapsed stacks.",
+        path=path,
+        content=_content(head),
+    )
+    return " ".join([reason, *map(translated, registry.broken_importers())])
+
+
+def _content(head: bytes) -> str:
+    """What a file seems to hold, by its first bytes."""
+    for magic, title in _MAGIC:
+        if head.startswith(magic):
+            return translated(title)
+    if head.lstrip()[:1] in (b"{", b"["):
+        return tr("JSON without events, samples or stacks that it knows")
+    sample = head[:4096]
+    is_text = b"\0" not in sample and sum(byte < 9 for byte in sample) == 0
+    return tr("text that is no profile") if is_text else tr("binary data")
+
+
+_MAGIC = (
+    (b"\x7fELF", english("a program or library")),
+    (b"SQLite format 3", english("a database without a profile")),
+    (b"PAR1", english("a Parquet table without a profile")),
+    (b"\x89PNG", english("a picture")),
+    (b"%PDF", english("a document")),
+    (b"PK\x03\x04", english("an archive without a profile")),
+    (b"\x80", english("a Python pickle")),
+)

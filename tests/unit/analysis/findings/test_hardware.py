@@ -245,6 +245,25 @@ def test_the_remedy_for_short_kernels_depends_on_what_launches_them(
     assert helps in findings["gpu_launch_bound"].remedy
 
 
+@pytest.mark.parametrize(("used_gib", "is_said"), [(20, True), (70, False), (0, False)])
+def test_larger_batches_are_said_to_fit_where_memory_is_left(
+    tmp_path: Path, used_gib: int, is_said: bool
+) -> None:
+    program = Program(tmp_path / "run.h5", H100, {"memory_bytes": 80 << 30})
+    program.host("operators", "operator", 0, 4 * MS, "aten::add_")
+    for start in range(0, 4 * MS, 40_000):
+        call = program.launch(start + 1_000, start + 25_000)
+        program.gpu("kernel", 7, start + 26_000, start + 28_000, "add", call)
+    if used_gib:
+        gpu = program.builder.track("gpu/0", role="gpu", device=0)
+        program.builder.add_counter(gpu, "Memory used", "bytes", [0, MS], [0, used_gib << 30])
+    program.builder.set_span(0, 4 * MS)
+    with program.finish() as capture:
+        findings = {finding.id: finding for finding in diagnose(View(capture)).findings}
+    remedy = findings["gpu_launch_bound"].remedy
+    assert ("A larger batch fits: at most 25 % of the memory is used." in remedy) == is_said
+
+
 @pytest.mark.parametrize(
     ("place", "decodes"),
     [

@@ -84,3 +84,49 @@ def test_what_workers_do_meanwhile_is_said(tmp_path: Path, what: int, wait: int,
         first = diagnose(View(capture)).findings[0]
     assert (first.id, first.title) == ("data_loading", "Workers load too slowly")
     assert says in first.text
+
+
+@pytest.mark.parametrize(("slow", "expected"), [(1, "prefetch_factor"), (4, "Give workers less to do")])
+def test_workers_that_wait_for_work_should_load_further_ahead(
+    tmp_path: Path, slow: int, expected: str
+) -> None:
+    # A batch of 40 ms keeps the main process waiting; after the others, which are quick, the worker has nothing to do.
+    path = tmp_path / "run.h5"
+    with CaptureBuilder(path) as builder:
+        builder.set_span(0, 200 * MS)
+        for pid in (71, 72):
+            process = builder.add_process(pid, name="python")
+            thread = builder.add_thread(process, pid, name="python")
+            base = f"process/{pid}.1/thread/{pid}.1"
+            state, phases, calls = (
+                builder.track(f"{base}/{role}", role=role, process=process, thread=thread)
+                for role in ("state", "phases", "osrt")
+            )
+            for step in range(5):
+                start, works = 40 * step * MS, (40 if step < slow else 5) * MS
+                first, second = (("running", 0), ("blocked", int(Flag.IDLE)))
+                if pid == 71:
+                    first, second = second, first
+                spans = [(start, works, *first), (start + works, 40 * MS - works, *second)]
+                for begin, lasts, name, flag in spans:
+                    if not lasts:
+                        continue
+                    given = {"wait": np.array([int(WaitKind.PIPE)], np.uint8)} if flag else {}
+                    builder.add_events(
+                        state, "thread_state", [begin], [lasts], [builder.string(name)], flags=[flag], attributes=given
+                    )  # fmt: skip
+                if pid == 71:
+                    call = {"wait": np.array([int(WaitKind.PIPE)], np.uint8), "ended_by": np.array([72])}
+                    builder.add_events(
+                        calls, "osrt", [start], [works], [builder.string("read")], attributes=call
+                    )
+                    builder.add_events(
+                        phases, "phase", [start], [works], [builder.string("DataLoader.__next__")]
+                    )
+                else:
+                    builder.add_events(phases, "phase", [start], [works], [builder.string("fetch batch")])
+        builder.finish()
+    with open_capture(path) as capture:
+        found = {finding.id: finding for finding in diagnose(View(capture)).findings}
+    assert expected in found["data_loading"].remedy
+    assert ("wait 70 % of the time for something to do" in found["data_loading"].text) == (slow == 1)

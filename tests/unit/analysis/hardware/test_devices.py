@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,7 @@ GIB = 1 << 30
         ("NVIDIA GeForce RTX 4090", 23, "RTX 4090"),
         ("AMD Instinct MI300X VF", 191, "MI300X"),
         ("AMD Instinct MI250X", 63, "MI250X (one die)"),
+        ("AMD Instinct MI250", 63, "MI250 (one die)"),
         # Models that merely have a similar name.
         ("NVIDIA A10G", 22, None),
         ("NVIDIA GB200", 184, None),
@@ -48,7 +50,8 @@ def test_a_model_is_found_by_name_and_memory(name: str, memory_gib: int, expecte
 def test_every_model_has_plausible_peaks_and_a_source() -> None:
     assert len({device.name for device in DEVICES}) == len(DEVICES)
     for device in DEVICES:
-        assert re.match(r"https://\S+$", device.source)
+        for page in filter(None, (device.source, device.compared)):
+            assert re.match(r"https://\S+$", page)
         peaks = device.peaks
         order = [peaks[key] for key in ("fp64", "fp32", "bf16", "fp8") if key in peaks]
         assert order == sorted(order), device.name
@@ -57,3 +60,10 @@ def test_every_model_has_plausible_peaks_and_a_source() -> None:
         # FLOPs per byte that a model needs to be limited by computation: 29 of a P100, 390 of an L40S.
         assert ridge, device.name
         assert 20 < ridge < 450, device.name
+
+
+def test_the_documentation_names_the_rows_that_nothing_confirms() -> None:
+    text = " ".join((Path(__file__).parents[4] / "docs" / "findings.md").read_text("utf-8").split())
+    names = re.search(r"are unconfirmed: (.*?)\.", text)
+    assert names is not None
+    assert names[1].split(", ") == [device.name for device in DEVICES if not device.compared]

@@ -22,6 +22,7 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.kernels.elementwise import optimizer_share
+from warpline.analysis.findings.kernels.memory_room import with_room
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.i18n import english, english_n
@@ -190,25 +191,28 @@ def _for_small_kernels(case: Case, kernels: int) -> str:
     """The remedy for many short kernels, by what was recorded: graphs, compiled code, an optimizer, set devices."""
     capture = case.view.capture
     calls = _calls_like(case, (_GRAPHS, _LAUNCHES, _SET_DEVICE))
-    if calls[0] and 2 * calls[1] < kernels:
-        return english("They already run as graphs: fuse them, or give each more work (larger batches).")
-    if calls[2] > calls[1] > 0:
+    is_graph = bool(calls[0] and 2 * calls[1] < kernels)
+    if not is_graph and calls[2] > calls[1] > 0:
         return english(
             "Set the device once, outside the loop (torch.cuda.device): it is set more often than kernels are launched."
         )
-    if optimizer_share(case) > _MOST:
+    if not is_graph and optimizer_share(case) > _MOST:
         return english(
             "Most of them run in the optimizer's step: use a fused optimizer (fused=True in torch.optim)."
         )
-    if matching_names(capture, _COMPILED).any():
-        return english(
+    if is_graph:
+        remedy = english("They already run as graphs: fuse them, or give each more work (larger batches).")
+    elif matching_names(capture, _COMPILED).any():
+        remedy = english(
             'They are compiled already: use CUDA graphs (mode="reduce-overhead"), or larger batches.'
         )
-    if case.view.has("operator"):
-        return english("Launch fewer, larger kernels: larger batches, torch.compile, or CUDA graphs.")
-    return english(
-        "Launch fewer, larger kernels: larger batches, fused operators, compilation, or CUDA graphs."
-    )
+    elif case.view.has("operator"):
+        remedy = english("Launch fewer, larger kernels: larger batches, torch.compile, or CUDA graphs.")
+    else:
+        remedy = english(
+            "Launch fewer, larger kernels: larger batches, fused operators, compilation, or CUDA graphs."
+        )
+    return with_room(case, remedy)
 
 
 def _calls_like(case: Case, patterns: tuple[re.Pattern[str], ...]) -> list[int]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import loading_intervals
-from warpline.analysis.findings.causes import CONTENTION, Cause
+from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
 from warpline.analysis.findings.draft import (
     action_text,
     cost,
@@ -26,7 +26,7 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.segments import IntArray
+from warpline.analysis.findings.segments import IntArray, one_of
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import Selection
 from warpline.i18n import english, english_n
@@ -44,6 +44,8 @@ _DECODING = re.compile(
 )
 _FETCH = re.compile(r"^fetch batch$")
 """The name of batch making in Warpline's own recordings, in any process."""
+_IDLE = 0.3
+"""Share of the range that workers wait for something to do, from which loading further ahead helps."""
 _AT_WORK = (int(Cause.RUNNING), int(Cause.IMPORTING), int(Cause.RUNNABLE), int(Cause.FILE), int(Cause.SLEEP))
 
 
@@ -141,6 +143,17 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
             doing,
             english("Keep the workers between epochs: persistent_workers=True."),
         )
+    idle = _idle_ratio(case)
+    if idle >= _IDLE:
+        doing = english(
+            "Over the whole range the workers wait {percent:.0f} % of the time for something to do, so some batches "
+            "take much longer than others.",
+            percent=100 * idle,
+        )
+        remedy = english(
+            "Let the workers load further ahead (prefetch_factor), so that a slow batch finds others ready."
+        )
+        return _where(case, pieces), doing, remedy
     lengths, segment = _worker_segments(case, pieces)
     remedy = english("Give workers less to do per item, start more of them, or let them prefetch more.")
     if not len(segment):
@@ -170,6 +183,16 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
         )
     doing = action_text(most, where, case.device)
     return where, english("A worker {doing}.", doing=doing), remedy
+
+
+def _idle_ratio(case: Case) -> float:
+    """The share of the range that workers wait for something to do, 0–1; 0 where their states were not recorded."""
+    workers = sorted(_fetching_threads(case) - case.loaders)
+    segments = case.segments
+    if not workers or not case.threads.has_states:
+        return 0.0
+    waits = one_of(segments.actor, np.array(workers)) & one_of(segments.cause, SIGNALS)
+    return float(segments.length[waits].sum()) / (len(workers) * case.whole_ns)
 
 
 def _decodes(where: Where) -> bool:

@@ -16,7 +16,7 @@ from warpline.analysis.findings.host_places import moments_in, usual_call
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import SelectedEvents
-from warpline.i18n import english
+from warpline.i18n import english, joined
 from warpline.model.intervals import clip_intervals, union_ns
 from warpline.model.times import format_duration
 
@@ -30,24 +30,23 @@ _LOST = 0.1
 
 
 def find_length(case: Case) -> Iterator[Finding]:
-    """Note when most of the range lies before or after the GPU's work."""
+    """Note when most of the range lies before or after the GPU's work, or was left out for that reason."""
+    around = case.scope.around
     outside = np.isin(case.category, [NUMBER["start"], NUMBER["end"]])
-    time = int(case.pieces.length[outside].sum())
-    if case.gpu is None or time < _MOST * case.whole_ns:
+    whole_ns = case.whole_ns if around is None else around.duration_ns
+    time = int(case.pieces.length[outside].sum()) + whole_ns - case.whole_ns
+    if case.gpu is None or time < _MOST * whole_ns:
         return
-    fields = {"time": format_duration(time), "whole": format_duration(case.whole_ns), "device": case.device}
-    text = english(
-        "In {time} of {whole}, no {device} operation had begun or all had ended. The other findings may not be "
-        "typical.",
-        **fields,
-    )
+    fields = {"time": format_duration(time), "whole": format_duration(whole_ns), "device": case.device}
+    text = english("In {time} of {whole}, no {device} operation had begun or all had ended.", **fields)
     call, inside_ns = _startup_call(case)
-    if inside_ns >= NOTE * case.whole_ns:
+    if inside_ns >= NOTE * whole_ns:
         text = english(
-            "In {time} of {whole}, no {device} operation had begun or all had ended, {inside} of it in {call}. "
-            "The other findings may not be typical.",
+            "In {time} of {whole}, no {device} operation had begun or all had ended, {inside} of it in {call}.",
             inside=format_duration(inside_ns), call=call, **fields,
         )  # fmt: skip
+    if around is None:
+        text = joined(" ", [text, english("The other findings may not be typical.")])
     yield _note(
         case, "capture_short", english("Too little work was recorded"), text,
         english("Record more steps, or select the part that matters."),
@@ -56,11 +55,17 @@ def find_length(case: Case) -> Iterator[Finding]:
 
 def _startup_call(case: Case) -> tuple[str, int]:
     """The call that takes the most time before the first operation, and for how long, ns."""
-    thread, own = launching_thread(case, case.pieces_of_category(NUMBER["start"]))
+    view = case.scope.around
+    if view is None:
+        thread, own = launching_thread(case, case.pieces_of_category(NUMBER["start"]))
+        start, stop = case.pieces.start[own], case.pieces.stop[own]
+        view = case.view
+    else:
+        thread, _own = launching_thread(case, np.arange(len(case.pieces)))
+        start, stop = np.array([view.start_ns]), np.array([case.view.start_ns])
     if thread < 0:
         return "", 0
-    start, stop = case.pieces.start[own], case.pieces.stop[own]
-    call, part = usual_call(case.view, thread, moments_in(start, stop))
+    call, part = usual_call(view, thread, moments_in(start, stop))
     return call, round(part * int((stop - start).sum()))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.kernels.gpu_counters import counter_of, while_busy
+from warpline.analysis.findings.kernels.memory_room import with_room
 from warpline.analysis.findings.kernels.target_work import TargetWork, operator_text
 from warpline.analysis.hardware.limits import Limit
 from warpline.i18n import english, joined
@@ -87,7 +88,8 @@ def _named(case: Case, limit: Limit, target: TargetWork) -> tuple[str, str, str]
             remedy,
         )
     title = english("Kernels use less than half of the {device}", device=case.device)
-    return "gpu_small_kernels", title, english("Give each kernel more work: larger batches, fused operators.")
+    remedy = english("Give each kernel more work: larger batches, fused operators.")
+    return "gpu_small_kernels", title, with_room(case, remedy)
 
 
 _UNITS = {

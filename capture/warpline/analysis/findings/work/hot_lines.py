@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from warpline.analysis.findings.wait_kinds import FRAME, own_frame
+from warpline.analysis.findings.wait_kinds import FRAME, is_idle, own_frame
 from warpline.analysis.findings.work.kinds import WorkKind, kind_of
 from warpline.analysis.findings.work.native_kinds import NATIVE_FILE, NATIVE_FRAME, native_kind
 from warpline.analysis.findings.work.source_lines import SourceFiles, SourceLine
 
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/(?P<package>[^/]+)")
-_IDLE = "(idle)"
 _STANDARD = re.compile(r"/lib(?:64)?/python3[^/]*/(?P<path>.*)$")
 
 
@@ -40,7 +39,7 @@ def hot_line(frames: list[str], sources: SourceFiles) -> HotLine | None:
 
     None for a sample of an idle thread, which V8 takes, too.
     """
-    if frames and frames[0].startswith(_IDLE):
+    if is_idle(frames):
         return None
     parsed = [
         match for match in (FRAME.match(frame) or NATIVE_FRAME.match(frame) for frame in frames) if match

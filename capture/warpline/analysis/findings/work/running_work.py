@@ -155,7 +155,7 @@ def _time_in(case: Case, pieces: Int64Array, start_ns: int, stop_ns: int) -> int
 def _running_pieces(case: Case) -> Int64Array:
     keys = ["running", "other_threads"]
     if not case.view.has("operator"):
-        keys += ["active", "ranges", "between_ranges"]
+        keys += ["active", "sampled", "ranges", "between_ranges"]
     own = np.isin(case.category, [NUMBER[key] for key in keys])
     own &= (case.segments.cause[case.pieces.leaf] == Cause.RUNNING) & ~case.claimed
     return np.flatnonzero(own)

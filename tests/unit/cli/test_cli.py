@@ -201,6 +201,28 @@ def test_info_about_a_folder_says_what_to_do_next(
     assert f"warpline {then} {shlex.quote(str(folder))}" in said
 
 
+@pytest.mark.parametrize(
+    ("content", "is_"),
+    [
+        (b"hello, this is no profile", "text that is no profile"),
+        (b"\x7fELF\2\1\1\0", "a program or library"),
+        (b'{"answer": 42}', "JSON without events"),
+        (b"\0\1\2\3", "binary data"),
+    ],
+)
+def test_every_command_says_what_an_unknown_file_is_and_what_helps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, is_: str
+) -> None:
+    path = tmp_path / "file.bin"
+    path.write_bytes(content)
+    said = set()
+    for arguments in (["info", str(path)], ["check", str(path)], ["import", str(path), "-o", f"{path}.h5"]):
+        assert main(arguments) == 1
+        said.add(capsys.readouterr().err)
+    assert len(said) == 1
+    assert f"unknown format: {is_}" in said.pop()
+
+
 @pytest.mark.parametrize("arguments", [[], ["run.h5"], ["./some/run"], ["--theme", "dark"]])
 def test_files_without_a_command_are_viewed(install: Install, arguments: list[str]) -> None:
     asked = install(fails_with(UsageError("enough")))

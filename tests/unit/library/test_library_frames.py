@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -170,6 +171,9 @@ def test_info_is_that_of_the_command_line(
 
     assert main(["info", str(run.path), "--json"]) == 0
     assert run.info() == json.loads(capsys.readouterr().out)
+    assert main(["info", str(run.path)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^counters\n  Memory used +\d+  in 1 track$", said, re.MULTILINE)
     assert run.metadata["command_line"] == ["python", "train.py"]
     assert run.duration_ns == 2000 * MS
     assert [process.pid for process in run.processes] == [71]

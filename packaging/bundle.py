@@ -153,7 +153,7 @@ def write_deb(folder: Path, work: Path, output: Path, version: str, machine: str
     control = tree / "DEBIAN" / "control"
     control.parent.mkdir()
     control.write_text(
-        f"Package: warpline\nVersion: {version}\nArchitecture: {_DEBIAN_MACHINES[machine]}\n"
+        f"Package: warpline\nVersion: {version.replace('.dev', '~dev')}\nArchitecture: {_DEBIAN_MACHINES[machine]}\n"
         f"Maintainer: Warpline\nInstalled-Size: {size_of(tree) >> 10}\nDepends: {_DEPENDS}\n"
         "Section: devel\nPriority: optional\nDescription: profiler timeline\n"
         " Records what a program does on CPU cores, threads and GPU streams, and shows it as a timeline.\n"

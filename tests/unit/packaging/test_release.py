@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+import warpline
+
 PACKAGING = Path(__file__).resolve().parents[3] / "packaging"
 DAY = dt.date(2026, 12, 1)
 CHANGELOG = """# Changelog
@@ -61,6 +63,17 @@ def test_what_was_unreleased_gets_a_heading_with_version_and_day() -> None:
 def test_a_version_that_does_not_follow_is_refused(version: str, reason: str) -> None:
     with pytest.raises(release.ReleaseError, match=reason):
         release.released(CHANGELOG, version, DAY)
+
+
+def test_the_version_is_the_newest_release_or_the_next_one_in_development() -> None:
+    parts = release.sections((PACKAGING.parent / "CHANGELOG.md").read_text("utf-8"))
+    newest = next(name for name in parts if name != release.UNRELEASED)
+    version, dev, _ = warpline.__version__.partition(".dev")
+    assert bool(dev) == bool(parts[release.UNRELEASED])
+    if dev:
+        assert release._numbers(version) > release._numbers(newest)
+    else:
+        assert version == newest
 
 
 def test_an_empty_section_is_refused() -> None:

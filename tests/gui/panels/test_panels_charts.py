@@ -101,7 +101,7 @@ def test_outliers_are_marked_on_the_bars(
     open_page(path)
     panel = panel_of(qtbot, window, "steps", StepsPanel)
     assert panel.scope.startswith("7 steps · 1 outlier")
-    assert "□</span> outlier" in panel.legend.text()
+    assert "□</span>&nbsp;outlier" in panel.legend.text()
     (outline,) = [
         item for key, item in panel.chart._drawn if key == ("bars", panel.theme.hex("warning"), True)
     ]

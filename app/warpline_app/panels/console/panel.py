@@ -66,6 +66,8 @@ class ConsolePanel(Panel):
         )
         self.note.setObjectName("muted")
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.note.setWordWrap(True)
+        self.note.setMargin(16)
         self._layout.addWidget(self.note)
         self._layout.addWidget(self.view)
 

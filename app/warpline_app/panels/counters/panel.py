@@ -9,19 +9,20 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline.storage import Capture
+from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme
-from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.room import SideBySide
 from warpline_app.timeline.model.core_load import counter_title, is_system_load
 
 BINS = 400
@@ -77,7 +78,8 @@ class CountersPanel(ComputedPanel):
         self._busy = [track for track in capture.tracks if track.role in _busy_kinds(capture)]
         self._fill()
         self.series.currentRowChanged.connect(self.mark_stale)
-        self.facts = muted_label()
+        self.facts = ElidedLabel()
+        self.facts.setObjectName("muted")
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-counter"
         self.chart.hovered.connect(self._hovered)
@@ -89,12 +91,10 @@ class CountersPanel(ComputedPanel):
         self.facts.setContentsMargins(12, 0, 12, 0)
         column.addWidget(self.facts)
         column.addWidget(self.chart, 1)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(self.series)
-        split.addWidget(right)
-        split.setStretchFactor(1, 1)
         list_px = min(max(self.series.sizeHintForColumn(0) + 28, _NARROWEST_LIST), _WIDEST_LIST)
-        split.setSizes([list_px, 1000 - list_px])
+        split = SideBySide(
+            self.series, right, shares=(list_px, 1000 - list_px), least_px=(120, 300), stacked=(1, 3)
+        )
         self.arrange((), split)
         if not self.series.count():
             self.say_missing(

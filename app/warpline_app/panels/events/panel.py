@@ -20,8 +20,10 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
+from warpline_app.look.control_row import ControlRow
+from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
-from warpline_app.look.widgets import flat_column, muted_label, search_field, single_shot, tool_row
+from warpline_app.look.widgets import flat_column, search_field, single_shot
 from warpline_app.open.document import Document
 from warpline_app.panels.events.columns import event_columns
 from warpline_app.panels.events.query import EventQuery, capture_starts, rows_of
@@ -85,15 +87,15 @@ class EventsPanel(ComputedPanel):
         self.follows.toggled.connect(self.mark_stale)
         self._typing = single_shot(self, _TYPING_MS, self.mark_stale)
         self.search.textChanged.connect(self._typing.start)
-        self._chips = QHBoxLayout()
+        chips = QWidget()
+        self._chips = QHBoxLayout(chips)
+        self._chips.setContentsMargins(0, 0, 0, 0)
         self._chips.setSpacing(6)
-        self.note = muted_label()
-        row = tool_row()
-        for widget in (self.kind, self.search, self.follows):
-            row.addWidget(widget)
-        row.addLayout(self._chips)
-        row.addWidget(self.note)
-        row.addStretch(1)
+        self.note = ElidedLabel()
+        self.note.setObjectName("muted")
+        row = ControlRow()
+        for widget in (self.kind, self.search, self.follows, chips, self.note):
+            row.add(widget, is_stretching=widget is self.note)
         self.table = EventTable(document, RowActions(self))
         self.table.export_name = f"{document.path.stem}-events"
         self.table.item_selected.connect(self.state.select)

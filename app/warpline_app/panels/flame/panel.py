@@ -15,8 +15,9 @@ from warpline.analysis.structure.flame import Flame, flame_graph
 from warpline.analysis.structure.stack_flame import STACK_SOURCES, stack_flame
 from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
+from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
-from warpline_app.look.widgets import muted_label, search_field, single_shot
+from warpline_app.look.widgets import search_field, single_shot
 from warpline_app.open.document import Document
 from warpline_app.panels.flame.legend import FlameLegend
 from warpline_app.panels.flame.view import FlameView
@@ -81,7 +82,8 @@ class FlamePanel(ComputedPanel):
         self.search.setMaximumWidth(220)
         self._typing = single_shot(self, 120, self._find)
         self.search.textChanged.connect(self._typing.start)
-        self.note = muted_label(tr("double-click a box to zoom in, the background to zoom out"))
+        self.note = ElidedLabel(tr("double-click a box to zoom in, the background to zoom out"))
+        self.note.setObjectName("muted")
         self.legend = FlameLegend(self.theme)
         self._actions = RowActions(self)
         self.view = FlameView(document.capture, self.theme, document.messages)

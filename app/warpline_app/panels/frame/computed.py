@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QWidget
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr
 from warpline.model.progress import IsCancelled, Progress
+from warpline_app.look.control_row import ControlRow
 from warpline_app.look.plain import PlainLabel
-from warpline_app.look.widgets import flat_column, single_shot, tool_row
+from warpline_app.look.widgets import flat_column, single_shot
 from warpline_app.open.background import Job
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import not_recorded_text
@@ -51,12 +52,12 @@ class ComputedPanel(Panel):
     def arrange(
         self, controls: Sequence[QWidget], content: QWidget, stretching: QWidget | None = None
     ) -> None:
-        """Lay out a row of controls above the content; ``stretching`` (default: the last control) takes the remaining
-        width.
+        """Lay out a row of controls above the content, which wraps where the panel is narrow; ``stretching`` (default:
+        the last control) takes the remaining width.
         """
-        row = tool_row()
+        row = ControlRow()
         for widget in controls:
-            row.addWidget(widget, 1 if widget is (stretching or controls[-1]) else 0)
+            row.add(widget, is_stretching=widget is (stretching or controls[-1]))
         layout = flat_column(self)
         if controls:
             layout.addLayout(row)

@@ -246,6 +246,30 @@ class PanelLayout(QObject):
             self._needed_px = needed_px
             self._inner.share()
 
+    def reset(self) -> None:
+        """Put every panel where a new user finds it, and divide the window anew."""
+        self._take_all_out()
+        for panel_id, spec in self._specs.items():
+            self._area[panel_id] = spec.area if spec.shown else None
+            self._last_area[panel_id] = spec.area
+            if spec.shown:
+                self._host_for(panel_id, spec.area).add(spec)
+        self._places.clear()
+        self._update_visibility()
+        for room in (self._inner, self.widget):
+            room.is_by_hand = False
+            room.share()
+        for host in (self.bottom, self.right):
+            if host.specs:
+                host.raise_panel(host.specs[0].id)
+        self.fill()
+        self.changed.emit()
+
+    def _take_all_out(self) -> None:
+        for panel_id, before in self._area.items():
+            if before is not None:
+                self._remove_from(panel_id, before)
+
     def _update_visibility(self) -> None:
         has_document = self._document is not None
         for host in self._hosts():
@@ -332,9 +356,7 @@ class PanelLayout(QObject):
             return
         known = saved.get("known")
         known_ids = set(names(known)) if isinstance(known, list) else set(self._specs)
-        for panel_id, before in self._area.items():
-            if before is not None:
-                self._remove_from(panel_id, before)
+        self._take_all_out()
         for panel_id, spec in self._specs.items():
             # A panel added in a later version gets its default place.
             is_new = panel_id not in known_ids

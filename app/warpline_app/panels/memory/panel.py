@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QSplitter, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
@@ -20,11 +19,12 @@ from warpline.model.progress import IsCancelled
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_time
 from warpline.storage import Capture
+from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
-from warpline_app.look.widgets import muted_label
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
@@ -79,17 +79,15 @@ class MemoryPanel(ComputedPanel):
         self.device.setAccessibleName(tr("Device"))
         self.device.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.device.currentIndexChanged.connect(self._draw)
-        self.facts = muted_label()
+        self.facts = ElidedLabel()
+        self.facts.setObjectName("muted")
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-memory"
         self.chart.clicked.connect(self._clicked)
         self.chart.hovered.connect(lambda x, _y: self.state.set_cursor(document.capture.span[0] + round(x)))
         self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-memory"
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(self.chart)
-        split.addWidget(self.table)
-        split.setSizes([480, 520])
+        split = SideBySide(self.chart, self.table, shares=(480, 520), least_px=(240, LEAST_TABLE_PX))
         self.arrange((self.device, self.facts), split)
         self._answer: Answer | None = None
         self.state.range_selection_changed.connect(self.range_moved)

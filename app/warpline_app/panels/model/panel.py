@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
 
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded, Report, Table
@@ -25,6 +24,7 @@ from warpline_app.look.widgets import search_field, single_shot
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.share_view import Part, ShareView, largest
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.model.graph_view import GraphView, Node
 from warpline_app.panels.model.inside import (
@@ -91,8 +91,6 @@ class ModelPanel(ComputedPanel):
         self.areas.export_name = f"{document.path.stem}-model"
         self.areas.part_clicked.connect(self._area_chosen)
         self.areas.part_activated.connect(self.table.item_activated)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(self.table)
         self.graph = GraphView(document.messages)
         self.graph.export_name = f"{document.path.stem}-graph"
         self.graph.node_clicked.connect(self._area_chosen)
@@ -102,9 +100,7 @@ class ModelPanel(ComputedPanel):
         self.pages.addWidget(self.graph)
         self._flow: ModuleFlow | None = None
         self._root = TOP
-        split.addWidget(self.pages)
-        split.setStretchFactor(0, 1)
-        split.setSizes([660, 400])
+        split = SideBySide(self.table, self.pages, shares=(660, 400), least_px=(LEAST_TABLE_PX, 220))
         self.arrange((self.search, self.style_, self.measure, self.note), split)
         self._typing = single_shot(self, 120, lambda: self.table.set_search(self.search.text().strip()))
         self.search.textChanged.connect(self._typing.start)

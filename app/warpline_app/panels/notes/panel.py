@@ -12,10 +12,12 @@ from warpline.i18n import tr, tr_n
 from warpline.model.errors import WarplineError
 from warpline.model.notes import Note
 from warpline.model.times import format_duration, format_time
+from warpline_app.look.control_row import ControlRow
+from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, note_color
-from warpline_app.look.widgets import dot_icon, muted_label, search_field, tool_row
+from warpline_app.look.widgets import dot_icon, muted_label, search_field
 from warpline_app.open.document import Document
 from warpline_app.open.noting import go_to_note, note_place
 from warpline_app.panels.frame.base import Panel
@@ -33,7 +35,8 @@ class NotesPanel(Panel):
         self.merge = QPushButton(tr("Merge…"))
         self.merge.setToolTip(tr("Add the notes of a colleague's .notes.json file"))
         self.merge.clicked.connect(self._ask_merge)
-        self.file = muted_label()
+        self.file = ElidedLabel()
+        self.file.setObjectName("muted")
         self.list = QTreeWidget()
         self.list.setObjectName("panelTable")
         self.list.setAccessibleName(tr("Notes"))
@@ -55,12 +58,12 @@ class NotesPanel(Panel):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        row = tool_row()
-        row.addWidget(self.search)
-        row.addWidget(self.merge)
-        row.addWidget(self.file, 1)
+        row = ControlRow()
+        for widget in (self.search, self.merge, self.file):
+            row.add(widget, is_stretching=widget is self.file)
         column.addLayout(row)
-        column.addWidget(self.empty)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
+        column.addWidget(self.empty, 1)
         column.addWidget(self.list, 1)
         self.state.notes_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)

@@ -67,6 +67,7 @@ class RooflinePanel(ComputedPanel):
         self.device.currentIndexChanged.connect(self._draw)
         self.legend = QLabel()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setWordWrap(True)
         self.facts = ElidedLabel()
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-roofline"

@@ -58,7 +58,7 @@ class SourcePanel(ComputedPanel):
         self.files.setToolTip(
             tr("Files in sampled and waiting stacks: the program's own and the costliest first")
         )
-        self.files.setMinimumWidth(220)
+        self.files.setMinimumWidth(150)
         self.files.activated.connect(self._file_chosen)
         self.previous = self._button("▲", tr("Previous line with time"))
         self.previous.clicked.connect(lambda: self.step(-1))

@@ -15,6 +15,7 @@ from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline_app.look.plain import PlainLabel
 from warpline_app.look.theme import Theme
+from warpline_app.look.wrapped import prose
 from warpline_app.open.document import Document
 from warpline_app.open.source_titles import source_title
 from warpline_app.panels.frame.base import Panel
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 
+_LEAST_TITLE_PX, _LEAST_VALUE_PX = 110, 120
 HOST_TITLES = {
     "name": english("Name"),
     "system": english("System"),
@@ -188,12 +190,15 @@ class SourcesPanel(Panel):
             mark.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter)
             self._grid.addWidget(mark, self._row, 0)
             self._signs.append((mark, sign))
-        name = PlainLabel(title)
+        name = PlainLabel(prose(title))
         name.setObjectName("" if sign else "muted")
         name.setAlignment(Qt.AlignmentFlag.AlignTop)
+        name.setWordWrap(True)
+        name.setMinimumWidth(min(name.fontMetrics().horizontalAdvance(title), _LEAST_TITLE_PX))
         value = PlainLabel(f"{text}\n{remedy}" if remedy else text)
         value.setTextFormat(Qt.TextFormat.PlainText)
         value.setWordWrap(True)
+        value.setMinimumWidth(_LEAST_VALUE_PX)
         value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._grid.addWidget(name, self._row, 1)

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QComboBox, QSplitter, QToolTip, QWidget
+from PySide6.QtWidgets import QComboBox, QToolTip, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
@@ -24,6 +24,7 @@ from warpline_app.look.widgets import muted_label, search_field, single_shot
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.frame.row_target import target_of
 from warpline_app.panels.frame.scope import selection_of
 from warpline_app.panels.table.report_table import ReportTable
@@ -80,16 +81,14 @@ class StepsPanel(ComputedPanel):
         self.step.textChanged.connect(self._typing.start)
         self.legend = muted_label()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setWordWrap(True)
         self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
         self.chart.hovered.connect(self._hovered)
         self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-steps"
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(self.chart)
-        split.addWidget(self.table)
-        split.setSizes([520, 480])
+        split = SideBySide(self.chart, self.table, shares=(520, 480), least_px=(240, LEAST_TABLE_PX))
         self.arrange((self.stack, self.step, self.legend), split)
         self._step_count = ""
         self._heights: tuple[list[tuple[str, str, np.ndarray]], np.ndarray] = ([], np.empty(0))
@@ -206,9 +205,9 @@ class StepsPanel(ComputedPanel):
         self.chart.end()
         # Keep bars narrow when there are few steps.
         self.chart.show_range((-0.6, max(count, 6) - 0.4), (0, float(base.max(initial=1)) * 1.06))
-        entries = [f'<span style="color:{color}">■</span> {escape(title)}' for title, color, _ in parts]
+        entries = [f'<span style="color:{color}">■</span>&nbsp;{escape(title)}' for title, color, _ in parts]
         if len(outliers):
-            entries.append(f'<span style="color:{self.theme.hex("warning")}">□</span> {tr("outlier")}')
+            entries.append(f'<span style="color:{self.theme.hex("warning")}">□</span>&nbsp;{tr("outlier")}')
         self.legend.setText("   ".join(entries))
 
     def about_bar(self, place: int) -> str:

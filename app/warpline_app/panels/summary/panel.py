@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report, reports
@@ -26,6 +25,7 @@ from warpline_app.open.background import Job
 from warpline_app.open.document import Document
 from warpline_app.panels.charts.share_view import ShareView
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks, selection_of
 from warpline_app.panels.summary.report_choice import ReportChoice, ReportEntry
 from warpline_app.panels.table.report_columns import share_column
@@ -81,11 +81,7 @@ class SummaryPanel(ComputedPanel):
         self.shares = ShareView(document.messages)
         self.shares.part_clicked.connect(self._part_chosen)
         self.shares.part_activated.connect(self.table.item_activated)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(self.table)
-        split.addWidget(self.shares)
-        split.setStretchFactor(0, 1)
-        split.setSizes([720, 340])
+        split = SideBySide(self.table, self.shares, shares=(720, 340), least_px=(LEAST_TABLE_PX, 200))
         self.arrange((self.report, self.search, self.by_thread, self.has_chart, self.note), split)
         self._typing = single_shot(self, 120, lambda: self.table.set_search(self.search.text().strip()))
         self.search.textChanged.connect(self._typing.start)

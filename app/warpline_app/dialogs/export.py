@@ -85,6 +85,7 @@ class ExportDialog(QDialog):
         self.browse.setAutoDefault(False)
         self.browse.clicked.connect(self._choose)
         file_row = QHBoxLayout()
+        file_row.setSpacing(8)
         file_row.addWidget(self.file, 1)
         file_row.addWidget(self.browse)
         self.ranges = RangeChoice(self._state)
@@ -174,11 +175,7 @@ class ExportDialog(QDialog):
     def _format_chosen(self) -> None:
         suffix = str(self.format.currentData())
         source = self._view.document.source
-        stem = (
-            self.path
-            if self.file.text().strip()
-            else source.with_name(f"{Path(source.name.removesuffix('.gz')).stem}-part")
-        )
+        stem = self.path if self.file.text().strip() else source.with_name(f"{_name_of(source)}-part")
         name = stem.name
         for known in sorted((s for e in exporters() for s in e.suffixes), key=len, reverse=True):
             if name.lower().endswith(known):
@@ -352,6 +349,11 @@ class ExportDialog(QDialog):
             self._job.cancel()
         if self._drawing is not None:
             self._drawing.stop()
+
+
+def _name_of(source: Path) -> str:
+    """The name of a trace without its suffix; dots in the name of a folder are no suffix."""
+    return source.name if source.is_dir() else Path(source.name.removesuffix(".gz")).stem
 
 
 def _column(*widgets: QWidget) -> QVBoxLayout:

@@ -128,7 +128,5 @@ def _side(least: int, value: int) -> QSpinBox:
     field.setRange(least, MAX_SIDE_PX)
     field.setValue(value)
     field.setSingleStep(100)
-    # The style's arrows would take as much room as the digits; keys and wheel do the same.
-    field.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
     field.setFixedWidth(72)
     return field

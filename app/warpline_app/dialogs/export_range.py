@@ -53,7 +53,8 @@ class RangeChoice(QWidget):
         line.addWidget(self.last)
         line.addStretch(1)
         for field, name in ((self.first, tr("Start of the range")), (self.last, tr("End of the range"))):
-            field.setFixedWidth(_FIELD_PX)
+            text_px = field.fontMetrics().horizontalAdvance(field.text()) + 24
+            field.setFixedWidth(max(_FIELD_PX, text_px))
             field.setAccessibleName(name)
             field.setToolTip(tr("A ruler time with its unit: 1.5 s, 20 ms, 300 µs"))
             # Typing a time chooses this option.
@@ -67,7 +68,10 @@ class RangeChoice(QWidget):
         return format_time(bounds[0] - origin), format_time(bounds[1] - origin)
 
     def _text(self, bounds: tuple[int, int]) -> str:
-        return " – ".join(self._texts(bounds))
+        """Rounded: a thousandth of the length tells the ends apart."""
+        step_ns = 10 ** (len(str(max(1, (bounds[1] - bounds[0]) // 1000))) - 1)
+        times = ((time - self._state.origin_ns + step_ns // 2) // step_ns * step_ns for time in bounds)
+        return " – ".join(format_time(time, step_ns) for time in times)
 
     def bounds(self) -> tuple[int | None, int | None]:
         """Start and stop in capture time; None where the range is unlimited.

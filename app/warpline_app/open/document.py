@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from warpline.interchange.export.selection import whole_start_ns
 from warpline_app.open.alignment import ClockShifts
 from warpline_app.open.messages import MessageList, MessageTarget
 from warpline_app.remembered.dismissals import Dismissals
@@ -37,6 +38,8 @@ class Document(QObject):
         super().__init__(parent)
         self.capture = capture
         self.state = TimelineState(*capture.span, self, activity=capture.activity.range_ns)
+        self.state.whole_ns = whole_start_ns(capture)
+        self.state.set_origin(self.state.whole_ns)
         self.source: Path = source or self.path
         self._title = title or self.path.name
         self.messages: MessageTarget = messages or MessageList(self)

@@ -17,6 +17,7 @@ from warpline_app.pictures.rendering import (
     Picture,
     begin_with_gpus,
     document_of,
+    prepare_picture,
     save_picture,
 )
 from warpline_app.remembered.saved_layout import apply_layout, layout_of
@@ -55,7 +56,8 @@ class PictureDrawing(QObject):
     ) -> None:
         super().__init__(parent)
         self._out = out
-        self._scroll_px = source.scene.scroll_px if is_as_shown else 0
+        self._top = _top_row(source) if is_as_shown else None
+        self._is_prepared = False
         document = document_of(
             source.document.capture,
             picture,
@@ -76,12 +78,17 @@ class PictureDrawing(QObject):
         view = self._view
         if view is None:
             return
-        view.scene.scroll_to(self._scroll_px)
+        placed = None if self._top is None else view.scene.layout.by_key.get(self._top)
+        view.scene.scroll_to(0 if placed is None else placed.top)
         image = view.picture()
         if not view.is_idle:
             if self._clock.elapsed() > IDLE_TIMEOUT_MS:
                 self.stop()
                 self.failed.emit(ExportError(tr("the picture was not finished after a minute")))
+            return
+        if not self._is_prepared:
+            self._is_prepared = True
+            prepare_picture(view)
             return
         try:
             if self._out.suffix.lower() == ".svg":
@@ -103,6 +110,12 @@ class PictureDrawing(QObject):
             view.shut_down()
             view.hide()
             view.deleteLater()
+
+
+def _top_row(view: TimelineView) -> str | None:
+    """The key of the first row in view, except for pinned ones: a picture begins with a whole row."""
+    placed = view.scene.layout.at(view.scene.scroll_px, pinned=False)
+    return None if placed is None else placed.row.key
 
 
 def arrange(state: TimelineState, source: TimelineState, *, is_as_shown: bool) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtSvg import QSvgGenerator
 
+from warpline import __version__
 from warpline.i18n import tr
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import replacing
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 
 _GROUP_OF_RECTANGLES = re.compile(r"<g ([^<>]*>\s*<rect )")
+_EMPTY_GROUP = re.compile(r"<g [^<>]*>\s*</g>\s*")
+"""Qt writes one for each change of pen and brush."""
+_FAMILY = re.compile(r'font-family="([^",]+)"')
+"""A browser that lacks the font would take one with serifs."""
 BYTES_PER_SHAPE = 46
 _BYTES_AROUND_SHAPES = 60_000
 
@@ -108,7 +113,10 @@ def save_svg(view: TimelineView, out: Path) -> None:
     generator = QSvgGenerator()
     generator.setSize(QSize(view.width(), view.height()))
     generator.setViewBox(QRect(0, 0, view.width(), view.height()))
+    # Without it Qt gives millimetres of 72 dots an inch, and browsers show the picture a third too large.
+    generator.setResolution(96)
     generator.setTitle(view.document.title)
+    generator.setDescription(tr("Timeline drawn by Warpline {version}", version=__version__))
     painter = QPainter()
     try:
         with replacing(out) as part:
@@ -120,7 +128,8 @@ def save_svg(view: TimelineView, out: Path) -> None:
             painter.end()
             # Windows renames no file that is open, and the generator closes it when it is destroyed.
             del generator
-            part.write_text(xml_text(with_sharp_edges(part.read_text("utf-8"))), "utf-8")
+            text = _FAMILY.sub(r'font-family="\1, sans-serif"', _EMPTY_GROUP.sub("", part.read_text("utf-8")))
+            part.write_text(xml_text(with_sharp_edges(text)), "utf-8")
     except OSError as error:
         raise ExportError(
             tr("{path}: cannot be written: {reason}", path=out, reason=error.strerror or error)

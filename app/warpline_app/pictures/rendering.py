@@ -167,6 +167,8 @@ def render(
     view.resize(*picture.size)
     view.show()
     wait_until(lambda: view.is_idle)
+    prepare_picture(view)
+    wait_until(lambda: view.is_idle)
     if paint is not None:
         paint(view)
     image = view.picture()
@@ -185,6 +187,23 @@ def begin_with_gpus(document: Document) -> None:
             order.setdefault("" if track.parent < 0 else tracks[track.parent].uri, []).append(track.uri)
     if not document.state.order:
         document.state.set_orders(order)
+
+
+def prepare_picture(view: TimelineView) -> None:
+    """Leave out what a picture has no use for: the scroll bar, and a last row of which only a part fits."""
+    from PySide6.QtWidgets import QGridLayout
+
+    from warpline_app.timeline.widgets.view import REST_ROW
+
+    view.scroll_bar.hide()
+    grid, scene = view.layout(), view.scene
+    assert isinstance(grid, QGridLayout)
+    area = view.canvas.height() + grid.rowMinimumHeight(REST_ROW) - scene.layout.pinned_height
+    bottom = scene.scroll_px + area
+    cut = [placed.top for placed in scene.layout.between(scene.scroll_px, bottom) if placed.bottom > bottom]
+    rest = bottom - min(cut, default=bottom)
+    # A row that fills most of the picture is shown as far as it fits.
+    grid.setRowMinimumHeight(REST_ROW, rest if 2 * rest < area else 0)
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:

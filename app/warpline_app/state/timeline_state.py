@@ -101,6 +101,8 @@ class TimelineState(EvidenceState):
         self._highlight: frozenset[int] = frozenset()
         self.home_ns: int = self._span[0]
         """Start of the capture, where times count from unless the origin was moved."""
+        self.whole_ns: int | None = None
+        """Start of the capture that this one is a part of; its times count from there at first."""
         self._origin_ns = self.home_ns
         self._arrows = "selection"
 

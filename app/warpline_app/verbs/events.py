@@ -131,6 +131,11 @@ _A_LINE = Need(
     "This event has no stack with a source line",
 )
 
+_A_PART = Need(
+    if_timeline(lambda nav: nav.state.whole_ns is not None),
+    "Open a part of a capture: a range exported as .h5",
+)
+
 
 def _copy(nav: Navigator) -> None:
     from warpline_app.timeline.model.event_text import describe_event
@@ -231,6 +236,15 @@ EVENT_COMMANDS: tuple[WindowCommand, ...] = (
         "Navigate",
         lambda nav: nav.state.set_origin(None),
         group="mark",
+    ),
+    timeline_command(
+        "mark.origin_whole",
+        "Show times of the whole capture",
+        "Navigate",
+        lambda nav: nav.state.set_origin(nav.state.whole_ns),
+        needs=(_A_PART,),
+        group="mark",
+        hint="Times in an exported part count from the start of the capture that it was exported from",
     ),
     _event_command(
         "event.highlight_name",

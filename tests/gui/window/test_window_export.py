@@ -17,12 +17,14 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
+from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
 from warpline_app.look.appearance import appearance
 from warpline_app.pictures.export import drawing_size
 from warpline_app.pictures.rendering import Picture, render
+from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
@@ -171,6 +173,69 @@ def test_a_picture_shows_the_selected_range_in_the_size_and_theme_that_are_chose
     assert share_alike(read_picture(out, expected), expected) > (0.999 if suffix == ".png" else 0.95)
 
 
+def test_the_fields_of_the_size_have_room_for_their_digits(dialog: ExportDialog, qtbot: QtBot) -> None:
+    dialog.format.setCurrentIndex(dialog.format.findData(".png"))
+    for field in (dialog.picture.width_px, dialog.picture.height_px):
+        inner = field.findChild(QLineEdit)
+        assert isinstance(inner, QLineEdit)
+        qtbot.waitUntil(inner.isVisible, timeout=20_000)
+        assert inner.contentsRect().width() >= inner.fontMetrics().horizontalAdvance("16384")
+        assert inner.height() >= inner.fontMetrics().height()
+
+
+def test_a_picture_has_no_scroll_bar_and_no_half_row(sample: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def look(view: TimelineView) -> None:
+        scene = view.scene
+        bottom = scene.scroll_px + view.canvas.height() - scene.layout.pinned_height
+        assert not view.scroll_bar.isVisible()
+        assert all(placed.bottom <= bottom for placed in scene.layout.between(scene.scroll_px, bottom))
+        assert bottom < scene.layout.height  # there are more rows
+        seen.append((view.width(), view.height()))
+
+    with open_capture(sample) as capture:
+        render(capture, Picture(size=(640, 237), theme="dark"), paint=look)
+    assert seen == [(640, 237)]
+
+
+def test_dots_in_the_name_of_a_folder_are_no_suffix(
+    page: CapturePage, window: MainWindow, tmp_path: Path
+) -> None:
+    source = tmp_path / "Qwen1.5-0.5B"
+    source.mkdir()
+    page.document.source = source
+    made = show_export(window.workspace, page.view, window)
+    assert made is not None
+    assert made.path.name == "Qwen1.5-0.5B-part.h5"
+
+
+def test_a_part_shows_the_times_of_the_whole_and_the_switch_is_there(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, tmp_path: Path
+) -> None:
+    with open_capture(sample) as capture:
+        start = capture.span[0]
+        first = ExportSelection(start + 10 * MS, start + 40 * MS)
+        export_capture(capture, tmp_path / "part.h5", first)
+    with open_capture(tmp_path / "part.h5") as capture:
+        assert capture.span[0] == start + 10 * MS
+        part = ExportSelection(start + 20 * MS, start + 30 * MS)
+        export_capture(capture, tmp_path / "part-of-part.h5", part)
+    page = open_page(tmp_path / "part-of-part.h5")
+    state = page.document.state
+    assert state.origin_ns == start
+    state.set_cursor(state.span[0])
+    assert window.status_line.text.startswith("20")
+    assert page.view.corner.origin_text == "times of the whole capture"
+    assert window.commands.run("mark.origin_start")
+    assert window.status_line.text.startswith("0 ns")
+    assert page.view.corner.origin_text == ""
+    assert window.commands.run("mark.origin_whole")
+    assert state.origin_ns == start
+    open_page(sample)
+    assert window.commands.refusal("mark.origin_whole")
+
+
 def test_a_picture_of_a_range_that_is_typed_has_four_times_the_pixels_at_twice_the_scale(
     page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
@@ -247,7 +312,9 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
 ) -> None:
     page.document.state.set_view(10 * MS, 30 * MS)
     qtbot.waitUntil(lambda: page.view.is_idle)
-    before = page.view.picture()
+    # On the screen there is a scroll bar, and a row of which only a part fits.
+    size = (page.view.width(), page.view.height())
+    before = render(page.document.capture, Picture((10 * MS, 30 * MS), size=size), page.document.title)
     dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
     dialog.format.setCurrentIndex(dialog.format.findData(".svg"))

@@ -103,8 +103,7 @@ class Legend(QWidget):
             top = (HEIGHT - _SWATCH_PX[1]) // 2
             where = QRectF(place.left(), top, *_SWATCH_PX)
             if is_drawing(painter):
-                # Vector graphics have no pixels for textures, neither here nor in the rows.
-                painter.fillRect(where, QColor(self.theme.family(entry.color)))
+                self._draw_swatch(painter, entry, where)
             else:
                 painter.drawImage(where, self._swatch(entry, painter.deviceTransform().m11()))
             text = place.adjusted(_SWATCH_PX[0] + _GAP, 0, 2, 0)
@@ -113,6 +112,15 @@ class Legend(QWidget):
             end = self.rect().adjusted(0, 0, -10, 0)
             side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(end, int(side), f"+{len(self.left_out)}")
+
+    def _draw_swatch(self, painter: QPainter, entry: LegendEntry, where: QRectF) -> None:
+        """As in the rows, without textures: vector graphics have no pixels for them."""
+        assert self._table is not None
+        code = codes.INDEX[entry.color] * codes.VARIANTS + entry.variant
+        column = self._table.table(_SWATCH_PX[1], self.theme.rgb("header"))[:, code].tolist()
+        for line, color in enumerate(column):
+            if line == 0 or color != column[line - 1]:
+                painter.fillRect(where.adjusted(0, line, 0, 0), QColor.fromRgb(color))
 
     def _swatch(self, entry: LegendEntry, ratio: float) -> QImage:
         assert self._table is not None

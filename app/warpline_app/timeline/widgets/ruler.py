@@ -350,10 +350,12 @@ class Corner(QWidget):
 
     @property
     def origin_text(self) -> str:
-        """Where the time origin is, if it was moved; else empty."""
+        """Where the time origin is, unless it is the start of the capture; else empty."""
         state = self.scene.state
         if not state.is_origin_moved:
             return ""
+        if state.origin_ns == state.whole_ns:
+            return tr("times of the whole capture", "timeline")
         far = state.origin_ns - state.home_ns
         return tr("origin at {time}", "timeline", time=f"{'-' if far < 0 else ''}{format_duration(abs(far))}")
 

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 HEADER_WIDTH = 270
+REST_ROW = 4
+"""Row of the grid above the legend, empty except in pictures."""
 MARK_AT_ONCE = 2_000_000
 """In larger captures, the events of highlighted names are collected in the background."""
 
@@ -124,7 +126,7 @@ class TimelineView(QWidget):
         grid.addWidget(self.header, 3, 0)
         grid.addWidget(self.canvas, 3, 1)
         grid.addWidget(self.scroll_bar, 0, 2, 4, 1)
-        grid.addWidget(self.legend, 4, 0, 1, 3)
+        grid.addWidget(self.legend, REST_ROW + 1, 0, 1, 3)
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(3, 1)
         self.corner.setFixedHeight(OVERVIEW_HEIGHT + RULER_HEIGHT)

@@ -18,6 +18,7 @@ from warpline.interchange.export.selection import (
     chunks,
     counter_slice,
     rows_by_kind,
+    whole_start_ns,
 )
 from warpline.interchange.export.title import title_of
 from warpline.model import Flag, Packing
@@ -113,6 +114,7 @@ class CaptureCopy:
             "uuid": capture.uuid,
             "file": title_of(capture),
             "range_ns": self._selection.range_ns(capture),
+            "origin_ns": capture.span[0] if (whole := whole_start_ns(capture)) is None else whole,
             "is_whole": not self._selection.is_bounded and self._selection.tracks is None,
             "is_range": self._selection.is_bounded,
             "next_work": self._next_work() if self._selection.is_bounded else [],

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import OpenPage
 
-from warpline_app.look.control_row import ControlRow
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.widgets import flat_column
+from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.summary.panel import SummaryPanel
@@ -36,7 +36,7 @@ class Block(QWidget):
 def test_controls_continue_on_further_rows(qtbot: QtBot, width_px: int, rows: list[list[int]]) -> None:
     holder = QWidget()
     qtbot.addWidget(holder)
-    row = ControlRow()
+    row = WrappingRow()
     holder.setLayout(row)
     controls = [Block(100), Block(100), Block(100)]
     for control in controls:
@@ -54,7 +54,7 @@ def test_controls_continue_on_further_rows(qtbot: QtBot, width_px: int, rows: li
 def test_a_hidden_control_takes_no_room_and_a_sentence_wraps(qtbot: QtBot) -> None:
     holder = QWidget()
     qtbot.addWidget(holder)
-    row = ControlRow()
+    row = WrappingRow()
     holder.setLayout(row)
     hidden, sentence = Block(500), QLabel("one two three four five six seven eight nine ten")
     sentence.setWordWrap(True)
@@ -93,7 +93,7 @@ def test_no_control_of_a_panel_at_the_right_covers_another(
         layout = panel.layout()
         rows = [] if layout is None else [layout.itemAt(place) for place in range(layout.count())]
         for row in rows:
-            if not isinstance(row, ControlRow):
+            if not isinstance(row, WrappingRow):
                 continue
             controls = [item.widget() for item in map(row.itemAt, range(row.count())) if item is not None]
             shown = [control for control in controls if control.isVisible()]

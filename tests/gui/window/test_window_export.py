@@ -23,7 +23,7 @@ from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
 from warpline_app.look.appearance import appearance
 from warpline_app.pictures.export import drawing_size
-from warpline_app.pictures.rendering import Picture, render
+from warpline_app.pictures.rendering import Picture, prepare_picture, render
 from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
@@ -311,10 +311,9 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
     page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     page.document.state.set_view(10 * MS, 30 * MS)
+    prepare_picture(page.view)  # pictures have no scroll bar and no half row
     qtbot.waitUntil(lambda: page.view.is_idle)
-    # On the screen there is a scroll bar, and a row of which only a part fits.
-    size = (page.view.width(), page.view.height())
-    before = render(page.document.capture, Picture((10 * MS, 30 * MS), size=size), page.document.title)
+    before = page.view.picture()
     dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
     dialog.format.setCurrentIndex(dialog.format.findData(".svg"))

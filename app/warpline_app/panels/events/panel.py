@@ -20,10 +20,10 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
-from warpline_app.look.control_row import ControlRow
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import flat_column, search_field, single_shot
+from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.open.document import Document
 from warpline_app.panels.events.columns import event_columns
 from warpline_app.panels.events.query import EventQuery, capture_starts, rows_of
@@ -93,7 +93,7 @@ class EventsPanel(ComputedPanel):
         self._chips.setSpacing(6)
         self.note = ElidedLabel()
         self.note.setObjectName("muted")
-        row = ControlRow()
+        row = WrappingRow()
         for widget in (self.kind, self.search, self.follows, chips, self.note):
             row.add(widget, is_stretching=widget is self.note)
         self.table = EventTable(document, RowActions(self))

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QWidget
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr
 from warpline.model.progress import IsCancelled, Progress
-from warpline_app.look.control_row import ControlRow
 from warpline_app.look.plain import PlainLabel
 from warpline_app.look.widgets import flat_column, single_shot
+from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.open.background import Job
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import not_recorded_text
@@ -55,7 +55,7 @@ class ComputedPanel(Panel):
         """Lay out a row of controls above the content, which wraps where the panel is narrow; ``stretching`` (default:
         the last control) takes the remaining width.
         """
-        row = ControlRow()
+        row = WrappingRow()
         for widget in controls:
             row.add(widget, is_stretching=widget is (stretching or controls[-1]))
         layout = flat_column(self)

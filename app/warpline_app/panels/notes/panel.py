@@ -12,12 +12,12 @@ from warpline.i18n import tr, tr_n
 from warpline.model.errors import WarplineError
 from warpline.model.notes import Note
 from warpline.model.times import format_duration, format_time
-from warpline_app.look.control_row import ControlRow
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, note_color
 from warpline_app.look.widgets import dot_icon, muted_label, search_field
+from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.open.document import Document
 from warpline_app.open.noting import go_to_note, note_place
 from warpline_app.panels.frame.base import Panel
@@ -58,7 +58,7 @@ class NotesPanel(Panel):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        row = ControlRow()
+        row = WrappingRow()
         for widget in (self.search, self.merge, self.file):
             row.add(widget, is_stretching=widget is self.file)
         column.addLayout(row)

@@ -11,7 +11,7 @@ _LEAST_REST_PX = 60
 """The control that takes the rest of its row gets a new row rather than less than this."""
 
 
-class ControlRow(QLayout):
+class WrappingRow(QLayout):
     """Controls side by side, each as wide as it wants; one takes what is left of its row."""
 
     def __init__(self, margin_px: int = 5, spacing_px: int = 8) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import struct
+from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
+from warpline.interchange.framework.columns import Int64Array, clean_text
+from warpline.interchange.framework.messages.message_tables import MISSING
 from warpline.interchange.framework.protobuf import (
     ProtobufError,
     float_of,
@@ -15,22 +23,146 @@ from warpline.interchange.framework.protobuf import (
     signed,
     text_of,
 )
+from warpline.interchange.perfetto.sequences import Packets, Sequences
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
 
 Lookup = Callable[[str, int], str]
 """The text of an interned entry, by table and id."""
 _DEEPEST = 16
 
 
-def as_json(annotations: list[bytes], lookup: Lookup) -> str:
-    """The annotations of an event as a JSON object; "" when none can be read."""
-    values: dict[str, Any] = {}
-    for annotation in annotations:
-        try:
-            name, value = _named(annotation, lookup, 0)
-        except ProtobufError:
-            continue
-        values[name] = value
-    return msgspec.json.encode(values).decode() if values else ""
+_ANNOTATION = "record.event.annotation"
+_UINT64 = (1 << 64) - 1
+
+
+class Annotations:
+    """Turns the debug annotations of events into the text of JSON objects."""
+
+    def __init__(self, builder: CaptureBuilder, sequences: Sequences) -> None:
+        self._builder = builder
+        self._sequences = sequences
+        self._literals: dict[int, str] = {}
+
+    def payloads(self, piece: Packets, state: Int64Array, count: int) -> Int64Array:
+        """The string id of the object of each event of a piece, int64 [count]; 0 without annotations."""
+        tables = piece.tables
+        result = np.zeros(count, np.int64)
+        parents = tables.parent(_ANNOTATION)
+        if not len(parents):
+            return result
+        states = state[parents]
+        names = self._names(piece, states)
+        values = self._values(piece, states)
+        names, parents, values = _last_of_each(names, parents, values)
+        members = [
+            f"{name}:{value}" for name, value in zip(map(self._literal, names.tolist()), values, strict=True)
+        ]
+        heads = np.flatnonzero(np.r_[True, parents[1:] != parents[:-1]])
+        borders = [*heads.tolist(), len(members)]
+        objects = [f"{{{','.join(members[begin:stop])}}}" for begin, stop in pairwise(borders)]
+        result[parents[heads]] = self._builder.strings(objects)
+        return result
+
+    def _literal(self, name: int) -> str:
+        literal = self._literals.get(name)
+        if literal is None:
+            literal = self._literals[name] = _quoted(self._builder.text(name))
+        return literal
+
+    def _names(self, piece: Packets, states: Int64Array) -> Int64Array:
+        tables = piece.tables
+        names = self._sequences.lookup("annotation", states, tables[f"{_ANNOTATION}.name_iid"])
+        direct = tables[f"{_ANNOTATION}.name"]
+        for row in np.flatnonzero(direct >= 0).tolist():
+            names[row] = self._builder.string(clean_text(tables.text(int(direct[row]))))
+        return names
+
+    def _values(self, piece: Packets, states: Int64Array) -> list[str]:
+        """The value of each annotation as JSON."""
+        tables = piece.tables
+        values = ["null"] * len(states)
+        for column, literal in _PLAIN.items():
+            own = tables[f"{_ANNOTATION}.{column}"]
+            rows = np.flatnonzero(own != MISSING)
+            for row, value in zip(rows.tolist(), own[rows].tolist(), strict=True):
+                values[row] = literal(value)
+        for column in ("text", "json"):
+            own = tables[f"{_ANNOTATION}.{column}"]
+            rows = np.flatnonzero(own >= 0)
+            distinct, codes = np.unique(own[rows], return_inverse=True)
+            texts = [_quoted(tables.text(code)) for code in distinct.tolist()]
+            for row, code in zip(rows.tolist(), codes.reshape(-1).tolist(), strict=True):
+                values[row] = texts[code]
+        interned = tables[f"{_ANNOTATION}.string_iid"]
+        rows = np.flatnonzero(interned != MISSING)
+        texts_of = self._sequences.lookup("string", states[rows], interned[rows])
+        for row, text in zip(rows.tolist(), texts_of.tolist(), strict=True):
+            values[row] = self._literal(text)
+        for row, value in self._nested(piece, states).items():
+            values[row] = msgspec.json.encode(value).decode()
+        return values
+
+    def _nested(self, piece: Packets, states: Int64Array) -> dict[int, Any]:
+        """The values of annotations that hold others, by row."""
+        tables = piece.tables
+        found: dict[int, Any] = {}
+        nested = tables[f"{_ANNOTATION}.nested"]
+        for row in np.flatnonzero(nested >= 0).tolist():
+            with suppress(ProtobufError):
+                found[row] = _nested(tables.texts[int(nested[row])], 0)
+        entries: defaultdict[int, dict[str, Any]] = defaultdict(dict)
+        items: defaultdict[int, list[Any]] = defaultdict(list)
+        for table in ("entry", "item"):
+            for row, code in zip(
+                tables.parent(f"{_ANNOTATION}.{table}").tolist(),
+                tables[f"{_ANNOTATION}.{table}.value"].tolist(),
+                strict=True,
+            ):
+                try:
+                    name, value = _named(tables.texts[code], partial(self._interned, int(states[row])), 1)
+                except ProtobufError:
+                    continue
+                if table == "entry":
+                    entries[row][name] = value
+                else:
+                    items[row].append(value)
+        return {**found, **items, **entries}
+
+    def _interned(self, state: int, kind: str, iid: int) -> str:
+        return self._builder.text(self._sequences.named(kind, state, iid, 0))
+
+
+def _last_of_each(
+    names: Int64Array, parents: Int64Array, values: list[str]
+) -> tuple[Int64Array, Int64Array, list[str]]:
+    """Without annotations whose name follows again in the same event."""
+    keys = parents * (int(names.max()) + 1) + names
+    _, last = np.unique(keys[::-1], return_index=True)
+    if len(last) == len(keys):
+        return names, parents, values
+    kept = np.sort(len(keys) - 1 - last)
+    return names[kept], parents[kept], [values[row] for row in kept.tolist()]
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def _real(bits: int) -> str:
+    value = _finite(struct.unpack("<d", struct.pack("<q", bits))[0])
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+_PLAIN: dict[str, Callable[[int], str]] = {
+    "boolean": lambda value: "true" if value else "false",
+    "unsigned": lambda value: str(value & _UINT64),
+    "signed": str,
+    "real": _real,
+    "pointer": lambda value: f'"{value & _UINT64:#x}"',
+}
+"""JSON of a number, by column."""
 
 
 def _named(annotation: bytes, lookup: Lookup, depth: int) -> tuple[str, Any]:

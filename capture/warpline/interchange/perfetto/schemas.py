@@ -24,17 +24,30 @@ _LEGACY = Schema(
     },
     texts={7: "id_scope"},
 )  # fmt: skip
+_ANNOTATION = Schema(
+    numbers={
+        1: "name_iid",
+        2: "boolean",
+        3: "unsigned",
+        4: "signed",
+        5: "real",
+        7: "pointer",
+        17: "string_iid",
+    },
+    texts={6: "text", 8: "nested", 9: "json", 10: "name"},
+    repeated_texts={11: "entry", 12: "item"},
+)
 TRACK_EVENT = Schema(
     numbers={
         1: "delta_us", 9: "type", 10: "name_iid", 11: "track", 16: "absolute_us", 30: "value", 44: "double_value",
     },
     texts={23: "name"},
-    messages={6: ("legacy", _LEGACY)},
+    messages={4: ("annotation", _ANNOTATION), 6: ("legacy", _LEGACY)},
     repeated_numbers={
         3: "category_iid", 12: "extra_value", 31: "extra_track", 36: "old_flow", 42: "old_end_flow", 47: "flow",
         48: "end_flow",
     },
-    repeated_texts={4: "annotation", 22: "category"},
+    repeated_texts={22: "category"},
     count_others=True,
 )  # fmt: skip
 _DEFAULTS = Schema(

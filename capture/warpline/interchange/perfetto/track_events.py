@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.event_sink import EventSink, masked
 from warpline.interchange.framework.messages.message_tables import MISSING
 from warpline.interchange.framework.pairing import match_borders, match_flows
-from warpline.interchange.perfetto.annotations import as_json
+from warpline.interchange.perfetto.annotations import Annotations
 from warpline.interchange.perfetto.described_tracks import THREAD_TIME, DescribedTracks
 from warpline.interchange.perfetto.older_events import OlderEvents, texts_of
 from warpline.interchange.perfetto.sequences import Packets, Sequences
@@ -39,6 +38,7 @@ class TrackEvents:
         self._tree = tree
         self._pending: list[dict[str, Int64Array]] = []
         self._pending_rows = 0
+        self._annotations = Annotations(sink.builder, sequences)
         self._older = OlderEvents(sink, tree)
         self._flows: list[tuple[Int64Array, Int64Array, Int64Array, Int64Array]] = []
         """Flow, serial number of the event, time, phase."""
@@ -79,7 +79,7 @@ class TrackEvents:
             "type": np.where(kinds == MISSING, 0, kinds),
             "name": self._event_names(piece, state),
             "category": self._categories(piece, state, count),
-            "payload": self._payloads(piece, state, count),
+            "payload": self._annotations.payloads(piece, state, count),
             "thread_time": np.full(count, MISSING),
             "serial": np.arange(self._serial, self._serial + count),
         }
@@ -137,34 +137,6 @@ class TrackEvents:
                 texts = (self._builder.text(int(result[parents[row]])), self._builder.text(int(ids[row])))
                 result[parents[row]] = self._string(",".join(texts))
         return result
-
-    def _payloads(self, piece: Packets, state: Int64Array, count: int) -> Int64Array:
-        tables = piece.tables
-        result = np.zeros(count, np.int64)
-        parents = tables.parent(f"{_EVENT}.annotation")
-        if not len(parents):
-            return result
-        codes = tables[f"{_EVENT}.annotation.value"].tolist()
-        heads = np.flatnonzero(np.r_[True, parents[1:] != parents[:-1]])
-        known: dict[tuple[int, ...], int] = {}
-        events = parents[heads]
-        for event, own_state, first, stop in zip(
-            events.tolist(),
-            state[events].tolist(),
-            heads.tolist(),
-            [*heads[1:].tolist(), len(codes)],
-            strict=True,
-        ):
-            key = (own_state, *codes[first:stop])
-            text = known.get(key)
-            if text is None:
-                parts = [tables.texts[code] for code in codes[first:stop]]
-                text = known[key] = self._string(as_json(parts, partial(self._interned, own_state)))
-            result[event] = text
-        return result
-
-    def _interned(self, state: int, kind: str, iid: int) -> str:
-        return self._builder.text(self._sequences.named(kind, state, iid, 0))
 
     # Counters
 

@@ -141,8 +141,8 @@ def packet(*fields: tuple[int, int | bytes]) -> bytes:
 def test_annotations_of_every_type_keep_their_values(tmp_path: Path) -> None:
     interned = message((3, message((1, 4), (2, b"by number"))), (29, message((1, 6), (2, b"text by number"))))
     notes: list[tuple[int | bytes, tuple[int, int | bytes]]] = [
-        (4, (17, 6)), (b"yes", (2, 1)), (b"big", (3, (1 << 64) - 1)), (b"less", (4, (1 << 64) - 5)), (b"address", (7, 255)),
-        (b"text", (6, b'a "b"')), (b"json", (9, b"{}")), (b"twice", (4, 1)), (b"twice", (4, 2)),
+        (4, (17, 6)), (b"yes", (2, 1)), (b"big", (3, (1 << 64) - 1)), (b"less", (4, (1 << 64) - 5)),
+        (b"address", (7, 255)), (b"text", (6, b'a "b"')), (b"json", (9, b"{}")), (b"twice", (4, 1)), (b"twice", (4, 2)),
         (b"object", (11, message((10, b"x"), (4, 1)))), (b"list", (12, message((4, 7)))),
         (b"nested", (8, message((2, b"k"), (3, message((5, 9)))))), (b"none", (99, 1)),
     ]  # fmt: skip
@@ -158,8 +158,8 @@ def test_annotations_of_every_type_keep_their_values(tmp_path: Path) -> None:
     )  # fmt: skip
     capture = imported(tmp_path, path)
     assert json.loads(attributes(capture, "a")["payload"]) == {
-        "by number": "text by number", "yes": True, "big": (1 << 64) - 1, "less": -5, "address": "0xff", "text": 'a "b"',
-        "json": "{}", "twice": 2, "object": {"x": 1}, "list": [7], "nested": {"k": 9}, "none": None, "real": 0.25,
+        "by number": "text by number", "yes": True, "big": (1 << 64) - 1, "less": -5, "address": "0xff",
+        "text": 'a "b"', "json": "{}", "twice": 2, "object": {"x": 1}, "list": [7], "nested": {"k": 9}, "none": None, "real": 0.25,
     }  # fmt: skip
     assert json.loads(attributes(capture, "b")["payload"]) == {"yes": True}
 

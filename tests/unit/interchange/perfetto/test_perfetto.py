@@ -159,7 +159,8 @@ def test_annotations_of_every_type_keep_their_values(tmp_path: Path) -> None:
     capture = imported(tmp_path, path)
     assert json.loads(attributes(capture, "a")["payload"]) == {
         "by number": "text by number", "yes": True, "big": (1 << 64) - 1, "less": -5, "address": "0xff",
-        "text": 'a "b"', "json": "{}", "twice": 2, "object": {"x": 1}, "list": [7], "nested": {"k": 9}, "none": None, "real": 0.25,
+        "text": 'a "b"', "json": "{}", "twice": 2, "object": {"x": 1}, "list": [7], "nested": {"k": 9}, "none": None,
+        "real": 0.25,
     }  # fmt: skip
     assert json.loads(attributes(capture, "b")["payload"]) == {"yes": True}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """The text on one line, with every character visible."""
     return text if text.isprintable() else visible(" ".join(filter(None, map(str.strip, text.splitlines()))))
+
+
+def listing(lines: Iterable[str]) -> str:
+    r"""The lines as one text; a line end inside one, which came with a name, is shown as an escape (``\n``)."""
+    return "\n".join(line if line.isprintable() else visible(line).replace("\n", "\\n") for line in lines)
 
 
 def natural_key(text: str) -> tuple[str | int, ...]:

@@ -49,6 +49,20 @@ def test_a_picture_is_drawn_without_a_display(sample: Path, tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["out.png"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_a_picture_on_a_full_disk_is_one_line_with_the_reason(
+    sample: Path, tmp_path: Path, suffix: str
+) -> None:
+    target = tmp_path / f"full{suffix}"
+    target.symlink_to("/dev/full")
+    result = warpline("export", sample, target)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert str(target) in line
+    assert "No space left on device" in line
+
+
 def test_scale_theme_and_tracks(sample: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.png"
     result = warpline(

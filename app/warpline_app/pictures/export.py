@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QRect, QSize
+from PySide6.QtCore import QBuffer, QPoint, QRect, QSize
 from PySide6.QtGui import QPainter
 from PySide6.QtSvg import QSvgGenerator
 
@@ -120,15 +120,16 @@ def save_svg(view: TimelineView, out: Path) -> None:
     painter = QPainter()
     try:
         with replacing(out) as part:
-            generator.setFileName(str(part))
+            # Into memory: the generator passes over errors of a file.
+            drawn = QBuffer()
+            generator.setOutputDevice(drawn)
             if not painter.begin(generator):
                 raise ExportError(tr("{path}: cannot be written", path=out))
             painter.fillRect(0, 0, view.width(), view.height(), view.theme.color("header"))
             view.render(painter, QPoint(0, 0))
             painter.end()
-            # Windows renames no file that is open, and the generator closes it when it is destroyed.
-            del generator
-            text = _FAMILY.sub(r'font-family="\1, sans-serif"', _EMPTY_GROUP.sub("", part.read_text("utf-8")))
+            text = drawn.data().data().decode()
+            text = _FAMILY.sub(r'font-family="\1, sans-serif"', _EMPTY_GROUP.sub("", text))
             part.write_text(xml_text(with_sharp_edges(text)), "utf-8")
     except OSError as error:
         raise ExportError(

@@ -229,16 +229,14 @@ def save_picture(image: QImage, path: Path) -> None:
     """
     from PySide6.QtGui import QImageWriter
 
+    from warpline_app.look.image_files import encoded
+
     suffix = path.suffix.lower().lstrip(".")
     known = [bytes(name.data()).decode() for name in QImageWriter.supportedImageFormats()]
     if suffix not in known:
         raise ExportError(tr("{path}: unsupported picture format; use for example .png", path=path))
     try:
         with replacing(path) as part:
-            writer = QImageWriter(str(part), suffix.encode())
-            if not writer.write(image):
-                raise ExportError(tr("{path}: {reason}", path=path, reason=writer.errorString()))
-            # Windows renames no file that is open, and the writer closes it when it is destroyed.
-            del writer
+            part.write_bytes(encoded(image, suffix))
     except OSError as error:
         raise ExportError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error

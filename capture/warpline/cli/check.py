@@ -14,6 +14,7 @@ from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, translated
 from warpline.model.errors import UsageError
 from warpline.model.markdown import markdown_text
+from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from warpline.analysis.findings.finding import Diagnosis, Where
@@ -107,7 +108,7 @@ def _why(diagnosis: Diagnosis, identifier: str, capture: Capture) -> str:
         raise UsageError(
             tr("no finding {id!r}; there are: {known}", id=identifier, known=known or tr("none"))
         )
-    return "\n\n".join("\n".join(why_lines(finding, diagnosis.budget, capture, "  ")) for finding in matches)
+    return "\n\n".join(listing(why_lines(finding, diagnosis.budget, capture, "  ")) for finding in matches)
 
 
 def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
@@ -133,7 +134,7 @@ def _text(diagnosis: Diagnosis, bullet: str, at_most: int | None) -> str:
         lines += [result, ""]
     for finding in diagnosis.findings[:at_most]:
         lines += [*finding_lines(finding, bullet), ""]
-    return "\n".join(lines).rstrip()
+    return listing(lines).rstrip()
 
 
 def _json(diagnosis: Diagnosis, origin: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from warpline.cli.arguments import TimeRange, add_range_option, time_range
 from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, translated
 from warpline.model import UsageError, WarplineError
+from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -209,7 +210,7 @@ def _print(comparison: Comparison, args: argparse.Namespace, judgements: Sequenc
         return
     from warpline.analysis.compare.comparison_text import comparison_lines
 
-    print("\n".join(comparison_lines(comparison, is_markdown=args.md, judged=judgements)))
+    print(listing(comparison_lines(comparison, is_markdown=args.md, judged=judgements)))
 
 
 def _condition(text: str) -> Condition:

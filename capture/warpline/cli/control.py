@@ -10,6 +10,7 @@ from typing import Any
 from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration
+from warpline.untrusted import listing
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def _describe(answer: dict[str, Any]) -> str:
             f"  {source['name']}: {state}" + (f": {translated(source['reason'])}" if source["reason"] else "")
         )
     lines.extend(map(translated, answer["warnings"]))
-    return "\n".join(lines)
+    return listing(lines)
 
 
 command = ControlCommand()

@@ -12,6 +12,7 @@ from warpline.cli.remote_options import add_place_options, chosen_place
 from warpline.i18n import english, tr, translated
 from warpline.i18n.width import padded
 from warpline.model.errors import UsageError
+from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from warpline.recording.doctor import SourceCheck
@@ -56,7 +57,7 @@ class DoctorCommand:
         if args.json:
             print(json.dumps({**about, "sources": [asdict(check) for check in checks]}))
         else:
-            print("\n".join((*lines, "", *_lines(checks))))
+            print(listing((*lines, "", *_lines(checks))))
         return 0
 
 

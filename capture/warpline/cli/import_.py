@@ -7,6 +7,7 @@ import sys
 
 from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, tr_n, translated
+from warpline.untrusted import listing
 
 
 class ImportCommand:
@@ -63,21 +64,19 @@ class ImportCommand:
             )
             for clock in capture.clocks:
                 if clock.method:
-                    print(tr("{clock}: aligned by {how}", clock=clock.name, how=clock_text(clock)))
+                    print(listing([tr("{clock}: aligned by {how}", clock=clock.name, how=clock_text(clock))]))
             if reason := alignment_reason(capture.meta):
-                print(tr("why this alignment: {reason}", reason=reason))
+                print(listing([tr("why this alignment: {reason}", reason=reason)]))
             for skipped in capture.skipped:
-                print(
-                    tr(
-                        "left out: {what}, {count:,}: {reason}",
-                        count=skipped.count,
-                        what=translated(skipped.what),
-                        reason=translated(skipped.reason),
-                    ),
-                    file=sys.stderr,
+                text = tr(
+                    "left out: {what}, {count:,}: {reason}",
+                    count=skipped.count,
+                    what=translated(skipped.what),
+                    reason=translated(skipped.reason),
                 )
+                print(listing([text]), file=sys.stderr)
             for warning in capture.warnings:
-                print(tr("note: {warning}", warning=translated(warning)), file=sys.stderr)
+                print(listing([tr("note: {warning}", warning=translated(warning))]), file=sys.stderr)
         return 0
 
 

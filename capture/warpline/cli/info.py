@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.i18n.width import padded, text_width
 from warpline.recording.spool.secrets import has_masked
+from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -52,7 +53,7 @@ class InfoCommand:
             if args.json:
                 sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
             else:
-                sys.stdout.write("\n".join(_lines(capture, document)) + "\n")
+                sys.stdout.write(listing(_lines(capture, document)) + "\n")
         return 1 if defects else 0
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model import UsageError
+from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from warpline.library.jobs import JobRank, LeftOut, TrainingJob
@@ -148,18 +149,17 @@ def _file_json(file: LeftOut | JobRank) -> dict[str, Any]:
 def _print_text(job: TrainingJob, args: argparse.Namespace) -> None:
     from warpline.analysis.framework.text_tables import write_text
 
-    for line in _head(job):
-        print(line)
+    print(listing(_head(job)))
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
     for line in _findings(job, width):
-        print(line)
+        print(listing([line]))
     for report in job.reports.values():
         if report.table is not None and report.name != "job_findings":
             print()
             for line in write_text(report, width, limit=args.rows):
-                print(line)
+                print(listing([line]))
     for line in _not_recorded(job, width):
-        print(line)
+        print(listing([line]))
 
 
 def _findings(job: TrainingJob, width: int) -> Iterator[str]:

@@ -26,6 +26,7 @@ from warpline.recording.sources.registry import (
     recording_sources,
     source_of_range,
 )
+from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from warpline.recording.capture_of_session import Result
@@ -250,7 +251,7 @@ class RecordCommand:
 
             line = first_finding_line(result.path, shortest(result.path), result.events)
             if line:
-                print(f"warpline: {line}", file=sys.stderr)
+                print(listing([f"warpline: {line}"]), file=sys.stderr)
 
 
 def _what_next(result: Result, before: Path, path: Path) -> str:

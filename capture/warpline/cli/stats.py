@@ -13,6 +13,7 @@ from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.i18n.width import padded
 from warpline.model import UsageError
+from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from warpline.analysis.framework.report import Report, Table
@@ -192,7 +193,7 @@ def _print(reports: list[Report], args: argparse.Namespace, is_named: bool) -> i
         if number:
             print()
         for line in write_text(report, width, args.unit, limit, only):
-            print(line)
+            print(listing([line]))
     if missing:
         if reports:
             print()

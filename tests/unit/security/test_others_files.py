@@ -125,7 +125,7 @@ def test_of_a_spool_that_is_done_with_the_capture_it_names_is_opened(tmp_path: P
 
 
 def test_the_mode_of_new_files_is_the_callers_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpline.recording.attach._check_owner", lambda _pid: True)
+    monkeypatch.setattr("warpline.recording.attach.check_owner", lambda _pid: True)
     before = os.umask(0o022)
     try:
         with pytest.raises(RecordingError, match="does not exist"):

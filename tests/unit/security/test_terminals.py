@@ -16,6 +16,7 @@ from warpline.terminal import visible_streams
 from warpline.untrusted import visible
 
 EVIL = "\x1b]0;evil\x07\x9b2J\u202etxt.exe\x7f\r"
+FORGED = f"{EVIL}\nforged line"
 SHOWN = r"\u001b]0;evil\u0007\u009b2J\u202etxt.exe\u007f\u000d"
 
 
@@ -31,15 +32,21 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture every name of which is hostile, in a file whose name is."""
     path = tmp_path_factory.mktemp("evil") / "a\x1b[2J.h5"
     with CaptureBuilder(path) as builder:
-        process = builder.add_process(3, name=EVIL, command=EVIL)
-        thread = builder.add_thread(process, 3, name=EVIL)
-        owner = builder.track("process/3.1", title=EVIL, role="process", process=process)
+        process = builder.add_process(3, name=FORGED, command=FORGED)
+        thread = builder.add_thread(process, 3, name=FORGED)
+        owner = builder.track("process/3.1", title=FORGED, role="process", process=process)
         track = builder.track(
-            "process/3.1/thread/3.1", title=EVIL, role="thread", parent=owner, process=process, thread=thread
+            "process/3.1/thread/3.1",
+            title=FORGED,
+            role="thread",
+            parent=owner,
+            process=process,
+            thread=thread,
         )
-        builder.add_events(track, "range", [0, 50], [40, 60], builder.string(EVIL))
-        builder.add_warning(EVIL)
-        builder.meta.update(command_line=[EVIL], host={EVIL: EVIL})
+        builder.add_events(track, "range", [0, 50], [40, 60], builder.string(FORGED))
+        builder.add_warning(FORGED)
+        builder.meta.update(command_line=[FORGED], host={FORGED: FORGED})
+        builder.add_source(FORGED, False, FORGED)
         builder.finish()
     return path
 
@@ -52,6 +59,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["stats", "--report", "ranges"],
         ["stats", "--list"],
         ["check"],
+        ["check", "--md", "--all"],
         ["stats"],
     ],
 )
@@ -65,6 +73,7 @@ def test_tables_and_lines_on_a_terminal_hold_no_control_characters(
     printed = out.getvalue() + error.getvalue()
     assert printed
     assert all(character.isprintable() or character in "\n\t" for character in printed), printed
+    assert not any(line.startswith("forged") for line in printed.splitlines()), printed
     assert sys.stdout is out
 
 

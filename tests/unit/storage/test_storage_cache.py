@@ -234,7 +234,7 @@ def test_unpacking_can_be_cancelled_and_needs_space(tmp_path: Path, monkeypatch:
         open_capture(packed, cancelled=lambda: True)
     usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(StorageError, match="are needed to open packed"):
+    with pytest.raises(StorageError, match=r"78.6 MiB are needed to open packed.h5 and 1 MiB are free"):
         open_capture(packed)
     assert [path for path in (tmp_path / "user").rglob("*") if path.is_file()] == []
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QBuffer, QRect
 from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
 from warpline.interchange.export.output_files import replacing
+from warpline_app.look.image_files import encoded
 from warpline_app.look.widgets import ask_for_file
 from warpline_app.open.messages import MessageTarget
 from warpline_app.open.written_files import show_written
@@ -47,10 +48,11 @@ def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPaint
 
 def _draw_into(part: Path, path: Path, area: QRect, ground: QColor, draw: Callable[[QPainter], None]) -> None:
     is_svg = path.suffix.lower() == ".svg"
+    drawn = QBuffer()
     picture = QPixmap(area.size() * _PNG_SCALE)
     generator = QSvgGenerator()
     if is_svg:
-        generator.setFileName(str(part))
+        generator.setOutputDevice(drawn)
         generator.setSize(area.size())
         generator.setViewBox(area)
     else:
@@ -59,5 +61,4 @@ def _draw_into(part: Path, path: Path, area: QRect, ground: QColor, draw: Callab
     painter.fillRect(area, ground)
     draw(painter)
     painter.end()
-    if not is_svg and not picture.save(str(part), path.suffix.lstrip(".") or "PNG"):
-        raise OSError(tr("{path}: could not be written", path=path))
+    part.write_bytes(drawn.data().data() if is_svg else encoded(picture.toImage(), path.suffix.lstrip(".")))

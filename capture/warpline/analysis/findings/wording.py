@@ -8,6 +8,7 @@ from warpline.analysis.findings.finding import Diagnosis, Finding, Severity
 from warpline.i18n import tr, translated
 from warpline.model.markdown import markdown_text
 from warpline.model.times import format_duration
+from warpline.untrusted import listing
 
 _WORK = frozenset(("hot_spot", "ranges", "asynchronous_requests"))
 """Findings that describe work, not waiting."""
@@ -129,7 +130,7 @@ def finding_markdown(finding: Finding) -> str:
     chain = [
         f"{number}. {translated(hop.action)} `{hop.where}`" for number, hop in enumerate(finding.chain, 1)
     ]
-    return "\n".join([f"**{first}**", "", *rest, *(["", *chain] if chain else [])]) + "\n"
+    return listing([f"**{first}**", "", *rest, *(["", *chain] if chain else [])]) + "\n"
 
 
 def finding_text(finding: Finding) -> str:
@@ -137,4 +138,4 @@ def finding_text(finding: Finding) -> str:
     chain = [
         f"  {number}. {translated(hop.action)} · {hop.where}" for number, hop in enumerate(finding.chain, 1)
     ]
-    return "\n".join([*finding_lines(finding, "  "), *chain]) + "\n"
+    return listing([*finding_lines(finding, "  "), *chain]) + "\n"

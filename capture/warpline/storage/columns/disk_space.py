@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from warpline.model import StorageError
+from warpline.model.sizes import format_bytes
 
 _RESERVE_BYTES = 64 << 20
 _TOLD = re.compile(r"errno = (\d+)")
@@ -17,10 +18,11 @@ _TOLD = re.compile(r"errno = (\d+)")
 
 def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:
     """A text with the space needed (``purpose``: "to …") and the space free; None when it fits and leaves a reserve."""
-    free = shutil.disk_usage(folder).free
-    if free >= nbytes + _RESERVE_BYTES:
+    free, needed = shutil.disk_usage(folder).free, nbytes + _RESERVE_BYTES
+    if free >= needed:
         return None
-    return f"{nbytes >> 20} MiB are needed{f' {purpose}' if purpose else ''} and {free >> 20} MiB are free"
+    purpose = f" {purpose}" if purpose else ""
+    return f"{format_bytes(needed)} are needed{purpose} and {format_bytes(free)} are free"
 
 
 def disk_error(path: Path, error: OSError) -> StorageError:

@@ -1,4 +1,5 @@
-"""Build hook: compiles the recording agent (on Linux) and the helpers, and puts ``resources/`` into the wheel.
+"""Build hook: compiles the recording agent (on Linux) and the helpers, and puts ``resources/`` and the pages of
+``docs/`` into the wheel.
 
 Without a compiler the wheel is pure Python: only recording needs the agent, and the helpers only make things faster.
 ``warpline doctor`` says what is compiled. ``WARPLINE_WHEEL_PLATFORM`` is the wheel's platform tag; ``any`` compiles
@@ -43,6 +44,10 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         resources = root / "resources"
         if resources.is_dir():
             build_data["force_include"][str(resources)] = "warpline/_resources"
+        for page in sorted((root / "docs").glob("*.md")) + sorted((root / "docs" / "tutorials").glob("*.*")):
+            build_data["force_include"][str(page)] = (
+                f"warpline/_docs/{page.relative_to(root / 'docs').as_posix()}"
+            )
         # A new folder each time, since the compiler and its flags may have changed.
         self._scratch = tempfile.TemporaryDirectory(prefix="warpline-build-")
         scratch = Path(self._scratch.name)

@@ -1,9 +1,12 @@
-"""Finds the files under ``resources/``: icons, themes, translations, the bundled example."""
+"""Finds the files under ``resources/`` (icons, themes, translations, the bundled example) and the documentation."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+
+EXAMPLE = "example/demo.py"
+"""The program that the demo records."""
 
 
 @cache
@@ -12,12 +15,25 @@ def root() -> Path:
 
     Raises FileNotFoundError when neither exists.
     """
+    return _folder("resources")
+
+
+@cache
+def documentation() -> Path:
+    """The folder of the documentation's pages (Markdown), inside the package or in the checkout.
+
+    Raises FileNotFoundError when neither exists.
+    """
+    return _folder("docs")
+
+
+def _folder(name: str) -> Path:
     package = Path(__file__).resolve().parent
-    # The checkout first would be wrong: an unrelated folder named "resources" may lie two levels above site-packages.
-    for candidate in (package / "_resources", package.parents[1] / "resources"):
+    # The checkout first would be wrong: an unrelated folder of that name may lie two levels above site-packages.
+    for candidate in (package / f"_{name}", package.parents[1] / name):
         if candidate.is_dir():
             return candidate
-    raise FileNotFoundError(f"Warpline's resources are missing beside {package}: reinstall warpline")
+    raise FileNotFoundError(f"Warpline's {name} are missing beside {package}: reinstall warpline")
 
 
 def path(name: str = "") -> Path:

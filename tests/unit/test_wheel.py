@@ -66,11 +66,13 @@ def test_only_our_names_are_installed(wheel: Path) -> None:
 
 @pytest.mark.slow
 def test_every_resource_is_in_the_wheel(wheel: Path, repository: Path) -> None:
+    pages = [*(repository / "docs").glob("*.md"), *(repository / "docs" / "tutorials").glob("*.md")]
     folder = repository / "resources"
     files = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {f"warpline/_resources/{path.relative_to(folder).as_posix()}" for path in files} <= names
+    assert {f"warpline/_docs/{page.relative_to(repository / 'docs').as_posix()}" for page in pages} <= names
 
 
 @pytest.mark.slow

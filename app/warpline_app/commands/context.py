@@ -47,6 +47,9 @@ class Shell(Protocol):
     def show_keys(self) -> None:
         """Show the keyboard shortcuts."""
 
+    def show_tour(self) -> None:
+        """Show the tour of the window, on a recording of the demo if no capture is open."""
+
     def open_window(self) -> None:
         """Open an empty window."""
 

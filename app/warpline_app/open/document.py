@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from warpline.interchange.export.selection import whole_start_ns
+from warpline.resources import EXAMPLE
 from warpline_app.open.alignment import ClockShifts
 from warpline_app.open.messages import MessageList, MessageTarget
 from warpline_app.remembered.dismissals import Dismissals
+from warpline_app.remembered.hints import HintCount
 from warpline_app.state.timeline_state import TimelineState
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ class Document(QObject):
         self.messages: MessageTarget = messages or MessageList(self)
         self.dismissals = Dismissals(parent=self)
         """Findings the user dismissed for this capture."""
+        self.hints = HintCount()
+        """Whether the user still needs hints on how to explore."""
         self.notes: KeptNotes | None = None
         """Keeps the notes; None for captures that are not shown in a tab."""
         self.alignment = ClockShifts()
@@ -63,6 +67,12 @@ class Document(QObject):
     def path(self) -> Path:
         """The file of the capture."""
         return Path(str(self.capture.path))
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether it is a recording of the bundled example."""
+        command = self.capture.meta.get("command_line")
+        return isinstance(command, list) and any(str(word).endswith(EXAMPLE) for word in command)
 
     def close(self) -> None:
         """Close the file and delete this object. Its views must be gone."""

@@ -1,4 +1,4 @@
-"""MessageTarget to the user, shown as bars in the window until dismissed."""
+"""Messages to the user, shown as bars in the window until dismissed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MessageTarget(Protocol):
 
 
 class MessageList(QAbstractListModel):
-    """MessageTarget not yet dismissed, newest first; no text appears twice.
+    """Messages not yet dismissed, newest first; no text appears twice.
 
     Each belongs to one item of the workspace (or to the start page, None), and is shown while that is in front.
     """

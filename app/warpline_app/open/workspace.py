@@ -21,6 +21,7 @@ from warpline_app.open.job.opening import JobOpening
 from warpline_app.open.messages import MessageList
 from warpline_app.open.opening import Opening, open_job, problem_of
 from warpline_app.remembered.dismissals import Dismissals
+from warpline_app.remembered.hints import HintCount
 from warpline_app.remembered.saved_layout import LayoutStore
 from warpline_app.remembered.settings import Settings
 
@@ -256,6 +257,7 @@ class Workspace(QObject):
         document.messages = self.messages.of(document)
         self.layouts.load(capture.uuid, document.state)
         document.dismissals = Dismissals(self.settings, capture.uuid, document)
+        document.hints = HintCount(self.settings)
         # Loaded with the first capture, not with the window.
         from warpline_app.open.kept_notes import KeptNotes
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 
 from warpline import resources
-from warpline.cli.demo import EXAMPLE
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
 from warpline.own_python import python_of_programs
@@ -24,7 +23,7 @@ def record_example(workspace: Workspace) -> Recording:
     folder = _folder()
     request = RecordingRequest(
         interpreter=python_of_programs(),
-        script=str(resources.path(EXAMPLE)),
+        script=str(resources.path(resources.EXAMPLE)),
         working_directory=str(folder),
     )
     output = suggested_output(request, datetime.now())

@@ -147,6 +147,9 @@ class Settings:
     restore_session = _Flag("session/restore", False)
     """Whether the captures of the last session are reopened at the next start."""
 
+    tour_seen = _Flag("help/tour_seen", False)
+    """Whether the tour was shown, so that it does not begin by itself again."""
+
     # files
 
     @property

@@ -44,7 +44,8 @@ def _shows_errors(action: Callable[[CommandContext], None]) -> Callable[[Command
 
 
 @_shows_errors
-def _record_demo(context: CommandContext) -> None:
+def record_demo(context: CommandContext) -> None:
+    """Record the bundled example and open the capture."""
     from warpline_app.recording.example import record_example
 
     record_example(context.workspace)
@@ -129,7 +130,7 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         "file.record_demo",
         "Record demo",
         "File",
-        _record_demo,
+        record_demo,
         hint="Record a small example program that waits in many ways, and open the result",
         words="example sample try",
     ),

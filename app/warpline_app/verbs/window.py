@@ -39,6 +39,12 @@ def _doctor(context: CommandContext) -> None:
     show_doctor(context.shell.widget)
 
 
+def _documentation(context: CommandContext) -> None:
+    from warpline_app.dialogs.documentation import show_documentation
+
+    show_documentation(context.shell.widget)
+
+
 def _about(context: CommandContext) -> None:
     from warpline_app.dialogs.about import show_about
 
@@ -177,6 +183,22 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         lambda context: context.shell.show_keys(),
         ("?", "F1"),
         words="hotkeys bindings",
+    ),
+    WindowCommand(
+        "help.tour",
+        "Tour",
+        "Help",
+        lambda context: context.shell.show_tour(),
+        hint="Five steps through the window, on the capture in front or on a recording of the demo",
+        words="introduction tutorial first steps",
+    ),
+    WindowCommand(
+        "help.documentation",
+        "Documentation",
+        "Help",
+        _documentation,
+        hint="Read the documentation; no network is needed",
+        words="manual docs guide tutorial",
     ),
     WindowCommand(
         "help.doctor",

@@ -143,6 +143,8 @@ class MainWindow(QMainWindow):
         self.panels.greet()
         page = self.tabs.page_of(document)
         if isinstance(page, CapturePage):
+            if not self.workspace.settings.tour_seen and document.is_demo:
+                page.first_frame.after(self.show_tour)
             once = Qt.ConnectionType.SingleShotConnection
             page.view.idle.connect(partial(self._keep_picture, page), once)
 
@@ -227,6 +229,18 @@ class MainWindow(QMainWindow):
         from warpline_app.dialogs.help_sheet import show_help_sheet
 
         show_help_sheet(self.commands.commands.values(), self)
+
+    def show_tour(self) -> None:
+        """Show the tour on the capture in front, else on one of the demo, recorded now."""
+        from warpline_app.verbs.files import record_demo
+        from warpline_app.window.tour import Toured, show_tour
+
+        page = self.tabs.current_page
+        if page is not None:
+            show_tour(Toured(self, self.workspace, page, self.panels, self.tool_row.search))
+        else:
+            self.workspace.settings.tour_seen = False
+            record_demo(self.context)
 
     def open_window(self) -> None:
         """Open an empty window."""

@@ -12,7 +12,6 @@ from warpline.i18n import english, tr
 from warpline.own_python import python_of_programs
 from warpline.platform.systems import has_screen
 
-EXAMPLE = "example/demo.py"
 CAPTURE = "demo.h5"
 PICTURE = "demo.png"
 
@@ -50,7 +49,7 @@ class DemoCommand:
         except OSError as error:
             raise RecordingError(tr("{folder}: {reason}", folder=folder, reason=error.strerror)) from error
         result = record(
-            [python_of_programs(), str(resources.path(EXAMPLE))],
+            [python_of_programs(), str(resources.path(resources.EXAMPLE))],
             folder / CAPTURE,
             RecordingOptions(trace=default_trace()),
         )

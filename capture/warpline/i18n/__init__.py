@@ -2,7 +2,7 @@
 
 from warpline.i18n.languages import install, languages, system_language
 from warpline.i18n.message import Message, joined
-from warpline.i18n.texts import english, english_n, forms, tr, tr_n, translated, use
+from warpline.i18n.texts import english, english_n, forms, language, tr, tr_n, translated, use
 
 __all__ = [
     "Message",
@@ -11,6 +11,7 @@ __all__ = [
     "forms",
     "install",
     "joined",
+    "language",
     "languages",
     "system_language",
     "tr",

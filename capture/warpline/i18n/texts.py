@@ -24,6 +24,11 @@ def use(catalogue: Catalogue | None) -> None:
     _in_use = catalogue
 
 
+def language() -> str:
+    """The language in use, such as ``en`` or ``zh_CN``."""
+    return _in_use.header.get("Language", "") if _in_use is not None else "en"
+
+
 def tr(text: str, context: str = "", /, **fields: object) -> str:
     """The translation of ``text``, with its ``{name}`` fields filled in after translating.
 

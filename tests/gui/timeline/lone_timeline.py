@@ -28,9 +28,8 @@ class LoneShell:
     def toggle_full_screen(self) -> None:
         raise AssertionError("there is no window")
 
-    focus_search = focus_front = show_palette = show_keys = open_window = close_window = close_all_windows = (
-        toggle_full_screen
-    )
+    focus_search = focus_front = show_palette = show_keys = show_tour = toggle_full_screen
+    open_window = close_window = close_all_windows = toggle_full_screen
 
 
 def context_of(view: TimelineView, settings: Settings | None = None) -> CommandContext:

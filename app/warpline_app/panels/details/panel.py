@@ -250,6 +250,8 @@ class DetailsPanel(Panel):
         """a background request and its result"""
         self._delay_timer = single_shot(self, _DELAY_MS, self.mark_stale)
         self.state.selection_changed.connect(self.mark_stale)
+        for explored in (self.state.selection_changed, self.state.gap_changed):
+            explored.connect(document.hints.count_use)
         self.state.gap_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)
         self.state.view_changed.connect(self._time_changed)
@@ -288,7 +290,8 @@ class DetailsPanel(Panel):
             failed = (Section("", (Fact(tr("Unknown"), str(found)),)),)
             told = failed if isinstance(found, Exception) else found
             suffix = scope_suffix(capture, self.state)
-            self.facts = view_facts(span, chosen is not None, origin, told, suffix)
+            hints = self.document.hints.are_wanted
+            self.facts = view_facts(span, chosen is not None, origin, told, suffix, with_hints=hints)
             self.findings.setVisible(chosen is not None)
         self._show()
 

@@ -31,11 +31,13 @@ def view_facts(
     origin_ns: int,
     sections_found: tuple[Section, ...] | None,
     of_row: str = "",
+    *,
+    with_hints: bool = True,
 ) -> EventFacts:
     """Facts about the visible or selected range.
 
     ``told`` is the result of `view_sections`, None while it is being computed. ``of_row`` names the selected row (see
-    `scope_suffix`).
+    `scope_suffix`). ``with_hints`` adds how to explore a capture.
     """
     start, stop = span
     borders = (
@@ -52,7 +54,7 @@ def view_facts(
         (
             Section("", borders),
             *(waiting if sections_found is None else sections_found),
-            Section(tr("How to explore"), _questions()),
+            *([Section(tr("How to explore"), _questions())] if with_hints else []),
         ),
     )
 

@@ -126,6 +126,10 @@ class PanelLayout(QObject):
             return None
         return self._host_for(panel_id, area).current_panel()
 
+    def area_of(self, panel_id: str) -> QWidget:
+        """Where the panel is, or would be shown."""
+        return self._host_for(panel_id, self._area[panel_id] or self._last_area[panel_id])
+
     @property
     def is_settled(self) -> bool:
         """Whether every visible panel shows the current state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpline.analysis.findings.diagnose import diagnose
-from warpline.analysis.findings.finding import Diagnosis, Finding, Severity, Where
+from warpline.analysis.findings.finding import Diagnosis, Finding, Severity, Where, is_visible
 from warpline.analysis.framework.selection import View
 
 AT_MOST_EVENTS = 2_000_000
@@ -58,7 +58,8 @@ def find_predictions(
     for finding in before.findings:
         predicted = finding.gain_ns * scales[0]
         rest = max((same.gain_ns for same in _same(finding, after)), default=0) * scales[1]
-        if finding.severity != Severity.NOTE and predicted and rest <= _SMALLER * predicted:
+        is_cured = predicted and rest <= _SMALLER * predicted and is_visible(predicted - rest, compared_ns[0])
+        if finding.severity != Severity.NOTE and is_cured:
             cured.append((round(predicted - rest), not rest, finding))
     cured.sort(key=lambda entry: -entry[0])
     return tuple(

@@ -11,7 +11,7 @@ from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case, make_case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.draft import where_of
-from warpline.analysis.findings.finding import Budget, Diagnosis, Finding, Where
+from warpline.analysis.findings.finding import Budget, Diagnosis, Finding, Where, is_visible
 from warpline.analysis.findings.rule import Rule, all_rules, builtin_rules
 from warpline.analysis.findings.scope import find_scope, find_target
 from warpline.analysis.findings.work.running_work import running_work
@@ -68,6 +68,9 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
             "{device} activity was not recorded, so what it waited for is unknown.", device=case.device
         )
         notices = (unknown, *notices)
+    findings = [
+        finding for finding in findings if not finding.gain_ns or is_visible(finding.gain_ns, case.whole_ns)
+    ]
     diagnosis = Diagnosis(budget, _ordered(findings), notices=(*case.scope.notices, *notices))
     return replace(diagnosis, where=_usual_where(case, diagnosis))
 

@@ -113,6 +113,17 @@ class Finding:
         return f"{text} Meanwhile: {doings}." if doings else text
 
 
+_VISIBLE_RATIO = 0.005
+"""Share of the time below which a speed-up rounds to 1.00."""
+_VISIBLE_NS = 1_000
+"""Profilers round times to this."""
+
+
+def is_visible(gain_ns: float, whole_ns: float) -> bool:
+    """Whether who saves ``gain_ns`` of ``whole_ns`` would notice; what saves less is no finding."""
+    return gain_ns > _VISIBLE_NS and gain_ns >= _VISIBLE_RATIO * whole_ns
+
+
 UNEXPLAINED = frozenset(
     ("blocked", "condition", "other", "active", "between_ranges", "not_recorded", "no_launch")
 )

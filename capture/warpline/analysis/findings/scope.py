@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 _FEWEST_STEPS = 3
 """With fewer steps, none counts as warm-up."""
+_NSIGHT = re.compile(r"(?:.*/)?nsys-launcher")
 _OF_SYSTEMS = frozenset(("ftrace", "perfetto", "perf", "perf-script"))
 """Importers of formats that record all programs of a machine."""
 _NEXT, _PROGRAMS = 2, 3
@@ -131,7 +133,7 @@ def _below(view: View, track: Track) -> list[Track]:
 
 def main_thread(view: View) -> int | None:
     """The main thread of the first process, else the thread with most events; in a trace of a whole system the thread
-    that runs most. None without events.
+    that runs most. The launcher of Nsight Systems counts only if nothing else ran. None without events.
     """
     capture = view.capture
     busiest = _busiest_of_a_system(view)
@@ -151,8 +153,13 @@ def main_thread(view: View) -> int | None:
     np.add.at(counts, thread, np.asarray(lanes.count).astype(np.int64))
     counts[-1] = 0
     counts[own] = 0
+    launchers = {i for i, process in enumerate(capture.processes) if _NSIGHT.fullmatch(process.name)}
+    programs = [index for index, thread in enumerate(capture.threads) if thread.process not in launchers]
+    if counts[programs].any():
+        counts[[index for index, thread in enumerate(capture.threads) if thread.process in launchers]] = 0
+    first = min(set(range(len(capture.processes))) - launchers, default=0)
     for index, known in enumerate(capture.threads):
-        if counts[index] and known.process == 0 and known.tid == capture.processes[0].pid:
+        if counts[index] and known.process == first and known.tid == capture.processes[first].pid:
             return index
     return int(np.argmax(counts)) if counts.any() else None
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Signal
 
 from warpline_app.open.background import Job
+
+if TYPE_CHECKING:
+    from warpline_app.open.document import Document
 
 
 class Activity(QObject):
@@ -18,6 +23,9 @@ class Activity(QObject):
     """a fraction in 0–1 and the current step"""
     ended = Signal()
     """It succeeded, failed or was cancelled."""
+
+    document: Document | None = None
+    """The capture that its tab shows already, of a recording that runs"""
 
     def __init__(self, title: str, job: Job | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -38,6 +46,10 @@ class Activity(QObject):
         """Start the work."""
         if self.job is not None:
             self.job.launch()
+
+    def let_go(self) -> None:
+        """Its document has a tab of its own now."""
+        self.document = None
 
     def stop(self) -> None:
         """Ask the work to stop; ``ended`` follows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,14 @@ from warpline_app.state.timeline_state import TimelineState
 if TYPE_CHECKING:
     from warpline.storage import Capture
     from warpline_app.open.kept_notes import KeptNotes
+
+
+@dataclass(frozen=True)
+class LiveEdge:
+    """Where the capture of a running recording ends, and before what it does not change any more, in capture ns."""
+
+    settled_ns: int
+    head_ns: int
 
 
 class Document(QObject):
@@ -57,6 +66,8 @@ class Document(QObject):
         """The program's output, when this capture was recorded from the window."""
         self.was_stopped = False
         """It was recorded from the window, and the user stopped the program."""
+        self.live_edge: LiveEdge | None = None
+        """Where the capture of a running recording ends; None for any other."""
 
     @property
     def title(self) -> str:

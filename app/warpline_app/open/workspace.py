@@ -18,6 +18,7 @@ from warpline_app.open.comparing import ComparedFiles, ComparedPair, Comparing, 
 from warpline_app.open.document import Document
 from warpline_app.open.job.board import JobBoard
 from warpline_app.open.job.opening import JobOpening
+from warpline_app.open.live_document import LiveDocument
 from warpline_app.open.messages import MessageList
 from warpline_app.open.opening import Opening, open_job, problem_of
 from warpline_app.remembered.dismissals import Dismissals
@@ -73,7 +74,7 @@ class Workspace(QObject):
         self.settings: Settings = settings or Settings()
         self.layouts = LayoutStore(self.settings)
         self.messages = MessageList(self)
-        self._prepare = prepare
+        self.prepare: Callable[[], None] = prepare or (lambda: None)
         self._items: list[Item] = []
         self._front: Item | None = None
         self._current: Document | None = None
@@ -156,7 +157,7 @@ class Workspace(QObject):
             return None
         if path.is_dir() and path.suffix != SPOOL_SUFFIX:
             return self.open_ranks([path], is_surely_job=False)
-        opening = Opening(path, open_job(path, self, prepare=self._prepare), console_text, self)
+        opening = Opening(path, open_job(path, self, prepare=self.prepare), console_text, self)
         opening.was_stopped = was_stopped
         self.watch_opening(opening)
         return opening
@@ -180,7 +181,7 @@ class Workspace(QObject):
             wanted,
             is_surely_job=is_surely_job,
             scheduler=scheduler,
-            prepare=self._prepare,
+            prepare=self.prepare,
             parent=self,
         )
         job = opening.opening_job
@@ -207,7 +208,7 @@ class Workspace(QObject):
     def compare(self, a: Path, b: Path) -> Comparing:
         """Compare two files in a tab; ``a`` is the earlier one."""
         a, b = a.absolute(), b.absolute()
-        comparing = Comparing(a, b, compare_job(a, b, self, prepare=self._prepare), self)
+        comparing = Comparing(a, b, compare_job(a, b, self, prepare=self.prepare), self)
         job = comparing.opening_job
         job.succeeded.connect(lambda files: self._compared(comparing, files))
         job.failed.connect(lambda error: self._failed(comparing, error))
@@ -222,7 +223,7 @@ class Workspace(QObject):
         for document in pair.documents:
             document.messages = self.messages.of(pair)
             self.settings.add_recent_file(document.source)
-        pair.active_changed.connect(lambda _document: self._follow_front())
+        pair.active_changed.connect(lambda _document: self.follow_front())
         self._replace(comparing, pair)
 
     def show(self, document: Document) -> None:
@@ -256,6 +257,12 @@ class Workspace(QObject):
         document = Document(capture, title, self, source=source)
         document.messages = self.messages.of(document)
         self.layouts.load(capture.uuid, document.state)
+        self._furnish(document)
+        return document
+
+    def _furnish(self, document: Document) -> None:
+        """Give a document what is remembered of its capture; notes made before stay."""
+        capture, made = document.capture, document.state.notes
         document.dismissals = Dismissals(self.settings, capture.uuid, document)
         document.hints = HintCount(self.settings)
         # Loaded with the first capture, not with the window.
@@ -264,12 +271,46 @@ class Workspace(QObject):
         document.notes = KeptNotes(
             document.source, capture.uuid, document.state, self.settings, document.messages, document
         )
-        return document
+        if made:
+            with document.state.unrecorded():
+                document.state.set_notes((*document.state.notes, *made))
 
     def _save(self, document: Document) -> None:
         self.layouts.save(document.capture.uuid, document.state)
         if document.notes is not None:
             document.notes.write_now()
+
+    def settle(self, activity: Activity, path: Path) -> None:
+        """Show the finished capture of a recording under the view of its live document, in place of its tab."""
+        job = open_job(path, self, prepare=self.prepare)
+        job.succeeded.connect(lambda opened: self._settled(activity, opened))
+        job.failed.connect(lambda error: self._not_settled(activity, path, error))
+        job.launch()
+
+    def _settled(self, activity: Activity, opened: Opened) -> None:
+        document = activity.document
+        if activity not in self._items or not isinstance(document, LiveDocument):
+            opened.capture.close()
+            return
+        document.finish(opened.capture, opened.source.name, opened.source)
+        document.messages = self.messages.of(document)
+        self._furnish(document)
+        self.settings.add_recent_file(opened.source)
+        if activity.asks_before_closing:  # the program outlives its recording
+            self._add(document)
+            activity.let_go()
+        else:
+            self._replace(activity, document)
+            activity.let_go()
+            activity.ended.emit()
+        self.document_opened.emit(document)
+
+    def _not_settled(self, activity: Activity, path: Path, error: Exception) -> None:
+        if activity in self._items:
+            self._remove(activity)
+            problem = problem_of(path, error)
+            self.messages.show(problem.text, "error", problem.details)
+            self.open_failed.emit(problem)
 
     def realign(self, document: Document, shifts: ClockShifts) -> Document:
         """Show a document's file with shifted clocks, without importing again, and save the shifts.
@@ -360,9 +401,13 @@ class Workspace(QObject):
         if isinstance(item, Activity):
             self._forget(item)
         self.item_removed.emit(item)
+        live = item.document if isinstance(item, Activity) else None
         if self._front is item:
             # Its right neighbour, else the last item.
             self._set_front(self._items[min(at, len(self._items) - 1)] if self._items else None)
+        if live is not None:
+            self.document_leaving.emit(live)
+            live.close()
 
     def _set_front(self, item: Item | None) -> None:
         if item is self._front:
@@ -370,16 +415,18 @@ class Workspace(QObject):
         self._front = item
         self.messages.bring_to_front(item)
         self.front_changed.emit(item)
-        self._follow_front()
+        self.follow_front()
 
-    def _follow_front(self) -> None:
-        """Update the current document: the one in front, or the active one of a compared pair."""
+    def follow_front(self) -> None:
+        """Update the current document: the one in front, the active one of a pair, or a running recording's."""
         front = self._front
         current = (
             front.active
             if isinstance(front, ComparedPair)
             else front
             if isinstance(front, Document)
+            else front.document
+            if isinstance(front, Activity)
             else None
         )
         if current is not self._current:

@@ -18,6 +18,7 @@ from warpline_app.open.activity import Activity
 from warpline_app.open.background import Job
 from warpline_app.open.messages import MessageList
 from warpline_app.recording.attach_request import AttachRequest
+from warpline_app.recording.following import Following, free_name
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.request import RecordingRequest
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 KILL_AFTER_MS = 8_000
 RUNS_ON_AFTER_MS = 400
 _END_OF_INPUT = b"\x04"
+FOLLOWED_AFTER_NS = 1_000_000_000
+"""The capture of a shorter recording is there before its timeline would be."""
+_ENDS = frozenset({"stopped", "recorded", "finalising", "done", "failed", "discarded"})
 
 
 class Recording(Activity):
@@ -69,6 +73,8 @@ class Recording(Activity):
         """It ended without a capture; the messages say why."""
         self._workspace = workspace
         self._written: Path | None = None
+        self.following: Following | None = None
+        """Shows the timeline while the program runs; None before, and where the user wants none"""
         self.process = RecordingProcess(self)
         self.process.output.connect(self._take_output)
         self.process.status.connect(self._take_status)
@@ -208,25 +214,67 @@ class Recording(Activity):
             self._written = Path(str(status["path"]))
             # A program that ends with its recording exits in a moment; another one continues (a duration was set).
             QTimer.singleShot(RUNS_ON_AFTER_MS, self, self._hand_over_early)
+        self._follow()
         self.changed.emit()
+
+    def _follow(self) -> None:
+        """Begin to show the timeline once there is something to see, and stop when nothing more comes."""
+        if self.state not in {"recording", "paused"}:
+            if self.following is not None and self.state in _ENDS:
+                self.following.end()
+            return
+        if self.following is not None:
+            self.following.set_recorded(self.state == "recording")
+        elif (
+            self._workspace.settings.follows_recordings
+            and self.status.get("elapsed_ns", 0) >= FOLLOWED_AFTER_NS
+        ):
+            self.following = Following(
+                self._spool(), self.request.output_path.name, self.request.output_path, self._workspace, self
+            )
+            self.following.appeared.connect(self._appeared)
+            self.following.failed.connect(lambda text: self.messages.show(text, "warning"))
+            self.following.begin()
+
+    def _appeared(self) -> None:
+        assert self.following is not None
+        self.document = self.following.document
+        self.changed.emit()
+
+    def let_go(self) -> None:
+        """Its document has a tab of its own now."""
+        super().let_go()
+        self.changed.emit()
+
+    def keep_last(self, length_ns: int) -> None:
+        """Write the last part of what is recorded to a capture of its own, and open it."""
+        if self.following is None or self.following.is_over:
+            return
+        job = self.following.keep_last(length_ns, free_name(self.request.output_path))
+        job.succeeded.connect(self._workspace.open_file)
+        job.failed.connect(lambda error: self.messages.show(str(error), "warning"))
+        job.launch()
 
     def _hand_over_early(self) -> None:
         is_over = self.has_ended or self.is_handed_over or self.is_cancelling
         if self.is_running and self._written is not None and not is_over:
             self.is_handed_over = True
             self.changed.emit()
-            self._workspace.open_file(self._written, self.text.text, was_stopped=self.is_stopping)
+            self._open(self._written)
 
     # -- end ------------------------------------------------------------------------------------------------
 
     def _process_ended(self, code: int) -> None:
         self.has_ended = True
+        if self.following is not None:
+            self.following.end()
         self.changed.emit()
         if self.is_cancelling:
             self._discard(self.request.output_path)
             self.ended.emit()
         elif self.is_handed_over:
-            self.ended.emit()
+            if self.document is None:  # else its finished capture is about to take this tab
+                self.ended.emit()
         elif self._written is not None:
             self._show_capture(self._written, code)
         else:
@@ -234,12 +282,13 @@ class Recording(Activity):
 
     def _show_capture(self, path: Path, code: int = 0) -> None:
         """Replace this tab with the capture, a recovered one, or the comparison with ``before``."""
-        text = self.text.text
-        self.ended.emit()
-        if self.before is not None and not code and path.is_file():
+        compares = self.before is not None and not code and path.is_file()
+        if self.document is None or compares:
+            self.ended.emit()
+        if self.before is not None and compares:
             self._workspace.compare(self.before, path)
             return
-        self._workspace.open_file(path, text, was_stopped=self.is_stopping)
+        self._open(path)
         if self.before is not None:
             message = tr(
                 "{name}: not compared with the previous capture, because the program ended with status {code}",
@@ -247,6 +296,14 @@ class Recording(Activity):
                 code=code,
             )
             self._workspace.messages.show(message, "warning")
+
+    def _open(self, path: Path) -> None:
+        """Open the capture, in the place of the timeline that was shown so far if there is one."""
+        if self.document is None:
+            self._workspace.open_file(path, self.text.text, was_stopped=self.is_stopping)
+        else:
+            self.document.console_text, self.document.was_stopped = self.text.text, self.is_stopping
+            self._workspace.settle(self, path)
 
     def _discard(self, output: Path) -> None:
         """Delete what a killed recorder left; one that was told to discard leaves nothing."""

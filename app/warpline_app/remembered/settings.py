@@ -140,6 +140,8 @@ class Settings:
 
     notes_beside_capture = _Flag("notes/beside_capture", True)
     """Whether notes are kept in a file beside the capture; else in the settings."""
+    follows_recordings = _Flag("recording/live", True)
+    """Whether a recording shows its timeline while it runs."""
     shows_legend = _Flag("appearance/legend", True)
     """Whether the legend of thread states is shown."""
     shows_critical_path = _Flag("appearance/critical_path", False)

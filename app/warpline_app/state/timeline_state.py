@@ -168,6 +168,27 @@ class TimelineState(EvidenceState):
         self._undo, self._redo = list(other._undo), list(other._redo)
         self.history_changed.emit()
 
+    def renumber(self, *, selection: int | None, highlight: Iterable[int]) -> None:
+        """Take over rows and name ids of another capture of the same recording; nothing is emitted.
+
+        What only the former capture knew (the event under the pointer, an idle gap, a finding's evidence) is forgotten.
+        """
+        self._selection = selection
+        self._highlight = frozenset(highlight)
+        self._hover = self._gap = self._lit = None
+
+    def shift(self, by_ns: int) -> None:
+        """Move everything that has a time: the capture's times count from another moment now."""
+        self._span = (self._span[0] + by_ns, self._span[1] + by_ns)
+        self._undo, self._redo = [], []
+        with self.unrecorded():
+            self._assign("view", (self._view[0] + by_ns, self._view[1] + by_ns))
+            if self._range_selection is not None:
+                low, high = self._range_selection
+                self._assign("range_selection", (low + by_ns, high + by_ns))
+            self.set_notes(_moved(note, by_ns) for note in self._notes)
+        self.history_changed.emit()
+
     # -- selection ----------------------------------------------------------------------------------------
 
     @property
@@ -320,3 +341,12 @@ class TimelineState(EvidenceState):
             self.set_highlight(())
         elif not self._filter.is_empty:
             self.set_filter(Filter())
+
+
+def _moved(note: Note, by_ns: int) -> Note:
+    start, stop = note.start_ns, note.stop_ns
+    return replace(
+        note,
+        start_ns=None if start is None else start + by_ns,
+        stop_ns=None if stop is None else stop + by_ns,
+    )

@@ -15,6 +15,7 @@ from warpline_app.verbs.events import EVENT_COMMANDS
 from warpline_app.verbs.files import FILE_COMMANDS
 from warpline_app.verbs.job import JOB_COMMANDS
 from warpline_app.verbs.layout import LAYOUT_COMMANDS
+from warpline_app.verbs.live import LIVE_COMMANDS
 from warpline_app.verbs.notes import NOTE_COMMANDS
 from warpline_app.verbs.panels import panel_commands
 from warpline_app.verbs.rows import ROW_COMMANDS
@@ -24,6 +25,7 @@ from warpline_app.verbs.window import WINDOW_COMMANDS
 ENTRY_POINT_GROUP = "warpline.verbs"
 TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
     *VIEW_COMMANDS,
+    *LIVE_COMMANDS,
     *LAYOUT_COMMANDS,
     *EVENT_COMMANDS,
     *NOTE_COMMANDS,

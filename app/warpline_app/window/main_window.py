@@ -25,6 +25,7 @@ from warpline_app.remembered.settings import Settings
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.file_watch import FileWatch
+from warpline_app.window.live_panels import LivePanels
 from warpline_app.window.message_bars import MessageBars
 from warpline_app.window.opening_notices import OpeningNotices
 from warpline_app.window.start.recent_menu import RecentMenu
@@ -76,6 +77,7 @@ class MainWindow(QMainWindow):
         self._center.addWidget(self.tabs)
         self.message_bars = MessageBars(self.workspace.messages, over=self._center)
         self.panels = PanelLayout(self._center, parent=self)
+        self._live_panels = LivePanels(self.panels, self)
         self.file_watch = FileWatch(self.workspace, self)
         self._notices = OpeningNotices(self.workspace, partial(self.panels.show_panel, "console"), self)
         self.tool_row = ToolRow(self.commands)
@@ -133,7 +135,7 @@ class MainWindow(QMainWindow):
         self.status_line.set_document(document)
         self.search.follow(page.view if page is not None else None)
         # A comparison of two timelines needs the whole window.
-        self.panels.set_document(document if isinstance(page, CapturePage) else None)
+        self._live_panels.set_document(document if isinstance(page, CapturePage) else None)
         if isinstance(page, CapturePage):
             # Show the timeline's first frame before making the panels.
             page.first_frame.after(partial(self._load_panels, page))

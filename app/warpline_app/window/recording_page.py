@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
-from warpline.i18n import tr, translated
+from warpline.i18n import tr, tr_n, translated
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import PlainLabel
+from warpline_app.look.widgets import flat_column
+from warpline_app.open.document import Document
+from warpline_app.open.live_document import LiveDocument
 from warpline_app.panels.console.panel import ConsoleView
 from warpline_app.recording.recording import Recording
+from warpline_app.verbs.live import KEPT_NS
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import EndQuestion
 from warpline_app.window.input_row import InputRow
+from warpline_app.window.live_buttons import LiveButtons
 from warpline_app.window.message_bars import MessageBars
 
 REFRESH_MS = 60
@@ -24,8 +40,18 @@ _LIVE = frozenset({"started", "recording", "paused"})
 class RecordingPage(QWidget):
     """Shows a recording and passes clicks on to it."""
 
-    def __init__(self, recording: Recording, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        make_page: Callable[[Document], CapturePage] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """``make_page`` makes the timeline of a document; without it, only the output is shown."""
         super().__init__(parent)
+        self._make_page = make_page
+        self.capture_page: CapturePage | None = None
+        """The timeline, once there is one"""
+        self.live_buttons: LiveButtons | None = None
         self.setObjectName("panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.recording = recording
@@ -45,7 +71,9 @@ class RecordingPage(QWidget):
         self.command = ElidedLabel(self.recording.request.command_text)
         self.command.setObjectName("muted")
         self.figures: dict[str, QLabel] = {}
-        grid = QGridLayout()
+        self._figures = QWidget()
+        grid = QGridLayout(self._figures)
+        grid.setContentsMargins(0, 6, 0, 0)
         grid.setHorizontalSpacing(28)
         grid.setVerticalSpacing(1)
         for column, (key, title) in enumerate(
@@ -76,7 +104,7 @@ class RecordingPage(QWidget):
             else tr("Discard the recording; the program runs on")
         )
         self.cancel_button.clicked.connect(self._cancel)
-        buttons = QHBoxLayout()
+        buttons = self._buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.pause, self.stop_button, self.cancel_button):
             buttons.addWidget(button)
@@ -86,8 +114,7 @@ class RecordingPage(QWidget):
         texts.setSpacing(4)
         texts.addWidget(self.headline)
         texts.addWidget(self.command)
-        texts.addSpacing(6)
-        texts.addLayout(grid)
+        texts.addWidget(self._figures)
         top.addLayout(texts, 1)
         top.addLayout(buttons)
         self.sources = ElidedLabel()
@@ -103,9 +130,67 @@ class RecordingPage(QWidget):
         layout.addLayout(top)
         layout.addWidget(self.sources)
         layout.addWidget(self.message_bars)
-        layout.addWidget(self.console, 1)
-        layout.addWidget(self.input)
-        self.setFocusProxy(self.input.line if self.recording.request.ends_program else self.console)
+        output = self._output = QWidget()
+        below = flat_column(output)
+        below.addWidget(self.console, 1)
+        below.addWidget(self.input)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(output)
+        layout.addWidget(self._stack, 1)
+        self._top = top
+        self.setFocusProxy(self._output_focus)
+
+    # -- the timeline while the program runs ----------------------------------------------------------------
+
+    def _show_timeline(self) -> None:
+        """Show the timeline that has begun, and its buttons."""
+        document = self.recording.document
+        if self.capture_page is not None or self._make_page is None or not isinstance(document, LiveDocument):
+            return
+        self.capture_page = self._make_page(document)
+        self._stack.addWidget(self.capture_page)
+        self.live_buttons = LiveButtons(document)
+        self.live_buttons.output_toggled.connect(self._show_output)
+        self.live_buttons.keep_wanted.connect(lambda: self.recording.keep_last(KEPT_NS))
+        self._buttons.insertWidget(0, self.live_buttons)
+        self._top.setContentsMargins(16, 6, 12, 6)
+        if self.input.line.text():  # the user is typing
+            self.live_buttons.output.setChecked(True)
+            return
+        had_focus = self._output.isAncestorOf(self.focusWidget() or self)
+        self._show_output(False)
+        if had_focus:
+            self.capture_page.setFocus()
+
+    def _show_output(self, on: bool) -> None:
+        page = None if on else self.capture_page
+        self._stack.setCurrentWidget(page or self._output)
+        self._figures.setVisible(page is None)
+        self.command.setVisible(page is None)
+        self.setFocusProxy(page or self._output_focus)
+
+    @property
+    def _output_focus(self) -> QWidget:
+        return self.input.line if self.recording.request.ends_program else self.console
+
+    def _lose_timeline(self) -> None:
+        """The capture has its own tab now, where the timeline went."""
+        if self.live_buttons is not None and self.recording.document is None:
+            self.capture_page = None
+            self.live_buttons.hide()
+            self._show_output(True)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The timeline grows while it is seen."""
+        super().showEvent(event)
+        if self.recording.following is not None:
+            self.recording.following.set_seen(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nobody sees the timeline."""
+        super().hideEvent(event)
+        if self.recording.following is not None:
+            self.recording.following.set_seen(False)
 
     def _cancel(self) -> None:
         if self.recording.is_running:
@@ -126,6 +211,8 @@ class RecordingPage(QWidget):
         """Update figures and output a few times a second; user actions and the end at once."""
         self._dirty = True
         recording = self.recording
+        self._show_timeline()
+        self._lose_timeline()
         if recording.has_ended:
             self._timer.stop()
             self._refresh()
@@ -197,14 +284,21 @@ class RecordingPage(QWidget):
         elif self.recording.is_stopping:
             self.headline.setText(tr("Stopping…"))
         else:
-            self.headline.setText(
-                {"recording": tr("Recording"), "paused": tr("Paused")}.get(state, tr("Starting…"))
-            )
+            self.headline.setText(self._progress_text(state))
         self.pause.setText(tr("Resume") if state == "paused" else tr("Pause"))
         self.pause.setEnabled(state in _LIVE)
         self.stop_button.setEnabled(state in _LIVE)
         if self.console.hasFocus() and self.stop_button.isEnabled() and not self.input.isVisible():
             self.stop_button.setFocus()
+
+    def _progress_text(self, state: str) -> str:
+        text = {"recording": tr("Recording"), "paused": tr("Paused")}.get(state, tr("Starting…"))
+        if self._figures.isVisible() or not self.recording.status:
+            return text
+        count = int(self.recording.status.get("events", 0))
+        return (
+            f"{text} · {self.figures['time'].text()} · {tr_n('{count:,} event', '{count:,} events', count)}"
+        )
 
 
 def _was_not_asked(source: dict[str, Any]) -> bool:

@@ -88,13 +88,15 @@ class CaptureTabs(QTabWidget):
     @property
     def current_page(self) -> CapturePage | None:
         """The page of the capture in front, or None."""
-        page = self.currentWidget()
+        page = self.timeline_page
         return page if isinstance(page, CapturePage) else None
 
     @property
     def timeline_page(self) -> CapturePage | ComparisonPage | None:
         """The page in front if it shows one or two timelines, else None."""
         front = self._workspace.front
+        if isinstance(front, Activity):
+            return self._timelines.get(front.document) if front.document is not None else None
         return self._timelines.get(front) if isinstance(front, Document | ComparedPair) else None
 
     def page_of(self, item: Item) -> QWidget:
@@ -103,11 +105,11 @@ class CaptureTabs(QTabWidget):
 
     def forget_document(self, document: Document) -> None:
         """Release a document's timeline before its file is closed."""
-        page = self._pages.pop(document)
-        self._timelines.pop(document, None)
+        page = self._timelines.pop(document, None)
+        self._pages.pop(document, None)
         if isinstance(page, CapturePage):
             page.take_timeline_away()
-        page.deleteLater()
+            page.deleteLater()
 
     # -- updates from the workspace -------------------------------------------------------------------------
 
@@ -115,7 +117,7 @@ class CaptureTabs(QTabWidget):
         self._insert(self.count(), item)
 
     def _insert(self, index: int, item: Item) -> None:
-        page = self._pages[item] = self._page_for(item)
+        page = self._pages[item] = self._live_page(item) or self._page_for(item)
         # The workspace decides which tab is in front.
         self.blockSignals(True)
         self.insertTab(index, page, item.title)
@@ -129,13 +131,7 @@ class CaptureTabs(QTabWidget):
     def _page_for(self, item: Item) -> QWidget:
         """Raises TypeError for an item without a page."""
         if isinstance(item, Document):
-            # Imports the timeline, which the opening thread has loaded.
-            from warpline_app.verbs.timeline_input import TimelineInput
-
-            shown = CapturePage(item, self._workspace)
-            TimelineInput(shown.navigator, self._commands)
-            self._timelines[item] = shown
-            return shown
+            return self._capture_page(item)
         if isinstance(item, ComparedPair):
             return self._comparison_page(item)
         if isinstance(item, JobBoard | JobOpening):
@@ -149,8 +145,23 @@ class CaptureTabs(QTabWidget):
         from warpline_app.window.recording_page import RecordingPage
 
         if isinstance(item, Recording):
-            return RecordingPage(item)
+            return RecordingPage(item, self._capture_page)
         raise TypeError(f"no page shows a {type(item).__name__}")
+
+    def _capture_page(self, document: Document) -> CapturePage:
+        # Imports the timeline, which the opening thread has loaded.
+        from warpline_app.verbs.timeline_input import TimelineInput
+
+        shown = self._timelines[document] = CapturePage(document, self._workspace)
+        TimelineInput(shown.navigator, self._commands)
+        return shown
+
+    def _live_page(self, item: Item) -> QWidget | None:
+        """The page that has shown a document while it was recorded."""
+        page = self._timelines.get(item) if isinstance(item, Document) else None
+        if page is not None:
+            page.setParent(None)
+        return page
 
     def _job_page(self, item: JobBoard | JobOpening) -> QWidget:
         # Imported only for jobs.
@@ -175,13 +186,14 @@ class CaptureTabs(QTabWidget):
 
     def _replace(self, old: Item, new: Item) -> None:
         index, is_in_front = self.indexOf(self._pages[old]), self._workspace.front is old
+        self._live_page(new)
         self._take_out(old)
         self._insert(index, new)
         if is_in_front:
             self.blockSignals(True)
             self.setCurrentIndex(index)
             self.blockSignals(False)
-            if isinstance(old, Opening):
+            if isinstance(old, Activity):
                 self._pages[new].setFocus()
 
     def _remove(self, item: Item) -> None:

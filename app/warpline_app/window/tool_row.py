@@ -22,6 +22,7 @@ from warpline_app.look.chip import Chip
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.open.document import Document
+from warpline_app.open.live_document import LiveDocument
 from warpline_app.state.timeline_state import Filter, TimelineState
 
 
@@ -164,18 +165,26 @@ class ToolRow(QWidget):
             state.filter_changed.disconnect(self._show_chips)
             state.history_changed.disconnect(self.refresh)
             state.arrows_changed.disconnect(self._show_arrows)
+            if isinstance(self._document, LiveDocument):
+                self._document.grown.disconnect(self._show_summary)
         self._document = document
         if document is not None:
             state = document.state
             state.filter_changed.connect(self._show_chips)
             state.history_changed.connect(self.refresh)
             state.arrows_changed.connect(self._show_arrows)
+            if isinstance(document, LiveDocument):
+                document.grown.connect(self._show_summary)
         self.search.setEnabled(document is not None)
-        self.summary.setText(summary_text(document) if document is not None else "")
-        self.summary.setToolTip(plain(str(document.path) if document is not None else ""))
+        self._show_summary()
         self._show_chips()
         self._show_arrows()
         self.refresh()
+
+    def _show_summary(self) -> None:
+        document = self._document
+        self.summary.setText(summary_text(document) if document is not None else "")
+        self.summary.setToolTip(plain(str(document.path) if document is not None else ""))
 
     def refresh(self) -> None:
         """Disable buttons that cannot be used now, with the reason."""

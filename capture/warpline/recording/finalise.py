@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpline.i18n import english, tr
@@ -50,18 +50,20 @@ def finalise(
     cancelled: IsCancelled | None = None,
     memory_budget_bytes: int = 256 << 20,
     until_ns: int | None = None,
+    since_ns: int | None = None,
     files: Path | None = None,
 ) -> Finalised:
     """Write the capture of a spool directory; the directory is not changed.
 
     ``files`` is a folder with files of the machine it was recorded on, for a recording of another machine.
-    With ``until_ns`` (CLOCK_MONOTONIC) it covers a recording in progress, up to that time.
+    With ``until_ns`` (CLOCK_MONOTONIC) it covers a recording in progress, up to that time; what ended before
+    ``since_ns`` is left out then, as a ring would.
     Raises RecordingError when the directory holds no recording, StorageError when the capture cannot be written and
     Cancelled when ``cancelled()`` becomes true; no file is left then.
     """
     session = load_session(directory)
     if until_ns is not None:
-        session = session.ended(until_ns, None)
+        session = _part_of(session, since_ns, until_ns)
     spools, problems = read_spools(directory)
     if not spools:
         raise RecordingError(f"{directory}: contains no readable spool file")
@@ -111,6 +113,15 @@ def finalise(
         path = builder.finish(_from(progress, 0.3), cancelled)
     lost = sum(source.lost for source in contents.sources)
     return Finalised(path, contents.n_events, lost, tuple(dict.fromkeys(damaged)))
+
+
+def _part_of(session: Session, since_ns: int | None, until_ns: int) -> Session:
+    """The session as if it had ended, and as if a ring had kept what came after ``since_ns``."""
+    session = session.ended(until_ns, None)
+    if since_ns is None or since_ns >= until_ns:
+        return session
+    ring = session.options.ring_ns or until_ns - since_ns
+    return replace(session, options=replace(session.options, ring_ns=min(ring, until_ns - since_ns)))
 
 
 @contextlib.contextmanager

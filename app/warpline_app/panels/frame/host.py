@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QStackedWidget, QToolButton, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
@@ -18,6 +18,10 @@ from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.failed import FailedPanel
 from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.tabs import PanelTabs
+
+COVER_MS = 40
+MOST_COVERED = 100
+"""Looks at a panel that does not settle before it is shown as it is."""
 
 
 class PanelHost(QWidget):
@@ -83,6 +87,11 @@ class PanelHost(QWidget):
         self._stack = QStackedWidget()
         self._blank = QWidget()
         self._stack.addWidget(self._blank)
+        self._cover: QLabel | None = None
+        self._covered = 0
+        self._uncovering = QTimer(self)
+        self._uncovering.setInterval(COVER_MS)
+        self._uncovering.timeout.connect(self._uncover_settled)
         layout = flat_column(self)
         layout.addWidget(strip)
         layout.addWidget(self._stack, 1)
@@ -146,6 +155,34 @@ class PanelHost(QWidget):
             self._drop(key)
         if self._document is document:
             self._document = None
+
+    def cover(self) -> None:
+        """Keep a picture of the panel in front over the next one until that is settled."""
+        if self.current_panel() is None or not self.isVisible():
+            return
+        self._uncover()
+        cover = self._cover = QLabel(self._stack)
+        cover.setPixmap(self._stack.grab())
+        cover.setGeometry(self._stack.rect())
+        cover.show()
+        cover.raise_()
+        self._covered = 0
+        self._uncovering.start()
+
+    def _uncover_settled(self) -> None:
+        self._covered += 1
+        panel = self.current_panel()
+        if panel is None or panel.is_settled or self._covered > MOST_COVERED:
+            self._uncover()
+        elif self._cover is not None:
+            self._cover.raise_()
+
+    def _uncover(self) -> None:
+        self._uncovering.stop()
+        if self._cover is not None:
+            self._cover.hide()
+            self._cover.deleteLater()
+            self._cover = None
 
     def ensure_shown(self) -> None:
         """Create the panel in front if that was deferred."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QMenu, QRubberBand, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QRubberBand, QWidget
 
 from warpline.i18n import tr
 from warpline_app.open.document import Document
@@ -215,6 +215,23 @@ class PanelLayout(QObject):
         self._update_visibility()
         for host in self._hosts():
             host.set_document(document)
+
+    @property
+    def are_in_use(self) -> bool:
+        """Whether the pointer is over a panel or the keyboard in it."""
+        focus = QApplication.focusWidget()
+        return any(
+            host.isVisible() and (host.underMouse() or (focus is not None and host.isAncestorOf(focus)))
+            for host in self._hosts()
+        )
+
+    def exchange(self, before: Document, after: Document) -> None:
+        """Show the panels of a later capture of the same recording; the former ones stay in view until they are."""
+        for host in self._hosts():
+            host.cover()
+        self.set_document(after)
+        self.fill()
+        self.forget_document(before)
 
     def _disconnect(self) -> None:
         if self._document is not None:

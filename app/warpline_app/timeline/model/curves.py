@@ -128,6 +128,7 @@ class CurveStore:
         self._capture = capture
         self._whole: dict[str, RowCurve] = {}
         self._near: dict[str, RowCurve] = {}
+        self._former: list[dict[str, RowCurve]] = []
         self._group_keys = {capture.tracks[track].uri for track in capture.groups}
         self.version = 0
 
@@ -137,7 +138,19 @@ class CurveStore:
             curve = store.get(row.key)
             if curve is not None and curve.covers(scale):
                 return curve, True
-        return self._near_or_whole(row, scale), False
+        return self._near_or_whole(row, scale) or self._former_of(row, scale), False
+
+    def take_over(self, former: CurveStore) -> None:
+        """Show the curves of a former capture of the same recording until new ones are there."""
+        self._former = [
+            {**older, **newer}
+            for older, newer in zip(former._former or ({}, {}), (former._near, former._whole), strict=True)
+        ]
+
+    def _former_of(self, row: TimelineRow, scale: TimeScale) -> RowCurve | None:
+        curves = [store[row.key] for store in self._former if row.key in store]
+        near = [curve for curve in curves if curve.start_ns <= scale.start_ns < curve.stop_ns]
+        return next(iter(near or curves), None)
 
     def _near_or_whole(self, row: TimelineRow, scale: TimeScale) -> RowCurve | None:
         near = self._near.get(row.key)

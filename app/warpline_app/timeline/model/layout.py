@@ -252,6 +252,10 @@ class Levels:
         self._state = state
         self._shown: dict[str, int] = {}
 
+    def adopt(self, capture: Capture) -> None:
+        """Look at another capture of the same recording; rows stay as deep as they are."""
+        self._capture = capture
+
     def depth_of(self, row: TimelineRow) -> int:
         """The number of lanes to lay out: those so far, and more if the view has deeper events."""
         depth = max(self._shown.get(row.key, 1), self._needed(row))

@@ -50,6 +50,19 @@ class RowTree:
         self._adopt(self.root, fold_idle(self.root, top))
         open_by_default(self.root, capture)
 
+    def keep_places(self, before: RowTree) -> None:
+        """Leave rows of a former tree of the same recording where and as they were; new ones follow them."""
+        self._keep_places(self.root, before.root)
+
+    def _keep_places(self, parent: TimelineRow, before: TimelineRow) -> None:
+        places = {row.key: (place, row) for place, row in enumerate(before.children)}
+        parent.children.sort(key=lambda row: places.get(row.key, (len(places), row))[0])
+        for row in parent.children:
+            if row.key in places:
+                former = places[row.key][1]
+                row.is_open = former.is_open
+                self._keep_places(row, former)
+
     def get(self, key: str) -> TimelineRow | None:
         """The row of a key; children of streams are made on demand."""
         row = self._by_key.get(key)

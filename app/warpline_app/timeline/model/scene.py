@@ -83,6 +83,18 @@ class Scene(QObject):
 
     # layout
 
+    def adopt(self, capture: Capture) -> None:
+        """Show another capture of the same recording: rows keep their places, new ones follow them."""
+        self.shut_down()
+        self._jobs.clear()
+        self.indexing.clear()
+        self.capture = capture
+        former, self.tree = self.tree, RowTree(capture)
+        self.tree.keep_places(former)
+        self.tree.index_late = self._index_late
+        self._levels.adopt(capture)
+        self.refresh_layout()
+
     def refresh_layout(self) -> None:
         """Lay out the rows again; the topmost row stays in place."""
         before = self.layout

@@ -156,6 +156,14 @@ class Search(QObject):
         self.started.emit()
         job.launch()
 
+    def adopt(self, capture: Capture) -> None:
+        """Search another capture of the same recording for the same."""
+        query, self._query = self._query, SearchQuery("")
+        self.cancel()
+        self._capture, self._result = capture, NOTHING
+        if query.text:
+            self.find(query)
+
     def cancel(self) -> None:
         """Stop searching."""
         if self._job is not None:

@@ -112,6 +112,17 @@ class Canvas(QWidget):
         """Whether the frame on screen is exact and complete."""
         return not (self._dirty or self._labels_left or self._settle.isActive())
 
+    def adopt(self) -> None:
+        """Draw the scene's new capture; the frame on screen stays until it is drawn."""
+        former, self._renderer = self._renderer, None
+        if former is not None:
+            self.renderer.labels.take_texts(former.labels)
+            self.renderer.curves.take_over(former.curves)
+        self._hover_changed(None)
+        self.overlay.set_selection(self.scene.state.selection)
+        self.invalidate()
+        self._exact = True
+
     def set_theme(self, theme: Theme) -> None:
         """Set the colours."""
         self.theme = theme

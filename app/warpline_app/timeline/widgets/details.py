@@ -44,7 +44,7 @@ class Details:
         start, stop = self._scene.state.view
         self._work.cancel("figure:")
         self._work.cancel("curve:")
-        if self._overview.row is not None and self._overview.curve is None:
+        if self._overview.row is not None and self._overview.is_outdated:
             self._submit_curve(self._overview.row, whole=True, then=self._overview_ready)
         visible = self._visible_rows()
         curves = self._canvas.renderer.curves

@@ -77,6 +77,8 @@ class Overview(QWidget):
         self.theme = theme
         self.row = overview_row(scene.tree.root.children) if scene.tree.root.children else None
         self._curve: RowCurve | None = None
+        self.is_outdated = True
+        """Whether the curve is still to be computed for the row"""
         self._picture: Frame | None = None
         self._pictured = (0, 0)
         """the time span of the cached picture"""
@@ -106,9 +108,17 @@ class Overview(QWidget):
         self._picture = None
         self.update()
 
+    def adopt(self) -> None:
+        """Show the scene's new capture; the old curve stays until the new one is computed."""
+        rows = self.scene.tree.root.children
+        self.row = overview_row(rows) if rows else None
+        self.is_outdated = True
+        self.update()
+
     def set_curve(self, curve: RowCurve) -> None:
         """Set the utilization of the whole capture."""
         self._curve = curve
+        self.is_outdated = False
         self._picture = None
         self.update()
 

@@ -117,6 +117,14 @@ class PathLane(QWidget):
         self._job = None
         self.update()
 
+    def adopt(self) -> None:
+        """Compute the path of the scene's new capture, if it is shown; the old one stays until then."""
+        self._is_known = False
+        if self._job is not None:
+            self._job.cancel()
+        elif self.isVisible():
+            self._begin()
+
     def shut_down(self) -> None:
         """Stop: the file will be closed."""
         self._is_shut = True

@@ -17,6 +17,7 @@ from warpline_app.look.painting import painting
 from warpline_app.look.theme import Theme
 from warpline_app.open.background import Job
 from warpline_app.open.document import Document
+from warpline_app.open.live_document import LiveDocument
 from warpline_app.state.lit import Lit
 from warpline_app.state.name_filter import passing_names
 from warpline_app.state.timeline_state import TimelineState
@@ -157,6 +158,23 @@ class TimelineView(QWidget):
         self.search.changed.connect(self._search_changed)
         self.legend.events_wanted.connect(lambda *what: state.list_events("thread_state", *what))
         self.legend.expect(might_explain(self.document.capture))
+        if isinstance(self.document, LiveDocument):
+            self.document.grown.connect(self.adopt)
+
+    def adopt(self) -> None:
+        """Show the document's capture, which was replaced by another one of the same recording."""
+        capture = self.document.capture
+        self.work.cancel("")
+        self.scene.adopt(capture)
+        self.explained = (capture,) if self.explained else ()
+        self._chains, self._chain = EventChains(capture), None
+        self._lit_key = self._lit_rows = None
+        self.search.adopt(capture)
+        for part in (self.overview, self.path, self.canvas):
+            part.adopt()
+        self._emphasis_changed()
+        self._selection_changed(self.state.selection)
+        self.work.submit("legend", self._explain)
 
     # appearance
 

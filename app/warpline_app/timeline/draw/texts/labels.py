@@ -76,6 +76,11 @@ class Labels:
         self._budget = 0
         self._complete = True
 
+    def take_texts(self, former: Labels) -> None:
+        """Use the texts that another capture's labels have drawn, in the same font, size and inks."""
+        self._atlas = former._atlas
+        self._short = ShortNames(self._atlas, self._add)
+
     def prepare(
         self,
         boxes: Boxes,

@@ -1,0 +1,83 @@
+"""The other end of the process that makes snapshots: asks it, waits for it, ends it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+
+from warpline.i18n import tr
+from warpline.model.errors import RecordingError
+from warpline.recording.live.process import snapshot_command
+from warpline.recording.live.snapshots import LiveSnapshot
+
+_PATIENCE_S = 10.0
+
+
+class SnapshotProcess:
+    """One process for one recording. It is started with the first question; `ask` blocks, so call it in a thread."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    @property
+    def pid(self) -> int:
+        """The process id; 0 before the first question."""
+        return self._process.pid if self._process is not None else 0
+
+    def ask(self, since_ns: int = 0, output: Path | None = None) -> LiveSnapshot:
+        """A new snapshot, without what ended before ``since_ns`` (ns since the recording's start).
+
+        It goes to ``output`` where one is named, else into the process's folder, until the next but one is asked for.
+        Raises RecordingError when there is none.
+        """
+        with self._lock:
+            process = self._begun()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            request = {"since_ns": since_ns, "output": None if output is None else str(output)}
+            try:
+                process.stdin.write(json.dumps(request).encode() + b"\n")
+                process.stdin.flush()
+                answer = json.loads(process.stdout.readline() or b"{}")
+                if "failed" not in answer:
+                    return LiveSnapshot.of_values(answer)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise RecordingError(tr("the process that follows the recording has ended")) from error
+        raise RecordingError(str(answer["failed"]))
+
+    def end(self) -> None:
+        """Let the process end: it stops working and removes its snapshots. A question that waits gets an error."""
+        self._is_over = True
+        process = self._process
+        if process is None:
+            return
+        # Not through the file object: a thread may be blocked in a write to it.
+        if process.stdin is not None:
+            try:
+                process.stdin.close()
+            except OSError:
+                pass
+        try:
+            process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        if self._is_over:
+            raise RecordingError(tr("the process that follows the recording has ended"))
+        if self._process is None:
+            try:
+                self._process = subprocess.Popen(
+                    snapshot_command(self._directory), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
+            except OSError as error:
+                raise RecordingError(str(error.strerror or error)) from error
+        return self._process

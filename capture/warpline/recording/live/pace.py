@@ -1,0 +1,42 @@
+"""How often a snapshot of a running recording is made, and how much of the recording is in it."""
+
+from __future__ import annotations
+
+LEAST_S = 0.5
+SHARE = 0.2
+"""Share of one core that snapshots may take."""
+_MOST_CPU_S = 0.5
+_EASY_CPU_S = 0.3
+
+
+class SnapshotPace:
+    """Follows what snapshots cost: each is made from scratch, so its cost grows with the time it covers.
+
+    A snapshot that costs more is made less often. One that costs more than half a second keeps only the end of the
+    recording: as much as was affordable last time.
+    """
+
+    def __init__(self) -> None:
+        self._length_ns: int | None = None
+
+    def wait_s(self, cpu_s: float, took_s: float) -> float:
+        """Seconds to wait after a snapshot that cost ``cpu_s`` and took ``took_s``, before the next is made."""
+        return max(LEAST_S, cpu_s / SHARE) - min(took_s, LEAST_S)
+
+    def took(self, cpu_s: float, length_ns: int, *, is_whole: bool) -> None:
+        """Learn from a snapshot of the last ``length_ns`` of the recording, or of all of it."""
+        if cpu_s > _MOST_CPU_S:
+            self._length_ns = max(1, int(length_ns * 0.8 * _MOST_CPU_S / cpu_s))
+        elif is_whole:
+            self._length_ns = None
+        elif self._length_ns is not None and cpu_s < _EASY_CPU_S:
+            self._length_ns = int(self._length_ns * 1.5)
+
+    def since_ns(self, head_ns: int, view_start_ns: int) -> int:
+        """Where the next snapshot begins, about ``head_ns`` after the recording's start; 0 for all of the recording.
+
+        What is in view is always part of it, whatever it costs.
+        """
+        if self._length_ns is None:
+            return 0
+        return max(0, min(head_ns - self._length_ns, view_start_ns))

@@ -1,0 +1,188 @@
+"""A recording shows its timeline while it runs, and the finished capture takes its place."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from warpline.recording.live import client, process
+from warpline_app.open.live_document import LiveDocument
+from warpline_app.open.still import Still
+from warpline_app.recording import following, recording
+from warpline_app.recording.recording import Recording
+from warpline_app.recording.request import RecordingRequest
+from warpline_app.window.main_window import MainWindow
+from warpline_app.window.recording_page import RecordingPage
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+TIMEOUT_MS = 60_000
+PROGRAM = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)\n"
+Start = Callable[[], RecordingPage]
+
+
+@pytest.fixture
+def start(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Start]:
+    """Records a program that runs until it is stopped, and gives its page."""
+    # A machine that is busy with tests would let a niced process wait.
+    monkeypatch.setattr(process, "NICE", 0)
+    monkeypatch.setattr(recording, "FOLLOWED_AFTER_NS", 0)
+    begun: list[Recording] = []
+
+    def run() -> RecordingPage:
+        script = tmp_path / "program.py"
+        script.write_text(PROGRAM)
+        request = RecordingRequest(
+            interpreter=sys.executable, script=str(script), trace=("cpu",), output=str(tmp_path / "run.h5")
+        )
+        made = Recording(request.checked(), window.workspace)
+        begun.append(made)
+        window.workspace.begin(made, has_tab=True)
+        page = window.tabs.page_of(made)
+        assert isinstance(page, RecordingPage)
+        return page
+
+    yield run
+    for made in begun:
+        if made.is_running:
+            made.process.kill()
+            made._signal_program(signal.SIGKILL)
+            qtbot.waitUntil(lambda made=made: not made.is_running, timeout=TIMEOUT_MS)
+            qtbot.waitUntil(lambda made=made: made.has_ended, timeout=TIMEOUT_MS)
+
+
+def live_of(qtbot: QtBot, page: RecordingPage) -> LiveDocument:
+    qtbot.waitUntil(lambda: page.recording.document is not None, timeout=TIMEOUT_MS)
+    document = page.recording.document
+    assert isinstance(document, LiveDocument)
+    return document
+
+
+def grown(qtbot: QtBot, document: LiveDocument) -> None:
+    with qtbot.waitSignal(document.grown, timeout=TIMEOUT_MS):
+        pass
+
+
+def test_the_tab_is_the_timeline_and_the_finished_capture_takes_its_place(
+    qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path
+) -> None:
+    page = start()
+    document = live_of(qtbot, page)
+    timeline = page.capture_page
+    assert timeline is not None
+    assert timeline.isVisible()
+    assert not page.console.isVisible()
+    assert window.workspace.current is document
+    assert window.tabs.current_page is timeline
+    grown(qtbot, document)
+    assert document.follows
+    head = document.state.span[1]
+    assert document.state.view[1] == head
+    # A look at something older lets the view stay.
+    document.state.set_view(0, head // 2)
+    assert not document.follows
+    assert page.live_buttons is not None
+    assert not page.live_buttons.follow.isChecked()
+    state = document.state
+    state.set_pins([timeline.view.scene.tree.root.children[0].key])
+    lane = int(document.capture.lanes.count.argmax())
+    state.select(document.capture.lane_slice(lane, 0, head // 2).start)
+    selected = document.capture.event_span(state.selection or 0)
+    view = state.view
+    qtbot.mouseClick(page.live_buttons.mark, Qt.MouseButton.LeftButton)
+    grown(qtbot, document)
+    assert document.state.span[1] > head
+    assert state.view == view
+    assert document.capture.event_span(state.selection or 0)[0] == selected[0]
+    assert page.recording.following is not None
+    pid = page.recording.following.process_id
+    scroll = timeline.view.scene.scroll_px
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.tabs.count() == 1, timeout=TIMEOUT_MS)
+    assert window.tabs.pages == [timeline]
+    assert timeline.isVisible()
+    assert window.workspace.documents == (document,)
+    assert not document.is_live
+    assert document.capture.path == document.source == tmp_path / "run.h5"
+    assert "begun" in document.console_text
+    assert (state.view, timeline.view.scene.scroll_px) == (view, scroll)
+    assert document.capture.event_span(state.selection or 0)[0] == selected[0]
+    assert len(state.pins) == len(state.timed_notes) == 1
+    assert not (tmp_path / "run.h5.spool").exists()
+    qtbot.waitUntil(lambda: not exists(pid), timeout=TIMEOUT_MS)
+
+
+def exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_panels_show_findings_so_far_and_then_those_of_the_whole(
+    qtbot: QtBot, window: MainWindow, start: Start
+) -> None:
+    page = start()
+    document = live_of(qtbot, page)
+    window.panels.show_panel("findings")
+    qtbot.waitUntil(lambda: window.panels.panel("findings") is not None, timeout=TIMEOUT_MS)
+    panel = window.panels.panel("findings")
+    assert panel is not None
+    assert isinstance(panel.document, Still)
+    # Its capture stays open while the timeline goes on.
+    still = panel.document.capture
+    grown(qtbot, document)
+    assert panel.document.capture is still is not document.capture
+    panel.state.select_range(0, 1_000_000)
+    assert document.state.range_selection == (0, 1_000_000)
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
+        page.recording.stop()
+    qtbot.waitUntil(
+        lambda: (panel := window.panels.panel("findings")) is not None and panel.document is document,
+        timeout=TIMEOUT_MS,
+    )
+    qtbot.waitUntil(lambda: window.tabs.count() == 1, timeout=TIMEOUT_MS)
+
+
+def test_a_timeline_that_fails_costs_neither_the_recording_nor_its_output(
+    qtbot: QtBot, window: MainWindow, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "snapshot_command", lambda _directory: ["false"])
+    monkeypatch.setattr(following, "RETRY_MS", 1)
+    page = start()
+    shown = page.recording.messages
+    qtbot.waitUntil(lambda: "no longer follows" in " ".join(m.text for m in shown.all), timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: "begun" in page.console.toPlainText(), timeout=TIMEOUT_MS)
+    assert page.console.isVisible()
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
+    assert len(window.tabs.pages[0].document.capture.events) > 0
+    qtbot.waitUntil(lambda: window.tabs.count() == 1, timeout=TIMEOUT_MS)
+
+
+def test_the_last_seconds_are_kept_in_a_capture_of_their_own(
+    qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path
+) -> None:
+    page = start()
+    live_of(qtbot, page)
+    assert page.live_buttons is not None
+    with qtbot.waitSignal(window.workspace.document_opened, timeout=TIMEOUT_MS) as opened:
+        qtbot.mouseClick(page.live_buttons.keep, Qt.MouseButton.LeftButton)
+    assert opened.args is not None
+    assert opened.args[0].source == tmp_path / "run-part-1.h5"
+    assert page.recording.is_running
+    window.workspace.bring_to_front(page.recording)
+    with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
+        page.recording.cancel()
+    assert [document.title for document in window.workspace.documents] == ["run-part-1.h5"]

@@ -1,0 +1,130 @@
+"""The document of a running recording: view, selection and highlight stay while its capture is replaced."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+from tests.unit.recording.live.growing import MS, Growing, Maker
+
+from warpline.recording.live.snapshots import open_snapshot
+from warpline_app.open.live_document import FOLLOWED_NS, LiveDocument
+from warpline_app.open.still import Still
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+S = 1000
+Grow = Callable[..., None]
+
+
+class Live:
+    """A recording, the document that shows it, and what makes its captures."""
+
+    def __init__(self, folder: Path) -> None:
+        self.recording = Growing(folder)
+        self.recording.add("middle", 100, 200)
+        self.maker = Maker(self.recording, folder)
+        snapshot = self.maker.make()
+        self.document = LiveDocument(open_snapshot(snapshot), snapshot, "x", source=folder / "x.h5")
+
+    def grow(self, since_ns: int = 0) -> None:
+        snapshot = self.maker.make(since_ns)
+        self.document.grow(open_snapshot(snapshot), snapshot)
+
+    def row_of(self, name: str) -> int:
+        capture = self.document.capture
+        names = capture.events.name.tolist()
+        return names.index(capture.strings.id(name))
+
+
+@pytest.fixture
+def live(qtbot: QtBot, tmp_path: Path) -> Iterator[Live]:
+    """A recording of 200 ms with one range, *middle*."""
+    made = Live(tmp_path)
+    yield made
+    made.document.close()
+    made.maker.close()
+
+
+def test_the_view_follows_the_end_until_the_user_moves_it(live: Live) -> None:
+    document, state = live.document, live.document.state
+    assert document.follows
+    live.recording.add("next", 300, 20 * S)
+    live.grow()
+    assert state.view == (20 * S * MS - FOLLOWED_NS, 20 * S * MS)
+    assert not state.can_undo
+    state.set_view(0, 5 * MS)
+    assert not document.follows
+    live.recording.add("last", 20 * S, 21 * S)
+    live.grow()
+    assert state.view == (0, 5 * MS)
+    document.set_follows(True)
+    assert state.view == (21 * S * MS - 5 * MS, 21 * S * MS)
+
+
+def test_selection_and_highlight_are_of_the_same_event_and_name(live: Live) -> None:
+    document, state = live.document, live.document.state
+    state.select(live.row_of("middle"))
+    state.set_highlight([document.capture.strings.id("middle") or 0])
+    live.recording.add("early", 10, 20)
+    live.recording.add("late", 300, 400)
+    live.grow()
+    assert state.selection == live.row_of("middle") == 1
+    assert [document.capture.strings[name] for name in state.highlight] == ["middle"]
+    # It is not in a snapshot of the end only.
+    live.grow(250 * MS)
+    assert state.selection is None
+
+
+def test_the_finished_capture_keeps_what_was_selected_and_the_notes(live: Live) -> None:
+    document, state = live.document, live.document.state
+    state.select(live.row_of("middle"))
+    state.set_view(50 * MS, 150 * MS)
+    state.add_mark(120 * MS)
+    live.recording.add("early", 10, 20)
+    live.recording.finish(500)
+    snapshot = live.maker.make()
+    document.finish(open_snapshot(snapshot), "run.h5", document.source)
+    assert not document.is_live
+    assert document.title == "run.h5"
+    assert state.selection == live.row_of("middle")
+    assert state.view == (50 * MS, 150 * MS)
+    assert [time for time, _note in state.timed_notes] == [120 * MS]
+
+
+def test_times_move_with_a_capture_that_begins_later(live: Live) -> None:
+    state = live.document.state
+    live.recording.add("late", 300, 400)
+    live.grow()
+    state.set_view(320 * MS, 360 * MS)
+    state.select_range(330 * MS, 340 * MS)
+    state.add_mark(350 * MS)
+    snapshot = live.maker.make(250 * MS)
+    from warpline.storage import open_capture
+
+    live.document.finish(open_capture(snapshot.path), "run.h5", live.document.source, 250 * MS)
+    assert state.view == (70 * MS, 110 * MS)
+    assert state.range_selection == (80 * MS, 90 * MS)
+    assert [time for time, _note in state.timed_notes] == [100 * MS]
+
+
+def test_panels_show_a_still_and_share_the_selection(live: Live) -> None:
+    still = Still(live.document)
+    before = still.capture
+    live.recording.add("early", 10, 20)
+    live.grow()
+    assert still.capture is before is not live.document.capture
+    live.document.state.select(live.row_of("middle"))
+    assert still.state.selection == 0
+    live.document.state.select(live.row_of("early"))
+    assert still.state.selection is None
+    assert live.document.state.selection == live.row_of("early")
+    still.state.select(0)
+    assert live.document.state.selection == live.row_of("middle") == 1
+    still.state.select_range(110 * MS, 120 * MS)
+    assert live.document.state.range_selection == (110 * MS, 120 * MS)
+    assert live.document.state.selection == 1
+    still.close()

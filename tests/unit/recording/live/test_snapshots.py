@@ -1,0 +1,111 @@
+"""Snapshots of a running recording: what is in them, when they are complete, who makes them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.recording.live.growing import MS, Growing, Maker
+
+from warpline.model.errors import RecordingError
+from warpline.recording.live import process
+from warpline.recording.live.client import SnapshotProcess
+from warpline.recording.live.pace import LEAST_S, SHARE, SnapshotPace
+from warpline.recording.live.snapshots import open_snapshot
+from warpline.storage import Capture
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+
+def ranges(capture: Capture) -> dict[str, tuple[int, int]]:
+    """Start and stop of the ranges in ms, by name."""
+    rows = range(len(capture.events))
+    names = [capture.strings[int(number)] for number in capture.events.name]
+    return {
+        name: (start // MS, stop // MS)
+        for name, (start, stop) in zip(names, map(capture.event_span, rows), strict=True)
+    }
+
+
+def test_a_snapshot_has_what_is_recorded_so_far_and_the_next_one_more(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    maker = Maker(recording, tmp_path)
+    recording.add("first", 10, 20)
+    with open_snapshot(maker.make()) as capture:
+        assert ranges(capture) == {"first": (10, 20)}
+    recording.add("second", 30, 300)
+    snapshot = maker.make()
+    with open_snapshot(snapshot) as capture:
+        assert ranges(capture) == {"first": (10, 20), "second": (30, 300)}
+    assert (snapshot.kept_ns, snapshot.head_ns) == (0, 300 * MS)
+    maker.make()
+    assert len(list(tmp_path.glob("*.h5"))) == 2
+    maker.close()
+
+
+def test_what_arrives_late_moves_the_time_before_which_nothing_changes(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    maker = Maker(recording, tmp_path)
+    recording.add("first", 10, 1_000)
+    maker.make()
+    recording.add("second", 1_100, 2_000)
+    assert maker.make().settled_ns == 2_000 * MS
+    recording.add("late", 1_810, 1_820)
+    recording.add("third", 2_100, 3_000)
+    # 180 ms before the end of the snapshot before, rounded up to 200.
+    assert maker.make().settled_ns == 2_800 * MS
+    maker.close()
+
+
+def test_a_part_counts_its_times_from_the_start_of_the_recording(tmp_path: Path) -> None:
+    recording = Growing(tmp_path)
+    maker = Maker(recording, tmp_path)
+    recording.add("gone", 10, 20)
+    recording.add("crossing", 30, 400)
+    recording.add("inside", 450, 500)
+    snapshot = maker.make(100 * MS)
+    assert (snapshot.kept_ns, snapshot.head_ns) == (100 * MS, 500 * MS)
+    with open_snapshot(snapshot) as capture:
+        assert ranges(capture) == {"crossing": (100, 400), "inside": (450, 500)}
+        assert capture.span == (100 * MS, 500 * MS)
+    maker.close()
+
+
+def test_a_process_makes_snapshots_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "NICE", 0)
+    recording, client = Growing(tmp_path), SnapshotProcess(tmp_path / "x.h5.spool")
+    recording.add("first", 10, 20)
+    snapshot = client.ask()
+    assert snapshot.events == 1
+    kept = client.ask(output=tmp_path / "part.h5")
+    assert kept.path == tmp_path / "part.h5"
+    (tmp_path / "x.h5.spool" / "session.json").unlink()
+    with pytest.raises(RecordingError, match="not a spool directory"):
+        client.ask()
+    pid = client.pid
+    client.end()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert not snapshot.path.parent.exists()
+    assert kept.path.exists()
+    with pytest.raises(RecordingError, match="has ended"):
+        client.ask()
+
+
+def test_snapshots_take_a_small_share_of_a_core_whatever_they_cost() -> None:
+    pace = SnapshotPace()
+    assert pace.wait_s(0.05, 0.1) == pytest.approx(LEAST_S - 0.1)
+    assert pace.wait_s(2.0, 2.0) + LEAST_S == pytest.approx(2.0 / SHARE)
+
+
+def test_a_long_recording_is_cut_to_what_is_affordable_and_to_what_is_in_view() -> None:
+    pace, second = SnapshotPace(), 1_000_000_000
+    pace.took(0.2, 60 * second, is_whole=True)
+    assert pace.since_ns(60 * second, 50 * second) == 0
+    pace.took(1.0, 60 * second, is_whole=True)
+    assert pace.since_ns(60 * second, 50 * second) == 36 * second
+    assert pace.since_ns(60 * second, 5 * second) == 5 * second

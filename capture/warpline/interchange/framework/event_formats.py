@@ -147,8 +147,16 @@ class FormatReader:
 
     def read_formats(self) -> None:
         """Read the formats of the tracer's own events and of all systems."""
+        self.read_own_formats()
+        self.read_system_formats()
+
+    def read_own_formats(self) -> None:
+        """Read the formats of the tracer's own events."""
         for _ in range(self.number(4)):
             self._add(self.take(self.number(8)))
+
+    def read_system_formats(self) -> None:
+        """Read the formats of all systems."""
         for _ in range(self.number(4)):
             self.text()
             for _event in range(self.number(4)):

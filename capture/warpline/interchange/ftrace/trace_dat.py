@@ -1,4 +1,4 @@
-"""Reads trace.dat, the binary file of trace-cmd, version 6: formats of events, names, and the kernel's ring buffers.
+"""Reads trace.dat of trace-cmd, versions 5 to 7: formats of events, names, and the kernel's ring buffers.
 
 https://man7.org/linux/man-pages/man5/trace-cmd.dat.v6.5.html
 """
@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from warpline.interchange.framework.event_formats import FormatReader
+from warpline.interchange.ftrace.sections import FORMATS, NAMES, OWN_FORMATS, PRINTS, CoreBuffer, Sections
 
+_START_BYTES = 4096
 _HEAD_BYTES = 256 << 20
 """What may stand before the ring buffers: symbols of the kernel above all."""
 _MOST_CORES = 1 << 16
@@ -32,14 +34,21 @@ class TraceDat:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.reader = reader = FormatReader(file.read(_HEAD_BYTES))
-        self.version = reader.read_start()
-        self.cores: list[tuple[int, int]] = []
-        """Offset and size of each core's ring buffer."""
+        self.reader = FormatReader(file.read(_START_BYTES))
+        self.version = self.reader.read_start()
+        self.cores: list[CoreBuffer] = []
         self.names: dict[int, str] = {}
         self.formats_of_prints: dict[int, str] = {}
-        if self.version not in ("5", "6"):
-            return
+        self._sections: Sections | None = None
+        if self.version in ("5", "6"):
+            self._read_in_order()
+        elif self.version == "7":
+            self._read_sections()
+
+    def _read_in_order(self) -> None:
+        self._file.seek(0)
+        self.reader = reader = FormatReader(self._file.read(_HEAD_BYTES))
+        reader.read_start()
         reader.read_header_pages()
         reader.read_formats()
         reader.take(reader.number(4))  # symbols of the kernel
@@ -53,7 +62,24 @@ class TraceDat:
             kind = reader.take(10)
         if not kind.startswith(b"flyrecord") or count > _MOST_CORES:
             raise ValueError("it holds no ring buffers")
-        self.cores = [(reader.number(8), reader.number(8)) for _core in range(count)]
+        self.cores = [CoreBuffer(cpu, reader.number(8), reader.number(8)) for cpu in range(count)]
+
+    def _read_sections(self) -> None:
+        self._sections = sections = Sections(self._file, self.reader)
+        for number, read in (
+            (OWN_FORMATS, FormatReader.read_own_formats),
+            (FORMATS, FormatReader.read_system_formats),
+        ):
+            if (part := sections.reader(number)) is not None:
+                read(part)
+                self.reader.formats.update(part.formats)
+        if (part := sections.reader(PRINTS)) is not None:
+            self._read_prints(part.take(part.number(4)).decode("utf-8", "replace"))
+        if (part := sections.reader(NAMES)) is not None:
+            self._read_names(part.take(part.number(8)).decode("utf-8", "replace"))
+        self.cores = sections.cores
+        if not self.cores:
+            raise ValueError("it holds no ring buffers")
 
     def _read_prints(self, text: str) -> None:
         for line in text.splitlines():
@@ -69,17 +95,21 @@ class TraceDat:
             if number.isdecimal() and len(number) < 11:
                 self.names[int(number)] = name
 
-    def events(self, cpu: int) -> Iterator[RawEvent]:
+    def events(self, core: CoreBuffer) -> Iterator[RawEvent]:
         """The events of a core, by time. Raises ValueError where a page is damaged."""
-        offset, size = self.cores[cpu]
         page_bytes = self.reader.page_bytes
         if not 64 <= page_bytes <= 1 << 20:
             raise ValueError("its pages have an impossible size")
-        self._file.seek(offset)
-        left = size
+        if core.is_packed and self._sections is not None:
+            for chunk in self._sections.chunks(core):
+                for begin in range(0, len(chunk) - 15, page_bytes):
+                    yield from self._page(core.cpu, chunk[begin : begin + page_bytes])
+            return
+        self._file.seek(core.offset)
+        left = core.size
         while left >= 16 and len(page := self._file.read(min(page_bytes, left))) >= 16:
             left -= len(page)
-            yield from self._page(cpu, page)
+            yield from self._page(core.cpu, page)
 
     def _page(self, cpu: int, page: bytes) -> Iterator[RawEvent]:
         endian = "<" if self.reader.order == "little" else ">"

@@ -55,11 +55,11 @@ class TraceDatImporter:
                 raise ImportFormatError(
                     tr("{path}: cannot be read: {reason}", path=path, reason=error)
                 ) from error
-            if trace.version not in ("5", "6"):
+            if trace.version not in ("5", "6", "7"):
                 raise ImportFormatError(
                     tr(
-                        "{path}: a trace.dat of version {version}; Warpline reads version 6. Convert it and open the "
-                        "result: trace-cmd convert -i {quoted} --file-version 6 -o trace.v6.dat",
+                        "{path}: a trace.dat of version {version}; Warpline reads versions 5 to 7. Convert it and "
+                        "open the result: trace-cmd convert -i {quoted} --file-version 6 -o trace.v6.dat",
                         path=path,
                         version=clean_text(trace.version[:20]),
                         quoted=quote(str(path)),
@@ -68,16 +68,16 @@ class TraceDatImporter:
             for tid, name in trace.names.items():
                 events.name(tid, clean_text(name))
             unknown = 0
-            for cpu in range(len(trace.cores)):
-                progress(cpu / max(len(trace.cores), 1), path.name)
+            for place, core in enumerate(trace.cores):
+                progress(place / len(trace.cores), path.name)
                 try:
-                    for number, (time, core, raw) in enumerate(trace.events(cpu)):
+                    for number, (time, cpu, raw) in enumerate(trace.events(core)):
                         if not number % 16384:
                             check_cancelled(cancelled)
-                        unknown += not _add(events, trace, time, core, raw)
+                        unknown += not _add(events, trace, time, cpu, raw)
                 except _DAMAGE as error:
                     builder.add_warning(
-                        english("events of core {core} are damaged: {reason}", core=cpu, reason=error),
+                        english("events of core {core} are damaged: {reason}", core=core.cpu, reason=error),
                         is_loss=True,
                     )
         events.finish()

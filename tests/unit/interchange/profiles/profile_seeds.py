@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 import struct
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -271,11 +272,12 @@ format:
 _PRINT_FORMAT = f"name: print\nID: 5\nformat:\n{_COMMON}\tfield:char buf;\toffset:8;\tsize:0;\tsigned:0;\n"
 
 
-def trace_dat(version: bytes = b"6") -> bytes:
-    """A core that ran app from 1,000 to 1,600 ns and marked a frame in it."""
+def _sized(form: str, content: bytes) -> bytes:
+    return struct.pack(form, len(content)) + content
 
-    def sized(form: str, content: bytes) -> bytes:
-        return struct.pack(form, len(content)) + content
+
+def _ring_buffer_page() -> bytes:
+    """A core that ran app from 1,000 to 1,600 ns and marked a frame in it."""
 
     def event(delta: int, raw: bytes) -> bytes:
         raw = raw.ljust(len(raw) + 3 & ~3, b"\x00")
@@ -292,14 +294,58 @@ def trace_dat(version: bytes = b"6") -> bytes:
     events = [event(0, switch(0, 0, 71)), event(100, mark + b"B|70|frame\n\x00"), event(200, mark + b"E\n\x00"),
               event(300, switch(71, 71, 0)), event(0, struct.pack("<HHi", 99, 0, 0))]  # fmt: skip
     data = b"".join(events)
-    page = (struct.pack("<QQ", 1000, len(data)) + data).ljust(4096, b"\x00")
+    return (struct.pack("<QQ", 1000, len(data)) + data).ljust(4096, b"\x00")
+
+
+_OWN_FORMATS = struct.pack("<I", 1) + _sized("<Q", _PRINT_FORMAT.encode())
+_FORMATS = struct.pack("<I", 1) + b"sched\x00" + struct.pack("<I", 1) + _sized("<Q", _SWITCH_FORMAT.encode())
+_PRINTS = _sized("<I", b'0x1 : "a"\n')
+_NAMES = _sized("<Q", b"71 app\n")
+
+
+def trace_dat(version: bytes = b"6") -> bytes:
+    """The page as trace-cmd wrote it up to 2.9."""
+    page = _ring_buffer_page()
     head = b"\x17\x08\x44tracing" + version + b"\x00\x00\x08" + struct.pack("<I", 4096)
-    head += b"header_page\x00" + sized("<Q", b"x") + b"header_event\x00" + sized("<Q", b"y")
-    head += struct.pack("<I", 1) + sized("<Q", _PRINT_FORMAT.encode())
-    head += struct.pack("<I", 1) + b"sched\x00" + struct.pack("<I", 1) + sized("<Q", _SWITCH_FORMAT.encode())
-    head += sized("<I", b"") + sized("<I", b'0x1 : "a"\n') + sized("<Q", b"71 app\n") + struct.pack("<I", 1)
+    head += b"header_page\x00" + _sized("<Q", b"x") + b"header_event\x00" + _sized("<Q", b"y")
+    head += _OWN_FORMATS + _FORMATS + _sized("<I", b"") + _PRINTS + _NAMES + struct.pack("<I", 1)
     head += b"options  \x00" + struct.pack("<HI", 2, 1) + b"z" + struct.pack("<H", 0) + b"flyrecord\x00"
     return head + struct.pack("<QQ", len(head) + 16, len(page)) + page
+
+
+def trace_dat_7(packing: str = "zlib", pack: Callable[[bytes], bytes] | None = zlib.compress) -> bytes:
+    """The page as trace-cmd writes it since 3.0: sections, two chains of options, packed unless ``pack`` is None."""
+
+    def packed(content: bytes) -> bytes:
+        return (
+            content if pack is None else struct.pack("<II", len(pack(content)), len(content)) + pack(content)
+        )
+
+    def section(number: int, content: bytes, is_packed: bool) -> bytes:
+        return struct.pack("<HHIQ", number, is_packed, 0, len(content)) + content
+
+    def option(number: int, content: bytes) -> bytes:
+        return struct.pack("<H", number) + _sized("<I", content)
+
+    start = b"\x17\x08\x44tracing7\x00\x00\x08" + struct.pack("<I", 4096)
+    out = bytearray(start + packing.encode() + b"\x001.0\x00" + bytes(8))
+    first = len(out) - 8
+    places = {}
+    for number, content in ((17, _OWN_FORMATS), (18, _FORMATS), (20, _PRINTS), (21, _NAMES)):
+        places[number] = len(out)
+        out += section(number, packed(content), pack is not None)
+    page = _ring_buffer_page()
+    data = page if pack is None else struct.pack("<I", 1) + packed(page)
+    buffer = len(out)
+    out += section(3, data, pack is not None)
+    last = len(out)
+    where = struct.pack("<IQQ", 3, buffer + 16, len(data))
+    instance = struct.pack("<Q", buffer) + b"\x00local\x00" + struct.pack("<II", 4096, 1) + where
+    out += section(0, option(3, instance) + option(0, bytes(8)), False)
+    out[first : first + 8] = struct.pack("<Q", len(out))
+    chain = b"".join(option(number, struct.pack("<Q", place)) for number, place in places.items())
+    out += section(0, option(8, struct.pack("<I", 4)) + chain + option(0, struct.pack("<Q", last)), False)
+    return bytes(out)
 
 
 _ODD: tuple[Any, ...] = (
@@ -361,6 +407,7 @@ SEEDS: dict[str, tuple[Importer, Callable[[], bytes]]] = {
     "perf-script": (perf_text, perf_script),
     "perf": (perf, perf_data),
     "trace-dat": (trace_dat_importer, trace_dat),
+    "trace-dat-7": (trace_dat_importer, trace_dat_7),
     "torch-memory": (torch_memory, memory_snapshot),
     "perf-piped": (perf, piped_perf_data),
 }

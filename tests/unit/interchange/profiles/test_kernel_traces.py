@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from tests.unit.interchange.profiles.stack_tools import stacks, weights
 from warpline.interchange import detect
 from warpline.interchange.framework import scheduling
 from warpline.interchange.framework.event_formats import parse_format
+from warpline.interchange.ftrace import sections
 from warpline.model import ImportFormatError
 from warpline.storage import Capture
 
@@ -241,9 +244,29 @@ def test_trace_dat_has_switches_and_marks(tmp_path: Path) -> None:
     assert skipped(capture) == {"events of the kernel": 1}
 
 
-def test_newer_trace_dat_is_named_with_the_command_that_converts_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packing", ["none", "zlib", "zstd"])
+def test_sections_of_a_newer_trace_dat_are_unpacked(tmp_path: Path, packing: str) -> None:
+    packers: dict[str, Callable[[bytes], bytes] | None] = {"none": None, "zlib": zlib.compress}
+    if packing == "zstd":
+        arrow = pytest.importorskip("pyarrow")
+        packers["zstd"] = lambda content: arrow.compress(content, codec="zstd", asbytes=True)
+    capture = imported(tmp_path, text_file(tmp_path, seeds.trace_dat_7(packing, packers[packing])))
+    thread = "process/70.1/thread/71.1"
+    (running,) = [row for row in rows(capture, "thread_state") if row[0] == "running"]
+    assert running[1:] == (1000, 600, f"{thread}/state")
+    assert rows(capture, "range") == [("frame", 1100, 200, f"{thread}/ranges")]
+    assert [row[3] for row in rows(capture, "cpu_slice")] == ["cpu/3"]
+    assert skipped(capture) == {"events of the kernel": 1}
+
+
+def test_a_trace_dat_that_cannot_be_read_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ImportFormatError, match="trace-cmd convert"):
-        imported(tmp_path, text_file(tmp_path, seeds.trace_dat(b"7")))
+        imported(tmp_path, text_file(tmp_path, seeds.trace_dat(b"8")))
+    monkeypatch.setattr(sections, "_zstd", lambda: None)
+    with pytest.raises(ImportFormatError, match="pip install zstandard"):
+        imported(tmp_path, text_file(tmp_path, seeds.trace_dat_7("zstd")))
 
 
 def test_switches_of_a_real_trace_dat_are_those_that_trace_cmd_prints(tmp_path: Path, data_dir: Path) -> None:

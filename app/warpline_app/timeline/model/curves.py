@@ -27,6 +27,7 @@ LANES_AT_ONCE = 16
 GROUP_LANES = 48
 """Larger groups are computed in pieces when the view is closer than the capture's own curve."""
 UNION_LIMIT = 100_000
+_FEW_LANES = 8
 _PROCESS_LANES = 512
 """Maximum number of lanes summed for a process."""
 
@@ -223,7 +224,7 @@ def row_figure(
     if not row.lanes or row.content is Content.MORE:
         return ""
     role = role_of(row.role)
-    if not role.has_busy_share:
+    if not role.has_busy_share or _holds_moments_only(capture, row):
         return ""
     if row.content is Content.LANES:
         if role.is_nested or len(row.lanes) == 1:
@@ -243,6 +244,13 @@ def row_figure(
         if np.isfinite(values).any():
             return f"≈ {share_text(float(np.nanmean(values)))}"
     return ""
+
+
+def _holds_moments_only(capture: Capture, row: TimelineRow) -> bool:
+    """Whether a row's events, such as samples, take no time; False for a row of many lanes."""
+    return len(row.lanes) <= _FEW_LANES and not any(
+        capture.busy_ns(lane, *capture.span) for lane in row.lanes
+    )
 
 
 def process_busy_ns(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, done: int) -> int | None:

@@ -116,6 +116,7 @@ class _Reader:
         if "STRING_IDS" in database.tables:
             self._texts = dict(database.rows("SELECT id, CAST(value AS TEXT) FROM STRING_IDS"))
         self._stacks: dict[Any, int] = {}
+        self._groups: dict[Any, int] = {}
         names = dict(database.rows("SELECT id, name FROM NPU_INFO")) if database.count("NPU_INFO") else {}
         for number, name in names.items():
             self._npu(number, str(name))
@@ -277,10 +278,17 @@ class _Reader:
         if plane < 0:
             return self._sink.stream(device, process, stream if stream >= 0 else None)
         place, parent = self._sink.context(device, process)
-        title = english("{group} Plane {number}", group=self._texts.get(group, ""), number=plane)
+        title = english("Group {group} Plane {number}", group=self._group(group), number=plane)
         return self._sink.track(
             self._sink.specs.collectives(place, f"{group}/{plane}", title), parent, process
         )
+
+    def _group(self, text: Any) -> int:
+        """A short number of a group of ranks, whose name is too long for a title."""
+        number = self._groups.setdefault(text, len(self._groups))
+        names = self._sink.builder.meta.setdefault("communication_groups", {})
+        names[str(number)] = clean_text(self._texts.get(text, ""))
+        return number
 
     def add_collectives(self) -> None:
         """Collectives, which count as kernels of communication."""
@@ -294,7 +302,8 @@ class _Reader:
             place, parent = self._sink.context(device, process)
             known: dict[Any, int] = {}
             for group in set(groups):
-                spec = self._sink.specs.collectives(place, str(group), clean_text(self._texts.get(group, "")))
+                title = english("Group {group} Communication", group=self._group(group))
+                spec = self._sink.specs.collectives(place, str(group), title)
                 known[group] = self._sink.track(spec, parent, process)
             tracks = np.array([known[group] for group in groups], np.int64)
             correlation = integers(connection)

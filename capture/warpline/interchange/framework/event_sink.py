@@ -56,6 +56,7 @@ class EventSink:
         self._threads: dict[tuple[int | str, int | str], Holder] = {}
         self._process_of: dict[int | str, int | str] = {}
         self._titles: dict[str, str] = {}
+        self._devices: dict[int, str] = {}
         self._gpus: dict[int, int] = {}
 
     def track(
@@ -151,16 +152,23 @@ class EventSink:
         """A track below a thread, as in `TrackFactory.below_thread`."""
         return self.track(self.specs.below_thread(thread.uri, path, title=title), row=thread)
 
-    def gpu(
+    def device(
         self, number: int, name: str = "", properties: Mapping[str, str | int | float] | None = None
-    ) -> int:
-        """The track of a GPU; the first name and properties count."""
-        if number not in self._gpus:
-            name = clean_text(name)
+    ) -> None:
+        """A GPU of the machine, which has a track only once it has events. The first name and properties count."""
+        if number not in self._devices:
+            self._devices[number] = name = clean_text(name)
             self.builder.add_device(
                 number, name or f"GPU {number}", rank=self.options.rank, properties=properties or {}
             )
-            self._gpus[number] = self.track(self.specs.gpu(number, name))
+
+    def gpu(
+        self, number: int, name: str = "", properties: Mapping[str, str | int | float] | None = None
+    ) -> int:
+        """The track of a GPU; see `device`."""
+        self.device(number, name, properties)
+        if number not in self._gpus:
+            self._gpus[number] = self.track(self.specs.gpu(number, self._devices[number]))
         return self._gpus[number]
 
     def context(self, gpu: int, process: Holder, number: int | None = None) -> tuple[TrackSpec, int]:

@@ -46,6 +46,10 @@ def show_whole_trace(events: KernelEvents) -> None:
         events.sink.builder.set_span(first, last)
 
 
+_IDLE = "swapper"
+"""What the kernel calls the idle threads of all cores, which have no number of their own."""
+
+
 class KernelEvents:
     """Collects the events of a file in any order, times in ns; `finish` adds them."""
 
@@ -113,7 +117,7 @@ class KernelEvents:
         process = self._process_of.get(tid)
         if process is None:
             self.sink.process(_UNKNOWN, english("threads of unknown processes"))
-            return self.sink.thread(_UNKNOWN, tid, self._names.get(tid, ""))
+            return self.sink.thread(_UNKNOWN, tid, self._names.get(tid, "" if tid else _IDLE))
         self.sink.process(process, self._process_names.get(process, self._names.get(process, "")))
         return self.sink.thread(process, tid, self._names.get(tid, ""), is_first=tid == process)
 

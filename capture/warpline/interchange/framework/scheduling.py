@@ -169,7 +169,10 @@ class SchedulerLog:
         flags = flags[order]
         threads, places = np.unique(tid, return_inverse=True)
         places = places.reshape(-1)
-        holders = [self._thread_of(number) for number in threads.tolist()]
+        # The busiest thread stands first, as far as its process leaves it the choice.
+        busiest = np.argsort(-np.bincount(places, end - start), kind="stable")
+        known = {number: self._thread_of(number) for number in threads[busiest].tolist()}
+        holders = [known[number] for number in threads.tolist()]
         self._add_cores(start, end, cpu, places, holders, flags)
         running = self._add_states(
             [self._sink.thread_track(holder, "state") for holder in holders],

@@ -66,11 +66,12 @@ class PerfEvents:
 
     def _add_samples(self) -> None:
         time, tid, cpu, period, stack, name, event = self._rows.columns()
-        numbers, places = np.unique(tid, return_inverse=True)
-        tracks = np.array(
-            [self.sink.thread_track(self.kernel.thread(number), "samples") for number in numbers.tolist()],
-            np.int64,
-        )
+        numbers, places, counts = np.unique(tid, return_inverse=True, return_counts=True)
+        tracks = np.zeros(len(numbers), np.int64)
+        # The busiest thread stands first; the idle ones of the cores last.
+        for place in np.lexsort((-counts, numbers == 0)).tolist():
+            thread = self.kernel.thread(int(numbers[place]))
+            tracks[place] = self.sink.thread_track(thread, "samples")
         self.sink.add(
             tracks[places.reshape(-1)],
             "sample",

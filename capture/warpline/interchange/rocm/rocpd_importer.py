@@ -104,7 +104,7 @@ class RocpdImporter:
                 if name and isinstance(pid, int) and isinstance(tid, int):
                     sink.thread(pid, tid, str(name), is_first=pid == tid)
             for number, other, name in database.rows(_AGENTS):
-                sink.gpu(_gpu(number, other), str(name or ""))
+                sink.device(_gpu(number, other), str(name or ""))
             readers = (
                 (_REGIONS, _add_regions),
                 (_KERNELS, lambda work, columns: _add_kernels(work, columns, _counters(database))),

@@ -246,7 +246,7 @@ class _RecordReader:
                     else len(self._gpus)
                 )
                 self._gpus[agent.id.handle] = number
-                sink.gpu(number, agent.product_name or agent.name)
+                sink.device(number, agent.product_name or agent.name)
         command = output.metadata.command[:1] or [""]
         sink.process(self._pid, command[0].rpartition("/")[2])
 

@@ -81,6 +81,7 @@ class JobFindingCards(QScrollArea):
         self._board = board
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setSizeAdjustPolicy(QScrollArea.SizeAdjustPolicy.AdjustToContents)
         inside = QWidget()
         inside.setObjectName("panel")
         column = flat_column(inside)

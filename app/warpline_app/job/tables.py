@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QTabBar, QWidget
 
 from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.i18n import tr, translated
 from warpline_app.job.cards import JobFindingCards
+from warpline_app.job.rank_bars import RankBars, rank_times
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.widgets import flat_column, muted_label
 from warpline_app.open.job.board import Cell, JobBoard
@@ -144,6 +145,7 @@ class LinkedTables(QWidget):
         self.pages = QStackedWidget()
         self.names: list[str] = []
         self.cards: JobFindingCards | None = None
+        self.bars: RankBars | None = None
         self.note = ElidedLabel()
         self.note.setObjectName("muted")
         self.note.setContentsMargins(12, 2, 12, 4)
@@ -161,10 +163,13 @@ class LinkedTables(QWidget):
         self.names.append(report.name)
         if report.name == FINDINGS and board.job.findings:
             self.cards = JobFindingCards(board)
-            self.pages.addWidget(self.cards)
+            self.pages.addWidget(self._with_bars(self.cards, board))
             self._notes.append("")
         elif report.name == FINDINGS and not isinstance(report.result, NotRecorded):
-            self._add_text(tr("No findings: no rank delays the others noticeably."))
+            label = muted_label(tr("No findings: no rank delays the others noticeably."))
+            label.setContentsMargins(12, 10, 12, 0)
+            self.pages.addWidget(self._with_bars(label, board))
+            self._notes.append("")
         elif isinstance(report.result, NotRecorded):
             text = " — ".join(filter(None, map(translated, (report.result.reason, report.result.remedy))))
             self._add_text(text)
@@ -174,6 +179,20 @@ class LinkedTables(QWidget):
             self.pages.addWidget(table)
             self._notes.append(" ".join(map(translated, report.result.notes)))
         self.tabs.addTab(translated(report.title))
+
+    def _with_bars(self, top: QWidget, board: JobBoard) -> QWidget:
+        """Findings, and below them a bar for each rank, if steps have parts."""
+        times = rank_times(board)
+        if times is None:
+            return top
+        self.bars = RankBars(board, times)
+        page = QWidget()
+        page.setObjectName("panel")
+        column = flat_column(page)
+        top.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        column.addWidget(top)
+        column.addWidget(self.bars, 1)
+        return page
 
     def _add_text(self, text: str) -> None:
         label = muted_label(text)

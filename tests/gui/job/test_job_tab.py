@@ -21,6 +21,7 @@ from warpline_app.job.controls import summary_text
 from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.map_export import export_picture, write_csv
 from warpline_app.job.page import JobPage
+from warpline_app.job.rank_bars import rank_times
 from warpline_app.open.document import Document
 from warpline_app.open.job.board import Cell, Chosen, JobBoard
 from warpline_app.open.job.row_order import RowOrder
@@ -395,3 +396,38 @@ def test_a_folder_without_steps_explains_itself(
     assert isinstance(found, JobPage)
     if not len(found.board.map.steps):
         assert found.map.currentIndex() == 1
+
+
+def test_bars_divide_the_mean_step_of_each_rank_and_explain_the_longest(qtbot: QtBot, page: JobPage) -> None:
+    page.tables.show_report("job_findings")
+    bars = page.tables.bars
+    assert bars is not None
+    times = rank_times(page.board)
+    assert times is not None
+    assert set(times.rows) == set(range(RANKS)) - {4, 6}
+    own = times.own_ns
+    # Rank 3 computes 3 ms longer in one of eight steps.
+    assert own[3] - own[0] == pytest.approx(3_000 * US / STEPS, rel=0.01)
+    text = bars.explanation.text()
+    assert "Rank 3 takes longest" in text
+    assert "computation takes 375.0 µs more" in text
+    qtbot.waitUntil(lambda: bars.bars.height() > 22 * RANKS, timeout=_WAIT_MS)
+    assert bars.bars.rows() == [0, 1, 2, 3, 5, 7]
+    assert bars.rest.isHidden()
+    y = next(y for y in range(bars.bars.height()) if bars.bars.row_at(y) == 5)
+    assert bars.bars.bar_text(5).startswith("rank 5")
+    qtbot.mouseClick(bars.bars, Qt.MouseButton.LeftButton, pos=QPoint(100, y + 5))
+    assert page.board.chosen.rows == {5}
+    assert page.board.current is not None
+    assert page.board.current[0] == 5
+    bars.bars.setFixedHeight(22 + 3 * 22)
+    qtbot.waitUntil(lambda: bars.rest.isVisible(), timeout=_WAIT_MS)
+    assert bars.bars.rows()[0] == 3
+    assert bars.rest.text() == "The 3 longest of 6 ranks"
+
+
+def test_remedies_name_tables_by_their_titles(page: JobPage) -> None:
+    titles = [page.tables.tabs.tabText(place) for place in range(page.tables.tabs.count())]
+    texts = [f"{finding.text} {finding.remedy}" for finding in page.board.job.findings]
+    assert not [text for text in texts if "job_" in text]
+    assert "Kernels over ranks" in titles

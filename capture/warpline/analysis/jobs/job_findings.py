@@ -222,7 +222,7 @@ def _remedy(straggler: Straggler) -> str:
         return english("Check the data loader of that rank: its share of the data, its workers, its disk.")
     if part == "computation_ns":
         return english(
-            "Compare its kernels with those of other ranks (job_kernels): more work, or a slower GPU?"
+            "Compare its kernels with those of other ranks (table Kernels over ranks): more work, or a slower GPU?"
         )
     if part.startswith("host") or part == "launch_ns":
         return english("Open that rank and look at what its CPU does in these steps.")
@@ -267,7 +267,9 @@ def _uneven(case: JobCase) -> Iterator[JobFinding]:
         text=_uneven_text(ranks, format_duration(round(usual)), format_duration(round(most))),
         ranks=ranks,
         cost_ns=0,
-        remedy=english("See job_kernels: more calls mean more work, longer calls a slower GPU."),
+        remedy=english(
+            "See the table Kernels over ranks: more calls mean more work, longer calls a slower GPU."
+        ),
     )
 
 

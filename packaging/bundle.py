@@ -98,6 +98,10 @@ def try_folder(folder: Path, python: Path, work: Path) -> None:
         raise BundleError(f"other sources than the wheel's: {sources}")
     run(str(folder / "warpline"), "render", "bundle.h5", "-o", "bundle.png")
     run(str(folder / "warpline"), "doctor", "--quick")
+    (work / "foreign.json").write_text(
+        json.dumps([{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 3, "tid": 4}])
+    )
+    run(str(folder / "warpline"), "import", "foreign.json", "-o", "foreign.h5")
     size = size_of(folder)
     if size > MOST_UNPACKED:
         raise BundleError(f"{size >> 20} MiB unpacked, more than {MOST_UNPACKED >> 20}")

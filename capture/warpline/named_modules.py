@@ -30,12 +30,14 @@ def modules_named(package: str, ending: str) -> list[str]:
     Imports nothing but the package.
     """
     names: list[str] = []
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+    folders = list(importlib.import_module(package).__path__)
+    for module in pkgutil.iter_modules(folders, f"{package}."):
         if module.name.endswith(ending):
             names.append(module.name)
         elif module.ispkg:
-            folder = str(Path(getattr(module.module_finder, "path", "")) / module.name.rpartition(".")[2])
-            inside = pkgutil.iter_modules([folder], f"{module.name}.")
+            # Not the finder's path, which finders of frozen programs lack.
+            own = [str(Path(folder) / module.name.rpartition(".")[2]) for folder in folders]
+            inside = pkgutil.iter_modules(own, f"{module.name}.")
             names += [inner.name for inner in inside if inner.name.endswith(ending)]
     return sorted(names)
 

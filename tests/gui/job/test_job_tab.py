@@ -421,7 +421,7 @@ def test_bars_divide_the_mean_step_of_each_rank_and_explain_the_longest(qtbot: Q
     assert page.board.current is not None
     assert page.board.current[0] == 5
     bars.bars.setFixedHeight(22 + 3 * 22)
-    qtbot.waitUntil(lambda: bars.rest.isVisible(), timeout=_WAIT_MS)
+    qtbot.waitUntil(bars.rest.isVisible, timeout=_WAIT_MS)
     assert bars.bars.rows()[0] == 3
     assert bars.rest.text() == "The 3 longest of 6 ranks"
 

@@ -30,7 +30,8 @@ class SnapshotProcess:
         return self._process.pid if self._process is not None else 0
 
     def ask(self, since_ns: int = 0, output: Path | None = None) -> LiveSnapshot:
-        """A new snapshot, without what ended before ``since_ns`` (ns since the recording's start).
+        """A new snapshot, without what ended before ``since_ns`` (ns since the recording's start;
+        negative: before its present end).
 
         It goes to ``output`` where one is named, else into the process's folder, until the next but one is asked for.
         Raises RecordingError when there is none.
@@ -49,6 +50,10 @@ class SnapshotProcess:
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise RecordingError(tr("the process that follows the recording has ended")) from error
         raise RecordingError(str(answer["failed"]))
+
+    def ask_last(self, length_ns: int) -> LiveSnapshot:
+        """A new snapshot of the last part of the recording. Raises RecordingError as `ask`."""
+        return self.ask(-length_ns)
 
     def end(self) -> None:
         """Let the process end: it stops working and removes its snapshots. A question that waits gets an error."""

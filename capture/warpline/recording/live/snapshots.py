@@ -82,7 +82,8 @@ class SnapshotMaker:
     def make(
         self, since_ns: int = 0, output: Path | None = None, cancelled: IsCancelled | None = None
     ) -> LiveSnapshot:
-        """A snapshot that leaves out what ended before ``since_ns`` (ns since the recording's start).
+        """A snapshot that leaves out what ended before ``since_ns`` (ns since the recording's start;
+        negative: before its present end).
 
         One with an ``output`` is the user's: it is written there and stays.
 
@@ -91,6 +92,8 @@ class SnapshotMaker:
         cpu = time.process_time()
         session = load_session(self._directory)
         start, until = session.start_monotonic_ns, self.end_ns(session)
+        if since_ns < 0:
+            since_ns = max(0, until - start + since_ns)
         path = output or self._folder / f"{self._number + 1}.h5"
         done = finalise(
             self._directory,

@@ -1,0 +1,137 @@
+"""``warpline top``: what the threads and GPUs of a recording do now, in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpline.cli.arguments import time_ns
+from warpline.i18n import english, tr
+from warpline.model.errors import RecordingError, UsageError
+from warpline.recording.session import SESSION_FILE
+from warpline.recording.spool.directory import default_spool
+from warpline.terminal import steered
+
+_HOME, _CLEAR_REST = "\x1b[H", "\x1b[J"
+
+
+@dataclass(frozen=True)
+class TopCommand:
+    """Shows the last seconds of a recording, again and again while it runs."""
+
+    name: str = "top"
+    help: str = english("show in the terminal what the threads and GPUs of a recording do")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "recording",
+            nargs="?",
+            metavar="PID|FILE|SPOOL",
+            help=tr(
+                "a recording that runs, by process id, capture or spool directory (default: the one there is);"
+                " or a capture"
+            ),
+        )
+        parser.add_argument(
+            "--last",
+            type=time_ns,
+            metavar="T",
+            help=tr("look at the last T (default: 5s while it runs, all of a capture)"),
+        )
+        parser.add_argument(
+            "--every",
+            type=time_ns,
+            default=2_000_000_000,
+            metavar="T",
+            help=tr("look again after T (default: 2s); without a terminal it looks once"),
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        path = Path(args.recording) if args.recording else None
+        if args.last == 0 or args.every == 0:
+            raise UsageError(tr("--last and --every need a time longer than 0"))
+        if path is not None and path.is_file() and not _is_being_replaced(path):
+            return _show_file(path, args.last)
+        return _watch(_spool_of(args.recording), args.last or 5_000_000_000, args.every)
+
+
+command = TopCommand()
+
+
+def _spool_of(which: str | None) -> Path:
+    from warpline.recording.control import find_recording
+
+    spool = find_recording(which)
+    if not (spool / SESSION_FILE).is_file():
+        raise RecordingError(
+            tr(
+                "{spool}: neither a capture nor a recording that runs; record a running program with:"
+                " warpline attach PID",
+                spool=spool,
+            )
+        )
+    return spool
+
+
+def _show_file(path: Path, last_ns: int | None) -> int:
+    from warpline.cli.top_picture import picture
+    from warpline.library.opening import open_path
+    from warpline.model.progress import never
+
+    with open_path(path, lambda _fraction, _text: None, never).capture as capture:
+        start, stop = capture.span
+        first = start if last_ns is None else max(start, stop - last_ns)
+        print("\n".join(picture(capture, path.name, first, stop, stop - start)))
+    return 0
+
+
+def _is_being_replaced(path: Path) -> bool:
+    """Whether a recording runs that will write this capture anew."""
+    return (default_spool(path) / SESSION_FILE).is_file()
+
+
+def _watch(spool: Path, last_ns: int, every_ns: int) -> int:
+    """Show the recording until it ends or the user has seen enough."""
+    from warpline.cli.top_picture import picture
+    from warpline.recording.live.client import SnapshotProcess
+    from warpline.recording.live.snapshots import open_snapshot
+
+    process, name = SnapshotProcess(spool), spool.name.removesuffix(".spool")
+    has_shown = False
+    try:
+        while True:
+            snapshot = process.ask_last(last_ns)
+            start, stop = max(snapshot.kept_ns, snapshot.head_ns - last_ns), snapshot.head_ns
+            with open_snapshot(snapshot) as capture:
+                lines = picture(capture, name, start, stop, stop)
+            if not sys.stdout.isatty():
+                print("\n".join(lines))
+                return 0
+            _draw(lines, is_first=not has_shown)
+            has_shown = True
+            time.sleep(every_ns / 1e9)
+    except KeyboardInterrupt:
+        return 0
+    except RecordingError:
+        if not has_shown:
+            raise
+        print(tr("The recording has ended."))
+    finally:
+        process.end()
+    return 0
+
+
+def _draw(lines: list[str], *, is_first: bool) -> None:
+    """Draw over the former picture."""
+    size = shutil.get_terminal_size()
+    control = steered(sys.stdout)
+    control.write((_HOME + _CLEAR_REST) if is_first else _HOME)
+    for line in lines[: size.lines - 1]:
+        sys.stdout.write(line[: size.columns])
+        control.write("\x1b[K\n")
+    control.write(_CLEAR_REST)
+    control.flush()

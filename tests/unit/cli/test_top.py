@@ -1,0 +1,69 @@
+"""``warpline top``: threads by state and reason, the hottest line; of a capture, and of a recording that runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.gui.wait_sample import write_wait_sample
+from tests.unit.recording.live.growing import Growing
+
+from warpline.cli import main
+from warpline.recording.live import process
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+
+@pytest.fixture(scope="module")
+def fight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two threads that want one lock: 45 and 76 of 100 ms on a core."""
+    folder = tmp_path_factory.mktemp("top")
+    return write_wait_sample(folder / "fight.h5", folder / "fight.py")
+
+
+def test_threads_are_shown_by_what_they_do_and_wait_for(
+    fight: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["top", str(fight)]) == 0
+    head, gpu, hottest, _empty, titles, first, second = capsys.readouterr().out.splitlines()
+    assert head.startswith("fight.h5 · 100.0 ms recorded")
+    assert gpu == "GPU: not recorded"
+    assert "spin (" in hottest
+    assert titles.split()[:3] == ["running", "ready", "waiting"]
+    assert first.split()[:5] == ["76.0", "%", "–", "24.0", "%"]
+    assert "fighter-2" in first
+    assert "lock · Lock.acquire (" in second
+
+
+def test_a_recording_that_runs_is_shown_once_without_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "NICE", 0)
+    recording = Growing(tmp_path)
+    recording.add("long ago", 10, 20)
+    assert main(["top", str(tmp_path / "x.h5")]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("x.h5 · ")
+    assert second == "Nothing happened in this time, or nothing was recorded."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["none.h5"], "neither a capture nor a recording that runs"),
+        (["--every", "0s", "none.h5"], "longer than 0"),
+        (["4194303"], "no recording has process id 4194303"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_line(
+    tmp_path: Path,
+    arguments: list[str],
+    text: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["top", *arguments]) in {1, 2}
+    (line,) = capsys.readouterr().err.splitlines()
+    assert text in line

@@ -84,7 +84,9 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
                 )
             )
     lines += _ending(capture)
-    lines += [f"  GPU {device.index}  {device.name}".rstrip() for device in capture.devices]
+    for device in capture.devices:
+        number = f"GPU {device.index}"
+        lines.append(f"  {number}" if device.name in ("", number) else f"  {number}  {device.name}")
     lines += ["", tr("kinds")]
     lines += [f"  {name:<16}{count:>14,}" for name, count in document["kinds"].items()]
     if any(document["links"].values()):

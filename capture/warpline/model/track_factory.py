@@ -43,8 +43,8 @@ def thread_title(name: str, tid: int | None, *, is_own: bool = False) -> str:
     """``MainThread  71``; ``tid`` is None when the thread has no number, ``is_own`` tells Warpline's own."""
     if tid is None:
         title = name or titles.THREAD_WITHOUT_NUMBER
-    elif name == titles.THREAD.format(number=tid):  # a profiler that names threads without a name so
-        title = name
+    elif name.endswith(str(tid)) and not name[-len(str(tid)) - 1 : -len(str(tid))].isdigit():
+        title = name  # some profilers end names with the number: "Thread 71", "WorkerPool/71"
     else:
         title = f"{name}  {tid}" if name else titles.THREAD.format(number=tid)
     return joined(title, titles.WARPLINES_OWN if is_own else "")

@@ -99,6 +99,8 @@ def test_titles_are_parts_with_the_programs_own_name_first() -> None:
     )  # fmt: skip
     # What a profiler calls a thread that has no name is no name.
     assert thread_title("Thread 7", 7) == "Thread 7"
+    assert thread_title("WorkerPool/7", 7) == "WorkerPool/7"
+    assert thread_title("worker 17", 7) == "worker 17  7"
     assert thread_title("warpline-agent", 9, is_own=True) == "warpline-agent  9 · Warpline's own"
 
 

@@ -22,6 +22,7 @@ from warpline.interchange.framework.stack_tables import stacks_of_nodes
 from warpline.interchange.trace_json.tracks import number_of
 from warpline.model import Flag
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.recording.symbols.demangle import demangle_frame
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -132,7 +133,7 @@ class _ThreadReader:
         if times is None or not len(times):
             return
         builder, table = self._sink.builder, self._tables.table("stackTable")
-        texts = builder.strings(self._tables.frames()).tolist()
+        texts = builder.strings(map(demangle_frame, self._tables.frames())).tolist()
         frame = table.indexes("frame")
         frames = [texts[index] if 0 <= index < len(texts) else 0 for index in frame.tolist()]
         stacks = np.append(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.recording.symbols.demangle import demangle_frame
+
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
@@ -50,7 +52,7 @@ class StackChains:
         if known is None:
             stack, name = -1, 0
             for frame in key:
-                name = self._builder.string(frame)
+                name = self._builder.string(demangle_frame(frame))
                 stack = self._builder.stack(name, stack) if stack >= 0 else self._builder.stack(name)
             known = self._known[key] = (stack, name)
         return known

@@ -21,6 +21,7 @@ from warpline.interchange.framework.columns import (
 from warpline.interchange.framework.copies import copy_codes
 from warpline.interchange.framework.event_sink import EventSink, Int64Array
 from warpline.model import AttributeSpec, KindSpec, links
+from warpline.recording.symbols.demangle import demangle
 
 Numbers = Sequence[Any]
 _PAYLOAD = AttributeSpec("payload", "string", "Payload")
@@ -39,7 +40,7 @@ class RocmWork:
 
     def names(self, texts: Sequence[Any]) -> npt.NDArray[np.uint32]:
         """String ids of names."""
-        return self._builder.strings([clean_text(scalar_text(text)) for text in texts])
+        return self._builder.strings([_readable(clean_text(scalar_text(text))) for text in texts])
 
     def optional(self, texts: Sequence[Any]) -> Any:
         """String ids with empty texts masked."""
@@ -160,3 +161,8 @@ def _ids(values: Numbers) -> list[int]:
 def _times(values: Numbers) -> Int64Array:
     column = integers(values)
     return np.where(np.ma.getmaskarray(column), 2 * MAX_TIME_NS - 1, np.ma.getdata(column))
+
+
+def _readable(name: str) -> str:
+    """Older tools name a C++ kernel by its symbol: mangled, with the suffix of its descriptor."""
+    return demangle(name.removesuffix(".kd")) if name.startswith("_Z") else name

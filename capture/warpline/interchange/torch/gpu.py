@@ -17,6 +17,7 @@ from warpline.interchange.trace_json.tracks import ProcessEntry, TraceTracks
 from warpline.interchange.trace_json.unfinished import SliceRegistry
 from warpline.model import Flag
 from warpline.model.track_factory import gpu_title
+from warpline.recording.symbols.demangle import demangle
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -52,7 +53,8 @@ class KinetoGpuTracks:
         ``owner_of`` gives the process of a device.
         """
         kind = name if name in (KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION) else "gpu_event"
-        names = self._builder.strings(group.name.table)[group.name.codes]
+        # Some kernels of libraries arrive with mangled names.
+        names = self._builder.strings(map(demangle, group.name.table))[group.name.codes]
         attributes = {
             key: unmasked(values)
             for key, values in self._attributes(kind, group).items()

@@ -49,3 +49,11 @@ def demangle(name: str) -> str:
         return name
     result = function(name.encode("utf-8", "replace"))
     return name if result is None else result.decode("utf-8", "replace")
+
+
+def demangle_frame(frame: str) -> str:
+    """A frame such as ``_ZN3app4workEv [libapp.so]`` with its function demangled."""
+    if not frame.startswith("_Z"):
+        return frame
+    function, space, place = frame.partition(" ")
+    return demangle(function) + space + place

@@ -120,3 +120,8 @@ def test_samples_beside_the_events_of_a_chrome_trace(tmp_path: Path) -> None:
 def test_threads_without_a_number_are_shown_by_their_names(tmp_path: Path) -> None:
     capture = opened(tmp_path, seeds.speedscope_file(), "speedscope")
     assert [thread.label for thread in capture.threads] == ["loop", "worker"]
+
+
+def test_mangled_frames_are_demangled(tmp_path: Path) -> None:
+    capture = opened(tmp_path, b"main;_Z4axpyPfS_f [libapp.so] 5\nmain;_Znonsense 2\n", "collapsed")
+    assert stacks(capture) == ["main;axpy(float*, float*, float) [libapp.so]", "main;_Znonsense"]

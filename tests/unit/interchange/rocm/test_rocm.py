@@ -135,12 +135,16 @@ def test_csv_files_of_a_process_open_together(tmp_path: Path) -> None:
         assert skipped(capture) == {}
 
 
-def test_the_first_rocprofs_csv_has_its_kernels(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [("gemm.kd", "gemm.kd"), ("_Z4axpyPfS_f.kd", "axpy(float*, float*, float)")],
+)
+def test_the_first_rocprofs_csv_has_its_kernels(tmp_path: Path, symbol: str, name: str) -> None:
     path = tmp_path / "results.csv"
     path.write_text(
         '"Index","KernelName","gpu-id","queue-id","pid","tid","grd","wgr","BeginNs","EndNs"\n'
-        '0,"gemm.kd",1,2,71,72,1024,64,200,260\n'
+        f'0,"{symbol}",1,2,71,72,1024,64,200,260\n'
     )
     capture = imported(tmp_path, path)
-    assert rows(capture)[0][:3] == ("gemm.kd", 200, 60)
-    assert attributes(capture, "gemm.kd")["grid_x"] == 16
+    assert rows(capture)[0][:3] == (name, 200, 60)
+    assert attributes(capture, name)["grid_x"] == 16

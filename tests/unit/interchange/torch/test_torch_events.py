@@ -330,6 +330,11 @@ def test_states_and_slices_of_other_tools_are_ranges(tmp_path: Path) -> None:
     ]
 
 
+def test_mangled_kernels_are_demangled(tmp_path: Path) -> None:
+    capture = torch_trace(tmp_path, [gpu("kernel", "_Z4axpyPfS_f", 1, 2), gpu("kernel", "_Znonsense", 4, 2)])
+    assert [row[0] for row in rows(capture)] == ["axpy(float*, float*, float)", "_Znonsense"]
+
+
 def test_a_trace_without_gpu_events_says_nothing_of_a_gpu(tmp_path: Path) -> None:
     capture = torch_trace(tmp_path, [cpu("cpu_op", "op", 0, 1)])
     assert capture.devices == ()

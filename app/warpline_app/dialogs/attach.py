@@ -214,7 +214,7 @@ class AttachDialog(QDialog):
             return super().eventFilter(watched, event)
         key = Qt.Key(event.key())
         if watched is self.search and key in _STEPS:
-            self.table.move(_STEPS[key])
+            self.table.step(_STEPS[key])
             return True
         if watched is self.search and key == Qt.Key.Key_Escape and self.search.text():
             self.search.clear()

@@ -189,7 +189,7 @@ class ProcessTable(QWidget):
         self._filter.set_text(text)
         self._sort()
         if self.current is None:
-            self.move(0)
+            self.step(0)
         self._show_state(text)
         self._tell()
 
@@ -197,7 +197,7 @@ class ProcessTable(QWidget):
         header = self.view.horizontalHeader()
         self._filter.sort(header.sortIndicatorSection(), header.sortIndicatorOrder())
 
-    def move(self, by: int) -> None:
+    def step(self, by: int) -> None:
         """Select the process so many rows below; the first if none is selected."""
         count = self._filter.rowCount()
         if count:

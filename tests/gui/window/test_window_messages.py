@@ -49,7 +49,9 @@ def test_messages_lie_over_the_timeline_and_never_move_it(
     assert line.height() <= 40
     # It is seen: its pixels are those of the bar, at the bottom of the tab.
     middle = window.message_bars.mapTo(window, line.center() - line.topLeft())
-    assert window.message_bars.isAncestorOf(window.childAt(middle))
+    there = window.childAt(middle)
+    assert there is not None
+    assert window.message_bars.isAncestorOf(there)
     messages.show("the first problem: " + "far too long for one line " * 30, "warning", "details\n" * 30)
     messages.show("the second problem", "error")
     messages.show("another capture was written", "info")

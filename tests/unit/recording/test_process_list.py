@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import pytest
 
 from warpline.model.errors import RecordingError
-from warpline.recording import attach
 from warpline.recording.process_list import ProcessList, what_joins
 from warpline.recording.sources.registry import trace_names
 
@@ -79,6 +78,6 @@ def test_a_program_without_python_has_no_python_stacks() -> None:
 def test_another_users_process_is_refused(
     program: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attach.os, "geteuid", lambda: 4_000_000)
+    monkeypatch.setattr("os.geteuid", lambda: 4_000_000)
     with pytest.raises(RecordingError, match="belongs to another user"):
         what_joins(program.pid, ["cpu"])

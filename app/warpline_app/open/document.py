@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from warpline.interchange.export.selection import whole_start_ns
 from warpline.resources import EXAMPLE
 from warpline_app.open.alignment import ClockShifts
 from warpline_app.open.messages import MessageList, MessageTarget
@@ -49,6 +48,9 @@ class Document(QObject):
         super().__init__(parent)
         self.capture = capture
         self.state = TimelineState(*capture.span, self, activity=capture.activity.range_ns)
+        # Imports numpy, which the window does not need before a capture is open.
+        from warpline.interchange.export.selection import whole_start_ns
+
         self.state.whole_ns = whole_start_ns(capture)
         self.state.set_origin(self.state.whole_ns)
         self.source: Path = source or self.path

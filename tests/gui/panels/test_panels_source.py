@@ -186,6 +186,25 @@ def test_a_file_that_is_gone_or_changed_is_told(
     assert "line 3 in fight: waited 44.00 ms in 3 waits" in shown.missing.text()
 
 
+def test_waits_are_named_by_their_places_in_the_table_and_the_chart(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = summary_of(qtbot, window, "waits")
+    keys = [column.key for column in panel.table.model_.columns]
+    assert keys[:3] == ["place", "ratio", "name"]
+    place, reason = panel.table.model_.columns[0], panel.table.model_.columns[2]
+    assert place.text(0) == "Lock.acquire · threading.py:327"
+    parts = panel.shares.parts
+    assert parts[0].name == place.text(0)
+    assert parts[0].note == reason.text(0) == "lock"
+    # Both are searched.
+    for text in ("lock", "threading"):
+        panel.table.set_search(text)
+        assert panel.table.model_.rowCount() > 0
+    panel.table.set_search("no such place")
+    assert panel.table.model_.rowCount() == 0
+
+
 def test_places_in_tables_of_waits_lead_to_the_source(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:

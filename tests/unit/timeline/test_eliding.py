@@ -32,7 +32,25 @@ def test_the_middle_is_cut_if_names_share_a_prefix() -> None:
 
 def test_the_common_part_is_cut_if_names_share_prefix_and_suffix() -> None:
     shown = elide_apart(["Cijk_Alik_Bljk_MT64x64_common", "Cijk_Alik_Bljk_MT32x64_common"], fit)
-    assert shown == ["…64x64_comm…", "…32x64_comm…"]
+    # From the word in which they differ, as on the timeline.
+    assert shown == ["…_MT64x64_c…", "…_MT32x64_c…"]
+
+
+def test_the_head_is_kept_where_there_is_room() -> None:
+    def wide(place: int, text: str, mode: Qt.TextElideMode) -> str:
+        if len(text) <= 3 * _ROOM:
+            return text
+        if mode is Qt.TextElideMode.ElideRight:
+            return text[: 3 * _ROOM - 1] + "…"
+        return fit(place, text, mode)
+
+    kernels = [
+        f"elementwise_kernel<128, 4, gpu_kernel_impl<{name}Functor<float>>>::lambda"
+        for name in ("Add", "Mul")
+    ]
+    assert elide_apart(kernels, wide) == [
+        "elementwise_kern…<AddFunctor<float>…", "elementwise_kern…<MulFunctor<float>…"
+    ]  # fmt: skip
 
 
 def test_modules_with_equal_names_show_enough_of_their_path() -> None:

@@ -36,6 +36,8 @@ class Part:
     share: float
     color: str
     full_name: str = ""
+    note: str = ""
+    """What is shown before the share."""
 
 
 def largest(shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -174,6 +176,8 @@ class ShareView(DrawnChart):
         metrics = painter.fontMetrics()
         room = rect.width() - 10
         share = f"{part.share:.1%}"
+        noted = f"{part.note}  {share}"
+        share = noted if part.note and metrics.horizontalAdvance(noted) <= room else share
         lines = [name, share] if rect.height() >= _TWO_LINES_PX else [f"{name}  {share}"]
         for number, line in enumerate(lines):
             text = metrics.elidedText(line, Qt.TextElideMode.ElideRight, room)

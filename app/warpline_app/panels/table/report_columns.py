@@ -13,6 +13,7 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.kernel_names import short_kernel_name, short_kernel_names
 from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
 from warpline.i18n import tr, translated
+from warpline.model.frames import parse_frame
 from warpline.storage import Capture
 from warpline_app.panels.table.content import TableColumn, frame_of
 from warpline_app.timeline.draw.name_colors import NameColors
@@ -29,13 +30,19 @@ _READ_AT_ONCE = 4096
 
 
 def display_columns(report: Table) -> list[Column]:
-    """The columns in display order: the row's name, the report's leading columns, then the rest."""
+    """The columns in display order: the row's name, the report's leading columns, then the rest.
+
+    Rows that differ by place have it as their name: ours (*lock*) is the same for many of them.
+    """
     columns = [column for column in report.columns if column.role is not Role.CODE]
     # Steps are identified by number; their names repeat it.
     numbered = [column for column in columns if column.role is Role.ORDINAL]
     named = [column for column in columns if column.role is Role.NAME]
-    first = (numbered or named or columns)[0]
+    placed = [column for column in columns if column.is_place and column.key and named[:1] and named[0].ours]
+    first = (numbered or placed or named or columns)[0]
     others = [column for column in columns if column is not first]
+    if placed:
+        others.sort(key=lambda column: column is not named[0])
     lead = sorted((column for column in others if column.lead), key=lambda column: column.lead)
     return [first, *lead, *(column for column in others if not column.lead)]
 
@@ -131,6 +138,8 @@ def text_of(column: Column, values: Values, unit: str | None = None) -> tuple[Ca
 
 def names_reader(report: Table, column: Column, capture: Capture) -> Callable[[int], str]:
     """Row names as shown on the timeline: kernels shortened but distinct."""
+    if column.is_place:
+        return places_reader(report, column)
     kinds = report.targets.kinds
     code = capture.kinds["kernel"].code if "kernel" in capture.kinds else -2
     text, _ = text_of(column, report.data[column.name])
@@ -140,6 +149,21 @@ def names_reader(report: Table, column: Column, capture: Capture) -> Callable[[i
         return lambda item: short_kernel_name(text(item)) if kinds[item] == code else text(item)
     short = short_kernel_names(text(item) for item in np.flatnonzero(kinds == code).tolist())
     return lambda item: short[text(item)] if kinds[item] == code else text(item)
+
+
+def places_reader(report: Table, column: Column) -> Callable[[int], str]:
+    """Places as the timeline names them: ``fight · demo.py:56``; rows without one by their reason."""
+    place = raw_of(report.data[column.name])
+    reason = next((other for other in report.columns if other.role is Role.NAME), column)
+    instead, _ = text_of(reason, report.data[reason.name])
+
+    def text(item: int) -> str:
+        frame = parse_frame(place(item))
+        if not place(item):
+            return instead(item)
+        return f"{frame.function} · {frame.place}" if frame.file and frame.function else frame.place
+
+    return text
 
 
 def make_column(

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from warpline.analysis.framework.column import Column
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import Table, python_value, sort_table
 from warpline.i18n import tr, tr_n
 from warpline.storage import Capture
@@ -26,6 +26,7 @@ from warpline_app.panels.table.report_columns import (
     make_column,
     name_column,
     names_reader,
+    text_of,
     tree_of,
     units_of,
 )
@@ -140,8 +141,16 @@ class ReportTable(PanelTable):
         shown = np.ones(n, bool)
         if self._search:
             wanted = self._search.casefold()
-            name = self.report.data[self.name_column.name]
-            shown = np.array([wanted in str(python_value(name, i) or "").casefold() for i in range(n)], bool)
+            named = [column for column in self.report.columns if column.role is Role.NAME]
+            keys = dict.fromkeys(column.name for column in (self.name_column, *named))
+            names = [self.report.data[key] for key in keys]
+            shown = np.array(
+                [
+                    any(wanted in str(python_value(name, i) or "").casefold() for name in names)
+                    for i in range(n)
+                ],
+                bool,
+            )
             for item in np.flatnonzero(shown).tolist() if self.report.depth is not None else ():
                 above = int(self._parents[item])
                 while above >= 0 and not shown[above]:
@@ -306,13 +315,31 @@ class ReportTable(PanelTable):
         shares = np.ma.filled(np.ma.asarray(report.data[column])[tops].astype(np.float64), 0.0)
         shown, rest = largest(shares)
         parts = [
-            Part(item, self._name(item), share, self._colors(item) or other_color, self.full_name(item))
+            Part(
+                item,
+                self._name(item),
+                share,
+                self._colors(item) or other_color,
+                self.full_name(item),
+                self._reason(item),
+            )
             for item, share in zip(tops[shown].tolist(), shares[shown].tolist(), strict=True)
         ]
         if len(rest):
             text = tr_n("{count:,} other", "{count:,} others", len(rest))
             parts.append(Part(-1, text, float(shares[rest].sum()), other_color))
         return parts
+
+    def _reason(self, item: int) -> str:
+        """What is at the place that names a row; empty where the name says it."""
+        report = self.report
+        if report is None or not self.name_column.is_place:
+            return ""
+        column = next((column for column in report.columns if column.role is Role.NAME), self.name_column)
+        if column is self.name_column:
+            return ""
+        text, _unit = text_of(column, report.data[column.name])
+        return "" if text(item) == self._name(item) else text(item)
 
     def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
         """Add the actions of a row and of the table; returns them by id."""

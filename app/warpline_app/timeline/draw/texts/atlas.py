@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTextLayout
 
+from warpline_app.look.eliding import WORD
 from warpline_app.look.painting import painting
 
 Float64Array = npt.NDArray[np.float64]
@@ -21,8 +21,6 @@ _FIRST_HEIGHT_PX = 256
 """The page grows with its texts: clearing 16 MB of pixels would delay the first frame."""
 LONGEST_TEXT = 160
 ELLIPSIS = "…"
-_WORD = re.compile(r"(?<=[^\W_])[\W_]|(?<=[a-z])[A-Z]")
-"""Starts of words inside a name: after a separator, or at a capital letter."""
 
 
 class _Growing:
@@ -208,7 +206,7 @@ def _empty_page(height: int) -> QPixmap:
 def _begin_of_word(text: str, begins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The start of the word that each glyph belongs to, in pixels."""
     starts = np.zeros(max(len(text), len(begins)), np.int64)
-    for word in _WORD.finditer(text):
+    for word in WORD.finditer(text):
         starts[word.start() :] = word.start()
     glyph = np.minimum(starts[: len(begins)], max(0, len(begins) - 1))
     return np.asarray(begins[glyph], np.int64)

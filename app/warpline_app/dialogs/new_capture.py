@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QFileDialog,
+    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -34,6 +35,7 @@ from warpline_app.recording.interpreters import find_interpreters
 from warpline_app.recording.machines import machine_words, recent_machines, remember_machine, ssh_hosts
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest, suggested_output
+from warpline_app.recording.script_arguments import arguments_of, remember_arguments
 
 SETTINGS_KEY = "record/request"
 _TYPING_MS = 600
@@ -129,9 +131,9 @@ class NewCaptureDialog(QDialog):
         self.form.addRow(tr("Run"), modes)
         self._script_row = _with_button(self.script, self._choose_script)
         self.form.addRow(tr("Script"), self._script_row)
-        self.form.addRow(tr("Interpreter"), self.interpreter)
         self.form.addRow(tr("Command"), self.command)
         self.form.addRow(tr("Arguments"), self.arguments)
+        self.form.addRow(tr("Interpreter"), self.interpreter)
         self._folder_row = _with_button(self.folder, self._choose_folder)
         self.form.addRow(tr("Working directory"), self._folder_row)
         self.form.addRow(tr("Environment"), self.environment)
@@ -149,6 +151,7 @@ class NewCaptureDialog(QDialog):
         buttons.accepted.connect(self.start)
         buttons.rejected.connect(self.reject)
         lay_out(self, self.form, (self.problem, buttons), width_px=620)
+        self.resize(self._wanted_width(), 0)
         self.script_mode.toggled.connect(self._show_mode)
         self._look_at_machine = QTimer(self)
         self._look_at_machine.setSingleShot(True)
@@ -163,6 +166,26 @@ class NewCaptureDialog(QDialog):
         for field in (self.script, self.command, self.folder):
             field.textChanged.connect(self._program_changed)
         self.output.textEdited.connect(self._output_edited)
+        self._script_of_arguments = ""
+        self.script.editingFinished.connect(self._script_chosen)
+
+    def _wanted_width(self) -> int:
+        """Wide enough for the descriptions of what is recorded, where the screen is."""
+        titles_px = max(box.sizeHint().width() for box in self.sources.boxes.values())
+        notes = self.sources.notes.values()
+        notes_px = max(note.fontMetrics().horizontalAdvance(note.text()) for note in notes)
+        around_px = (
+            38
+            + self.form.horizontalSpacing()
+            + max(
+                label.widget().sizeHint().width()
+                for row in range(self.form.rowCount())
+                if (label := self.form.itemAt(row, QFormLayout.ItemRole.LabelRole)) is not None
+                and label.widget() is not None
+            )
+        )
+        screen = self.screen().availableGeometry().width()
+        return min(titles_px + 14 + notes_px + 8 + around_px, screen * 9 // 10)
 
     def _fill(self, request: RecordingRequest) -> None:
         index = self.where.findData(request.where)
@@ -174,6 +197,7 @@ class NewCaptureDialog(QDialog):
         self.script.setText(request.script)
         self.command.setText(request.command)
         self.arguments.setText(request.arguments)
+        self._script_of_arguments = request.script
         self.folder.setText(request.working_directory)
         self.environment.setPlainText(request.environment)
         self.delay.setText(request.delay)
@@ -200,6 +224,13 @@ class NewCaptureDialog(QDialog):
         line = self.interpreter.lineEdit()
         if line is not None:
             line.setCursorPosition(0)  # show the start of the text: the Python version
+
+    def _script_chosen(self) -> None:
+        """Another script has its own arguments, unless the user has typed some."""
+        script = self.script.text().strip()
+        if script and script != self._script_of_arguments and not self.arguments.isModified():
+            self.arguments.setText(arguments_of(self._workspace.settings, script))
+        self._script_of_arguments = script
 
     def _interpreter_path(self) -> str:
         """The interpreter chosen from the list, or typed."""
@@ -289,6 +320,7 @@ class NewCaptureDialog(QDialog):
 
     def _choose_script(self) -> None:
         dialog = self._file_dialog(tr("Script"), QFileDialog.FileMode.ExistingFile, self.script)
+        dialog.fileSelected.connect(lambda _name: self._script_chosen())
         dialog.setNameFilters([tr("Python scripts") + " (*.py *.pyw)", tr("All files") + " (*)"])
         dialog.open()
 
@@ -326,6 +358,7 @@ class NewCaptureDialog(QDialog):
             event.acceptProposedAction()
             self.script_mode.setChecked(True)
             self.script.setText(files[0])
+            self._script_chosen()
 
     # -- start ----------------------------------------------------------------------------------------------
 
@@ -338,6 +371,8 @@ class NewCaptureDialog(QDialog):
             self.problem.show()
             return
         self._workspace.settings.set_record(SETTINGS_KEY, request.to_json())
+        if request.mode == "script":
+            remember_arguments(self._workspace.settings, request.script, request.arguments)
         if request.where:
             remember_machine(self._workspace.settings, request.where)
         self._workspace.settings.save()

@@ -41,7 +41,8 @@ class RankTimes:
     def own_ns(self) -> np.ndarray:
         """The time before and after communication, float64 (rows)."""
         pairs = zip(self.columns, self.parts, strict=True)
-        return np.sum([part for column, part in pairs if column.name != _SHARED], axis=0)
+        own: np.ndarray = np.sum([part for column, part in pairs if column.name != _SHARED], axis=0)
+        return own
 
 
 def rank_times(board: JobBoard) -> RankTimes | None:

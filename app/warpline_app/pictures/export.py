@@ -128,7 +128,7 @@ def save_svg(view: TimelineView, out: Path) -> None:
             painter.fillRect(0, 0, view.width(), view.height(), view.theme.color("header"))
             view.render(painter, QPoint(0, 0))
             painter.end()
-            text = drawn.data().data().decode()
+            text = bytes(drawn.data().data()).decode()
             text = _FAMILY.sub(r'font-family="\1, sans-serif"', _EMPTY_GROUP.sub("", text))
             part.write_text(xml_text(with_sharp_edges(text)), "utf-8")
     except OSError as error:

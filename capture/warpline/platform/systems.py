@@ -55,6 +55,11 @@ def has_screen() -> bool:
     return not needs_server or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
+def has_own_file_dialogs() -> bool:
+    """Whether users know one file dialog from every program: on macOS and Windows; desktops of Linux differ."""
+    return sys.platform in {"darwin", "win32"}
+
+
 def pictures_need_offscreen() -> bool:
     """Whether pictures are drawn on Qt's offscreen platform; on macOS and Windows it finds no fonts."""
     return sys.platform not in {"darwin", "win32"}

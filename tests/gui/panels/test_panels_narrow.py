@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.gui.panels.panel_tools import OpenPage
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.widgets import flat_column
 from warpline_app.look.wrapping_row import WrappingRow
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.summary.panel import SummaryPanel
@@ -67,6 +69,17 @@ def test_a_hidden_control_takes_no_room_and_a_sentence_wraps(qtbot: QtBot) -> No
     assert row.heightForWidth(150) >= 10 + 2 * line
 
 
+def _is_settled_beside(table: QWidget, chart: QWidget, is_beside: bool) -> bool:
+    return (table.y() == chart.y()) == is_beside
+
+
+def settled_panel(qtbot: QtBot, window: MainWindow, panel_id: str) -> Panel:
+    panel = window.panels.panel(panel_id)
+    assert panel is not None
+    qtbot.waitUntil(partial(getattr, panel, "is_settled"), timeout=30_000)
+    return panel
+
+
 def test_a_table_is_beside_a_chart_only_where_both_have_room(qtbot: QtBot) -> None:
     table, chart = QWidget(), QWidget()
     split = SideBySide(table, chart, shares=(2, 1), least_px=(LEAST_TABLE_PX, 200))
@@ -76,7 +89,7 @@ def test_a_table_is_beside_a_chart_only_where_both_have_room(qtbot: QtBot) -> No
     for width_px, is_beside in ((900, True), (450, True), (300, False), (700, True)):
         window.resize(width_px, 400)
         window.show()
-        qtbot.waitUntil(lambda beside=is_beside: (table.y() == chart.y()) == beside, timeout=20_000)
+        qtbot.waitUntil(partial(_is_settled_beside, table, chart, is_beside), timeout=20_000)
         assert table.width() >= min(LEAST_TABLE_PX, width_px)
 
 
@@ -87,16 +100,15 @@ def test_no_control_of_a_panel_at_the_right_covers_another(
     panels = window.panels
     for spec in all_panels():
         panels.show_panel(spec.id, "right")
-        panel = panels.panel(spec.id)
-        assert panel is not None
-        qtbot.waitUntil(lambda panel=panel: panel.is_settled, timeout=30_000)
+        panel = settled_panel(qtbot, window, spec.id)
         layout = panel.layout()
         rows = [] if layout is None else [layout.itemAt(place) for place in range(layout.count())]
         for row in rows:
             if not isinstance(row, WrappingRow):
                 continue
-            controls = [item.widget() for item in map(row.itemAt, range(row.count())) if item is not None]
-            shown = [control for control in controls if control.isVisible()]
+            items = map(row.itemAt, range(row.count()))
+            controls = [item.widget() for item in items if item is not None]
+            shown = [control for control in controls if control is not None and control.isVisible()]
             for place, control in enumerate(shown):
                 assert isinstance(control, ElidedLabel) or control.geometry().right() < panel.width()
                 others = shown[place + 1 :]
@@ -115,9 +127,7 @@ def test_the_lower_panels_keep_their_height_from_tab_to_tab(
         heights = set()
         for spec in panels.bottom.specs:
             panels.show_panel(spec.id)
-            panel = panels.panel(spec.id)
-            assert panel is not None
-            qtbot.waitUntil(lambda panel=panel: panel.is_settled, timeout=30_000)
+            settled_panel(qtbot, window, spec.id)
             heights.add(panels.bottom.height())
         assert len(heights) == 1
 

@@ -9,9 +9,12 @@ from itertools import islice
 
 MAX_LINES = 10_000
 MAX_LINE_CHARACTERS = 4_000
-# Control sequences of terminals (ECMA-48): colours, cursor movements, window titles.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_PARTIAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]{0,200})?\Z")
+# Control sequences of terminals (ECMA-48, ECMA-35): colours, cursor movements; window titles and other strings;
+# character sets, which curses selects with ESC ( B; saved cursors, keypad modes.
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])"
+)
+_PARTIAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[ -/]+|[\]PX^_][^\x07\x1b]{0,200}\x1b?)?\Z")
 _CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]")
 
 

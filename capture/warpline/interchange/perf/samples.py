@@ -42,13 +42,13 @@ class PerfEvents:
         frames: Sequence[str],
         fields: str = "",
     ) -> None:
-        """A sample of a thread; ``frames`` from the innermost one, ``fields`` those of a tracepoint."""
+        """A sample of a thread; ``frames`` are clean texts from the innermost one, ``fields`` those of a tracepoint."""
         self._counts[event] += 1
         name = event.rpartition(":")[2] if ":" in event else ""
         if name.startswith("sched_") and fields:
             add_kernel_event(self.kernel, time, max(cpu, 0), tid, name, fields)
             return
-        stack, leaf = self._chains.add(clean_text(frame) for frame in reversed(frames))
+        stack, leaf = self._chains.add(frames[::-1])
         label = self.sink.builder.string(clean_text(event))
         self._rows.add(time, tid, cpu, min(period, _MOST), stack, leaf or label, label)
 

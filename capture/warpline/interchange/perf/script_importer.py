@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
+from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.documents import text_lines
 from warpline.interchange.framework.event_sink import EventSink
 from warpline.interchange.framework.importer import LIKELY, NO, ImportOptions, ImportSummary
@@ -73,7 +74,7 @@ def _add(events: PerfEvents, entry: PerfSample) -> None:
     events.kernel.name(entry.thread, "", entry.process)
     frames = entry.frames
     if not frames and entry.rest and (frame := frame_text(f" {entry.rest}")) is not None:
-        frames = [frame]
+        frames = [clean_text(frame)]
     events.sample(
         ns_of_seconds(entry.time), entry.thread, entry.cpu, entry.period, entry.event, frames, entry.rest
     )

@@ -6,6 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from warpline.interchange.framework.columns import clean_text
+
+_MOST_FRAMES = 1024
+_MOST_KNOWN = 1 << 16
+"""Lines whose frames are remembered: those of hot code come again and again."""
 _HEAD = re.compile(
     r"(?P<comm>\S.{0,60}?)?\s+(?P<first>-?\d{1,10})(?:/(?P<second>-?\d{1,10}))?\s+(?:\[(?P<cpu>\d{1,6})\]\s+)?"
     r"(?P<time>\d{1,12}\.\d{1,9}):\s+(?:(?P<period>\d{1,19})\s+)?(?P<event>[^\s:][^\s]{0,100}?):(?:\s+(?P<rest>.*))?"
@@ -70,17 +75,29 @@ def frame_text(line: str) -> str | None:
     return f"{symbol} [{name}]" if name else symbol
 
 
+class FrameTexts(dict[str, str | None]):
+    """`frame_text` of lines that a stack may go on with; None for a line that begins a sample, or another one."""
+
+    def __missing__(self, line: str) -> str | None:
+        frame = frame_text(line)
+        if frame is not None:
+            frame = None if parse_head(line) is not None else clean_text(frame)
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        self[line] = frame
+        return frame
+
+
 def samples_of(lines: Iterable[str]) -> Iterator[PerfSample | OtherLine]:
     """The samples of a text with their frames, and the other lines; blank and ``#`` lines are left out."""
     sample: PerfSample | None = None
+    known = FrameTexts()
     for line in lines:
-        if sample is not None and line[:1] in (" ", "\t"):
-            frame = frame_text(line)
-            if frame is not None and parse_head(line) is None:
-                if len(sample.frames) < 1024:
-                    sample.frames.append(frame)
-                continue
-        following = parse_head(line.strip()) if line.strip() else None
+        if sample is not None and line[:1] in (" ", "\t") and (frame := known[line]) is not None:
+            if len(sample.frames) < _MOST_FRAMES:
+                sample.frames.append(frame)
+            continue
+        following = parse_head(line.strip()) if line and not line.isspace() else None
         if following is not None or not line.strip():
             if sample is not None:
                 yield sample

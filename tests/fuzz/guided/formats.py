@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.fuzz.campaign import mutate_json, mutate_pb
 from tests.fuzz.guided.target import Target, memory_builder, memory_file, scratch, settle
+from tests.unit.interchange.ncu.ncu_tables import NCU_LONG, NCU_RAW
 from tests.unit.interchange.rocm.rocm_files import (
     rocpd_file,
     rocprof_csv_files,
@@ -22,6 +23,7 @@ from tests.unit.interchange.rocm.rocm_files import (
 
 from warpline.interchange.ascend.database_importer import importer as ascend_db
 from warpline.interchange.framework.importer import Importer, ImportOptions
+from warpline.interchange.ncu.csv_importer import importer as ncu_csv
 from warpline.interchange.otlp.otlp_importer import importer as otlp
 from warpline.interchange.perfetto.perfetto_importer import importer as perfetto
 from warpline.interchange.pprof.pprof_importer import importer as pprof
@@ -255,6 +257,11 @@ def _csv_seeds(_data: Path | None) -> list[bytes]:
     return [path.read_bytes() for path in sorted(scratch().glob("71_*_trace.csv"))]
 
 
+def _ncu_seeds(_data: Path | None) -> list[bytes]:
+    """The table of a kernel in both forms."""
+    return [table.encode() for table in (NCU_RAW, NCU_LONG)]
+
+
 def _json_seeds(_data: Path | None) -> list[bytes]:
     return [json.dumps(rocprofv3_document()).encode()]
 
@@ -296,4 +303,5 @@ TARGETS = (
     _database("rocpd", rocpd, rocpd_file),
     _database("rocprof-v1", rocprof_v1, rocprof_v1_file),
     Target("rocprof-csv", partial(run_importer, rocprof_csv, "results.csv"), _csv_seeds),
+    Target("ncu-csv", partial(run_importer, ncu_csv, "metrics.csv"), _ncu_seeds),
 )

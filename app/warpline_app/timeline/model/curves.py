@@ -224,7 +224,7 @@ def row_figure(
     if not row.lanes or row.content is Content.MORE:
         return ""
     role = role_of(row.role)
-    if not role.has_busy_share or _holds_moments_only(capture, row):
+    if not role.has_busy_share or holds_moments_only(capture, row):
         return ""
     if row.content is Content.LANES:
         if role.is_nested or len(row.lanes) == 1:
@@ -246,7 +246,7 @@ def row_figure(
     return ""
 
 
-def _holds_moments_only(capture: Capture, row: TimelineRow) -> bool:
+def holds_moments_only(capture: Capture, row: TimelineRow) -> bool:
     """Whether a row's events, such as samples, take no time; False for a row of many lanes."""
     return len(row.lanes) <= _FEW_LANES and not any(
         capture.busy_ns(lane, *capture.span) for lane in row.lanes

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from warpline_app.timeline.model.curves import (
     CurveTask,
     GroupTask,
+    holds_moments_only,
     process_busy_ns,
     row_figure,
     share_text,
@@ -93,7 +94,10 @@ class Details:
                 self._fail(row, error)
                 return
             if more is None:
-                self._figures[row.key] = share_text(busy_ns / max(1, stop_ns - start_ns))
+                takes_time = busy_ns or not holds_moments_only(self._scene.capture, row)
+                self._figures[row.key] = (
+                    share_text(busy_ns / max(1, stop_ns - start_ns)) if takes_time else ""
+                )
                 self._work.submit("figures", self._show_figures)
             else:
                 self._add_up(row, start_ns, stop_ns, done + 1, busy_ns + more)

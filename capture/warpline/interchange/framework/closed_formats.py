@@ -59,12 +59,6 @@ _RECORD = english("Record the program with Warpline instead, without root")
 
 CLOSED_FORMATS = (
     ClosedFormat(
-        english("a report of Nsight Compute"),
-        lambda head, path: head.startswith(b"NVR\x00") or path.suffix.lower() == ".ncu-rep",
-        english("It has metrics of single kernels and no timeline. Print them"),
-        "ncu --import {file} --page details",
-    ),
-    ClosedFormat(
         english("a table of Nsight Systems, not a recording"),
         _is_recipe,
         english("Export the report that it was made from and open the result"),

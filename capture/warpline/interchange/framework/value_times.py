@@ -32,8 +32,9 @@ def times_of(value: float, unit: str) -> int:
 
 def steps_of(values: npt.ArrayLike, unit: str) -> Int64Array:
     """Lengths in ns whose sums stay within a timeline: negative ones and damaged ones are 0."""
-    scaled = np.array(values, np.float64) * ns_per(unit)
-    scaled = np.where((scaled >= 0) & (scaled <= MAX_TIME_NS), scaled, 0.0)
+    column = np.array(values, np.float64)
+    usable = (column >= 0) & (column <= MAX_TIME_NS / ns_per(unit))
+    scaled = np.where(usable, column, 0.0) * ns_per(unit)
     beyond = np.cumsum(scaled) > MAX_TIME_NS
     # Rounded sums, so that lengths add up to the rounded whole.
     ends = np.rint(np.cumsum(np.where(beyond, 0.0, scaled))).astype(np.int64)

@@ -49,13 +49,6 @@ def test_formats_that_open_are_not_closed_formats(folder: str, data_dir: Path) -
     assert looked_at
 
 
-def test_reports_of_nsight_compute_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "kernels.bin"
-    path.write_bytes(b"NVR\x00" + bytes(100))
-    with pytest.raises(ImportFormatError, match=r"Nsight Compute.*ncu --import"):
-        detect(path)
-
-
 BEGINNINGS = {
     b"\xc1\x1f\xfc\xc1": ("CTF", "ctf2ctf"),
     b"/* CTF 1.8 */": ("CTF", "ctf2ctf"),

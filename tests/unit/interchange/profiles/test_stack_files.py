@@ -13,6 +13,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.flame import Flame
 from warpline.analysis.structure.stack_flame import stack_flame
 from warpline.interchange import detect
+from warpline.interchange.framework.value_times import steps_of
 from warpline.storage import Capture
 
 MS = 1_000_000
@@ -125,3 +126,13 @@ def test_threads_without_a_number_are_shown_by_their_names(tmp_path: Path) -> No
 def test_mangled_frames_are_demangled(tmp_path: Path) -> None:
     capture = opened(tmp_path, b"main;_Z4axpyPfS_f [libapp.so] 5\nmain;_Znonsense 2\n", "collapsed")
     assert stacks(capture) == ["main;axpy(float*, float*, float) [libapp.so]", "main;_Znonsense"]
+
+
+def test_weights_that_fit_no_timeline_count_as_nothing() -> None:
+    assert steps_of([1e308, -1, 2, float("nan"), 1], "seconds").tolist() == [
+        0,
+        0,
+        2_000_000_000,
+        0,
+        1_000_000_000,
+    ]

@@ -45,6 +45,7 @@ class LiveDocument(Document):
         """The view still begins with the recording"""
         self._kept: list[Capture] = []
         self._moves = False
+        self._begun_ns = _begun_ns(capture) - snapshot.kept_ns
         self.state.view_changed.connect(self._view_changed)
         self._advance(snapshot)
 
@@ -78,12 +79,12 @@ class LiveDocument(Document):
         self._advance(snapshot)
         self.grown.emit()
 
-    def finish(self, capture: Capture, title: str, source: Path, moved_ns: int = 0) -> None:
-        """Show the finished capture. Its times are ``moved_ns`` earlier than those shown so far."""
-        follows = self.follows
+    def finish(self, capture: Capture, title: str, source: Path) -> None:
+        """Show the finished capture. Its times count from its own start, which is later if a ring kept only the end."""
+        follows, moved_ns = self.follows, _begun_ns(capture) - self._begun_ns
         self.live_edge = None
         self.source, self._title = source, title
-        self._exchange(capture)
+        self._exchange(capture, moved_ns)
         if moved_ns:
             self.state.shift(-moved_ns)
         view = self.state.view
@@ -105,11 +106,13 @@ class LiveDocument(Document):
         if capture is not self.capture and capture not in self._kept:
             capture.close()
 
-    def _exchange(self, capture: Capture) -> None:
+    def _exchange(self, capture: Capture, moved_ns: int = 0) -> None:
+        from warpline.recording.live.snapshots import since_start
+
         before, self.capture = self.capture, capture
         state = self.state
         state.renumber(
-            selection=event_in(capture, before, state.selection),
+            selection=event_in(since_start(capture, moved_ns), before, state.selection),
             highlight=names_in(capture, before, state.highlight),
         )
         if before not in self._kept:
@@ -139,3 +142,9 @@ class LiveDocument(Document):
         if not self._moves and self._follows:
             self._is_growing = False
             self.set_follows(False)
+
+
+def _begun_ns(capture: Capture) -> int:
+    """When a capture's times begin, in CLOCK_MONOTONIC of the recorded machine; 0 if it does not say."""
+    begun = capture.meta.get("start_monotonic_ns")
+    return begun if isinstance(begun, int) else 0

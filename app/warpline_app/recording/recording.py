@@ -80,6 +80,9 @@ class Recording(Activity):
         self.process.status.connect(self._take_status)
         self.process.ended.connect(self._process_ended)
 
+    may_cancel = True
+    """Whether it is this window's to discard"""
+
     @property
     def is_running(self) -> bool:
         """Whether the recorder is running."""

@@ -104,6 +104,7 @@ class RecordingPage(QWidget):
             else tr("Discard the recording; the program runs on")
         )
         self.cancel_button.clicked.connect(self._cancel)
+        self.cancel_button.setVisible(self.recording.may_cancel)
         buttons = self._buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.pause, self.stop_button, self.cancel_button):

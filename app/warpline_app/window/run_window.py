@@ -7,13 +7,18 @@ import signal
 import sys
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
+from warpline.library.opening import SPOOL_SUFFIX
 from warpline.lone_numpy import load_numpy
-from warpline.model.errors import UsageError
+from warpline.model.errors import RecordingError, UsageError
 from warpline.platform.system_packages import require_x11_libraries
 from warpline.platform.systems import can_open_windows
 from warpline_app.window.quick_start import imports_uncollected, spare_sources
+
+if TYPE_CHECKING:
+    from warpline_app.open.workspace import Workspace
 
 
 def _load_reader() -> None:
@@ -52,6 +57,21 @@ def open_handed_file(path: str) -> None:
         window.workspace.open_files([Path(path)])
 
 
+def open_or_watch(workspace: Workspace, path: Path) -> None:
+    """Open a file; watch a recording that runs, which its spool directory stands for."""
+    if path.suffix == SPOOL_SUFFIX and path.is_dir():
+        # Imported only for recordings.
+        from warpline_app.recording.watched import WatchedRecording, is_running_spool
+
+        if is_running_spool(path):
+            try:
+                workspace.begin(WatchedRecording(path.absolute(), workspace), has_tab=True)
+            except RecordingError as error:
+                workspace.messages.show(str(error))
+            return
+    workspace.open_file(path)
+
+
 def run_window(paths: list[Path]) -> int:
     """Open the window on these files and run until it closes; returns the exit status.
 
@@ -85,7 +105,9 @@ def run_window(paths: list[Path]) -> int:
     tell_failures()
     # Before the window is shown: otherwise it would first draw the start page with its pictures.
     files = paths or (settings.open_files if settings.restore_session else [])
-    window.workspace.open_files([path for path in files if paths or is_there(path)])
+    for path in files:
+        if paths or is_there(path):
+            open_or_watch(window.workspace, path)
     window.show()
     if isinstance(application, Application):
         application.file_opened.connect(open_handed_file)

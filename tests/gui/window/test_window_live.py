@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,14 +13,17 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from warpline.own_python import own_python
 from warpline.recording.live import client, process
 from warpline_app.open.live_document import LiveDocument
 from warpline_app.open.still import Still
 from warpline_app.recording import following, recording
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest
+from warpline_app.recording.watched import is_running_spool
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.recording_page import RecordingPage
+from warpline_app.window.run_window import open_or_watch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -56,8 +60,16 @@ def start(
         if made.is_running:
             made.process.kill()
             made._signal_program(signal.SIGKILL)
-            qtbot.waitUntil(lambda made=made: not made.is_running, timeout=TIMEOUT_MS)
-            qtbot.waitUntil(lambda made=made: made.has_ended, timeout=TIMEOUT_MS)
+            wait_for_end(qtbot, made)
+
+
+def wait_for_end(qtbot: QtBot, made: Recording) -> None:
+    qtbot.waitUntil(lambda: not made.is_running and made.has_ended, timeout=TIMEOUT_MS)
+
+
+def follows(document: LiveDocument) -> bool:
+    """Asked anew: a type checker takes a property for constant."""
+    return document.follows
 
 
 def live_of(qtbot: QtBot, page: RecordingPage) -> LiveDocument:
@@ -84,12 +96,12 @@ def test_the_tab_is_the_timeline_and_the_finished_capture_takes_its_place(
     assert window.workspace.current is document
     assert window.tabs.current_page is timeline
     grown(qtbot, document)
-    assert document.follows
+    assert follows(document)
     head = document.state.span[1]
     assert document.state.view[1] == head
     # A look at something older lets the view stay.
     document.state.set_view(0, head // 2)
-    assert not document.follows
+    assert not follows(document)
     assert page.live_buttons is not None
     assert not page.live_buttons.follow.isChecked()
     state = document.state
@@ -186,3 +198,30 @@ def test_the_last_seconds_are_kept_in_a_capture_of_their_own(
     with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
         page.recording.cancel()
     assert [document.title for document in window.workspace.documents] == ["run-part-1.h5"]
+
+
+def test_a_recording_that_was_started_elsewhere_is_watched(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "NICE", 0)
+    monkeypatch.setattr(recording, "FOLLOWED_AFTER_NS", 0)
+    output, spool = tmp_path / "run.h5", tmp_path / "run.h5.spool"
+    words = ["record", "--quiet", "--trace", "cpu", "-o", str(output), "--", sys.executable, "-c", PROGRAM]
+    with subprocess.Popen([*own_python("warpline"), *words], stdout=subprocess.DEVNULL) as recorder:
+        try:
+            qtbot.waitUntil(lambda: is_running_spool(spool), timeout=TIMEOUT_MS)
+            open_or_watch(window.workspace, spool)
+            page = window.tabs.currentWidget()
+            assert isinstance(page, RecordingPage)
+            document = live_of(qtbot, page)
+            assert page.capture_page is not None
+            assert page.capture_page.isVisible()
+            assert not page.cancel_button.isVisible()
+            grown(qtbot, document)
+            pid = page.recording.status["target_pid"]
+            with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
+                os.kill(pid, signal.SIGKILL)
+            assert window.workspace.items == (document,)
+            assert document.capture.path == output
+        finally:
+            recorder.kill()

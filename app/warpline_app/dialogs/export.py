@@ -92,6 +92,10 @@ class ExportDialog(QDialog):
         self.picture = PictureOptions(self._view)
         self._build_tracks()
         self.compress = QCheckBox(tr("Compress: smaller, slower to open"))
+        self.anonymize = QCheckBox(tr("Pseudonyms for paths, hosts, users and programs"))
+        self.anonymize.setToolTip(
+            tr("Names of functions, kernels and ranges stay. Notes and the command line are left out.")
+        )
         self.preview = PlainLabel()
         self.preview.setObjectName("preview")
         self.note = PlainLabel()
@@ -116,6 +120,7 @@ class ExportDialog(QDialog):
         form.addRow(tr("Time"), self.ranges)
         form.addRow(tr("Tracks"), _column(*self.tracks.buttons(), self.tree))
         form.addRow("", self.compress)
+        form.addRow("", self.anonymize)
         form.addRow(tr("Picture"), self.picture)
         self._form = form
         form.addRow(tr("Contents"), self.preview)
@@ -203,6 +208,7 @@ class ExportDialog(QDialog):
         self.picture.offer_for(name)
         has_archive = exporter is not None and exporter.name == "capture"
         self.compress.setVisible(has_archive)
+        self._form.setRowVisible(self.anonymize, name not in PICTURES)
         self._preview_timer.start()
 
     def show_preview(self) -> None:
@@ -250,7 +256,9 @@ class ExportDialog(QDialog):
         """Write the file; the dialog stays open until then."""
         path = self.path
         is_archive = self.compress.isChecked() and path.suffix.lower() == ".h5"
-        options = ExportOptions(compress=is_archive, notes=self._state.notes)
+        options = ExportOptions(
+            compress=is_archive, anonymize=self.anonymize.isChecked(), notes=self._state.notes
+        )
         exporter = self.exporter()
         if exporter is None or self._is_busy:
             return
@@ -301,7 +309,7 @@ class ExportDialog(QDialog):
 
     def _enable(self, *, on: bool) -> None:
         for widget in (
-            *(self.format, self.file, self.browse, self.ranges, self.compress, self.picture),
+            *(self.format, self.file, self.browse, self.ranges, self.compress, self.anonymize, self.picture),
             *(*self.tracks.buttons(), self.tree, self.start_button),
         ):
             widget.setEnabled(on)

@@ -35,6 +35,13 @@ class ExportCommand:
             action="store_true",
             help=tr("for .h5: write the archive form, which is smaller and slower to open"),
         )
+        parser.add_argument(
+            "--anonymize",
+            action="store_true",
+            help=tr(
+                "put pseudonyms in place of paths, hosts, users, arguments and process names; print first what is kept"
+            ),
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         """Writes the file and prints the number of events."""
@@ -67,9 +74,13 @@ class ExportCommand:
                         length=format_duration(capture.duration_ns),
                     )
                 )
+            if args.anonymize:
+                from warpline.interchange.export.pseudonyms import what_changes
+
+                print("\n".join(what_changes(capture)), flush=True)
             with ProgressLine() as line:
                 notes = notes_of(Path(args.file), capture.uuid)
-                options = ExportOptions(compress=args.compress, notes=notes)
+                options = ExportOptions(compress=args.compress, anonymize=args.anonymize, notes=notes)
                 written = export_capture(capture, out, selection, options, progress=line.show)
         count = f"{expected.events:,}"
         print(

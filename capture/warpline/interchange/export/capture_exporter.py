@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.export.exporter import ExportJob, SizeModel
+from warpline.interchange.export.pseudonyms import Pseudonyms, without_texts
 from warpline.interchange.export.selection import (
     CHUNK_EVENTS,
     ExportSelection,
@@ -29,6 +31,7 @@ from warpline.storage.index.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BIN
 from warpline.storage.notes_file import Notes, notes_path, write_notes
 
 if TYPE_CHECKING:
+    from warpline.model import KindSpec
     from warpline.storage import Capture
 
 _COPYING_SHARE = 0.5
@@ -66,7 +69,8 @@ class CaptureExporter:
 
     def export(self, job: ExportJob) -> Path:
         with CaptureBuilder(job.out, compress=job.options.compress) as builder:
-            CaptureCopy(job.capture, builder, job.selection).run(
+            pseudonyms = Pseudonyms(job.capture) if job.options.anonymize else None
+            CaptureCopy(job.capture, builder, job.selection, pseudonyms).run(
                 job.counted(tr("copying events"), _COPYING_SHARE)
             )
             path = builder.finish(
@@ -84,7 +88,15 @@ class CaptureCopy:
     Clocks, processes and threads keep their indexes; tracks, strings and stacks get new ones.
     """
 
-    def __init__(self, capture: Capture, builder: CaptureBuilder, selection: ExportSelection) -> None:
+    def __init__(
+        self,
+        capture: Capture,
+        builder: CaptureBuilder,
+        selection: ExportSelection,
+        pseudonyms: Pseudonyms | None = None,
+    ) -> None:
+        self._pseudonyms = pseudonyms
+        self._text: Callable[[str], str] = pseudonyms.text if pseudonyms is not None else _unchanged
         self._capture = capture
         self._builder = builder
         self._selection = selection
@@ -107,12 +119,13 @@ class CaptureCopy:
     # Tables
 
     def _copy_tables(self) -> None:
-        capture, builder = self._capture, self._builder
+        capture, builder, text = self._capture, self._builder, self._text
         start, stop = self._interval
-        builder.meta.update(capture.meta)
+        is_open = self._pseudonyms is None
+        builder.meta.update(capture.meta if self._pseudonyms is None else self._pseudonyms.meta(capture.meta))
         builder.meta["exported_from"] = {
-            "uuid": capture.uuid,
-            "file": title_of(capture),
+            "uuid": capture.uuid if is_open else "",
+            "file": title_of(capture) if is_open else "",
             "range_ns": self._selection.range_ns(capture),
             "origin_ns": capture.span[0] if (whole := whole_start_ns(capture)) is None else whole,
             "is_whole": not self._selection.is_bounded and self._selection.tracks is None,
@@ -121,29 +134,46 @@ class CaptureCopy:
         }
         for index, clock in enumerate(capture.clocks):
             if index:
-                builder.add_clock(clock.name, clock.offset_ns, clock.method, clock.residual_ns)
+                builder.add_clock(text(clock.name), clock.offset_ns, clock.method, clock.residual_ns)
             else:
                 builder.set_clock_offset(
                     0, clock.offset_ns, method=clock.method, residual_ns=clock.residual_ns
                 )
         for process in capture.processes:
-            builder.add_process(**vars(process))
+            command = process.command if is_open else ""
+            builder.add_process(**{**vars(process), "name": text(process.name), "command": command})
         for thread in capture.threads:
-            builder.add_thread(**vars(thread))
+            builder.add_thread(**{**vars(thread), "name": text(thread.name)})
         for device in capture.devices:
-            builder.add_device(**vars(device))
+            builder.add_device(**vars(device if is_open else without_texts(device)))
         for source in capture.sources:
-            builder.add_source(**vars(source))
+            texts = {key: text(getattr(source, key)) for key in ("name", "reason", "remedy")}
+            builder.add_source(**{**vars(source), **texts})
         for entry in capture.skipped:
-            builder.add_skipped(entry.what, entry.count, entry.reason)
+            builder.add_skipped(text(entry.what), entry.count, text(entry.reason))
         for warning in capture.warnings:
-            builder.add_warning(warning)
+            builder.add_warning(text(warning))
         for pause_start, pause_stop in capture.pauses.tolist():
             if min(pause_stop, stop) > max(pause_start, start):
                 builder.add_pause(max(pause_start, start), min(pause_stop, stop))
         for table in capture.kinds.values():
-            builder.add_kind(table.spec, anew=True)
+            builder.add_kind(self._kind(table.spec), anew=True)
         builder.set_span(start, stop)
+
+    def _kind(self, spec: KindSpec) -> KindSpec:
+        if self._pseudonyms is None:
+            return spec
+        text = self._text
+        attributes = tuple(
+            replace(
+                attribute,
+                name=text(attribute.name),
+                title=text(attribute.title),
+                enum={code: text(name) for code, name in attribute.enum.items()},
+            )
+            for attribute in spec.attributes
+        )
+        return replace(spec, name=text(spec.name), title=text(spec.title), attributes=attributes)
 
     def _next_work(self) -> list[dict[str, Any]]:
         """The first work of each GPU stream after the range: its track's URI and start, and the end (None: unknown) and
@@ -170,7 +200,7 @@ class CaptureCopy:
             thread = capture.tracks[int(capture.track_of_row(int(calls[last])))].thread if begin else None
             result.append(
                 {
-                    "track": track.uri,
+                    "track": self._text(track.uri),
                     "start_ns": int(starts[at]) - offset,
                     "call_stop_ns": int(end[last]) if begin else None,
                     "thread": thread,
@@ -190,8 +220,8 @@ class CaptureCopy:
             if track.index not in wanted:
                 continue
             new_tracks[track.index] = self._builder.track(
-                track.uri,
-                title=track.title,
+                self._text(track.uri),
+                title=self._text(track.title),
                 role=track.role,
                 parent=new_tracks.get(track.parent),
                 process=track.process,
@@ -242,7 +272,7 @@ class CaptureCopy:
                 flags = np.where(begins + durations > stop, flags | np.uint8(Flag.CUT_END), flags)
             first = self._builder.add_events(
                 track,
-                kind,
+                self._text(kind),
                 starts,
                 durations,
                 self._string_ids(events.name[index]),
@@ -266,7 +296,7 @@ class CaptureCopy:
                 values = self._string_ids(np.where(valid, values, 0))
             elif spec.dtype == "stack":
                 values, valid = self._stacks(values, valid)
-            attributes[spec.name] = values if valid.all() else np.ma.MaskedArray(values, ~valid)
+            attributes[self._text(spec.name)] = values if valid.all() else np.ma.MaskedArray(values, ~valid)
         return attributes
 
     def _string_ids(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
@@ -274,7 +304,8 @@ class CaptureCopy:
         known = np.minimum(ids, len(self._strings) - 1)
         new = np.unique(known[self._strings[known] == _UNSEEN])
         if len(new):
-            self._strings[new] = self._builder.strings(self._capture.strings.get(new.tolist()))
+            texts = self._capture.strings.get(new.tolist())
+            self._strings[new] = self._builder.strings(list(map(self._text, texts)))
         new_ids: npt.NDArray[np.uint32] = self._strings[known]
         return new_ids
 
@@ -338,12 +369,16 @@ class CaptureCopy:
             if rows.stop > rows.start:
                 self._builder.add_counter(
                     tracks[counter.track],
-                    counter.name,
+                    self._text(counter.name),
                     counter.unit,
                     counter.recorded_times[rows],
                     counter.values[rows],
                     interpolation=counter.interpolation,
                 )
+
+
+def _unchanged(text: str) -> str:
+    return text
 
 
 exporter = CaptureExporter()

@@ -18,10 +18,12 @@ from warpline.storage import Capture
 class ExportOptions:
     """``compress`` writes the compressed archive form of a capture, if the format has one.
 
-    ``notes`` are added to pages and pictures, and kept beside captures.
+    ``anonymize`` puts pseudonyms in place of what names people, machines and projects (`export.pseudonyms`), and leaves
+    the notes out. ``notes`` are added to pages and pictures, and kept beside captures.
     """
 
     compress: bool = False
+    anonymize: bool = False
     notes: tuple[Note, ...] = ()
 
 

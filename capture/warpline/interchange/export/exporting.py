@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from warpline.i18n import tr
@@ -10,7 +12,7 @@ from warpline.interchange.export.registry import exporter_for
 from warpline.interchange.export.selection import ExportSelection
 from warpline.model import ExportError, UsageError
 from warpline.model.progress import IsCancelled, Progress, never, unwatched
-from warpline.storage import Capture
+from warpline.storage import Capture, open_capture
 
 
 def export_capture(
@@ -28,6 +30,10 @@ def export_capture(
     """
     path = Path(out)
     exporter = exporter_for(path)
+    if options is not None and options.anonymize:
+        options = replace(options, notes=())
+        if exporter.name != "capture":
+            return _export_anonymous(capture, path, selection, options, progress, cancelled)
     if path.exists() and capture.path.exists() and path.samefile(capture.path):
         raise UsageError(tr("{out} is the capture itself; choose another name", out=path))
     if not path.parent.is_dir():
@@ -49,3 +55,21 @@ def export_capture(
         raise ExportError(
             tr("{out}: cannot be written: {reason}", out=path, reason=error.strerror or error)
         ) from error
+
+
+def _export_anonymous(
+    capture: Capture,
+    out: Path,
+    selection: ExportSelection | None,
+    options: ExportOptions,
+    progress: Progress | None,
+    cancelled: IsCancelled | None,
+) -> Path:
+    """Export an anonymous capture of the part, in a folder that is removed then."""
+    with tempfile.TemporaryDirectory(prefix="warpline-") as folder:
+        middle = Path(folder, "capture.h5")
+        export_capture(capture, middle, selection, replace(options, compress=False), None, cancelled)
+        with open_capture(middle) as anonymous:
+            return export_capture(
+                anonymous, out, None, replace(options, anonymize=False), progress, cancelled
+            )

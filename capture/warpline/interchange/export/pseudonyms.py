@@ -1,0 +1,224 @@
+"""Pseudonyms for what names people, machines and projects in a capture.
+
+Paths, hosts and addresses, users, commands with their arguments, and process names get a pseudonym each, the same
+wherever they occur in the capture. The numbers follow the order of first use, so they say nothing about the originals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Any
+
+from warpline.i18n import tr
+from warpline.model.tracks import Device
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+KEPT_META = (
+    "exit_status", "exit_signal", "page_fault_ns", "allowed_cores", "thread_accounting", "tool", "trace", "recording",
+)  # fmt: skip
+"""Keys of ``meta.meta`` that say nothing about who, where and when."""
+_KEPT_HOST = ("machine", "cpus", "cpu_model", "memory_bytes")
+_PUBLIC_NAMES = frozenset(
+    ("", "bash", "sh", "dash", "zsh", "java", "node", "perl", "ruby", "root", "localhost", "warpline", "main")
+)
+_PUBLIC_PYTHON = re.compile(r"(?:lib)?python[\d.]*|pypy[\d.]*")
+_COMMON_FOLDERS = frozenset((
+    "home", "Users", "root", "tmp", "var", "opt", "mnt", "data", "src", "lib", "lib64", "bin", "usr", "work", "build",
+    "dist", "venv", ".venv", "run", "srv", "media", "scratch", "app", "etc", "local", "share", "include", "python",
+    "scripts", "tests", "test", "private", "export", "workspace",
+))  # fmt: skip
+_PUBLIC_ROOT = re.compile(
+    r"/(?:proc|sys|usr/(?:lib\w*|bin|sbin|include|share|local/cuda)|lib\w*|s?bin|dev/(?:nvidia\w*|null|zero|tty|pts|u?random))"
+    r"(?=/|$|[-\d.])"
+)
+_INSTALLED = re.compile(r"[/\\](?=(?:site-packages|dist-packages|lib[/\\]python3[\d.]*)(?:[/\\]|$))")
+_CODE = (
+    "py|pyc|pyx|pyi|so|c|cc|cpp|cxx|cu|cuh|h|hh|hpp|rs|go|js|mjs|ts|java|kt|rb|sh|pl|ipynb|json|ya?ml|toml|txt|csv|h5|pt"
+    "|npz?|db"
+)
+_PATH = re.compile(
+    r"(?P<held>(?<=[(\[\"'])(?:/|~/|[A-Za-z]:[/\\])[^()\[\]\"'\n]*?(?=(?::\d+)*[)\]\"']))"
+    r"|(?P<all>^(?:/|~/|[A-Za-z]:[/\\])[^\n:]*$)"
+    r"|(?P<absolute>(?<![\w/.:<])(?:~|[A-Za-z]:)?[/\\](?=[\w.@~+-])[^\s:'\"()\[\]<>|,;]+)"
+    rf"|(?P<relative>(?<![\w/])[\w.@+-]+(?:[/\\][\w.@+-]+)*\.(?:{_CODE})\b(?![\w(]))"
+)
+_URL = re.compile(r"\b[a-z][a-z+.-]{1,15}://[^\s'\"<>]+")
+_ADDRESS = re.compile(
+    r"(?<![\w.])(?!127\.0\.0\.1|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|(?<!\w)\[?(?:[0-9a-f]{1,4}:){2,7}:?[0-9a-f]{1,4}\]?(?!\w)"
+    r"|(?<![\w./])(?=[\d.]*[A-Za-z_-])[\w-]+(?:\.[\w-]+)+(?=:\d{2,5}\b)"
+)
+_TOKEN = re.compile(r"\w[\w.+@-]*\w|\w")
+_PART = re.compile(r"[.+@_-]")
+_HOME = re.compile(r"(?:/home/|/Users/|[A-Za-z]:[/\\]Users[/\\])([^/\\\s:]+)")
+
+
+def without_texts(device: Device) -> Device:
+    """The device without serial numbers and addresses of its bus."""
+    return replace(
+        device, properties=tuple(pair for pair in device.properties if not isinstance(pair[1], str))
+    )
+
+
+def what_changes(capture: Capture) -> list[str]:
+    """What an anonymous export replaces, leaves out and keeps, one line each."""
+    pseudonyms = Pseudonyms(capture)
+    kept = pseudonyms.survey(capture)
+    counts = pseudonyms.counts
+    words = {
+        "host": tr("hosts"), "user": tr("users"), "process": tr("process names"), "argument": tr("arguments"),
+        "folder": tr("folders"), "file": tr("files"), "address": tr("addresses"),
+    }  # fmt: skip
+    replaced = ", ".join(f"{words[kind]} ({counts[kind]:,})" for kind in words if kind in counts)
+    return [
+        tr("replaced by pseudonyms: {replaced}", replaced=replaced or tr("nothing")),
+        tr(
+            "left out: command lines, working folder, standard error, start time, notes, serial numbers of GPUs,"
+            " other keys of an importer"
+        ),
+        tr(
+            "kept: times, counts and sizes, process ids, models of CPU and GPUs, public folders such as /usr/lib, what"
+            " lies in site-packages, and {count:,} names of functions, kernels, operators, ranges and threads",
+            count=kept,
+        ),
+    ]
+
+
+class Pseudonyms:
+    """The pseudonyms of one capture."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._names: dict[tuple[str, str], str] = {}
+        """Pseudonyms by kind and original."""
+        self._words: dict[str, str] = {}
+        """Pseudonyms of words that are replaced wherever they occur."""
+        self._counts: dict[str, int] = {}
+        self._made: dict[str, str] = {}
+        self._phrases: list[str] = []
+        meta = capture.meta
+        host = meta.get("host")
+        if isinstance(host, Mapping):
+            for name in ("name", "reached_as"):
+                self._secret("host", str(host.get(name) or ""))
+        for process in capture.processes:
+            self._secret("process", PurePosixPath(process.name).name)
+            self._arguments(process.command.split())
+        command = meta.get("command_line")
+        self._arguments(str(word) for word in (command if isinstance(command, list) else ()))
+        self._folders(str(meta.get("working_directory") or ""))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pseudonyms there are of each kind: host, user, process, argument, folder, file, address."""
+        return dict(self._counts)
+
+    def text(self, text: str) -> str:
+        """The text with pseudonyms."""
+        known = self._made.get(text)
+        if known is None:
+            known = self._made[str(text)] = self._replaced(str(text))
+        return known
+
+    def value(self, value: Any) -> Any:
+        """A value of JSON with pseudonyms in its texts."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(str(key)): self.value(part) for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(part) for part in value]
+        return value
+
+    def meta(self, meta: Mapping[str, Any]) -> dict[str, Any]:
+        """What is kept of ``meta.meta``."""
+        kept = {key: self.value(meta[key]) for key in KEPT_META if key in meta}
+        host = meta.get("host")
+        if isinstance(host, Mapping):
+            kept["host"] = {key: self.value(host[key]) for key in _KEPT_HOST if key in host}
+        return kept
+
+    def survey(self, capture: Capture) -> int:
+        """Give every text of the capture its pseudonyms; returns how many texts hold none and stay as they are."""
+        texts = set(capture.strings.get(range(len(capture.strings))))
+        texts.update(track.title for track in capture.tracks)
+        texts.update(thread.name for thread in capture.threads)
+        texts.update(warning for warning in capture.warnings)
+        return sum(self.text(text) == text for text in texts if text)
+
+    def _replaced(self, text: str) -> str:
+        text = _URL.sub(lambda match: self._name("address", match[0]), text)
+        text = _PATH.sub(lambda match: self._path(match[0]), text)
+        text = _ADDRESS.sub(lambda match: self._address(match[0]), text)
+        for phrase in self._phrases:
+            text = text.replace(phrase, self._words[phrase])
+        return _TOKEN.sub(lambda match: self._token(match[0]), text)
+
+    def _token(self, token: str) -> str:
+        known = self._words.get(token)
+        if known is not None:
+            return known
+        parts = _PART.split(token)
+        if not any(part in self._words for part in parts):
+            return token
+        marks = [*_PART.findall(token), ""]
+        return "".join(self._words.get(part, part) + mark for part, mark in zip(parts, marks, strict=True))
+
+    def _address(self, address: str) -> str:
+        is_file = re.fullmatch(_CODE, address.rpartition(".")[2])  # as before a line's number
+        return address if is_file else self._name("address", address)
+
+    def _path(self, path: str) -> str:
+        """A path with pseudonyms for its folder and its file. Below a public folder it stays."""
+        if _PUBLIC_ROOT.match(path):
+            return path
+        place = _INSTALLED.search(path)
+        if place is not None:
+            folder, rest = path[: place.start()], path[place.start() :]
+            return f"/{self._name('folder', folder)}{rest}" if folder else path
+        pure = PureWindowsPath(path) if "\\" in path or path[1:2] == ":" else PurePosixPath(path)
+        folder, file = str(pure.parent), pure.name
+        stem = self._words.get(pure.stem) or self._name("file", pure.stem)
+        named = stem + (pure.suffix if len(pure.suffix) <= 8 else "") if file else ""
+        if folder in {".", ""}:
+            return named
+        return f"/{self._name('folder', folder)}/{named}"
+
+    def _secret(self, kind: str, text: str) -> None:
+        """From now on, replace this word wherever it occurs."""
+        text = text.strip()
+        is_public = text in _PUBLIC_NAMES or _PUBLIC_PYTHON.fullmatch(text) is not None
+        if is_public or len(text) < 2 or not re.search(r"[^\W\d]", text):
+            return
+        if text not in self._words:
+            self._words[text] = self._name(kind, text)
+            if _TOKEN.fullmatch(text) is None:
+                self._phrases.append(text)
+                self._phrases.sort(key=len, reverse=True)
+
+    def _arguments(self, words: Iterable[str]) -> None:
+        for number, word in enumerate(words):
+            is_option = number > 0 and word.startswith("-")
+            value = word.partition("=")[2] if is_option else word
+            if "/" in value or "\\" in value:
+                self._folders(str(PurePosixPath(value).parent))
+                value = PurePosixPath(value).name
+            stem, dot, suffix = value.rpartition(".")
+            self._secret("argument", stem if dot and re.fullmatch(_CODE, suffix) else value)
+
+    def _folders(self, path: str) -> None:
+        for user in _HOME.findall(path):
+            self._secret("user", user)
+        for folder in re.split(r"[/\\]", path):
+            if folder not in _COMMON_FOLDERS and not folder.startswith("."):
+                self._secret("folder", folder)
+
+    def _name(self, kind: str, original: str) -> str:
+        key = (kind, original)
+        if key not in self._names:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._names[key] = f"{kind}-{self._counts[kind]}"
+        return self._names[key]

@@ -1,0 +1,140 @@
+"""An anonymous export holds none of the texts that name people, machines and projects, in any format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.interchange.export.export_tools import events_of, written
+
+from warpline.cli import main
+from warpline.interchange.export.pseudonyms import Pseudonyms, what_changes
+from warpline.model.kinds import AttributeSpec, KindSpec
+from warpline.model.notes import Note
+from warpline.storage import Capture, CaptureBuilder, open_capture
+
+HOST, USER, PROJECT, PROCESS, ARGUMENT = "gpubox17", "merlwyn", "zephyrus", "quuxtrain", "grumblewick"
+ROOT = "/" + "home"  # no path of this machine
+OWN = f"{ROOT}/{USER}"
+HOME = f"{OWN}/{PROJECT}"
+SECRETS = (
+    HOST, USER, PROJECT, PROCESS, ARGUMENT, "/data/visible", "hidden.sock", "10.11.12.13", "db.corp.example",
+    "settings_xy", "My Own Folder", "SERIAL-77", "last words", "1764200000", "a remark",
+)  # fmt: skip
+KEPT = ("forward_pass", "gemm_kernel", "torch/nn/linear.py", "/usr/lib/libc.so.6", "optimizer step")
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture with secrets in every place that has texts."""
+    path = tmp_path_factory.mktemp("secret") / f"{PROJECT}.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(
+            71, name=PROCESS, command=f"{HOME}/{PROCESS} --name={ARGUMENT} /data/visible"
+        )
+        thread = builder.add_thread(process, 71, name=f"{PROCESS}-worker")
+        owner = builder.track(
+            f"process/71.1/{PROCESS}", title=f"{PROCESS} [71]", role="process", process=process
+        )
+        track = builder.track(
+            f"process/71.1/{PROCESS}/thread/71.1",
+            title=f"{PROCESS} 71",
+            role="thread",
+            parent=owner,
+            thread=thread,
+        )
+        names = [
+            "forward_pass", "gemm_kernel", "optimizer step", f"load ({HOME}/settings_xy.py:12)",
+            f"{PROJECT}.model.forward", "read /data/visible/x.bin", f"connect {HOST}:5432", "connect 10.11.12.13:5432",
+            "query db.corp.example:5432", "unix:///run/hidden.sock", f"{OWN}/My Own Folder/a b.txt",
+            f"open ({OWN}/My Own Folder/c.py:3)", f"C:\\Users\\{USER}\\x.py", f"--name={ARGUMENT}",
+            f"{HOME}/venv/lib/python3.11/site-packages/torch/nn/linear.py", "/usr/lib/libc.so.6",
+        ]  # fmt: skip
+        builder.add_kind(
+            KindSpec("task", PROCESS, "other", "neutral", (AttributeSpec("place", "string", ARGUMENT),))
+        )
+        count = len(names)
+        builder.add_events(
+            track,
+            "task",
+            [10 * n for n in range(count)],
+            [5] * count,
+            builder.strings(names),
+            attributes={"place": builder.strings([f"{HOME}/settings_xy.py"] * count)},
+        )
+        builder.add_counter(track, f"memory of {PROCESS}", "bytes", [0, 10], [1.0, 2.0])
+        builder.add_source("osrt", False, f"{HOME}/lib.so does not load", remedy=f"ask {USER}")
+        builder.add_skipped(f"events of {HOST}", 3, f"{PROCESS} ended")
+        builder.add_warning(f"{HOME} was removed")
+        builder.add_device(0, "GPU model", properties=(("serial", "SERIAL-77"), ("SMs", 8)))
+        builder.meta.update(
+            command_line=[f"{HOME}/{PROCESS}", f"--name={ARGUMENT}", "/data/visible"],
+            working_directory=HOME,
+            host={"name": HOST, "cpus": 2},
+            stderr_tail=["last words"],
+            start_utc_ns=1764200000 * 10**9,
+            imported_from=[f"{HOME}/trace.json"],
+        )
+        builder.finish()
+    return path
+
+
+def notes(capture: Capture) -> tuple[Note, ...]:
+    return (Note(id="1", text="a remark", start_ns=0, stop_ns=10),)
+
+
+@pytest.mark.parametrize("name", ["out.h5", "out.json", "out.csv", "out.html", "folder"])
+def test_no_secret_is_in_the_result(capture: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    if "." not in name:
+        out.mkdir()
+    with open_capture(capture) as opened:
+        written(opened, out, anonymize=True, notes=notes(opened))
+    content = b"".join(
+        path.name.encode() + path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    )
+    assert [secret for secret in SECRETS if secret.encode() in content] == []
+    assert [kept for kept in KEPT if kept.encode() not in content and "folder" not in name] == []
+
+
+def test_events_stay_and_pseudonyms_are_stable(capture: Path, tmp_path: Path) -> None:
+    with open_capture(capture) as opened:
+        out = written(opened, tmp_path / "out.h5", anonymize=True)
+        before = sorted((kind, start, duration) for kind, _name, start, duration in events_of(opened))
+    with open_capture(out) as anonymous:
+        assert (
+            sorted((kind, start, duration) for kind, _name, start, duration in events_of(anonymous)) == before
+        )
+        (place,) = {anonymous.strings[text] for text in anonymous.kinds["task"].column("place")[0].tolist()}
+        assert f"load ({place}:12)" in anonymous.strings.get(range(len(anonymous.strings)))
+        process = anonymous.processes[0].name
+        assert process in anonymous.threads[0].name
+        assert process in anonymous.tracks[0].title
+        assert anonymous.meta["host"] == {"cpus": 2}
+        assert anonymous.devices[0].properties == (("SMs", 8),)
+
+
+def test_what_is_kept_is_printed_before_the_file_is_written(
+    capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", "--anonymize", str(capture), str(tmp_path / "out.h5")]) == 0
+    first, second, third, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("replaced by pseudonyms: hosts (1)")
+    assert second.startswith("left out: command lines")
+    assert third.startswith("kept: times")
+    assert last.endswith("16 events")
+    with open_capture(capture) as opened:
+        assert what_changes(opened) == [first, second, third]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a/b", "5 GB/s", "aten::add", "operator/(int)", "void f<a, b>(c*)", "process/71.2/thread/74.1/state",
+        "<module> (<string>:1)", "python", "main (<frozen site>:599)", "127.0.0.1:80", "v1.2.3.4.5",
+        "std::vector<int>::at",
+    ],
+)  # fmt: skip
+def test_other_texts_stay_as_they_are(capture: Path, text: str) -> None:
+    with open_capture(capture) as opened:
+        assert Pseudonyms(opened).text(text) == text

@@ -153,6 +153,11 @@ class Case:
         """How long the target waits for a core, itself or through others, ns."""
         return int(self.pieces.length[self.pieces_of_category(NUMBER["runnable"])].sum())
 
+    @property
+    def working_ns(self) -> int:
+        """The range without all waits for a core, ns."""
+        return self.whole_ns - self.core_waits_ns
+
     @cached_property
     def outside_ns(self) -> int:
         """The part of the waits for a core in which other programs used the cores, ns."""

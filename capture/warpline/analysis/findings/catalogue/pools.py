@@ -21,6 +21,7 @@ from warpline.analysis.findings.draft import (
     make_finding,
     place_known,
     place_of,
+    severity,
     stacks_like,
     unclaimed,
     usual_path,
@@ -129,14 +130,18 @@ def find_uneven_workers(case: Case) -> Iterator[Finding]:
         if time.sum() < _PARALLEL * union_ns(start[order], stop[order]):
             continue
         last = int(workers[int(np.argmax(time))])
-        theirs = np.zeros(len(segments), bool)
-        theirs[own[segments.actor[own] == last]] = True
+        # Alone it also waits for a core alone: with its share, the others would wait for cores of their own.
+        theirs = (segments.actor == last) & (task == number) & (busy | (segments.cause == Cause.RUNNABLE))
         waits = first_in_chain(case, theirs)
         finished = int(stop[segments.actor[own] != last].max())
         pieces = unclaimed(case, (waits >= 0) & (waits != case.pieces.root) & (case.pieces.stop > finished))
         if not len(pieces):
             continue
-        alone = int((case.pieces.stop[pieces] - np.maximum(case.pieces.start[pieces], finished)).sum())
+        lasted = case.pieces.stop[pieces] - np.maximum(case.pieces.start[pieces], finished)
+        works = busy[waits[pieces]]
+        alone, excess = int(lasted.sum()), float(time.max() - time.mean())
+        # By how much the time alone is longer than the work in it, and the share of all work that is too much.
+        stretch, share = alone / max(int(lasted[works].sum()), 1), excess / max(case.working_ns, 1)
         where, path = where_of(case, pieces, deepest=False), usual_path(case, pieces)
         handed = line_that_hands_out(case, *task_names[number - 1])
         where = where if handed is None else replace(where, **_place(handed))
@@ -150,7 +155,7 @@ def find_uneven_workers(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
         yield from claim(case, pieces, make_finding(
             case, name="uneven_workers", title=english("Unevenly shared work"), text=text, pieces=pieces,
-            gain_ns=min(int(time.max() - time.mean()), alone), where=where, path=path, time_ns=alone,
+            gain_ns=min(int(excess * stretch), alone), where=where, path=path, time_ns=alone, worst=severity(share),
             remedy=english(
                 "Split the work into smaller pieces (chunksize=1 in a pool, else a shared queue), so that a worker "
                 "that finishes early takes the next one, and start the longest first."

@@ -14,6 +14,8 @@ _WAITS = 0.8
 """Share of its time that a launcher waits for its only child."""
 _LASTS = 0.5
 """Share of the launcher's time that the program it starts lasts."""
+_HELPS = 0.05
+"""Share of the launcher's time from which another child counts that runs beside that program."""
 _AGENTS = re.compile(
     r"\btorchrun\b|torch\.distributed\.(run|launch)\b|\baccelerate(-launch)? |\bdeepspeed\b|paddle\.distributed\.launch"
     r"|\b(mpirun|mpiexec|horovodrun)\b"
@@ -39,21 +41,28 @@ def _only_child(view: View, thread: int) -> int | None:
     start = process.start_ns or 0
     lasts = (view.stop_ns if process.stop_ns is None else process.stop_ns) - start
     children = []
+    helpers = []
     for index, known in enumerate(capture.threads):
         child = capture.processes[known.process]
         if child.parent_pid != process.pid or child.pid != known.tid or known.name == OWN_THREAD:
             continue
-        stop = view.stop_ns if child.stop_ns is None else child.stop_ns
-        if (
-            known.process != capture.threads[thread].process
-            and stop - (child.start_ns or 0) >= _LASTS * lasts
-        ):
+        if known.process == capture.threads[thread].process:
+            continue
+        begin, end = child.start_ns or 0, view.stop_ns if child.stop_ns is None else child.stop_ns
+        if end - begin >= _LASTS * lasts:
             children.append((child.rank or 0, index))
+        elif end - begin >= _HELPS * lasts:
+            helpers.append((begin, end))
     if not children:
         return None
     if _AGENTS.search(process.command):
         return min(children)[1]
-    return children[0][1] if len(children) == 1 and _waits_for_child(view, thread) else None
+    only = children[0][1]
+    own = capture.processes[capture.threads[only].process]
+    stop = view.stop_ns if own.stop_ns is None else own.stop_ns
+    # A program that divides its work among children has several at a time, however short some are.
+    divides = any(end > (own.start_ns or 0) and begin < stop for begin, end in helpers)
+    return only if len(children) == 1 and not divides and _waits_for_child(view, thread) else None
 
 
 def _waits_for_child(view: View, thread: int) -> bool:

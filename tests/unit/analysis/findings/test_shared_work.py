@@ -106,6 +106,23 @@ def test_an_uneven_split_names_the_line_that_divides_the_work(
     assert place(diagnosed(tmp_path / "join.h5", threads, source)) == ("uneven_workers", "main", line)
 
 
+def test_workers_that_take_turns_on_a_core_share_unevenly_all_the_same(tmp_path: Path) -> None:
+    work = ("press (/src/app.py:2)", f"BaseProcess.run ({PYTHON}/multiprocessing/process.py:108)")
+    runs, ready = Does(10 * MS, frames=work), Does(10 * MS, ready=True, frames=work)
+    join = (f"BaseProcess.join ({PYTHON}/multiprocessing/process.py:149)", "main (/src/app.py:9)")
+    threads = [
+        Acts((Does(400 * MS, WaitKind.CHILD, 1, join), Does(MS))),
+        Acts((runs, ready) * 20, process=1),
+        Acts((ready, runs) * 5, process=2),
+    ]
+    diagnosis = diagnosed(tmp_path / "turns.h5", threads)
+    first = diagnosis.findings[0]
+    assert place(diagnosis) == ("uneven_workers", "main", 9)
+    # Half of the time alone is spent without a core, which the other worker would have had to wait for, too.
+    assert first.time_ns == pytest.approx(300 * MS, abs=10 * MS)
+    assert first.gain_ns == pytest.approx(150 * MS, abs=10 * MS)
+
+
 def test_a_pool_that_is_too_small_is_named_where_it_is_created(tmp_path: Path) -> None:
     app = tmp_path / "app.py"
     worker = f"_worker ({PYTHON}/concurrent/futures/thread.py:83)"

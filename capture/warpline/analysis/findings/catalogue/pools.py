@@ -125,15 +125,18 @@ def find_uneven_workers(case: Case) -> Iterator[Finding]:
         time = np.bincount(which.reshape(-1), segments.length[own])
         if len(workers) < 2 or time.max() < _UNEVEN * time.mean():
             continue
-        start, stop = segments.start[own], segments.stop[own]
-        order = np.argsort(start, kind="stable")
-        if time.sum() < _PARALLEL * union_ns(start[order], stop[order]):
+        # Workers that take turns on a busy core are at work at the same time.
+        active = np.flatnonzero((task == number) & (busy | (segments.cause == Cause.RUNNABLE)))
+        order = active[np.argsort(segments.start[active], kind="stable")]
+        lengths = int(segments.length[active].sum())
+        if lengths < _PARALLEL * union_ns(segments.start[order], segments.stop[order]):
             continue
         last = int(workers[int(np.argmax(time))])
         # Alone it also waits for a core alone: with its share, the others would wait for cores of their own.
-        theirs = (segments.actor == last) & (task == number) & (busy | (segments.cause == Cause.RUNNABLE))
+        theirs = np.zeros(len(segments), bool)
+        theirs[active[segments.actor[active] == last]] = True
         waits = first_in_chain(case, theirs)
-        finished = int(stop[segments.actor[own] != last].max())
+        finished = int(segments.stop[own[segments.actor[own] != last]].max())
         pieces = unclaimed(case, (waits >= 0) & (waits != case.pieces.root) & (case.pieces.stop > finished))
         if not len(pieces):
             continue

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench_findings.pairs import HEALTHY, Pair, program_of, sick_line
+from tests.bench_findings.pairs import HEALTHY, Pair, program_of, sick_lines
 from tests.native.conftest import build_simulated_gpu, simulated_gpu_environment
 
 from warpline.cli import main
@@ -124,8 +124,8 @@ def try_pair(pair: Pair, folder: Path) -> Outcome:
     first: dict[str, Any] = sick["findings"][0] if sick["findings"] else nothing
     where = first["where"]
     if pair.make is None:
-        found = os.path.realpath(where.get("file", "")), where.get("line")
-        is_placed = found == (os.path.realpath(program), sick_line(program))
+        is_own = os.path.realpath(where.get("file", "")) == os.path.realpath(program)
+        is_placed = is_own and where.get("line") in sick_lines(program)
     else:
         is_placed = f"{where.get('file')}:{where.get('line')}" == pair.place
     return Outcome(

@@ -73,7 +73,7 @@ def program_of(name: str) -> Path:
     return next(PROGRAMS.glob(f"*/{name}.py"))
 
 
-def sick_line(path: Path) -> int:
-    """The number of the line that is marked; 0 where none is."""
+def sick_lines(path: Path) -> tuple[int, ...]:
+    """The numbers of the lines that are marked: any of them is right, such as a pool and what its workers do."""
     lines = path.read_text("utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if line.endswith("# sick")), 0)
+    return tuple(number for number, line in enumerate(lines, 1) if line.endswith("# sick"))

@@ -166,6 +166,12 @@ def open_case(
     scope = find_scope(view, target, options or Options())
     if target.reason:
         scope = replace(scope, notices=(target.reason, *scope.notices))
+    if scope.view.duration_ns <= 0 and view.is_whole:
+        return Diagnosis(
+            None,
+            reason=english("the capture is a single moment: it has no duration"),
+            remedy=english("record for longer"),
+        )
     if scope.view.duration_ns <= 0:
         return Diagnosis(
             None,

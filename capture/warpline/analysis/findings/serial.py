@@ -119,25 +119,31 @@ def _one_after_the_other(
     is_serial = np.zeros(len(chosen), bool)
     for number in np.unique(place[is_task]).tolist():
         own = is_task & (place == number)
-        if _starts_each_later(graph, np.unique(pieces.root[chosen[own]])):
+        waits, first = np.unique(pieces.root[chosen[own]], return_index=True)
+        if _starts_each_later(graph, waits, pieces.leaf[chosen[own]][first]):
             is_serial |= own
     return is_serial
 
 
-def _starts_each_later(graph: WaitGraph, waits: Int64Array) -> bool:
+def _starts_each_later(graph: WaitGraph, waits: Int64Array, work: IntArray) -> bool:
     """Whether most of some waits for a task are for one that was not at work yet when the wait before it ended.
 
-    Joins and results in the order of tasks that all run already are no sign of serial work.
+    ``work`` is the first segment that explains each wait. Joins and results in the order of tasks that all run already
+    are no sign of serial work.
     """
     segments = graph.segments
     by = segments.by[waits]
     known = np.flatnonzero(by >= 0)
-    waits, by = waits[known], by[known]
+    waits, by, work = waits[known], by[known], work[known]
     if len(waits) < _TASKS:
         return False
     at = graph.index.at(by[1:], segments.stop[waits[:-1]])
     cause = segments.cause[np.maximum(at, 0)]
     idle = (at < 0) | one_of(cause, _IDLE)
+    # A worker may still be running when its result has arrived; a wait that is its work began afterwards. Running code
+    # is cut at samples, so its start says nothing.
+    blocks = segments.cause[work[1:]] < Cause.RUNNABLE
+    idle |= blocks & (segments.start[work[1:]] >= segments.stop[waits[:-1]])
     return bool(idle.mean() > _MOSTLY)
 
 

@@ -13,6 +13,6 @@ def work(_item: int) -> int:
     return sum(range(100_000))
 
 
-with multiprocessing.get_context("fork").Pool(2) as pool:
+with multiprocessing.get_context("fork").Pool(2) as pool:  # sick
     pool.map(work, range(12), chunksize=1)
 sum(range(5_000_000))

@@ -159,3 +159,18 @@ def test_the_summary_names_work_before_waits_for_cores_of_others(tmp_path: Path)
     assert lines[0].startswith("[note] Running code takes 60.00 ms of 200.0 ms (30 %).")
     assert lines[1].startswith("Fixing it saves up to ")
     assert "the 60.00 ms that it runs, and " in lines[1]
+
+
+@pytest.mark.parametrize("is_serial", [True, False])
+def test_a_worker_that_still_runs_when_its_result_arrives_had_not_begun_the_next_task(
+    tmp_path: Path, is_serial: bool
+) -> None:
+    fetch = ("fetch (/src/app.py:5)", f"_worker ({PYTHON}/concurrent/futures/thread.py:83)")
+    result = (f"Future.result ({PYTHON}/concurrent/futures/_base.py:451)", "main (/src/app.py:9)")
+    waits = Does(20 * MS + MS // 2, WaitKind.CONDITION, 1, result), Does(MS // 2)
+    task = Does(20 * MS, WaitKind.FILE, frames=fetch), Does(MS, frames=fetch)
+    # One long wait was under way at every result: that work had begun.
+    work = task * 6 if is_serial else (Does(126 * MS, WaitKind.FILE, frames=fetch),)
+    diagnosis = diagnosed(tmp_path / "results.h5", [Acts(waits * 6), Acts(work)])
+    ids = {finding.id for finding in diagnosis.findings}
+    assert ("one_at_a_time" in ids) == is_serial

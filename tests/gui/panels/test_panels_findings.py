@@ -176,6 +176,43 @@ def test_the_selected_range_is_diagnosed_and_what_stood_there_stays_until_then(
     assert (panel.diagnosis.budget.start_ns, panel.diagnosis.budget.stop_ns) == (0, 100 * MS)
 
 
+def test_a_click_on_a_part_of_the_bar_lights_it_and_keeps_its_findings(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = open_page(write_threads(tmp_path / "threads.h5", waits_ms=8))
+    panel, state = findings_of(qtbot, window), page.document.state
+    bar = panel.budget.bar
+    assert panel.cards.cards
+
+    def lit_ranges() -> list[list[int]]:
+        settle(qtbot, window)
+        assert state.lit is not None
+        return [list(map(int, pair)) for pair in state.lit.ranges]
+
+    running, blocked = (rect.center() for rect in bar.part_rects())
+    qtbot.mouseClick(bar, LEFT, pos=blocked)
+    # Blocked for 8 ms at the end of every 20 ms; the frame of the part is painted.
+    assert lit_ranges() == [[at + 12 * MS, at + 20 * MS] for at in range(0, 100 * MS, 20 * MS)]
+    assert pixels(bar, int(panel.theme.selection[1:], 16)) > 2 * bar.part_rects()[1].width()
+    kept = [not card.isHidden() for card in panel.cards.cards]
+    assert any(kept)
+    qtbot.mouseClick(bar, LEFT, pos=running)
+    assert lit_ranges() == [[at, at + 12 * MS] for at in range(0, 100 * MS, 20 * MS)]
+    assert [not card.isHidden() for card in panel.cards.cards] == [not shown for shown in kept]
+    # The others come back by the line below, by a second click, and by Escape; keys choose a part, too.
+    qtbot.mouseClick(panel.cards.more, LEFT)
+    assert state.lit is None
+    assert not any(card.isHidden() for card in panel.cards.cards)
+    bar.setFocus()
+    qtbot.keyClick(bar, Qt.Key.Key_Right)
+    qtbot.keyClick(bar, Qt.Key.Key_Right)
+    qtbot.keyClick(bar, Qt.Key.Key_Return)
+    assert len(lit_ranges()) == 5
+    qtbot.mouseClick(bar, LEFT, pos=blocked)
+    settle(qtbot, window)
+    assert state.lit is None
+
+
 def test_the_row_that_is_chosen_is_whose_time_is_told(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
@@ -199,6 +199,12 @@ def test_explain_opens_the_chain_and_each_line_goes_to_its_event(
     for button, hop in zip(buttons, card.finding.chain, strict=True):
         qtbot.mouseClick(button, LEFT)
         assert page.document.state.selection == hop.row
+    settle(qtbot, window)
+    area = window.panels.panel("findings")
+    assert isinstance(area, FindingsPanel)
+    view = area.cards.viewport()
+    explanation = card.explanation
+    qtbot.waitUntil(lambda: 0 <= explanation.mapTo(view, QPoint(0, 0)).y() < view.height(), timeout=20_000)
     # What `check --why` prints stands below: numbers, longest events, and what would refute the finding.
     texts = [label.text() for label in card.explanation.findChildren(QLabel)]
     assert any(text.startswith("The range lasts") for text in texts)

@@ -102,7 +102,9 @@ def view_sections(
         budget = budget_of(case)
         length = max(1, sum(part.time_ns for part in budget.parts))
         shown = sorted((part for part in budget.parts if part.time_ns), key=lambda entry: -entry.time_ns)
-        parts = [Fact("", tr("of {what}", what=translated(budget.waited_for)))]
+        parts = [
+            Fact("", tr("of {what}; waits count where they were caused", what=translated(budget.waited_for)))
+        ]
         parts += [
             Fact(translated(part.title), format_duration(part.time_ns), note=_share(part.time_ns / length))
             for part in shown[:_PARTS_SHOWN]

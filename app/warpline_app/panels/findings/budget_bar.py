@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Budget
@@ -20,13 +20,18 @@ _SPACING_PX = 6
 
 
 class StackedBar(QWidget):
-    """Adjacent parts, as long as their shares; the one under the pointer is framed."""
+    """Adjacent parts, as long as their shares. A click, or arrows and Return, chooses one."""
+
+    part_chosen = Signal(int)
+    """its index"""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
         self.budget: Budget | None = None
         self._hovered = -1
+        self._chosen = -1
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setFixedHeight(_BAR_PX)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -80,9 +85,10 @@ class StackedBar(QWidget):
                     painter.setPen(QColor(self.theme.ink_dark if is_light else self.theme.ink_light))
                 inside = rect.adjusted(6, 0, 0, 0)
                 painter.drawText(inside, int(Qt.AlignmentFlag.AlignVCenter), text)
-            if number == self._hovered:
-                painter.setPen(QPen(self.theme.color("text"), 1))
-                painter.drawRect(rect.adjusted(0, 0, -1, -1))
+            if number in {self._chosen, self._hovered}:
+                token, px = ("selection", 2) if number == self._chosen else ("text", 1)
+                painter.setPen(QPen(self.theme.color(token), px))
+                painter.drawRect(rect.adjusted(px - 1, px - 1, -px, -px))
 
     def part_text(self, number: int) -> str:
         """Title, time and percentage of a part."""
@@ -90,7 +96,7 @@ class StackedBar(QWidget):
         part = self.budget.parts[number]
         whole = max(self.budget.stop_ns - self.budget.start_ns, 1)
         return tr(
-            "{title}: {time}, {percent:.2f} % of {whole}",
+            "{title}: {time}, {percent:.2f} % of {whole}. Click to see it in the timeline.",
             title=translated(part.title),
             time=format_duration(part.time_ns),
             percent=100 * part.time_ns / whole,
@@ -102,6 +108,14 @@ class StackedBar(QWidget):
             number = self.part_at(point)
             return self.part_text(number) if number >= 0 else ""
 
+        own = {Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.key() in own
+        ):
+            event.accept()
+            return True
         return shows_tooltip(self, event, text_at) or super().event(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -114,16 +128,44 @@ class StackedBar(QWidget):
     def _hover(self, number: int) -> None:
         if number != self._hovered:
             self._hovered = number
+            self.setCursor(Qt.CursorShape.PointingHandCursor if number >= 0 else Qt.CursorShape.ArrowCursor)
             self.update()
+
+    def set_chosen(self, number: int) -> None:
+        """Frame the part whose time is highlighted in the timeline; −1 for none."""
+        self._chosen = number
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose the part under the pointer."""
+        number = self.part_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and number >= 0:
+            self.part_chosen.emit(number)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and Right move between the parts, Return and Space choose one."""
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        last = len(self.part_rects()) - 1
+        if step and last >= 0:
+            self._hover(min(max(self._hovered + step, 0), last))
+        elif event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space} and self._hovered >= 0:
+            self.part_chosen.emit(self._hovered)
+        else:
+            super().keyPressEvent(event)
 
 
 class BudgetBar(QWidget):
     """The bar, its legend and notes."""
 
+    part_chosen = Signal(object)
+    """a BudgetPart: show when its time was"""
+
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.bar = StackedBar(theme)
         self.legend = BudgetLegend(theme)
+        for view in (self.bar, self.legend):
+            view.part_chosen.connect(self._choose)
         self.notes = muted_label()
         self.notes.setWordWrap(True)
         column = QVBoxLayout(self)
@@ -143,6 +185,15 @@ class BudgetBar(QWidget):
         self.bar.setAccessibleName(tr("Time budget of {who}", who=translated(budget.waited_for)))
         self.bar.setAccessibleDescription("; ".join(texts))
         self.bar.update()
+
+    def _choose(self, number: int) -> None:
+        if self.bar.budget is not None:
+            self.part_chosen.emit(self.bar.budget.parts[number])
+
+    def set_chosen(self, cause: str) -> None:
+        """Frame the part of a cause; empty for none."""
+        parts = self.bar.budget.parts if self.bar.budget is not None else ()
+        self.bar.set_chosen(next((number for number, part in enumerate(parts) if part.cause == cause), -1))
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""

@@ -46,6 +46,8 @@ class FindingCard(QFrame):
     chosen = Signal()
     key_pressed = Signal(object)
     """a QKeyEvent the card did not handle; the receiver accepts it"""
+    explained = Signal()
+    """an explanation was opened"""
     menu_wanted = Signal(QPoint)
     """global position for the card's menu"""
 
@@ -70,6 +72,10 @@ class FindingCard(QFrame):
                     "{time} of {whole}",
                     time=format_duration(finding.time_ns),
                     whole=format_duration(whole_ns),
+                )
+                + "\n"
+                + tr(
+                    "Waits are followed to what ended them, and counted there. Summary counts the own time of each row."
                 )
             )
         )
@@ -128,6 +134,7 @@ class FindingCard(QFrame):
         self.explanation = widget
         if widget is not None:
             self._texts.addWidget(widget)
+            self.explained.emit()
 
     def show_place(self, at: int, count: int) -> None:
         """Show the current instance's number; −1 for none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
@@ -13,6 +13,9 @@ from warpline_app.look.theme import Theme
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.dismissed_line import DismissedLine
 
+_ABOVE_EXPLANATION_PX = 40
+"""What stays in sight of the finding that is explained."""
+
 
 class CardList(QScrollArea):
     """Cards in the findings' order."""
@@ -21,6 +24,8 @@ class CardList(QScrollArea):
     """a Finding"""
     created = Signal(object)
     """a new FindingCard"""
+    all_wanted = Signal()
+    """all findings again, not only those of one cause"""
     key_pressed = Signal(object, object)
     """a FindingCard and an unhandled QKeyEvent"""
 
@@ -32,6 +37,7 @@ class CardList(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._at_most = at_most
         self._shows_all = False
+        self._kept: frozenset[int] | None = None
         self.cards: list[FindingCard] = []
         self.headline = PlainLabel()
         self.headline.setObjectName("verdict")
@@ -63,10 +69,14 @@ class CardList(QScrollArea):
             card.hide()
             card.deleteLater()
         self.cards = []
+        self._kept = None
         for number, finding in enumerate(findings):
             card = FindingCard(finding, whole_ns, theme)
             card.chosen.connect(lambda finding=finding: self.chosen.emit(finding))
             card.key_pressed.connect(lambda event, card=card: self._key(card, event))
+            card.explained.connect(
+                lambda card=card: QTimer.singleShot(0, card, lambda: self._show_explanation(card))
+            )
             self._column.insertWidget(1 + number, card)
             self.cards.append(card)
             self.created.emit(card)
@@ -80,16 +90,52 @@ class CardList(QScrollArea):
         """Scroll to a card after its buttons are laid out."""
         QTimer.singleShot(0, card, lambda: self.ensureWidgetVisible(card, 0, 8))
 
+    def _show_explanation(self, card: FindingCard) -> None:
+        """Scroll so that an explanation is seen: its end if there is room, in any case its beginning."""
+        explanation, body = card.explanation, self.widget()
+        if explanation is None:
+            return
+        for layout in (explanation.layout(), card.layout(), body.layout()):
+            if layout is not None:
+                layout.activate()
+        body.adjustSize()
+        bar, room = self.verticalScrollBar(), self.viewport().height()
+        begin = explanation.mapTo(body, QPoint(0, 0)).y() - _ABOVE_EXPLANATION_PX
+        end = card.geometry().bottom() + 8 - room
+        bar.setValue(min(max(bar.value(), end), begin))
+
     def set_theme(self, theme: Theme) -> None:
         """Use other colours."""
         for card in self.cards:
             card.set_theme(theme)
 
+    def keep(self, numbers: frozenset[int] | None) -> None:
+        """Show only the cards with these numbers; None shows them all again."""
+        if numbers != self._kept:
+            self._kept = numbers
+            self._hide_the_rest()
+
     def _show_all(self) -> None:
+        if self._kept is not None:
+            self.all_wanted.emit()
+            return
         self._shows_all = True
         self._hide_the_rest()
 
     def _hide_the_rest(self) -> None:
+        if self._kept is not None:
+            for number, card in enumerate(self.cards):
+                card.setVisible(number in self._kept)
+            hidden = len(self.cards) - len(self._kept)
+            self.more.setText(
+                tr_n(
+                    "Show {count} finding with other causes",
+                    "Show {count} findings with other causes",
+                    hidden,
+                )
+            )
+            self.more.setVisible(hidden > 0)
+            return
         rest = len(self.cards) - self._at_most
         is_cut = rest > 0 and not self._shows_all
         for number, card in enumerate(self.cards):

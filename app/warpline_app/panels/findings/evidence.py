@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.findings.finding import Finding, Hop
+from warpline.analysis.findings.finding import BudgetPart, Finding, Hop
 from warpline.i18n import translated
 from warpline_app.panels.findings.card import where_text
 from warpline_app.state.lit import Lit, LitHop
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 _MOST_ROWS = 5_000_000
 """Above this many events in a lane, only the ranges are highlighted, not the events."""
+
+
+CAUSE = "cause|"
+"""Begins the key of a highlighted part of the budget."""
 
 
 def finding_key(finding: Finding) -> str:
@@ -51,14 +55,8 @@ def lit_of(capture: Capture, finding: Finding) -> Lit:
     tracks = evidence.tracks or tuple(
         dict.fromkeys(int(capture.track_of_row(row)) for row in rows[:20].tolist())
     )
-    of_range = np.full(len(ranges), -1, np.int64)
-    row_sets = [rows]
-    for track in reversed(tracks):
-        for lane in np.flatnonzero(np.asarray(capture.lanes.track) == track).tolist():
-            inside, at_start = _within(capture, lane, ranges)
-            row_sets.append(inside)
-            # The waiting track is first: its events name the instances.
-            of_range = np.where(at_start >= 0, at_start, of_range)
+    row_sets, of_range = _rows_in(capture, ranges, tracks)
+    row_sets.append(rows)
     hops = tuple(LitHop(min(hop.row, last), hop_text(hop)) for hop in finding.chain)
     row_sets.append(np.array([hop.row for hop in hops if hop.row >= 0], np.int64))
     every = np.unique(np.concatenate(row_sets))
@@ -71,6 +69,44 @@ def lit_of(capture: Capture, finding: Finding) -> Lit:
         tracks=tracks,
         hops=hops,
     )
+
+
+def lit_of_cause(capture: Capture, part: BudgetPart, ranges: Int64Array, tracks: tuple[int, ...]) -> Lit:
+    """The highlight of a part of the time budget: ``ranges`` int64 [n, 2] (capture ns) on the actor's ``tracks``."""
+    row_sets, of_range = _rows_in(capture, ranges, tracks)
+    return Lit(
+        key=f"{CAUSE}{part.cause}",
+        title=translated(part.title),
+        ranges=ranges,
+        row_of_range=of_range,
+        rows=np.unique(np.concatenate([np.empty(0, np.int64), *row_sets])),
+        tracks=tracks,
+    )
+
+
+def is_about(finding: Finding, ranges: Int64Array) -> bool:
+    """Whether most instances of a finding begin inside ranges (sorted, apart)."""
+    starts = finding.evidence.ranges[:, 0]
+    if not len(starts) or not len(ranges):
+        return False
+    at = np.searchsorted(ranges[:, 0], starts, "right") - 1
+    inside = (at >= 0) & (starts < ranges[np.maximum(at, 0), 1])
+    return bool(inside.mean() >= 0.5)
+
+
+def _rows_in(
+    capture: Capture, ranges: Int64Array, tracks: tuple[int, ...]
+) -> tuple[list[Int64Array], Int64Array]:
+    """The events of tracks within ranges, by lane, and the event of each range (−1: none)."""
+    of_range = np.full(len(ranges), -1, np.int64)
+    row_sets: list[Int64Array] = []
+    for track in reversed(tracks):
+        for lane in np.flatnonzero(np.asarray(capture.lanes.track) == track).tolist():
+            inside, at_start = _within(capture, lane, ranges)
+            row_sets.append(inside)
+            # The waiting track is first: its events name the instances.
+            of_range = np.where(at_start >= 0, at_start, of_range)
+    return row_sets, of_range
 
 
 def _within(capture: Capture, lane: int, ranges: Int64Array) -> tuple[Int64Array, Int64Array]:

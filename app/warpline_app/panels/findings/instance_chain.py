@@ -12,7 +12,7 @@ from warpline.analysis.findings.finding import Finding
 from warpline.model.progress import IsCancelled
 from warpline_app.open.background import Job
 from warpline_app.open.document import Document
-from warpline_app.panels.findings.evidence import hop_text
+from warpline_app.panels.findings.evidence import CAUSE, hop_text
 from warpline_app.state.lit import Lit, LitHop
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class InstanceChain(QObject):
         if self._job is not None:
             self._job.cancel()
             self._job = None
-        if lit is None or instance is None:
+        if lit is None or instance is None or lit.key.startswith(CAUSE):
             return
         capture = self._document.capture
         job = Job(lambda _progress, is_cancelled: _diagnose(capture, lit, is_cancelled), self)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPointF, QRectF
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from warpline.analysis.findings.finding import Budget
@@ -22,7 +22,10 @@ MOST_SHOWN = 5
 
 
 class BudgetLegend(QWidget):
-    """Takes the height it needs at its width."""
+    """Takes the height it needs at its width. A click on an entry chooses its part."""
+
+    part_chosen = Signal(int)
+    """its index"""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,6 +70,14 @@ class BudgetLegend(QWidget):
             places.append(QPointF(x, y))
             x += width + _GAP_PX
         return places
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose the part of the entry under the pointer."""
+        at = event.position()
+        for number, (texts, place) in enumerate(zip(self.texts(), self._places(), strict=True)):
+            box = QRectF(place.x(), place.y(), _width_of(texts), _LINE_PX)
+            if event.button() == Qt.MouseButton.LeftButton and texts[1] and box.contains(at):
+                self.part_chosen.emit(number)
 
     def _fit_height(self) -> None:
         places = self._places()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
+from warpline.analysis.findings.finding import Budget, BudgetPart, Diagnosis, Finding
 from warpline.analysis.findings.wording import headline, verdict
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr, translated
@@ -20,13 +20,15 @@ from warpline_app.look.widgets import muted_label, single_shot
 from warpline_app.panels.findings.actions import FindingActions
 from warpline_app.panels.findings.budget_bar import BudgetBar
 from warpline_app.panels.findings.card_list import CardList
-from warpline_app.panels.findings.evidence import finding_key
+from warpline_app.panels.findings.cause_ranges import CauseRanges
+from warpline_app.panels.findings.evidence import CAUSE, finding_key, is_about, lit_of_cause
 from warpline_app.panels.findings.instance_chain import InstanceChain
 from warpline_app.panels.findings.step_stack import StepStack
 from warpline_app.panels.frame.computed import ComputedPanel
 
 if TYPE_CHECKING:
     from warpline_app.open.document import Document
+    from warpline_app.panels.findings.cause_ranges import Int64Array
 
 AT_MOST = 5
 """Cards shown at first."""
@@ -53,6 +55,10 @@ class FindingsPanel(ComputedPanel):
         self.verbs = FindingActions(document, self)
         self.cards.created.connect(self.verbs.add_tools)
         self.cards.chosen.connect(self.verbs.highlight)
+        self.cards.all_wanted.connect(lambda: self.state.set_lit(None))
+        self.causes = CauseRanges(document, self)
+        self.causes.found.connect(self._cause_found)
+        self.budget.part_chosen.connect(self._choose_cause)
         self.cards.key_pressed.connect(self.verbs.key)
         self.cards.dismissed.restore_wanted.connect(document.dismissals.restore)
         self.cards.dismissed.undo_wanted.connect(document.dismissals.undo)
@@ -107,7 +113,8 @@ class FindingsPanel(ComputedPanel):
     @property
     def is_busy(self) -> bool:
         """Whether something is being computed or laid out."""
-        return super().is_busy or self._laying_out.isActive() or self.instances.is_busy
+        others = (self.instances, self.causes)
+        return super().is_busy or self._laying_out.isActive() or any(other.is_busy for other in others)
 
     def _range_changed(self, _range: object) -> None:
         """Wait for the drag to end and cancel a computation for another range."""
@@ -233,8 +240,34 @@ class FindingsPanel(ComputedPanel):
             if card.is_selected and card.explanation is not None:
                 self.verbs.explain_as(card, replace(card.finding, chain=instance.chain))
 
+    def _choose_cause(self, part: BudgetPart) -> None:
+        """Highlight when the time of a part was, and keep its findings; a second click ends that."""
+        lit, request = self.state.lit, self._shown
+        if lit is not None and lit.key == CAUSE + part.cause:
+            self.state.set_lit(None)
+        elif isinstance(request, FindingsRequest) and self.diagnosis is not None:
+            self.causes.find(part, request.range_ns, request.of)
+
+    def _cause_found(self, part: BudgetPart, ranges: Int64Array) -> None:
+        budget = self.diagnosis.budget if self.diagnosis is not None else None
+        if budget is not None:
+            self.state.set_lit(lit_of_cause(self.document.capture, part, ranges, budget.tracks))
+
+    def _show_cause(self) -> None:
+        """Frame the highlighted part of the budget, and show only its findings."""
+        lit = self.state.lit
+        cause = lit.key.removeprefix(CAUSE) if lit is not None and lit.key.startswith(CAUSE) else ""
+        self.budget.set_chosen(cause)
+        kept = [
+            number
+            for number, card in enumerate(self.cards.cards)
+            if cause and is_about(card.finding, lit.ranges)
+        ]
+        self.cards.keep(frozenset(kept) if cause else None)
+
     def _mark_lit(self) -> None:
         """Select the highlighted finding's card and show the instance number."""
+        self._show_cause()
         lit = self.state.lit
         for card in self.cards.cards:
             is_lit = lit is not None and finding_key(card.finding) == lit.key

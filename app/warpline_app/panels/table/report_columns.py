@@ -192,7 +192,12 @@ def make_column(
         is_number=is_number and bar is None,
         width=_BAR_WIDTH if bar is not None else width(title, text, is_number),
         tooltip=None if is_number else text,
-        description=tr("share of {whole}", whole=translated(column.of)) if column.of else "",
+        description=tr(
+            "share of {whole}; own time, where Findings follows waits to their cause",
+            whole=translated(column.of),
+        )
+        if column.of
+        else "",
         key=column.name,
         frame=frame_of(text) if column.is_place else None,
     )

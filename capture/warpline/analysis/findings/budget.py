@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
-from warpline.analysis.findings.categories import CATEGORIES
+from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.finding import Budget, BudgetPart, BudgetStep
 
 Int64Array = npt.NDArray[np.int64]
@@ -31,6 +31,18 @@ def budget_of(case: Case) -> Budget:
         tracks=case.target.tracks,
         steps=_step_budgets(case, order),
     )
+
+
+def ranges_of_cause(case: Case, cause: str) -> Int64Array:
+    """When the actor's time went to a cause: int64 [n, 2], start and stop in capture ns, in order and apart.
+
+    Raises KeyError for an unknown cause.
+    """
+    chosen = np.flatnonzero(case.category == NUMBER[cause])
+    start, stop = case.pieces.start[chosen], case.pieces.stop[chosen]
+    begins = np.flatnonzero(np.r_[True, start[1:] != stop[:-1]][: len(start)])
+    ends = np.r_[begins[1:] - 1, len(start) - 1][: len(begins)]
+    return np.column_stack((start[begins], stop[ends])).astype(np.int64).reshape(-1, 2)
 
 
 def _step_budgets(case: Case, order: list[int]) -> tuple[BudgetStep, ...]:

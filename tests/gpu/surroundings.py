@@ -104,7 +104,7 @@ def missing_packages(steps: Steps, variables: Mapping[str, str]) -> str:
     for name in NEEDED:
         done = steps.run([sys.executable, "-c", f"import {name}"], 60, variables)
         if done.status != 0:
-            return f"{name} is missing: {_last_line(done)}"
+            return f"{name} is missing (put its wheel into wheels/ of the checkout): {_last_line(done)}"
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from tests.native.conftest import PAUSED, RECORDING, Record, Session, simulated_gpu_environment, states
 from tests.native.cupti_tools import KERNEL, run
 from tests.native.profiler_tools import run as run_script
@@ -98,6 +99,50 @@ stop["kineto"]()
     assert is_on
     assert "another profiler was recording when Warpline began" in reason
     assert len(gpu_session.spool().records(*GAP).values) == 0
+
+
+IDLE_PROFILER = f"""{JOINED}{LOOKS}
+cupti = ctypes.CDLL("libcupti.so.12")
+assert start["kineto"]() == 0
+agent.warpline_join_cuda()
+work(60)
+wait_for_looks()
+stop["kineto"]()
+"""
+"""It has never given CUPTI a buffer, so nothing shows that it is there."""
+
+
+def test_kinds_that_an_idle_profiler_disables_are_enabled_again(gpu_session: Session, tmp_path: Path) -> None:
+    program = IDLE_PROFILER + "while not cupti.simulated_is_enabled(10): time.sleep(0.01)\nwork(70)\n"
+    gpu_session.variables["SIMULATED_CUPTI_FLUSHES"] = str(tmp_path / "flushes")
+    run(gpu_session, program)
+    assert gpu_session.count(*KERNEL) == 130
+
+
+def test_a_profiler_that_also_disables_driver_calls_is_noticed(gpu_session: Session, tmp_path: Path) -> None:
+    program = IDLE_PROFILER + "cupti.cuptiActivityDisable(4)\nwait_for_looks()\nwork(70)\n"
+    gpu_session.variables["SIMULATED_CUPTI_FLUSHES"] = str(tmp_path / "flushes")
+    run(gpu_session, program)
+    assert len(gpu_session.spool().records(*GAP).values) == 1
+
+
+@pytest.mark.parametrize("is_first", [False, True], ids=["later", "first"])
+def test_where_cupti_serves_several_subscribers_both_are_complete(
+    gpu_session: Session, is_first: bool
+) -> None:
+    begin, join = "assert start['second of several']() == 0", "agent.warpline_join_cuda()"
+    program = f"""{JOINED}
+{begin if is_first else join}
+work(10)
+{join if is_first else begin}
+work(50)
+stop["second of several"]()
+work(20)
+assert counts("second of several") == [{60 if is_first else 50}, 0, 0, 0], counts("second of several")
+"""
+    run(gpu_session, program, SIMULATED_CUPTI_VERSION="13.5", SIMULATED_DRIVER_VERSION="13050")
+    assert gpu_session.count(*KERNEL) == (70 if is_first else 80)
+    assert states(gpu_session.spool())["cuda"][:2] == (True, "")
 
 
 def test_no_profiler_is_accused_without_one(gpu_session: Session) -> None:

@@ -51,10 +51,11 @@ void flushes_force_locked(void)
 static void flush_regularly(void)
 {
     pthread_mutex_lock(&cupti_lock);
-    if (!is_over && session_is_recording_locked()) {
-        if (cupti_has_foreign_buffers()) /* their owner may have disabled its kinds */
-            session_enable_again_locked();
+    if (!is_over && session_is_recording_locked() && watch_is_needed()) {
+        bool is_ours = cupti_has_foreign_buffers() || watch_has_arrived();
         watch_make_call();
+        if (is_ours) /* another profiler may have ended, which disables its kinds for all */
+            session_enable_again_locked();
     }
     flushes_flush_locked(FLUSH_COMPLETED);
     pthread_mutex_unlock(&cupti_lock);

@@ -91,10 +91,10 @@ static void remove_arrived(void)
     count -= removed;
 }
 
+bool watch_is_needed(void) { return !cupti_is_preloaded() && !family_is_second(); }
+
 void watch_make_call(void)
 {
-    if (cupti_is_preloaded() || family_is_second())
-        return;
     pthread_mutex_lock(&lock);
     remove_arrived();
     count -= count == MOST_CALLS;
@@ -127,6 +127,14 @@ void watch_note_arrival(const struct activity_api *call)
         break;
     }
     pthread_mutex_unlock(&lock);
+}
+
+bool watch_has_arrived(void)
+{
+    pthread_mutex_lock(&lock);
+    bool has_arrived = count > 0 && calls[count - 1].has_arrived;
+    pthread_mutex_unlock(&lock);
+    return has_arrived;
 }
 
 bool watch_misses_records(void)

@@ -34,7 +34,7 @@ run() { # name, -fsanitize=, runtime
         TSAN_OPTIONS="log_path=$reports/$name exitcode=0 die_after_fork=0 report_mutex_bugs=0 suppressions=$PWD/tests/native/sanitizers.txt" \
         ASAN_OPTIONS="log_path=$reports/$name detect_leaks=0 verify_asan_link_order=0" \
         UBSAN_OPTIONS="log_path=$reports/$name print_stacktrace=1" \
-        .venv/bin/python -m pytest -q -p no:cacheprovider tests/native/test_agent_*.py \
+        .venv/bin/python -m pytest -q -p no:cacheprovider --timeout 600 tests/native/test_agent_*.py \
         tests/native/test_cupti_sharing.py tests/native/test_cupti_unseen.py tests/native/test_cupti_library.py \
         tests/native/test_annotate.py tests/native/test_training_steps.py tests/native/ranges \
         --deselect tests/native/test_cupti_unseen.py::test_the_capture_says_when_another_profiler_had_cupti "$@" || status=1

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from tests.gpu import surroundings
+from tests.gpu import run_gpu_checks, surroundings
 from tests.gpu.catalogue import CHECKS, GROUPS, HARNESS
 from tests.gpu.evidence import Evidence, shorten_raw
 from tests.native.conftest import simulated_gpu_environment
@@ -154,6 +154,16 @@ def test_a_run_without_time_left_says_that_nothing_ran(bare_python: Path, tmp_pa
     _document, seen = run(bare_python, tmp_path / "output", HARNESS, "--minutes=0")
     assert {row["seen"] for row in seen.values()} == {"because: no time was left in this call"}
     assert {row["is_good"] for row in seen.values()} == {None}
+
+
+@pytest.mark.parametrize(("is_good", "status"), [(None, 2), (True, 0), (False, 1)])
+def test_the_exit_status_tells_whether_anything_was_checked(
+    tmp_path: Path, is_good: bool | None, status: int
+) -> None:
+    report = run_gpu_checks.Report(tmp_path, 1)
+    report.add("jax", "kernels", "0", is_good)
+    report.add("jax", run_gpu_checks.TOOK, "1.0")
+    assert run_gpu_checks.finish(report) == status
 
 
 def test_without_numpy_nothing_runs_and_the_reason_is_given(tmp_path: Path) -> None:

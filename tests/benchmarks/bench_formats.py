@@ -1,17 +1,21 @@
-"""How fast each format becomes a capture: its largest real file, and made-up Perfetto traces of many events.
+"""How fast each format becomes a capture: made files of many events, the largest real files, the formats' own tools.
 
-    python tests/benchmarks/bench_formats.py [--events N] [--smoke]
+    python tests/benchmarks/bench_formats.py [--events N] [--only TEXT]… [--smoke]
 
 Every row is an import in a process of its own; CPU is its processor time without the start of Python. ``decoder``
 is the speed of the protobuf loop and the tables it fills; the bar is 250 MB a second. Memory: 300 MB + 60 B per event.
+``own tool`` is the processor time of what the format comes with, where it is installed: ``perf script``,
+``trace-cmd report``. It starts within that time, and prints text that nobody reads.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,11 +25,16 @@ from pathlib import Path
 import numpy as np
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPOSITORY)]
+from tests.benchmarks.importing.made_files import MADE  # noqa: E402  # a script finds `tests` by the line above
+
 PATTERNS = {
-    "XPlane": "xplane/**/*.xplane.pb", "Perfetto": "perfetto/**/*trace", "rocmProfileData": "rocm/**/*.rpd",
-    "rocprofv3 JSON": "rocm/**/*_results.json.gz", "Nsight recipe": "nsys_recipe/**/*.parquet",
-    "Ascend database": "ascend/**/*.db",
+    "XPlane": "xplane/**/*.xplane.pb", "Perfetto": "perfetto/**/*trace", "Perfetto, Chrome": "perfetto/**/*.pftrace",
+    "rocmProfileData": "rocm/**/*.rpd", "rocprofv3 JSON": "rocm/**/*_results.json.gz",
+    "Nsight recipe": "nsys_recipe/**/*.parquet", "Ascend database": "ascend/**/*.db",
+    "perf.data": "perf_data/**/perf.data.*[0-9]", "trace.dat": "ftrace/**/*.dat",
 }  # fmt: skip
+OWN_TOOLS = {"perf.data": ("perf", "script", "-i"), "trace.dat": ("trace-cmd", "report", "-i")}
 _PROBE = """
 import json, re, sys, time
 from warpline.interchange import import_files
@@ -45,41 +54,59 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--only", action="append", help="part of a title")
     args = parser.parse_args()
     titles = (
-        ("format", 24),
-        ("size", 11),
-        ("events", 11),
-        ("CPU", 9),
-        ("per CPU s", 13),
-        ("numpy", 9),
-        ("peak", 9),
-    )
-    print("".join(f"{title:>{width}}" for title, width in (*titles, ("bar", 9), ("decoder", 13))))
+        ("format", 24), ("size", 11), ("events", 11), ("CPU", 9), ("speed", 11), ("events a second", 17), ("numpy", 9),
+        ("peak", 9), ("bar", 9), ("decoder", 13), ("own tool", 10),
+    )  # fmt: skip
+    print("".join(f"{title:>{width}}" for title, width in titles))
+
+    def wanted(title: str) -> bool:
+        return not args.only or any(part.lower() in title.lower() for part in args.only)
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        made = folder / "made.pftrace"
-        made.write_bytes(track_events(10_000 if args.smoke else args.events))
-        print_row("Perfetto, slices", made, folder, decoded=True)
+        for title, (file, make) in MADE.items():
+            if wanted(title):
+                make(folder / file, 1000 if args.smoke else args.events)
+                print_row(title, folder / file, folder)
+                (folder / file).unlink()
         if args.smoke:
             return
         for title, pattern in PATTERNS.items():
             files = sorted(data_folder().glob(pattern), key=lambda path: path.stat().st_size)
-            if files:
-                print_row(title, files[-1], folder, decoded=title == "Perfetto")
+            if files and wanted(title):
+                print_row(f"{title}, real", files[-1], folder)
 
 
-def print_row(title: str, path: Path, folder: Path, *, decoded: bool = False) -> None:
+def print_row(title: str, path: Path, folder: Path) -> None:
     """Import one file and print what it took."""
     command = [sys.executable, "-P", "-c", _PROBE, str(path), str(folder / "out.h5")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     events, size = found["events"], path.stat().st_size / 1e6
+    decoder = f"{decoder_speed(path):>8.0f} MB/s" if title.startswith("Perfetto") else f"{'':>13}"
     print(
-        f"{title:>24}{size:>8.1f} MB{events:>11,}{found['cpu']:>7.2f} s{events / found['cpu'] / 1e3:>10.0f} k/s"
-        f"{numpy_yardstick(events):>7.2f} s{found['peak']:>6.0f} MB{300 + 60 * events / 1e6:>6.0f} MB"
-        + (f"{decoder_speed(path):>8.0f} MB/s" if decoded else "")
+        f"{title:>24}{size:>8.1f} MB{events:>11,}{found['cpu']:>7.2f} s{size / found['cpu']:>6.0f} MB/s"
+        f"{events / found['cpu'] / 1e3:>13.0f} k/s{numpy_yardstick(events):>7.2f} s{found['peak']:>6.0f} MB"
+        f"{300 + 60 * events / 1e6:>6.0f} MB{decoder}{own_tool(title, path):>10}",
+        flush=True,
     )
+
+
+def own_tool(title: str, path: Path) -> str:
+    """The processor time of the format's own tool, "" without one."""
+    command = next((own for name, own in OWN_TOOLS.items() if title.startswith(name)), None)
+    if command is None or shutil.which(command[0]) is None:
+        return ""
+    before = os.times()
+    done = subprocess.run(
+        [*command, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
+    after = os.times()
+    used = after.children_user - before.children_user + after.children_system - before.children_system
+    return f"{used:.2f} s" if done.returncode == 0 else "failed"
 
 
 def decoder_speed(path: Path) -> float:
@@ -88,6 +115,7 @@ def decoder_speed(path: Path) -> float:
     from warpline.interchange.perfetto.schemas import PACKET
 
     content = path.read_bytes()
+    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     content *= max(1, (32 << 20) // len(content))
     best = float("inf")
     for _ in range(3):
@@ -96,30 +124,6 @@ def decoder_speed(path: Path) -> float:
             pass
         best = min(best, time.process_time() - began)
     return len(content) / 1e6 / best
-
-
-def track_events(count: int) -> bytes:
-    """A trace of pairs of nested slices on 16 threads, 20 bytes a packet."""
-    sys.path[:0] = [str(REPOSITORY)]
-    from tests.fuzz.campaign.mutate_pb import varint
-    from tests.fuzz.guided.formats import message
-
-    names = message(*((2, message((1, number), (2, b"name %d" % number))) for number in range(1, 50)))
-    packets = [message((10, 3), (13, 1), (12, names))]
-    packets += [
-        message((10, 3), (60, message((1, 10 + number), (4, message((1, 7), (2, 8 + number))))))
-        for number in range(16)
-    ]
-    out = [message((1, packet)) for packet in packets]
-    for number in range(count // 2):
-        time_ns, track = 10_000_000_000 + number * 1000, bytes([0x58, 10 + number % 16])
-        for kind, offset in ((1, 0), (1, 100), (2, 300), (2, 900)):
-            event = bytes([0x48, kind]) + track + (bytes([0x50, 1 + number % 48]) if kind == 1 else b"")
-            packet = (
-                b"\x40" + varint(time_ns + offset) + b"\x50\x03\x68\x02\x5a" + bytes([len(event)]) + event
-            )
-            out.append(b"\x0a" + bytes([len(packet)]) + packet)
-    return b"".join(out)
 
 
 def data_folder() -> Path:

@@ -16,6 +16,7 @@ from warpline.interchange.framework.messages.schema import Schema
 from warpline.interchange.framework.samples import add_stack_samples, add_weights
 from warpline.interchange.framework.value_times import NS_PER, steps_of
 from warpline.interchange.pprof.profile_tables import ProfileTables
+from warpline.recording.symbols.demangle import demangle_frame
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -121,7 +122,10 @@ class ProfileSamples:
         if place is None:
             place = self._places[number] = len(self._frames)
             self._frames.append(
-                [self._builder.string(frame) for frame in self._tables.frames(number & _UINT64)]
+                [
+                    self._builder.string(demangle_frame(frame))
+                    for frame in self._tables.frames(number & _UINT64)
+                ]
             )
         return place
 

@@ -45,6 +45,12 @@ def _is_etl(head: bytes, _path: Path) -> bool:
     return head[72:74] == b"\x02\x00" and head[74:76] in (b"\x01\xc0", b"\x02\xc0")
 
 
+def _is_memray(head: bytes, _path: Path) -> bool:
+    """Whether it is a file of memray; in one packed with LZ4, the beginning of the first block is plain."""
+    is_packed = head.startswith(b"\x04\x22\x4d\x18") and b"memray\x00" in head[:32]
+    return is_packed or head.startswith(b"memray\x00")
+
+
 class ClosedFormat(NamedTuple):
     """A row of the table. ``{file}`` in the command stands for the quoted path."""
 
@@ -78,7 +84,10 @@ CLOSED_FORMATS = (
         "jfrconv -o collapsed {file} stacks.txt",
     ),
     ClosedFormat(
-        english("a recording of memray"), _starts_with(b"memray\x00"), _RECORD, "warpline record -- COMMAND"
+        english("a recording of memray"),
+        _is_memray,
+        _CONVERT,
+        "memray transform speedscope {file} -o memory.speedscope.json",
     ),
     ClosedFormat(
         english("a trace of Tracy"),

@@ -264,7 +264,7 @@ class TorchConverter(TraceConverter):
             track = self.tracks.row_track(*key)
             if track is None:
                 track = self.tracks.add_track(spec())
-            self.builder.add_events(
+            first = self.builder.add_events(
                 track,
                 kind,
                 group.start[index],
@@ -273,6 +273,11 @@ class TorchConverter(TraceConverter):
                 flags=flags[index],
                 attributes={name: values[index] for name, values in attributes.items()},
             )
+            if self.tracks.header.tracks:
+                # Arrows end here, too: some work of accelerators has no kind of its own.
+                start = group.start[index]
+                ids = np.arange(first, first + len(start))
+                self.slices.add(self.gpu.row(key), start, start + group.duration[index], ids)
 
     # GPU side
 

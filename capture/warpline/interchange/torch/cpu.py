@@ -139,7 +139,7 @@ def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any,
             flags=flags[index],
             attributes=attributes,
         )
-        number = rows.setdefault(key, -2 - len(rows))
+        number = rows.setdefault(key, -2 - 2 * len(rows))
         target.slices.add(number, group.start[index], stop[index], np.arange(first, first + len(index)))
 
 

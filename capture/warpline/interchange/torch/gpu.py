@@ -82,11 +82,15 @@ class KinetoGpuTracks:
                 attributes={key: values[index] for key, values in attributes.items()},
             )
             ids[index] = np.arange(first, first + len(index))
-            # Negative numbers do not clash with thread indexes.
-            row = self.rows.setdefault((device, stream), -1 - len(self.rows))
+            # Arrows of Warpline's own exports name the exported row.
+            row = self.row((device, stream) if NO_INTEGER in (pid, tid) else (pid, tid))
             start = group.start[index]
             slices.add(row, start, start + group.duration[index], ids[index])
         return ids, kind
+
+    def row(self, key: ThreadKey) -> int:
+        """Number of a row of GPU work in the slice registry: negative, unlike threads', odd, unlike those of `cpu`."""
+        return self.rows.setdefault(key, -1 - 2 * len(self.rows))
 
     def _parts(self, group: Group) -> tuple[list[tuple[int, ...]], npt.NDArray[np.int64]]:
         """Place, process and thread of the rows of a group, and the row of each event.

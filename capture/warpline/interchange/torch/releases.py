@@ -57,7 +57,7 @@ def add_releases(target: TraceTarget, group: Group, rows: dict[Any, int]) -> Gro
                 "stack": np.ma.MaskedArray(np.maximum(stacks[index], 0).astype(np.uint32), stacks[index] < 0),
             },
         )
-        number = rows.setdefault(key, -2 - len(rows))
+        number = rows.setdefault(key, -2 - 2 * len(rows))
         target.slices.add(
             number, taken.start[index], taken.start[index], np.arange(first, first + len(index))
         )

@@ -22,6 +22,11 @@ RANKS = (
 )
 FUSER = "nsys/NVIDIA+Fuser/fuser_da819b5f_report1.sqlite"
 PADDLE = "paddle/paddle_lenet_cpu_b8s4.paddle_trace.json"
+ASCEND_DATABASE = (
+    "ascend/xiaobingling93-pixel+Ascend-msinsight/test/data/pytorch/db/level1/rank0_ascend_pt/"
+    "ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_0.db"
+)
+RPD_TRACE = "rocm/ROCm+rocmProfileData/examples/rocm-profile-data/results/matmul_result.json"
 BERT = "torch/AMD-AGI+TraceLens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"
 
 
@@ -142,6 +147,18 @@ def test_json_keeps_every_attribute_of_gpu_work_and_calls(data_dir: Path, tmp_pa
         kinds = {"kernel", "memcpy", "memset", "sync", "cuda_api", "operator", "python", "phase", "memory"}
         for kind in kinds & set(capture.kinds):
             assert attributes_of(again, kind) == attributes_of(capture, kind), kind
+
+
+@pytest.mark.parametrize("file", [ASCEND_DATABASE, RPD_TRACE])
+def test_json_keeps_the_launches_of_work_without_ids_or_kinds_of_its_own(
+    data_dir: Path, tmp_path: Path, file: str
+) -> None:
+    with (
+        open_capture(import_files([data_dir / file], tmp_path / "in.h5")) as capture,
+        open_capture(import_files([written(capture, tmp_path / "out.json")], tmp_path / "again.h5")) as again,
+    ):
+        assert capture.links.counts()["launch"] > 80
+        assert links_of(again) == links_of(capture)
 
 
 def test_counters_of_an_nsight_capture_pass_through_json(fuser: Capture, tmp_path: Path) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from warpline._version import __version__
 from warpline.i18n import english
@@ -63,7 +66,20 @@ def upgrade_command(form: str, package: Path, environment: Path, has_window: boo
         return "pipx upgrade warpline"
     if any(part.startswith("archive-v") for part in environment.parts):  # uv's cache
         return f'uvx --refresh --from "{name}" warpline'
-    return f'{shlex.quote(sys.executable)} -m pip install --upgrade "{name}"'
+    return f"{shlex.quote(sys.executable)} -m pip install --upgrade {_requirement(name, package)}"
+
+
+def _requirement(name: str, package: Path) -> str:
+    """What pip installs: the folder that it installed from, where it kept one (PEP 610), else the name."""
+    for kept in package.parent.glob("warpline-*.dist-info/direct_url.json"):
+        try:
+            url = json.loads(kept.read_text("utf-8")).get("url", "")
+        except (OSError, ValueError, AttributeError):
+            continue
+        folder = url2pathname(urlsplit(url).path) if str(url).startswith("file:") else ""
+        if folder and Path(folder).is_dir():
+            return shlex.quote(f"{folder}{name.removeprefix('warpline')}")
+    return f'"{name}"'
 
 
 def _form() -> str:

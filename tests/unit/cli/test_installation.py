@@ -45,6 +45,21 @@ def test_a_wheel_is_upgraded_by_what_installed_it(
     assert command in upgrade_command("wheel", package, environment, has_window=True)
 
 
+def test_what_was_installed_from_a_folder_is_upgraded_from_there(tmp_path: Path) -> None:
+    checkout, environment = tmp_path / "my checkout", tmp_path / "venv"
+    checkout.mkdir()
+    kept = (
+        environment / "lib" / "python3.11" / "site-packages" / "warpline-0.5.0.dist-info" / "direct_url.json"
+    )
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps({"url": checkout.as_uri(), "dir_info": {}}))
+    package = kept.parents[1] / "warpline"
+    command = upgrade_command("wheel", package, environment, has_window=True)
+    assert command.endswith(f"pip install --upgrade '{checkout}[gui]'")
+    checkout.rmdir()
+    assert upgrade_command("wheel", package, environment, has_window=True).endswith('"warpline[gui]"')
+
+
 def test_without_the_window_pip_upgrades_the_command_line_alone(tmp_path: Path) -> None:
     command = upgrade_command("wheel", tmp_path / "warpline", tmp_path, has_window=False)
     assert command.endswith('--upgrade "warpline"')

@@ -22,8 +22,8 @@ from warpline.model.errors import Cancelled, WarplineError
 from warpline.own_python import own_python
 from warpline.platform.held_folders import TemporaryFolder
 
-NICE = 10
-"""Niceness of the process: about a tenth of a core where the recorded program uses all of them."""
+NICE = 5
+"""Niceness of the process: about a quarter of a core where the recorded program uses all of them."""
 
 
 def snapshot_command(directory: Path) -> list[str]:

@@ -56,9 +56,7 @@ def verdict(diagnosis: Diagnosis) -> str:
     whole = max(diagnosis.budget.stop_ns - diagnosis.budget.start_ns, 1)
     sampled = sum(part.time_ns for part in diagnosis.budget.parts if part.cause in ("sampled", "idle"))
     if sampled > _MOSTLY * whole:
-        return tr(
-            "Samples show where code runs. Waits were not recorded, so only running code can be judged."
-        )
+        return tr("Samples tell only about running code.")
     # Running is what a healthy program does, unless it is of a kind that can be avoided.
     waits = [
         finding.share

@@ -76,7 +76,7 @@ def main() -> None:
             return
         for title, pattern in PATTERNS.items():
             files = sorted(data_folder().glob(pattern), key=lambda path: path.stat().st_size)
-            if files and wanted(title):
+            if files and wanted(f"{title}, real"):
                 print_row(f"{title}, real", files[-1], folder)
 
 

@@ -167,7 +167,9 @@ class XPlaneConverter:
 
     def _work_attributes(self, kind: str, names: npt.NDArray[np.uint32], rows: list[Stats]) -> dict[str, Any]:
         column = self._column
-        details = [dict(_DETAIL.findall(str(row.get(f"{kind}_details", "")))) for row in rows]
+        texts = [str(row.get(f"{kind}_details", "")) for row in rows]
+        known_details = {text: dict(_DETAIL.findall(text)) for text in set(texts)}
+        details = [known_details[text] for text in texts]
         attributes: dict[str, Any] = {
             "correlation": integers([row.get("correlation_id") for row in rows]),
             "payload": column([payload_of(row) for row in rows]),

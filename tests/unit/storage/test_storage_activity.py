@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from warpline.model import Flag
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 DAY = 24 * 3_600 * 10**9
-Rows = dict[str, Sequence[tuple[int, int]]]
+Rows = Mapping[str, Sequence[tuple[int, int]]]
 
 
 def capture_of(tmp_path: Path, rows: Rows, *, flags: int = 0) -> Capture:
@@ -89,6 +89,20 @@ def test_an_end_that_nobody_recorded_does_not_count(tmp_path: Path) -> None:
     rows: Rows = {"other": [(0, 26 * DAY), *burst(1_000, 300)], "ranges": burst(0, 300)}
     with capture_of(tmp_path, rows, flags=Flag.CUT_END) as capture:
         assert capture.activity.stop_ns < 400_000
+
+
+def test_marks_of_the_recorder_alone_do_not_count(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        process = builder.add_process(1)
+        work = builder.track("process/1", process=process)
+        marks = builder.track("instants", role="ranges")
+        name = builder.strings(["x"])
+        builder.add_events(work, "range", np.arange(100) * 10, np.full(100, 5), np.repeat(name, 100))
+        builder.add_events(marks, "range", np.array([1_300]), np.array([0]), name)
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        assert capture.span == (0, 1_300)
+        assert 995 <= capture.activity.stop_ns < 1_030
 
 
 def test_moved_clocks_move_the_activity(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from warpline.analysis.findings.launchers import program_behind
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.steps.step_breakdown import device_windows
+from warpline.analysis.structure.far_events import far_events
 from warpline.analysis.structure.gpus import Gpu, activity_combinations, gpus
 from warpline.analysis.structure.steps import Steps, find_steps
 from warpline.i18n import english, english_n, joined, tr
@@ -238,9 +239,12 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
         # A CPU that runs ahead finishes a step before the GPU does.
         begins, ends = device_windows(view, steps, np.arange(len(steps)))
         steps = replace(steps, start=begins, stop=ends)
-    if not view.is_whole:
+    far = far_events(view.capture) if view.is_whole else []
+    if far:
+        view = view.restrict(*view.capture.activity.range_ns)
+    if far or not view.is_whole:
         inside = (steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)
-        return Scope(view, steps.take(np.flatnonzero(inside)), ())
+        return Scope(view, steps.take(np.flatnonzero(inside)), tuple(far))
     if not len(steps):
         return _lifetime(view, target, steps) if target.gpu is None else _activity(view, target, steps)
     first = warm_up(steps.stop - steps.start)

@@ -30,6 +30,8 @@ _ROUNDS = 16
 _GUESSED = np.uint8(Flag.CUT_END | Flag.TRUNCATED)
 _FRAMES = frozenset({"operators", "ranges", "python", "phases"})
 """Roles of tracks whose events may contain others."""
+_NOTED = frozenset({"other", "ranges"})
+"""Roles of tracks that, without a process, thread or GPU, hold the recorder's own marks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,7 @@ class _Finder:
         self._group_of: dict[int, tuple[str, int | None]] = {}
         for lane, number in enumerate(columns.lanes.track.tolist()):
             track = tracks[number]
-            if track.role == "overhead" or (track.role == "other" and _belongs_to_nobody(track)):
+            if track.role == "overhead" or (track.role in _NOTED and _belongs_to_nobody(track)):
                 continue
             self._lanes.append(lane)
             if track.thread is None and track.device is None:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QFileDialog, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
 from pytestqt.qtbot import QtBot
 
 from warpline_app.dialogs.new_capture import NewCaptureDialog, show_new_capture
@@ -55,7 +55,9 @@ def test_another_script_brings_its_own_arguments(qtbot: QtBot, window: MainWindo
 def test_descriptions_of_what_is_recorded_are_whole_where_the_screen_is_wide(window: MainWindow) -> None:
     dialog = show_new_capture(window.workspace, window)
     dialog.resize(1200, dialog.height())
-    dialog.sources.layout().activate()
+    layout = dialog.sources.layout()
+    assert layout is not None
+    layout.activate()
     assert not [note.text() for note in dialog.sources.notes.values() if note.is_elided]
     screen_px = dialog.screen().availableGeometry().width()
     assert dialog._wanted_width() == screen_px * 9 // 10 or dialog._wanted_width() <= 1200
@@ -78,7 +80,9 @@ def test_files_have_sizes_and_times_as_everywhere_and_none_is_cut(qtbot: QtBot, 
     for column in (1, 3):
         index = tree.model().index(0, column, tree.rootIndex())
         option = QStyleOptionViewItem()
-        tree.itemDelegate().initStyleOption(option, index)
+        delegate = tree.itemDelegate()
+        assert isinstance(delegate, QStyledItemDelegate)
+        delegate.initStyleOption(option, index)
         texts.append(option.text)
         assert tree.columnWidth(column) >= tree.fontMetrics().horizontalAdvance(option.text)
     assert texts[0] == "2.861 MiB"

@@ -15,6 +15,9 @@ import pytest
 from tests.gui.sample import MS, write_sample
 from tests.unit.interchange.export.export_tools import written
 
+from warpline.analysis.findings.diagnose import AT_MOST, diagnose
+from warpline.analysis.findings.wording import finding_sentence
+from warpline.analysis.framework.selection import View
 from warpline.interchange.export.page.page_rows import page_rows
 from warpline.interchange.export.preview import estimate
 from warpline.interchange.export.registry import exporter_for
@@ -200,3 +203,16 @@ def test_the_script_zooms_about_the_pointer_and_stays_inside() -> None:
     )
     done = subprocess.run(["node", "-e", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_page_carries_the_findings_of_its_part(tmp_path: Path) -> None:
+    write_sample(tmp_path / "sample.h5")
+    with open_capture(tmp_path / "sample.h5") as capture:
+        page = written(capture, tmp_path / "page.html")
+        said = diagnose(View(capture))
+    text = page.read_text("utf-8")
+    assert said.findings
+    assert text.index("<h2>Findings</h2>") < text.index("<table>")
+    parsed = " ".join(Page(text).texts)
+    for finding in said.findings[:AT_MOST]:
+        assert finding_sentence(finding) in parsed

@@ -12,6 +12,7 @@ from warpline.analysis.structure.far_events import far_events
 from warpline.i18n import tr, tr_n, translated
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
+from warpline.interchange.export.page.page_findings import page_findings
 from warpline.interchange.export.page.page_rows import MAX_DRAWN, PageRows, page_rows
 from warpline.interchange.export.page.page_tables import page_tables
 from warpline.interchange.export.selection import ExportSelection, count_events, lane_slices
@@ -59,13 +60,14 @@ class HtmlExporter:
         job.check_cancelled()
         job.progress(0.5, tr("adding up"))
         tables = page_tables(job)
+        findings = page_findings(job)
         page = (
             f'<!doctype html><html><head><meta charset="utf-8">'
             f'<meta name="viewport" content="width=device-width"><title>{html.escape(title_of(job.capture))}</title>'
             f"<style>{_resource('page.css')}</style></head><body>{_head(job, rows)}<main>"
             '<div id="timeline"><canvas tabindex="0"></canvas><div id="tip"></div></div>'
             f'<div id="legend">{_legend(rows)}</div>'
-            f"<section>{_notes(job)}{tables}{_not_recorded(job.capture)}</section></main>"
+            f"<section>{findings}{_notes(job)}{tables}{_not_recorded(job.capture)}</section></main>"
             f"{_json('capture', _data(job, rows))}{_json('colors', orjson.loads(_resource('colors.json')))}"
             f"<script>{_resource('timeline.js')}</script></body></html>\n"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpline_app.commands.command import Need, WindowCommand
+from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 from warpline_app.open.live_document import LiveDocument
 
@@ -62,7 +62,7 @@ LIVE_COMMANDS: tuple[WindowCommand, ...] = (
         "View",
         _toggle_follow,
         ("E",),
-        needs=(A_LIVE_TIMELINE,),
+        needs=(A_CAPTURE, A_LIVE_TIMELINE),
         checked=_follows,
         group="live",
         hint="Keep the end of a running recording in view, or let the view stay",
@@ -73,7 +73,7 @@ LIVE_COMMANDS: tuple[WindowCommand, ...] = (
         "Pause or resume recording",
         "File",
         _toggle_pause,
-        needs=(A_RECORDING,),
+        needs=(A_CAPTURE, A_RECORDING),
         group="live",
         in_menu=False,
     ),
@@ -82,7 +82,7 @@ LIVE_COMMANDS: tuple[WindowCommand, ...] = (
         "Keep last 30 s of recording",
         "File",
         _keep_last,
-        needs=(A_RECORDING, A_LIVE_TIMELINE),
+        needs=(A_CAPTURE, A_RECORDING, A_LIVE_TIMELINE),
         group="live",
         in_menu=False,
         hint="Write the last 30 seconds to a capture of their own; the recording goes on",

@@ -1,6 +1,6 @@
 # Every target first prepares what it needs (scripts/bootstrap.sh); that takes a moment when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak mutation wheel wheels wine bundle release format native clean
+.PHONY: help setup demo test quick frameworks bench fuzz kills fidelity sanitize soak night mutation wheel wheels wine bundle release format native clean
 
 PYTEST := .venv/bin/python -m pytest
 SECONDS ?= 600
@@ -51,6 +51,9 @@ sanitize: setup ## run the agent's tests with ThreadSanitizer and AddressSanitiz
 soak: setup ## use recorder and window for ten minutes, or HOURS=72, and report what grew
 	@.venv/bin/python -m tests.soak.coming_and_going
 	@.venv/bin/python -m tests.soak.run $(HOURS)
+
+night: setup ## kills, hostile inputs, real programs, sanitizers, long use: build/night/results.md; ARGS="--scale 0.01"
+	@.venv/bin/python -m tests.night $(if $(wildcard $(DATA)),--data $(DATA)) $(ARGS)
 
 mutation: setup ## put bugs into a copy of the tree and report which the tests notice; ARGS="name"
 	@.venv/bin/python tests/mutation/run.py $(ARGS)

@@ -315,6 +315,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="warpline-kills-") as name:
         base = Path(name)
         os.environ["XDG_CACHE_HOME"] = str(base / "cache")
+        runtime = base / "runtime"
+        runtime.mkdir(mode=0o700)
+        os.environ["XDG_RUNTIME_DIR"] = str(runtime)
         ticker = base / "ticker"
         source = Path(__file__).with_name("ticker.c")
         subprocess.run(["gcc", "-O2", "-pthread", str(source), "-o", str(ticker), "-ldl"], check=True)
@@ -330,9 +333,12 @@ def main() -> int:
             if args.add is not None:
                 with args.add.open("a") as file:
                     file.write(json.dumps(death) + "\n")
+        # Each recording removes the notes of recorders that were killed before it.
+        notes = len(list(runtime.rglob("*.json")))
     print(table(deaths))
+    print(f"{notes} notes of killed recorders are left")
     print(f"{sum(death['nothing_begun'] for death in deaths)} of the beginners had nothing to keep")
-    return 1 if any(death["problems"] for death in deaths) else 0
+    return 1 if notes > 1 or any(death["problems"] for death in deaths) else 0
 
 
 if __name__ == "__main__":

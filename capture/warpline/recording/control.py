@@ -157,9 +157,11 @@ def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fi
 def announced(directory: Path, recorder_pid: int, target_pid: int) -> Iterator[None]:
     """In this context ``find_recording`` finds the recording by the process id of the recorder or the program.
 
-    If the note cannot be written, the recording can still be named by its directory.
+    Removes notes of recorders that were killed. If the note cannot be written, the recording can still be named by its
+    directory.
     """
     note: Path | None = None
+    _running()
     folder = notes_folder()
     if folder is not None:
         with contextlib.suppress(OSError):
@@ -216,22 +218,29 @@ def notes_folder() -> Path | None:
     return folder if is_ours else None
 
 
+def remove_notes_of_ended() -> None:
+    """Remove notes of recorders that were killed, and the folder when no other note is in it."""
+    _running()
+    folder = notes_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
 def _running() -> list[dict[str, Any]]:
     folder = notes_folder()
     notes: list[dict[str, Any]] = []
     for path in sorted(folder.glob("*.json")) if folder is not None else []:
         try:
+            if process_stat(int(path.stem)) is None:  # killed, perhaps while it wrote its note
+                path.unlink(missing_ok=True)
+                continue
             note = read_json(read_regular(path, _MOST_NOTE_BYTES))
-            alive = (
-                process_stat(int(note["recorder"])) is not None
-                and (Path(note["spool"]) / SOCKET_FILE).exists()
-            )
+            # A recorder that has only begun makes its socket after its note.
+            if int(note["recorder"]) and (Path(note["spool"]) / SOCKET_FILE).exists():
+                notes.append(note)
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if alive:
-            notes.append(note)
-        else:
-            path.unlink(missing_ok=True)
     return notes
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
 from warpline.platform.held_folders import sweep
+from warpline.platform.systems import is_linux
+from warpline.recording.control import remove_notes_of_ended
 from warpline.recording.finalise import Finalised, finalise
 from warpline.recording.session import Session, load_session
 from warpline.recording.spool.directory import held_spool, is_over, owner_of, remove_spool
@@ -51,6 +53,8 @@ def recover(directory: Path, output: Path | None = None, *, keep: bool = False) 
         sweep(output.parent)
         if not keep:
             remove_spool(directory)
+    if is_linux():
+        remove_notes_of_ended()
     return done
 
 

@@ -19,7 +19,14 @@ from tests.unit.recording.recording_tools import WARPLINE, States, needs_perf, o
 
 from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
-from warpline.recording.control import ControlServer, announced, find_recording, send_command
+from warpline.recording.control import (
+    ControlServer,
+    announced,
+    find_recording,
+    notes_folder,
+    remove_notes_of_ended,
+    send_command,
+)
 from warpline.recording.session import RecordingOptions, Session, load_session
 from warpline.recording.spool.spool_to_tracks import AGENT_THREAD
 
@@ -213,6 +220,30 @@ def test_control_without_a_recording_is_one_line_and_status_1(
         assert done.returncode == 1
         assert done.stderr.startswith("warpline: error: ")
         assert done.stderr.count("\n") == 1
+
+
+def test_notes_of_killed_recorders_go_with_the_next_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder = notes_folder()
+    assert folder is not None
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    other = subprocess.Popen(["true"])
+    other.wait()
+    (folder / f"{ended.pid}.json").write_text(
+        json.dumps({"spool": str(tmp_path), "recorder": ended.pid, "target": 1})
+    )
+    (folder / f"{other.pid}.json").write_text('{"spo')  # killed while it wrote
+    beginning = folder / f"{os.getppid()}.json"
+    beginning.write_text(json.dumps({"spool": str(tmp_path), "recorder": os.getppid(), "target": 1}))
+    with announced(tmp_path, os.getpid(), 111):
+        assert {path.name for path in folder.iterdir()} == {beginning.name, f"{os.getpid()}.json"}
+    beginning.unlink()
+    (folder / f"{ended.pid}.json").write_text("{}")
+    remove_notes_of_ended()
+    assert not folder.exists()
 
 
 def test_a_recording_is_found_by_either_process_id_and_only_if_unambiguous(

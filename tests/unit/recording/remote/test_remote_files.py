@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +68,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "remote-files"
 
 
+def note(told: list[tuple[int, int]], arrived: int, size: int) -> None:
+    told.append((arrived, size))
+
+
 def test_a_file_may_have_the_name_of_our_notes(cache: Path) -> None:
     for name in ("fetched.json", "part1"):
-        arrived: list[int] = []
+        told: list[tuple[int, int]] = []
         location = f"ssh://box/{name}"
-        copy = fetch_location(location, lambda count, _size, arrived=arrived: arrived.append(count))
+        copy = fetch_location(location, partial(note, told))
         assert copy.read_bytes() == bytes(1000)
-        assert arrived == [1000]
-        fetch_location(location, lambda count, _size, arrived=arrived: arrived.append(count))
-        assert arrived == [1000], "the same file is not fetched again"
+        assert told == [(1000, 1000)]
+        fetch_location(location, partial(note, told))
+        assert told == [(1000, 1000)], "the same file is not fetched again"
         assert copy.read_bytes() == bytes(1000)
 
 

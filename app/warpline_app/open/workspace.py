@@ -265,6 +265,8 @@ class Workspace(QObject):
         capture, made = document.capture, document.state.notes
         document.dismissals = Dismissals(self.settings, capture.uuid, document)
         document.hints = HintCount(self.settings)
+        for explored in (document.state.selection_changed, document.state.gap_changed):
+            explored.connect(document.hints.count_use)
         # Loaded with the first capture, not with the window.
         from warpline_app.open.kept_notes import KeptNotes
 

@@ -104,7 +104,7 @@ class CountersPanel(ComputedPanel):
             )
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.view_changed.connect(self.mark_stale)
-        self.state.origin_changed.connect(lambda _origin: self.forget())
+        self.state.origin_changed.connect(self.forget)
 
     def _fill(self) -> None:
         """List the series under their owners' names."""

@@ -250,8 +250,6 @@ class DetailsPanel(Panel):
         """a background request and its result"""
         self._delay_timer = single_shot(self, _DELAY_MS, self.mark_stale)
         self.state.selection_changed.connect(self.mark_stale)
-        for explored in (self.state.selection_changed, self.state.gap_changed):
-            explored.connect(document.hints.count_use)
         self.state.gap_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)
         self.state.view_changed.connect(self._time_changed)

@@ -114,7 +114,7 @@ class EventsPanel(ComputedPanel):
         self.state.track_selection_changed.connect(self.mark_stale)
         self.state.filter_changed.connect(self.mark_stale)
         self.state.view_changed.connect(self._view_changed)
-        self.state.origin_changed.connect(lambda _origin: self.forget())
+        self.state.origin_changed.connect(self.forget)
         self.state.selection_changed.connect(self._show_selection)
 
     @property

@@ -93,7 +93,7 @@ class CardList(QScrollArea):
     def _show_explanation(self, card: FindingCard) -> None:
         """Scroll so that an explanation is seen: its end if there is room, in any case its beginning."""
         explanation, body = card.explanation, self.widget()
-        if explanation is None:
+        if explanation is None or body is None:
             return
         for layout in (explanation.layout(), card.layout(), body.layout()):
             if layout is not None:

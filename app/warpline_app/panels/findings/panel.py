@@ -256,14 +256,13 @@ class FindingsPanel(ComputedPanel):
     def _show_cause(self) -> None:
         """Frame the highlighted part of the budget, and show only its findings."""
         lit = self.state.lit
-        cause = lit.key.removeprefix(CAUSE) if lit is not None and lit.key.startswith(CAUSE) else ""
-        self.budget.set_chosen(cause)
-        kept = [
-            number
-            for number, card in enumerate(self.cards.cards)
-            if cause and is_about(card.finding, lit.ranges)
-        ]
-        self.cards.keep(frozenset(kept) if cause else None)
+        if lit is None or not lit.key.startswith(CAUSE):
+            self.budget.set_chosen("")
+            self.cards.keep(None)
+            return
+        self.budget.set_chosen(lit.key.removeprefix(CAUSE))
+        cards = enumerate(self.cards.cards)
+        self.cards.keep(frozenset(number for number, card in cards if is_about(card.finding, lit.ranges)))
 
     def _mark_lit(self) -> None:
         """Select the highlighted finding's card and show the instance number."""

@@ -68,7 +68,7 @@ class NotesPanel(Panel):
         self.state.notes_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)
         self._show_badge()
-        self.state.notes_changed.connect(lambda _notes: self._show_badge())
+        self.state.notes_changed.connect(self._show_badge)
 
     def refresh(self) -> None:
         """List the notes that match."""

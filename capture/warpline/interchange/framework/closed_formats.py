@@ -31,6 +31,14 @@ def _is_recipe(head: bytes, path: Path) -> bool:
     return is_packed_table or _RECIPE_HEADER.match(head) is not None
 
 
+def _is_table(head: bytes, path: Path) -> bool:
+    """Whether it is a CSV file with a line of column names."""
+    names = head.split(b"\n", 1)[0].split(b",")
+    return (
+        path.suffix.lower() == ".csv" and len(names) > 1 and not any(name.strip().isdigit() for name in names)
+    )
+
+
 def _is_ctf(head: bytes, _path: Path) -> bool:
     """Whether it is a stream or the metadata of a CTF trace, as LTTng and barectf write them."""
     magics = (0xC1FC1FC1, 0x75D11D57)
@@ -106,6 +114,12 @@ CLOSED_FORMATS = (
         _starts_with(b"MMPD"),
         english("Convert it with crox of measureme and open chrome_profiler.json"),
         "crox {file}",
+    ),
+    ClosedFormat(
+        english("a table of results, not a recording"),
+        _is_table,
+        english("Open the trace that it was made from, or the folder of the run"),
+        "warpline view FOLDER",
     ),
 )
 """The first row that matches names the file. An importer that is surer than `POSSIBLE` comes before all of them."""

@@ -49,6 +49,13 @@ def test_formats_that_open_are_not_closed_formats(folder: str, data_dir: Path) -
     assert looked_at
 
 
+def test_a_table_of_results_is_no_recording(tmp_path: Path) -> None:
+    path = tmp_path / "op_statistic.csv"
+    path.write_text("Device_id,OP Type,Count\n0,MatMul,3\n")
+    with pytest.raises(ImportFormatError, match=r"a table of results.*warpline view FOLDER"):
+        detect(path)
+
+
 BEGINNINGS = {
     b"\xc1\x1f\xfc\xc1": ("CTF", "ctf2ctf"),
     b"/* CTF 1.8 */": ("CTF", "ctf2ctf"),

@@ -37,8 +37,8 @@ def test_a_format_can_be_forced(tmp_path: Path) -> None:
         importer_named("tape")
 
 
-def test_foreign_content_lists_what_can_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ImportFormatError, match="PyTorch profiler"):
+def test_foreign_content_is_named_with_what_would_help(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError, match=r"text that is no profile.*export it from its tool"):
         detect(text_file(tmp_path, "just text", "notes.txt"))
 
 

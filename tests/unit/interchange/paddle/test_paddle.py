@@ -158,6 +158,7 @@ def test_both_files_of_a_run_hold_the_same_events(data_dir: Path, tmp_path: Path
     with imported(tmp_path, folder / f"{run}.pb") as capture:
         from_pb = sorted((name, start, duration) for name, start, duration, _uri in rows(capture))
         memory_pb = [row[:1] + row[2:] for row in rows(capture, "memory")] if count(capture, "memory") else []
+        assert not [text for text in capture.warnings if "microsecond" in text]
     assert sorted(memory_json) == sorted(memory_pb)
     assert [row[0] for row in from_json] == [row[0] for row in from_pb]
     for (name, start, duration), (_name, exact_start, exact_duration) in zip(from_json, from_pb, strict=True):

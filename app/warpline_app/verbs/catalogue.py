@@ -25,7 +25,6 @@ from warpline_app.verbs.window import WINDOW_COMMANDS
 ENTRY_POINT_GROUP = "warpline.verbs"
 TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
     *VIEW_COMMANDS,
-    *LIVE_COMMANDS,
     *LAYOUT_COMMANDS,
     *EVENT_COMMANDS,
     *NOTE_COMMANDS,
@@ -37,13 +36,21 @@ TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
 def all_commands() -> tuple[WindowCommand, ...]:
     """Every command, in menu order. Commands of other distributions cannot take an id or key of ours."""
     panels = panel_commands()
-    ours = (*FILE_COMMANDS, *TIMELINE_COMMANDS, *COMPARE_COMMANDS, *JOB_COMMANDS, *WINDOW_COMMANDS)
+    ours = (
+        *FILE_COMMANDS,
+        *TIMELINE_COMMANDS,
+        *LIVE_COMMANDS,
+        *COMPARE_COMMANDS,
+        *JOB_COMMANDS,
+        *WINDOW_COMMANDS,
+    )
     taken = {_portable(key) for command in ours for key in command.keys}
     commands = {
         command.id: command
         for command in (
             *FILE_COMMANDS,
             *TIMELINE_COMMANDS,
+            *LIVE_COMMANDS,
             *panels,
             *COMPARE_COMMANDS,
             *JOB_COMMANDS,

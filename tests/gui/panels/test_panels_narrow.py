@@ -16,7 +16,7 @@ from warpline_app.look.widgets import flat_column
 from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.registry import all_panels
-from warpline_app.panels.frame.room import LEAST_TABLE_PX, SideBySide
+from warpline_app.panels.frame.room import LEAST_BOTTOM_PX, LEAST_TABLE_PX, SideBySide
 from warpline_app.panels.summary.panel import SummaryPanel
 from warpline_app.window.main_window import MainWindow
 
@@ -130,6 +130,20 @@ def test_the_lower_panels_keep_their_height_from_tab_to_tab(
             settled_panel(qtbot, window, spec.id)
             heights.add(panels.bottom.height())
         assert len(heights) == 1
+
+
+def test_a_tall_tab_behind_does_not_squeeze_the_lower_panels(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    open_page(sample)
+    height = window.panels.bottom.height()
+    assert height >= LEAST_BOTTOM_PX
+    tall = QWidget()
+    tall.setMinimumHeight(window.panels.widget.height() - 100)
+    window._center.addWidget(tall)
+    window.panels._inner.share()
+    qtbot.wait(0)
+    assert window.panels.bottom.height() == height
 
 
 def test_panels_are_reset_and_put_back(

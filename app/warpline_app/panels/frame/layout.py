@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from warpline.model.frames import StackFrame
     from warpline_app.panels.frame.row_target import RowTarget
 
+_LEAST_CENTER_PX = (360, 160)
 _GRIP = QPoint(60, 12)
 """Where the pointer grips the window of a panel that starts to float."""
 
@@ -51,6 +52,8 @@ class PanelLayout(QObject):
         self._places: dict[str, QRect] = {}
         self._hint: QRubberBand | None = None
         self._needed_px = 0
+        # Not the least size of its tabs, of which a hidden comparison would squeeze the panels of all others.
+        center.setMinimumSize(*_LEAST_CENTER_PX)
         self._inner = SharedRoom(
             Qt.Orientation.Vertical, center, self.bottom, lambda whole: bottom_height(whole, self._needed_px)
         )

@@ -174,16 +174,10 @@ class NewCaptureDialog(QDialog):
         titles_px = max(box.sizeHint().width() for box in self.sources.boxes.values())
         notes = self.sources.notes.values()
         notes_px = max(note.fontMetrics().horizontalAdvance(note.text()) for note in notes)
-        around_px = (
-            38
-            + self.form.horizontalSpacing()
-            + max(
-                label.widget().sizeHint().width()
-                for row in range(self.form.rowCount())
-                if (label := self.form.itemAt(row, QFormLayout.ItemRole.LabelRole)) is not None
-                and label.widget() is not None
-            )
-        )
+        items = (self.form.itemAt(row, QFormLayout.ItemRole.LabelRole) for row in range(self.form.rowCount()))
+        labels = (item.widget() for item in items if item is not None)
+        labels_px = max(label.sizeHint().width() for label in labels if label is not None)
+        around_px = 38 + self.form.horizontalSpacing() + labels_px
         screen = self.screen().availableGeometry().width()
         return min(titles_px + 14 + notes_px + 8 + around_px, screen * 9 // 10)
 

@@ -6,7 +6,14 @@ import os
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFormLayout,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from warpline_app.dialogs.new_capture import NewCaptureDialog, show_new_capture
@@ -16,6 +23,7 @@ from warpline_app.remembered.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
 TIMEOUT_MS = 30_000
+_FIELD = QFormLayout.ItemRole.FieldRole
 
 
 def test_arguments_are_kept_for_the_latest_scripts(settings: Settings, tmp_path: Path) -> None:
@@ -39,8 +47,9 @@ def test_another_script_brings_its_own_arguments(qtbot: QtBot, window: MainWindo
     settings = window.workspace.settings
     remember_arguments(settings, str(train), "--epochs 2")
     dialog = show_new_capture(window.workspace, window)
-    order = [dialog.form.getWidgetPosition(field)[0] for field in (dialog.arguments, dialog.interpreter)]
-    assert order == sorted(order), "what belongs to the script stands below it"
+    fields = [dialog.form.itemAt(row, _FIELD) for row in range(dialog.form.rowCount())]
+    widgets = [field.widget() for field in fields if field is not None]
+    assert widgets.index(dialog.arguments) < widgets.index(dialog.interpreter), "arguments are the script's"
     type_script(qtbot, dialog, train)
     assert dialog.arguments.text() == "--epochs 2"
     type_script(qtbot, dialog, serve)

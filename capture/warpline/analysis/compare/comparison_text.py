@@ -241,12 +241,11 @@ def comparison_lines(
 ) -> list[str]:
     """Conditions, facts that differ, the total, its parts with contributors, then reports row by row."""
     writer = _Markdown() if is_markdown else _Plain()
-    lines = [
-        f"{'❌' if judgement.is_failed else '✅'} {markdown_text(judgement_text(judgement))}\n"
-        for judgement in judged
-    ]
+    lines: list[str] = []
     # In a terminal the conditions are printed last, on standard error.
-    lines = [*(lines if is_markdown else ()), *writer.facts(comparison)]
+    for judgement in judged if is_markdown else ():
+        lines += [f"{'❌' if judgement.is_failed else '✅'} {markdown_text(judgement_text(judgement))}", ""]
+    lines += writer.facts(comparison)
     lines += [
         alignment_text(comparison),
         *filter(None, [verdict(comparison), prediction_text(comparison)]),
@@ -257,7 +256,8 @@ def comparison_lines(
         rows.append(_part_row(part))
         rows += [_contributor_row(item) for item in largest(part, comparison.difference_ns)]
     lines += writer.table(tr("cause"), rows)
-    lines += [writer.note(text) for text in [noise_text(comparison)] if text]
+    if noise := noise_text(comparison):
+        lines += writer.note(noise)
     if comparison.steps:
         steps = [
             (f"{a}" if a == b else f"{a} / {b}", *_times(a_ns, b_ns), 0)
@@ -268,7 +268,7 @@ def comparison_lines(
     for table in comparison.tables:
         lines += [
             "",
-            writer.title(f"{table.report}: {table.column.name}"),
+            *writer.title(f"{table.report}: {table.column.name}"),
             *_table(writer, table, is_noise=is_noise),
         ]
     if comparison.rules:
@@ -377,9 +377,10 @@ def _table(writer: _Plain | _Markdown, table: TableComparison, *, is_noise: bool
     lines = writer.table(" / ".join(table.keys), rows, last=tr("share"))
     more = len(table.rows) - ROWS
     if more > 0:
-        lines.append(writer.note(tr_n("and {count:,} more row", "and {count:,} more rows", more)))
-    texts = [noise_text(table), *map(translated, table.notes)]
-    return [*lines, *(writer.note(text) for text in texts if text)]
+        lines += writer.note(tr_n("and {count:,} more row", "and {count:,} more rows", more))
+    for text in filter(None, [noise_text(table), *map(translated, table.notes)]):
+        lines += writer.note(text)
+    return lines
 
 
 class _Plain:
@@ -393,13 +394,13 @@ class _Plain:
         ]
         return [*lines, ""] if lines else []
 
-    def title(self, text: str) -> str:
+    def title(self, text: str) -> list[str]:
         """A line above a table."""
-        return text
+        return [text]
 
-    def note(self, text: str) -> str:
+    def note(self, text: str) -> list[str]:
         """A line below a table."""
-        return f"  {text}"
+        return [f"  {text}"]
 
     def table(self, name: str, rows: Sequence[Row], last: str = "") -> list[str]:
         """A table with the numbers first, so that long names fit."""
@@ -421,13 +422,13 @@ class _Markdown:
         rows = [f"| {' | '.join(map(markdown_text, cells))} |" for cells in fact_rows(comparison.facts)]
         return [*head, *rows, ""]
 
-    def title(self, text: str) -> str:
+    def title(self, text: str) -> list[str]:
         """A line above a table, followed by an empty one."""
-        return f"**{text}**\n"
+        return [f"**{text}**", ""]
 
-    def note(self, text: str) -> str:
-        """A line below a table."""
-        return f"\n{text}"
+    def note(self, text: str) -> list[str]:
+        """A line below a table, after an empty one."""
+        return ["", text]
 
     def table(self, name: str, rows: Sequence[Row], last: str = "") -> list[str]:
         """A table with contributors indented below their part."""

@@ -68,6 +68,7 @@ def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Iterator[Start]:
         dialog.script.setText(str(script))
         dialog.interpreter.setEditText(sys.executable)
         dialog.arguments.setText(arguments)
+        dialog.arguments.setModified(True)  # as if typed: another script would bring its own
         dialog.sources.set_chosen(("cpu",))
         for name, value in changes.items():
             getattr(dialog, name).setText(value)

@@ -56,7 +56,9 @@ def test_parts_equal_the_whole_document(
     whole = [json.loads(text.encode("utf-8", "replace")) for text in texts]
     assert (parts.damaged, parts.problem) == (0, "")
     assert heads == [document["head"] for document in whole]
-    expected = {(number, "rows"): document.get("rows") for number, document in enumerate(whole)}
+    expected: dict[tuple[Any, ...], Any] = {
+        (number, "rows"): document.get("rows") for number, document in enumerate(whole)
+    }
     for number, document in enumerate(whole):
         for place, group in enumerate(document.get("groups", [])):
             expected[number, "groups", place, "rows"] = group["rows"]

@@ -94,14 +94,14 @@ class NewCaptureDialog(QDialog):
         modes.addWidget(self.attach_button)
         self.script = QLineEdit()
         self.script.setPlaceholderText("train.py")
+        self.arguments = QLineEdit()
+        self.arguments.setPlaceholderText("--epochs 2")
         self.interpreter = QComboBox()
         self.interpreter.setEditable(True)
         self.interpreter.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.interpreter.setMinimumContentsLength(20)
         self.command = QLineEdit()
         self.command.setPlaceholderText("torchrun --nproc-per-node 2 train.py")
-        self.arguments = QLineEdit()
-        self.arguments.setPlaceholderText("--epochs 2")
         self.folder = QLineEdit()
         self.environment = QPlainTextEdit()
         self.environment.setPlaceholderText("NAME=value")
@@ -166,7 +166,7 @@ class NewCaptureDialog(QDialog):
         for field in (self.script, self.command, self.folder):
             field.textChanged.connect(self._program_changed)
         self.output.textEdited.connect(self._output_edited)
-        self._script_of_arguments = ""
+        self._script_of_arguments = self._arguments_shown = ""
         self.script.editingFinished.connect(self._script_chosen)
 
     def _wanted_width(self) -> int:
@@ -191,7 +191,7 @@ class NewCaptureDialog(QDialog):
         self.script.setText(request.script)
         self.command.setText(request.command)
         self.arguments.setText(request.arguments)
-        self._script_of_arguments = request.script
+        self._script_of_arguments, self._arguments_shown = request.script, request.arguments
         self.folder.setText(request.working_directory)
         self.environment.setPlainText(request.environment)
         self.delay.setText(request.delay)
@@ -222,8 +222,10 @@ class NewCaptureDialog(QDialog):
     def _script_chosen(self) -> None:
         """Another script has its own arguments, unless the user has typed some."""
         script = self.script.text().strip()
-        if script and script != self._script_of_arguments and not self.arguments.isModified():
-            self.arguments.setText(arguments_of(self._workspace.settings, script))
+        is_untouched = self.arguments.text() == self._arguments_shown
+        if script and script != self._script_of_arguments and is_untouched:
+            self._arguments_shown = arguments_of(self._workspace.settings, script)
+            self.arguments.setText(self._arguments_shown)
         self._script_of_arguments = script
 
     def _interpreter_path(self) -> str:

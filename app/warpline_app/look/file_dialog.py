@@ -29,7 +29,8 @@ class _FileDetails(QStyledItemDelegate):
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         super().initStyleOption(option, index)
-        file = QFileInfo(str(index.siblingAtColumn(0).data(QFileSystemModel.Roles.FilePathRole)))
+        name = index.sibling(index.row(), 0)
+        file = QFileInfo(str(name.data(QFileSystemModel.Roles.FilePathRole)))
         if index.column() == _TIME:
             option.text = file.lastModified().toString("yyyy-MM-dd HH:mm")
         elif index.column() == _SIZE and file.isFile():

@@ -105,4 +105,6 @@ class SideBySide(QSplitter):
         self._is_by_hand = False
         self.setOrientation(way)
         for place, least in enumerate(self._least_px):
-            self.widget(place).setMinimumWidth(least if way == Qt.Orientation.Horizontal else 0)
+            child = self.widget(place)
+            if child is not None:
+                child.setMinimumWidth(least if way == Qt.Orientation.Horizontal else 0)

@@ -68,7 +68,7 @@ def window(qtbot: QtBot, settings: Settings) -> MainWindow:
     """An empty window on the screen."""
     made = MainWindow(settings)
     made.resize(1280, 800)
-    with qtbot.waitExposed(made):
+    with qtbot.waitExposed(made, timeout=20_000):
         made.show()
     made.activateWindow()
     return made

@@ -251,7 +251,7 @@ def test_a_dismissed_finding_stays_away_after_a_restart_and_comes_back_when_aske
     again = Settings(Path(settings._store.fileName()))
     other = MainWindow(again)
     other.resize(1280, 800)
-    with qtbot.waitExposed(other):
+    with qtbot.waitExposed(other, timeout=20_000):
         other.show()
     with qtbot.waitSignal(other.tabs.page_opened, timeout=20_000):
         other.workspace.open_file(sample)

@@ -45,7 +45,7 @@ def test_controls_continue_on_further_rows(qtbot: QtBot, width_px: int, rows: li
         row.add(control, is_stretching=control is controls[-1])
     holder.resize(width_px, row.heightForWidth(width_px))
     holder.show()
-    qtbot.waitExposed(holder)
+    qtbot.waitExposed(holder, timeout=20_000)
     tops = sorted({control.y() for control in controls})
     assert [[place for place, control in enumerate(controls) if control.y() == top] for top in tops] == rows
     assert holder.height() == 10 + 20 * len(rows) + 4 * (len(rows) - 1)

@@ -70,7 +70,7 @@ def window(qtbot: QtBot, installed: None, settings: Settings) -> MainWindow:
     """A window that was made after the distribution was installed."""
     made = MainWindow(settings)
     made.resize(1280, 800)
-    with qtbot.waitExposed(made):
+    with qtbot.waitExposed(made, timeout=20_000):
         made.show()
     made.activateWindow()
     return made

@@ -184,7 +184,7 @@ def test_keys_are_unique() -> None:
 
 
 def shown_menu(qtbot: QtBot, view: TimelineView) -> QMenu:
-    qtbot.waitUntil(lambda: any(menu.isVisible() for menu in view.findChildren(QMenu)))
+    qtbot.waitUntil(lambda: any(menu.isVisible() for menu in view.findChildren(QMenu)), timeout=20_000)
     (menu,) = [menu for menu in view.findChildren(QMenu) if menu.isVisible()]
     return menu
 

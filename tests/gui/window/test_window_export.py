@@ -56,7 +56,7 @@ def written(qtbot: QtBot, dialog: ExportDialog) -> Path:
 def test_the_command_opens_it(page: CapturePage, window: MainWindow, qtbot: QtBot) -> None:
     page.view.setFocus()
     qtbot.keyClick(window, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: bool(window.findChildren(ExportDialog)))
+    qtbot.waitUntil(lambda: bool(window.findChildren(ExportDialog)), timeout=20_000)
 
 
 def test_a_key_copies_the_timeline_as_a_picture(page: CapturePage, window: MainWindow, qtbot: QtBot) -> None:
@@ -76,7 +76,7 @@ def test_the_selected_range_is_the_default_and_is_exported(
     capture = page.document.capture
     expected = count_events(capture, ExportSelection(20 * MS, 40 * MS))
     assert 0 < expected < len(capture.events)
-    qtbot.waitUntil(lambda: f"{expected:,} events" in dialog.preview.text())
+    qtbot.waitUntil(lambda: f"{expected:,} events" in dialog.preview.text(), timeout=20_000)
     path = written(qtbot, dialog)
     with open_capture(path) as part:
         assert len(part.events) == expected
@@ -101,7 +101,7 @@ def test_exporting_shown_tracks_omits_hidden_ones(
     page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     page.document.state.set_hidden({"process/71.1"})
-    qtbot.waitUntil(lambda: page.view.is_idle)
+    qtbot.waitUntil(lambda: page.view.is_idle, timeout=20_000)
     dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
     dialog.shown_tracks.setChecked(True)
@@ -136,7 +136,7 @@ def test_a_format_changes_the_suffix_and_a_name_without_suffix_is_refused(
     assert dialog.path.name == "part.json.gz"
     assert dialog.compress.isHidden()
     dialog.file.setText(str(dialog.path.with_name("nothing")))
-    qtbot.waitUntil(lambda: not dialog.start_button.isEnabled())
+    qtbot.waitUntil(lambda: not dialog.start_button.isEnabled(), timeout=20_000)
 
 
 def test_a_picture_begins_with_the_gpu(page: CapturePage) -> None:
@@ -244,7 +244,7 @@ def test_a_picture_of_a_range_that_is_typed_has_four_times_the_pixels_at_twice_t
     type_into(qtbot, dialog.ranges.first, "25 ms")
     assert dialog.ranges.from_to.isChecked(), "who types a time means it"
     type_into(qtbot, dialog.ranges.last, "24 ms")
-    qtbot.waitUntil(lambda: not dialog.start_button.isEnabled())
+    qtbot.waitUntil(lambda: not dialog.start_button.isEnabled(), timeout=20_000)
     assert dialog.preview.text() == "The range ends before it starts"
     qtbot.keyClick(dialog.ranges.last, Qt.Key.Key_Return)
     assert dialog.isVisible()
@@ -254,7 +254,7 @@ def test_a_picture_of_a_range_that_is_typed_has_four_times_the_pixels_at_twice_t
     dialog.picture.height_px.setValue(400)
     dialog.picture.scale.setFocus()
     qtbot.keyClicks(dialog.picture.scale, "2")
-    qtbot.waitUntil(lambda: dialog.preview.text().startswith("1200 × 800 pixels · about "))
+    qtbot.waitUntil(lambda: dialog.preview.text().startswith("1200 × 800 pixels · about "), timeout=20_000)
     image = QImage(str(written(qtbot, dialog)))
     assert (image.width(), image.height()) == (1200, 800)
     picture = Picture((25 * MS, 30 * MS), (), (600, 400))
@@ -312,7 +312,7 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
 ) -> None:
     page.document.state.set_view(10 * MS, 30 * MS)
     prepare_picture(page.view)  # pictures have no scroll bar and no half row
-    qtbot.waitUntil(lambda: page.view.is_idle)
+    qtbot.waitUntil(lambda: page.view.is_idle, timeout=20_000)
     before = page.view.picture()
     dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
@@ -320,7 +320,7 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
     dialog.ranges.visible.setChecked(True)
     dialog.shown_tracks.setChecked(True)
     dialog.file.setText(str(tmp_path / "timeline.svg"))
-    qtbot.waitUntil(lambda: "rectangles" in dialog.preview.text())
+    qtbot.waitUntil(lambda: "rectangles" in dialog.preview.text(), timeout=20_000)
     shapes, size = drawing_size(page.view)
     assert f"{shapes:,} rectangles" in dialog.preview.text()
     path = written(qtbot, dialog)
@@ -339,7 +339,7 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
 def test_a_failure_stays_in_the_dialog(dialog: ExportDialog, tmp_path: Path, qtbot: QtBot) -> None:
     dialog.file.setText(str(tmp_path / "no" / "part.h5"))
     qtbot.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(dialog.problem.isVisible, timeout=10_000)
+    qtbot.waitUntil(dialog.problem.isVisible, timeout=20_000)
     assert "does not exist" in dialog.problem.text()
     assert dialog.start_button.isEnabled()
     dialog.reject()
@@ -350,7 +350,7 @@ def test_cancelling_a_running_export_keeps_the_dialog_and_leaves_no_file(
 ) -> None:
     dialog.start()
     dialog.reject()
-    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=10_000)
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=20_000)
     assert dialog.isVisible()
     assert list(tmp_path.glob("part*")) == []
     dialog.reject()

@@ -61,7 +61,7 @@ def test_alt_and_a_letter_open_a_menu(qtbot: QtBot, window: MainWindow) -> None:
     bar = window.menuBar()
     qtbot.keyClick(window, Qt.Key.Key_V, Qt.KeyboardModifier.AltModifier)
     menu = window.menus["View"]
-    qtbot.waitUntil(menu.isVisible)
+    qtbot.waitUntil(menu.isVisible, timeout=20_000)
     qtbot.keyClick(menu, Qt.Key.Key_Escape)
     assert not menu.isVisible()
     assert bar.actions()[0].text() == "&File"

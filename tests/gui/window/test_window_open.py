@@ -258,7 +258,7 @@ def test_each_tab_keeps_its_own_view_and_search(
     qtbot.keyClick(window, Qt.Key.Key_Slash)
     assert window.tool_row.search.hasFocus()
     qtbot.keyClicks(window.tool_row.search, "gemm")
-    qtbot.waitUntil(lambda: window.tool_row.matches.text() == "30 results", timeout=5_000)
+    qtbot.waitUntil(lambda: window.tool_row.matches.text() == "30 results", timeout=20_000)
     first.document.state.set_view(0, 1_000_000)
     second = open_page(Path(shutil.copy(sample, tmp_path / "second.h5")))
     assert window.tool_row.search.text() == ""
@@ -292,7 +292,7 @@ def test_closing_remembers_files_geometry_and_panels(
     window.close()
     assert settings.open_files == [sample]
     again = MainWindow(settings)
-    with qtbot.waitExposed(again):
+    with qtbot.waitExposed(again, timeout=20_000):
         again.show()
     assert (again.width(), again.height()) == (790, 610)
     assert not again.panels.is_shown("sources")

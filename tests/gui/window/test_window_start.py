@@ -42,7 +42,7 @@ def test_a_recent_capture_is_shown_as_it_looked(
     path = Path(shutil.copy(sample, tmp_path / "run.h5"))
     page = open_page(path)
     events = len(page.document.capture.events)
-    qtbot.waitUntil(lambda: RecentPictures(window.workspace.settings).of(path) is not None)
+    qtbot.waitUntil(lambda: RecentPictures(window.workspace.settings).of(path) is not None, timeout=20_000)
     qtbot.keyClick(window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
     (card,) = window.welcome.recent_cards
     assert card.isVisible()
@@ -72,7 +72,7 @@ def test_a_file_that_was_written_anew_has_no_picture(
     path = Path(shutil.copy(sample, tmp_path / "run.h5"))
     open_page(path)
     pictures = RecentPictures(window.workspace.settings)
-    qtbot.waitUntil(lambda: pictures.of(path) is not None)
+    qtbot.waitUntil(lambda: pictures.of(path) is not None, timeout=20_000)
     later = path.stat().st_mtime + 3600
     os.utime(path, (later, later))
     assert pictures.of(path) is None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent
@@ -123,15 +125,13 @@ class AttachDialog(QDialog):
 
     # -- reading processes ----------------------------------------------------------------------------------
 
-    def _begin(self, work: object, take: object) -> None:
+    def _begin(self, work: object, take: object, fail: Callable[[Exception], object] | None = None) -> None:
         job = Job(work, self)  # type: ignore[arg-type]  # the work of every job
         self._jobs.add(job)
         job.succeeded.connect(take)
         job.finished.connect(lambda: self._jobs.discard(job))
-        if take == self._take_processes:
-            job.failed.connect(lambda error: self.table.show_problem(str(error)))
-        if take == self._take_joining:
-            job.failed.connect(self._refuse)
+        if fail is not None:
+            job.failed.connect(fail)
         job.launch()
 
     def _forget_jobs(self) -> None:
@@ -141,7 +141,7 @@ class AttachDialog(QDialog):
             job.cancel()
 
     def _refresh(self) -> None:
-        self._begin(self._read, self._take_processes)
+        self._begin(self._read, self._take_processes, self._miss_processes)
 
     def _read(self, _progress: Progress, _is_cancelled: IsCancelled) -> list[RunningProcess]:
         if self._list is None:
@@ -152,6 +152,10 @@ class AttachDialog(QDialog):
         is_first = not self.table.model.rows
         self.table.show_processes(processes)
         self._refresh_timer.start(FIRST_REFRESH_MS if is_first else REFRESH_MS)
+
+    def _miss_processes(self, error: Exception) -> None:
+        self.table.show_problem(str(error))
+        self._refresh_timer.start(REFRESH_MS)
 
     def _search(self, text: str) -> None:
         self.table.filter(text)
@@ -180,7 +184,11 @@ class AttachDialog(QDialog):
     def _look(self) -> None:
         pid, names = self._looked_at, list(self.sources.boxes)
         if pid:
-            self._begin(lambda _progress, _cancelled: (pid, what_joins(pid, names)), self._take_joining)
+            self._begin(
+                lambda _progress, _cancelled: (pid, what_joins(pid, names)),
+                self._take_joining,
+                partial(self._refuse, pid),
+            )
 
     def _take_joining(self, answer: tuple[int, tuple[Source, ...]]) -> None:
         pid, joining = answer
@@ -188,7 +196,9 @@ class AttachDialog(QDialog):
             self._joining = joining
             self._show_sources()
 
-    def _refuse(self, error: Exception) -> None:
+    def _refuse(self, pid: int, error: Exception) -> None:
+        if pid != self._looked_at:
+            return
         self.problem.setText(translated(str(error)))
         self.problem.show()
         self.attach_button.setEnabled(False)

@@ -125,6 +125,7 @@ class ProcessTable(QWidget):
         self.model = ProcessModel(self)
         self._filter = _Filter(self.model)
         self._readings = 0
+        self._text = ""
         self.view = QTableView()
         self.view.setAccessibleName(tr("Processes"))
         self.view.setModel(self._filter)
@@ -186,11 +187,12 @@ class ProcessTable(QWidget):
 
     def filter(self, text: str) -> None:
         """Keep processes in which each word of a text occurs, and select the first."""
+        self._text = text
         self._filter.set_text(text)
         self._sort()
         if self.current is None:
             self.step(0)
-        self._show_state(text)
+        self._show_state()
         self._tell()
 
     def _sort(self) -> None:
@@ -204,11 +206,11 @@ class ProcessTable(QWidget):
             row = self.view.currentIndex().row()
             self.view.selectRow(max(0, min(row + by, count - 1)))
 
-    def _show_state(self, text: str = "") -> None:
+    def _show_state(self) -> None:
         if self._filter.rowCount():
             self._stack.setCurrentWidget(self.view)
         elif self._readings and self.model.rows:
-            self.show_problem(tr("No process matches “{text}”.", text=text) if text else self.empty.text())
+            self.show_problem(tr("No process matches “{text}”.", text=self._text))
         elif self._readings:
             self.show_problem(tr("No other program is running here."))
 

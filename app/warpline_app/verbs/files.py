@@ -29,7 +29,7 @@ def _attach(context: CommandContext) -> None:
     show_attach(context.workspace, context.shell.widget)
 
 
-def _shows_errors(action: Callable[[CommandContext], None]) -> Callable[[CommandContext], None]:
+def shows_errors(action: Callable[[CommandContext], None]) -> Callable[[CommandContext], None]:
     """The action, with its errors shown as messages in the window."""
 
     def run(context: CommandContext) -> None:
@@ -43,7 +43,7 @@ def _shows_errors(action: Callable[[CommandContext], None]) -> Callable[[Command
     return run
 
 
-@_shows_errors
+@shows_errors
 def record_demo(context: CommandContext) -> None:
     """Record the bundled example and open the capture."""
     from warpline_app.recording.example import record_example
@@ -57,7 +57,7 @@ def _join_ranks(context: CommandContext) -> None:
     show_join_ranks(context.workspace, context.shell.widget)
 
 
-@_shows_errors
+@shows_errors
 def _record_again(context: CommandContext) -> None:
     from warpline_app.recording.again import record_again
 

@@ -7,6 +7,7 @@ from warpline_app.commands.context import CommandContext
 from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import THEME_TITLES
 from warpline_app.open.alignment import movable_clocks
+from warpline_app.verbs.files import shows_errors
 
 _TABS = Need(lambda context: len(context.workspace.items) > 1, "No other tab is open")
 
@@ -39,6 +40,7 @@ def _doctor(context: CommandContext) -> None:
     show_doctor(context.shell.widget)
 
 
+@shows_errors
 def _documentation(context: CommandContext) -> None:
     from warpline_app.dialogs.documentation import show_documentation
 

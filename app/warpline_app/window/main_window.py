@@ -146,9 +146,14 @@ class MainWindow(QMainWindow):
         page = self.tabs.page_of(document)
         if isinstance(page, CapturePage):
             if not self.workspace.settings.tour_seen and document.is_demo:
-                page.first_frame.after(self.show_tour)
+                page.first_frame.after(partial(self._tour_on, page))
             once = Qt.ConnectionType.SingleShotConnection
             page.view.idle.connect(partial(self._keep_picture, page), once)
+
+    def _tour_on(self, page: CapturePage) -> None:
+        """Show the tour, unless another tab came to the front meanwhile."""
+        if self.tabs.current_page is page:
+            self.show_tour()
 
     def _keep_picture(self, page: CapturePage) -> None:
         """Save a picture of the capture for the start page."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from warpline.model.errors import UsageError
+from warpline.model.tracks import Source
 from warpline.recording import process_list
 from warpline.recording.process_list import RunningProcess
 from warpline_app.dialogs import attach
@@ -154,6 +157,54 @@ def test_a_refresh_keeps_the_selection_and_the_order(qtbot: QtBot) -> None:
     assert not table.view.selectionModel().hasSelection()
     table.show_processes([])
     assert table.empty.text() == "No other program is running here."
+
+
+def test_the_last_match_of_a_search_ends(qtbot: QtBot) -> None:
+    table = ProcessTable()
+    qtbot.addWidget(table)
+    table.show_processes([process(7, "a"), process(8, "b")])
+    table.filter("b")
+    table.show_processes([process(7, "a")])
+    assert table.empty.text() == "No process matches “b”."
+
+
+def test_a_late_refusal_is_of_the_process_it_was_asked_for(
+    qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first reading of processes fails, too: the next one comes all the same."""
+    listed = [process(7, "train", 2.0), process(8, "serve", 0.1)]
+    readings = iter([OSError("too many open files")])
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def read(_self: object, **_without: object) -> list[RunningProcess]:
+        for error in readings:
+            raise error
+        return listed
+
+    def joins(pid: int, _names: object) -> tuple[Source, ...]:
+        if pid == 7:
+            asked.set()
+            goes_on.wait(60)
+            raise UsageError("process 7 is another user's")
+        return ()
+
+    monkeypatch.setattr(process_list.ProcessList, "read", read)
+    monkeypatch.setattr(attach, "what_joins", joins)
+    monkeypatch.setattr(attach, "read_doctor", lambda _progress, _cancelled: ())
+    monkeypatch.setattr(attach, "REFRESH_MS", 1)
+    dialog = attach.show_attach(window.workspace, window)
+    qtbot.waitUntil(lambda: len(dialog.table.model.rows) == 2, timeout=TIMEOUT_MS)
+    dialog.table.step(0)
+    qtbot.waitUntil(asked.is_set, timeout=TIMEOUT_MS)
+    dialog.table.step(1)
+    refused = next(job for job in dialog._jobs if job.isRunning())
+    with qtbot.waitSignal(refused.failed, timeout=TIMEOUT_MS):
+        goes_on.set()
+    assert dialog.attach_button.isEnabled()
+    assert not dialog.problem.isVisible()
+    dialog.table.step(-1)
+    qtbot.waitUntil(dialog.problem.isVisible, timeout=TIMEOUT_MS)
+    assert not dialog.attach_button.isEnabled()
 
 
 def test_new_capture_leads_to_attach(qtbot: QtBot, window: MainWindow) -> None:

@@ -30,6 +30,15 @@ def tour_of(window: MainWindow) -> Tour | None:
     return next((tour for tour in window.findChildren(Tour) if tour.isVisible()), None)
 
 
+def write_demo(path: Path) -> Path:
+    with CaptureBuilder(path) as builder:
+        builder.meta.update(command_line=["python", f"/somewhere/{resources.EXAMPLE}"])
+        builder.set_span(0, 1_000_000)
+        builder.track("process/1", title="python demo.py [1]", role="process")
+        builder.finish()
+    return path
+
+
 def test_the_tour_goes_through_the_window_by_keys(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
@@ -63,12 +72,7 @@ def test_the_tour_goes_through_the_window_by_keys(
 def test_the_tour_begins_once_on_the_demos_capture(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:
-    path = tmp_path / "demo.h5"
-    with CaptureBuilder(path) as builder:
-        builder.meta.update(command_line=["python", f"/somewhere/{resources.EXAMPLE}"])
-        builder.set_span(0, 1_000_000)
-        builder.track("process/1", title="python demo.py [1]", role="process")
-        builder.finish()
+    path = write_demo(tmp_path / "demo.h5")
     page = open_page(path)
     qtbot.waitUntil(lambda: tour_of(window) is not None, timeout=TIMEOUT_MS)
     window.workspace.close(page.document)
@@ -77,6 +81,30 @@ def test_the_tour_begins_once_on_the_demos_capture(
     window.show_palette()  # whatever comes after the first frame has come
     assert tour_of(window) is None
     assert window.workspace.settings.tour_seen
+
+
+def test_the_tour_leaves_another_tab_alone(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, tmp_path: Path
+) -> None:
+    window.workspace.settings.tour_seen = True
+    demo = open_page(write_demo(tmp_path / "demo.h5"))
+    open_page(sample)
+    window.workspace.settings.tour_seen = False
+    window._document_opened(demo.document)
+    came: list[bool] = []
+    demo.first_frame.after(lambda: came.append(True))
+    qtbot.waitUntil(lambda: bool(came), timeout=TIMEOUT_MS)
+    assert tour_of(window) is None
+    assert not window.workspace.settings.tour_seen
+
+
+def test_missing_documentation_is_a_message(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Path:
+        raise FileNotFoundError("the documentation is not installed")
+
+    monkeypatch.setattr(resources, "documentation", missing)
+    window.commands.run("help.documentation")
+    assert "not installed" in window.workspace.messages.all[-1].text
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def _threads(capture: Capture, start_ns: int, stop_ns: int, hot: dict[int, Count
         return [tr("Threads: {reason}", reason=states)]
     reasons = _reasons(capture, start_ns, stop_ns)
     indexes = {thread.tid: number for number, thread in enumerate(capture.threads)}
-    states.sort(key=lambda row: (-row["running_ns"], row["tid"]))
+    states.sort(key=lambda row: (-(row["running_ns"] or 0), row["tid"]))
     length = max(1, stop_ns - start_ns)
     titles = "".join(f"{text:>8}" for text in (tr("running"), tr("ready"), tr("waiting")))
     head = [f"{titles}  {padded(tr('thread'), 26)} {tr('waits most for')}"]
@@ -107,7 +107,7 @@ def _threads(capture: Capture, start_ns: int, stop_ns: int, hot: dict[int, Count
         reason = reasons.get(row["tid"], "")
         lines = hot.get(indexes.get(row["tid"], -1), Counter()).most_common(1)
         runs = tr("runs {line}", line=lines[0][0]) if lines else ""
-        told = runs if row["running_ns"] > row["blocked_ns"] and runs else reason
+        told = runs if (row["running_ns"] or 0) > (row["blocked_ns"] or 0) and runs else reason
         head.append(f"{shares}  {padded(str(row['name'])[:26], 26)} {told}".rstrip())
     if len(states) > _MOST_THREADS:
         left = len(states) - _MOST_THREADS

@@ -11,6 +11,7 @@ from tests.unit.recording.live.growing import Growing
 
 from warpline.cli import main
 from warpline.recording.live import process
+from warpline.storage import CaptureBuilder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -34,6 +35,25 @@ def test_threads_are_shown_by_what_they_do_and_wait_for(
     assert first.split()[:5] == ["76.0", "%", "–", "24.0", "%"]
     assert "fighter-2" in first
     assert "lock · Lock.acquire (" in second
+
+
+def test_threads_that_never_waited_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "busy.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(7)
+        thread = builder.add_thread(process, 7, name="busy")
+        names = {"process": process, "thread": thread}
+        state = builder.track("process/7/thread/7/state", role="state", **names)
+        builder.add_events(state, "thread_state", [0], [9_000_000], builder.string("running"))
+        samples = builder.track("process/7/thread/7/samples", role="samples", **names)
+        spin = builder.string("spin (/src/app.py:8)")
+        stack = builder.stack(spin)
+        builder.add_events(samples, "sample", [1_000_000], [0], spin, attributes={"stack": [stack]})
+        builder.finish()
+    assert main(["top", str(path)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.split()[:4] == ["100.0", "%", "–", "–"]
+    assert last.endswith("runs spin (/src/app.py:8)")
 
 
 def test_a_recording_that_runs_is_shown_once_without_a_terminal(

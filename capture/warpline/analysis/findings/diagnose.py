@@ -166,7 +166,7 @@ def open_case(
     scope = find_scope(view, target, options or Options())
     if target.reason:
         scope = replace(scope, notices=(target.reason, *scope.notices))
-    if scope.view.duration_ns <= 0 and view.is_whole:
+    if view.duration_ns <= 0 and view.is_whole:
         return Diagnosis(
             None,
             reason=english("the capture is a single moment: it has no duration"),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from warpline.analysis.findings.work.handing_out import line_of_pool, line_that_hands_out
 from warpline.analysis.findings.work.hot_lines import callee_name, hot_line
 from warpline.analysis.findings.work.kinds import KINDS, kind_of
 from warpline.analysis.findings.work.shapes import nests_repeats
@@ -188,3 +191,21 @@ def test_a_comprehension_is_judged_by_what_it_does_itself(tmp_path: Path) -> Non
 )
 def test_nested_unlimited_repeats_are_recognized(pattern: str, expected: bool) -> None:
     assert nests_repeats(pattern) is expected
+
+
+def test_a_file_that_nests_deeper_than_python_recurses_is_searched(tmp_path: Path) -> None:
+    choices = "".join(f"    elif x == {n}:\n        pass\n" for n in range(1200))
+    path = tmp_path / "long.py"
+    path.write_text(
+        f"def serve(x):\n    if not x:\n        pass\n{choices}"
+        f"    else:\n        pool = Pool(4)\n        pool.map(work, {'x + ' * 600}x)\n"
+    )
+    files = SourceFiles(path.stat().st_mtime_ns)
+    case: Any = SimpleNamespace(once=lambda _make: files)
+    made, handed = line_of_pool(case, [str(path)]), line_that_hands_out(case, "work", str(path))
+    assert made is not None
+    assert handed is not None
+    assert (made.line, handed.line, handed.function) == (2405, 2406, "serve")
+    line = files.line(str(path), 2406)
+    assert line is not None
+    assert len(line.nodes) > 1200

@@ -97,3 +97,16 @@ def test_only_the_time_in_which_a_gpu_works_is_judged(tmp_path: Path, idle_ms: i
             "500.0 ms after it."
         )  # fmt: skip
         assert short[0].text == "In 1.000 s of 1.100 s, no GPU operation had begun or all had ended."
+
+
+def test_one_gpu_operation_without_a_duration_is_judged_within_the_capture(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "point.h5") as builder:
+        builder.add_device(0, name="GPU 0")
+        stream = builder.track("gpu/0/stream/7", role="stream", device=0, stream=7)
+        builder.add_events(stream, "kernel", [5_000 * MS], [0], [builder.string("gemm")])
+        builder.set_span(0, 10_000 * MS)
+        builder.finish()
+    with open_capture(tmp_path / "point.h5") as capture:
+        found = diagnose(View(capture))
+    assert found.budget is not None, found.reason
+    assert found.budget.stop_ns - found.budget.start_ns == 10_000 * MS

@@ -106,10 +106,14 @@ def _last(name: str) -> str:
 
 def _calls(node: ast.AST, function: str = "<module>") -> Iterator[tuple[ast.Call, str]]:
     """All calls inside a node with the function that they are in, in the order of the file."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Call):
-            yield child, function
-        yield from _calls(child, child.name if isinstance(child, Function) else function)
+    # An explicit stack: a long chain of elif nests deeper than Python may recurse.
+    waiting = [(child, function) for child in ast.iter_child_nodes(node)][::-1]
+    while waiting:
+        node, function = waiting.pop()
+        if isinstance(node, ast.Call):
+            yield node, function
+        inside = node.name if isinstance(node, Function) else function
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)][::-1]
 
 
 def _where(file: str, call: ast.Call, function: str) -> Where:

@@ -184,19 +184,22 @@ class SourceFiles:
 
 def dotted(node: ast.AST) -> str:
     """``json.dumps`` for names and attributes; the part after an expression begins with a dot."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
-    return ""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes inside a statement, without the statements inside it."""
-    for child in ast.iter_child_nodes(node):
+    # An explicit stack: a long sum nests deeper than Python may recurse.
+    waiting = [*ast.iter_child_nodes(node)][::-1]
+    while waiting:
+        child = waiting.pop()
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)):
             yield child
-            yield from own_nodes(child)
+            waiting += [*ast.iter_child_nodes(child)][::-1]
 
 
 def _inner(node: ast.AST) -> Iterator[ast.AST]:

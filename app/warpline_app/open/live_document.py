@@ -80,7 +80,10 @@ class LiveDocument(Document):
         self.grown.emit()
 
     def finish(self, capture: Capture, title: str, source: Path) -> None:
-        """Show the finished capture. Its times count from its own start, which is later if a ring kept only the end."""
+        """Take the finished capture. Its times count from its own start, which is later if a ring kept only the end.
+
+        `tell_finished` tells those who show the document, once it has what else belongs to a finished capture.
+        """
         follows, moved_ns = self.follows, _begun_ns(capture) - self._begun_ns
         self.live_edge = None
         self.source, self._title = source, title
@@ -93,6 +96,9 @@ class LiveDocument(Document):
             stop = self.state.span[1]
             self._move(lambda: self.state.set_view(stop - (view[1] - view[0]), stop))
         self._follows = False
+
+    def tell_finished(self) -> None:
+        """Let the views show the finished capture."""
         self.grown.emit()
         self.follows_changed.emit(False)
 

@@ -297,6 +297,7 @@ class Workspace(QObject):
         document.finish(opened.capture, opened.source.name, opened.source)
         document.messages = self.messages.of(document)
         self._furnish(document)
+        document.tell_finished()
         self.settings.add_recent_file(opened.source)
         if activity.asks_before_closing:  # the program outlives its recording
             self._add(document)
@@ -372,12 +373,12 @@ class Workspace(QObject):
             self._remove(item)
 
     def close_all(self) -> None:
-        """Stop all activities except recordings, which continue on their own, and close all captures."""
+        """Close everything except recordings of this window, which continue on their own."""
         for activity in self.activities:
             if not activity.asks_before_closing:
-                activity.stop()
+                activity.close_tab()
         for item in self.items:
-            if isinstance(item, Document | Opening | ComparedPair | JobBoard):
+            if not (isinstance(item, Activity) and item.asks_before_closing):
                 self.close(item)
 
     # -- the list -------------------------------------------------------------------------------------------

@@ -209,7 +209,7 @@ class Recording(Activity):
         self.changed.emit()
 
     def _take_status(self, status: object) -> None:
-        if not isinstance(status, dict):
+        if not isinstance(status, dict) or self.has_ended:
             return
         # "ok" answers a command; its figures are as current as any.
         self.status.update(status)
@@ -259,6 +259,11 @@ class Recording(Activity):
         job.launch()
 
     def _hand_over_early(self) -> None:
+        from warpline.recording.spool.living import is_there
+
+        # Recorded here, the program tells by itself; the recorder may take a while to end after it.
+        if not self.request.where.strip() and not is_there(self._target_pid()):
+            return
         is_over = self.has_ended or self.is_handed_over or self.is_cancelling
         if self.is_running and self._written is not None and not is_over:
             self.is_handed_over = True

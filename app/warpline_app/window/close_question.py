@@ -81,6 +81,8 @@ def may_close(workspace: Workspace, parent: QWidget | None) -> bool:
     for activity in running:
         activity.stop()
         if isinstance(activity, Recording):
+            if activity.following is not None:
+                activity.following.end()
             # The recorder writes it after this window is gone.
             workspace.settings.add_recent_file(activity.request.output_path)
     return True

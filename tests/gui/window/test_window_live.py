@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
+from tests.unit.recording.live.growing import Growing
 
 from warpline.own_python import own_python
 from warpline.recording.live import client, process
+from warpline.recording.session import load_session
 from warpline_app.open.live_document import LiveDocument
 from warpline_app.open.still import Still
 from warpline_app.recording import following, recording
 from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest
-from warpline_app.recording.watched import is_running_spool
+from warpline_app.recording.watched import WatchedRecording, is_running_spool
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.recording_page import RecordingPage
 from warpline_app.window.run_window import open_or_watch
@@ -118,6 +120,8 @@ def test_the_tab_is_the_timeline_and_the_finished_capture_takes_its_place(
     assert page.recording.following is not None
     pid = page.recording.following.process_id
     scroll = timeline.view.scene.scroll_px
+    furnished: list[bool] = []
+    document.grown.connect(lambda: furnished.append(document.notes is not None))
     with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
         qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.tabs.count() == 1, timeout=TIMEOUT_MS)
@@ -125,6 +129,7 @@ def test_the_tab_is_the_timeline_and_the_finished_capture_takes_its_place(
     assert timeline.isVisible()
     assert window.workspace.documents == (document,)
     assert not document.is_live
+    assert furnished[-1]
     assert document.capture.path == document.source == tmp_path / "run.h5"
     assert "begun" in document.console_text
     assert (state.view, timeline.view.scene.scroll_px) == (view, scroll)
@@ -207,9 +212,11 @@ def test_a_recording_that_was_started_elsewhere_is_watched(
     monkeypatch.setattr(recording, "FOLLOWED_AFTER_NS", 0)
     output, spool = tmp_path / "run.h5", tmp_path / "run.h5.spool"
     words = ["record", "--quiet", "--trace", "cpu", "-o", str(output), "--", sys.executable, "-c", PROGRAM]
+    pid = 0
     with subprocess.Popen([*own_python("warpline"), *words], stdout=subprocess.DEVNULL) as recorder:
         try:
             qtbot.waitUntil(lambda: is_running_spool(spool), timeout=TIMEOUT_MS)
+            pid = load_session(spool).target_pid
             open_or_watch(window.workspace, spool)
             page = window.tabs.currentWidget()
             assert isinstance(page, RecordingPage)
@@ -218,10 +225,25 @@ def test_a_recording_that_was_started_elsewhere_is_watched(
             assert page.capture_page.isVisible()
             assert not page.cancel_button.isVisible()
             grown(qtbot, document)
-            pid = page.recording.status["target_pid"]
+            assert page.recording.status["target_pid"] == pid
             with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
                 os.kill(pid, signal.SIGKILL)
             assert window.workspace.items == (document,)
             assert document.capture.path == output
         finally:
             recorder.kill()
+            if pid and exists(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_closing_the_window_ends_the_watching_and_not_the_recording(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[str] = []
+    monkeypatch.setattr(WatchedRecording, "_command", lambda _self, name: commands.append(name))
+    watched = WatchedRecording(Growing(tmp_path).folder, window.workspace)
+    window.workspace.begin(watched, has_tab=True)
+    window.close()
+    assert watched.has_ended
+    assert not commands
+    assert not window.workspace.items

@@ -130,7 +130,7 @@ class JsonParts:
             raise _DamagedError(str(error)) from error
 
     def _elements(self, path: JsonPath) -> Iterator[JsonPart]:
-        wanted = self._chunk_bytes
+        wanted = self._first_bytes
         while True:
             self._need(wanted)
             text = self._data[self._at : self._at + wanted]
@@ -140,6 +140,9 @@ class JsonParts:
                 stop = int(positions[closing[0]])
                 if kinds[closing[0]] != _ARRAY_END:
                     raise _DamagedError(tr("a bracket is missing"))
+            elif len(text) == wanted < self._chunk_bytes:
+                wanted = self._longer(wanted)
+                continue
             else:
                 commas = positions[(kinds == _COMMA) & (depth == 0)]
                 stop = int(commas[-1]) if len(commas) else -1
@@ -181,7 +184,7 @@ class JsonParts:
             self._whole()
             return
         depth = inside = 0
-        wanted = self._chunk_bytes
+        wanted = self._first_bytes
         while True:
             self._need(wanted)
             held = self._data[self._at : self._at + wanted]
@@ -191,7 +194,7 @@ class JsonParts:
                     raise _DamagedError(tr("it ends early"))
                 wanted = _grown(wanted)
                 continue
-            wanted = self._chunk_bytes
+            wanted = self._longer(wanted)
             positions, kinds, depths = _structure(text, inside)
             ends = np.flatnonzero((depths + depth == 0) & (kinds != _COMMA))
             if len(ends):
@@ -202,6 +205,14 @@ class JsonParts:
             self._at += len(text)
 
     # Bytes
+
+    @property
+    def _first_bytes(self) -> int:
+        """The first window of an array. Most are short: looking through a whole chunk for each would be quadratic."""
+        return min(self._chunk_bytes, _WINDOW_BYTES)
+
+    def _longer(self, wanted: int) -> int:
+        return min(4 * wanted, self._chunk_bytes)
 
     def _peek(self) -> bytes:
         """The next character that is no space; b"" at the end."""

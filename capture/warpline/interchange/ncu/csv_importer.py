@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from warpline.i18n import english
+from warpline.i18n import english, english_n
 from warpline.interchange.framework.columns import MAX_TIME_NS, clean_text, integers
 from warpline.interchange.framework.documents import text_lines
 from warpline.interchange.framework.event_sink import EventSink
@@ -138,9 +138,10 @@ class _KernelRows:
         )
         if self._timeless:
             builder.add_warning(
-                english(
+                english_n(
+                    "{count:,} kernel has no duration, because gpu__time_duration.sum was not collected.",
                     "{count:,} kernels have no duration, because gpu__time_duration.sum was not collected.",
-                    count=self._timeless,
+                    self._timeless,
                 )
             )
         return self._sink.summary()

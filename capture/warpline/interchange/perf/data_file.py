@@ -49,6 +49,8 @@ class PerfEvent:
     read_format: int
     has_ids: bool
     """Other records have an id and a time at their ends."""
+    inherits: bool = False
+    """Threads that a thread starts are sampled too, each with counts of its own."""
     name: str = ""
     ids: list[int] = field(default_factory=list)
 
@@ -128,8 +130,8 @@ class PerfDataFile:
 
     def _add_event(self, attr: bytes) -> PerfEvent:
         kind, _size, config, _period, sample_type, read_format, flags = self._unpack("2I5Q", attr)
-        has_ids = flags >> 18 & 1 if self.endian == "<" else flags >> (63 - 18) & 1
-        event = PerfEvent(kind, config, sample_type, read_format, bool(has_ids))
+        inherits, has_ids = (flags >> (bit if self.endian == "<" else 63 - bit) & 1 for bit in (1, 18))
+        event = PerfEvent(kind, config, sample_type, read_format, bool(has_ids), bool(inherits))
         event.name = _name_of(kind, config)
         self.events.append(event)
         return event

@@ -91,7 +91,8 @@ class _Reader:
         self._layouts = Layouts(source.endian, source.events)
         self._maps = Mappings()
         self._left_out: Counter[int] = Counter()
-        self._counts: dict[int, int] = {}
+        self._counts: dict[tuple[int, int], int] = {}
+        """By id and, where threads are followed, thread."""
         self._damaged = self._lost = self._timeless = self._coreless = 0
 
     def _unpack(self, form: str, body: bytes, offset: int = 0) -> tuple[int, ...]:
@@ -134,15 +135,18 @@ class _Reader:
                 )
                 return
         frames = [self._maps.text(fields.process, address) for address in fields.addresses]
-        for name, period in self._counted(fields) if fields.counts else [(event.name, fields.period)]:
+        followed = thread if event.inherits else -1
+        for name, period in (
+            self._counted(fields, followed) if fields.counts else [(event.name, fields.period)]
+        ):
             self._events.sample(fields.time, thread, fields.cpu, period, name, frames)
 
-    def _counted(self, fields: SampleFields) -> list[tuple[str, int]]:
+    def _counted(self, fields: SampleFields, thread: int) -> list[tuple[str, int]]:
         """The events of a sample's group whose counts have grown, and by how much, as ``perf script`` lists them."""
         grown = []
         for number, count in fields.counts:
             event = self._layouts.event_of(number)
-            before, self._counts[number] = self._counts.get(number, 0), count
+            before, self._counts[number, thread] = self._counts.get((number, thread), 0), count
             if event is not None and count > before:
                 grown.append((event.name, count - before))
         return grown

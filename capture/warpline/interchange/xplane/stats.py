@@ -86,8 +86,9 @@ def host_kind(name: str, row: Stats) -> str:
 
 def integers(values: list[Any]) -> Any:
     """int64; what is no integer is masked."""
-    known = {value: integer(value) for value in set(values)}  # most columns repeat a few values
-    numbers = list(map(known.__getitem__, values))
+    plain = [value if isinstance(value, str | int | float) else None for value in values]
+    known = {value: integer(value) for value in set(plain)}  # most columns repeat a few values
+    numbers = list(map(known.__getitem__, plain))
     return np.ma.MaskedArray(
         np.array([value or 0 for value in numbers], np.int64), [value is None for value in numbers]
     )

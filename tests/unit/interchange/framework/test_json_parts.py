@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpline.interchange.framework import json_parts
 from warpline.interchange.framework.json_parts import JsonParts, decode_elements
 
 VALUES = st.recursive(
@@ -89,3 +90,25 @@ def test_elements_that_do_not_fit_are_counted() -> None:
     decoder = msgspec.json.Decoder(list[int])
     assert decode_elements(b'[1,"a,]",[2,3],4]', decoder) == ([1, 4], 2)
     assert decode_elements(b"[1,NaN]", decoder) == ([1], 1)
+
+
+@pytest.mark.parametrize("wanted", ["rows", "nothing"])
+def test_many_short_arrays_take_work_in_proportion(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    structure = json_parts._structure
+    looked_at = 0
+
+    def counted(text: bytes, inside: int = 0) -> Any:
+        nonlocal looked_at
+        looked_at += len(text)
+        return structure(text, inside)
+
+    monkeypatch.setattr(json_parts, "_structure", counted)
+    work = []
+    for count in (250, 500):
+        looked_at = 0
+        groups = [{"rows": [{"number": number, "text": "x" * 600}]} for number in range(count)]
+        content = json.dumps({"groups": groups, "end": [7]}).encode()
+        patterns = [("groups", "*", wanted), ("end",)]
+        assert len(list(JsonParts(io.BytesIO(content), arrays=patterns))) == 1 + count * (wanted == "rows")
+        work.append(looked_at)
+    assert work[1] < 2.2 * work[0]

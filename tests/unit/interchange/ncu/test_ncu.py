@@ -38,7 +38,7 @@ def test_a_kernel_without_a_duration_is_said_to_have_none(tmp_path: Path) -> Non
     text = f'{PLACES},"dram__bytes.sum"\n"","","","","","","","","","","","byte"\n{FIRST},"5"'
     capture = imported(tmp_path, text_file(tmp_path, text, "x.csv"))
     assert [row[2] for row in rows(capture, "kernel")] == [0]
-    assert any("1 kernels have no duration" in warning for warning in capture.warnings)
+    assert any("1 kernel has no duration" in warning for warning in capture.warnings)
 
 
 def test_reports_are_printed_by_ncu_or_named_with_the_command(

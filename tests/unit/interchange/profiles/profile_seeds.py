@@ -197,23 +197,30 @@ def perf_data(*, piped: bool = False, endian: str = "<") -> bytes:
     return magic + header + ids + table + records
 
 
-def grouped_perf_data() -> bytes:
-    """Three samples of a group of two events, ``perf record -e '{cycles,instructions}:S'``."""
+def grouped_perf_data(*, inherits: bool = False) -> bytes:
+    """Three samples of a group of two events, ``perf record -e '{cycles,instructions}:S'``.
+
+    ``inherits`` adds a sample of a second thread, whose counts are its own.
+    """
     kinds = 1 | 2 | 4 | 16 | 1 << 16
     attrs = [
-        struct.pack("<2I5Q", 0, 64, config, 1000, kinds, 4 | 8, 0).ljust(64, b"\x00") for config in (0, 1)
+        struct.pack("<2I5Q", 0, 64, config, 1000, kinds, 4 | 8, 2 * inherits).ljust(64, b"\x00")
+        for config in (0, 1)
     ]
 
     def record(kind: int, body: bytes) -> bytes:
         return struct.pack("<IHH", kind, 0, 8 + len(body)) + body
 
-    def sample(time: int, cycles: int, instructions: int) -> bytes:
-        return record(9, struct.pack("<2Q2iQ5Q", 11, 0x400010, 70, 71, time, 2, cycles, 11, instructions, 22))
+    def sample(time: int, cycles: int, instructions: int, thread: int = 71) -> bytes:
+        counts = (2, cycles, 11, instructions, 22)
+        return record(9, struct.pack("<2Q2iQ5Q", 11, 0x400010, 70, thread, time, *counts))
 
     events = [
         record(64, attr + struct.pack("<Q", number)) for attr, number in zip(attrs, (11, 22), strict=True)
     ]
     samples = [sample(2000, 100, 40), sample(3000, 250, 40), sample(4000, 300, 47)]
+    if inherits:
+        samples.insert(2, sample(3500, 90, 60, 72))
     return b"PERFILE2" + struct.pack("<Q", 16) + b"".join([*events, *samples])
 
 

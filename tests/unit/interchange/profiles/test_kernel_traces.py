@@ -187,8 +187,10 @@ def test_perf_data_has_samples_in_files_and_switches(tmp_path: Path, piped: bool
     assert any("3" in text and "lost" in text for text in capture.warnings)
 
 
-def test_a_sample_of_a_group_counts_each_of_its_events(tmp_path: Path) -> None:
-    capture = imported(tmp_path, text_file(tmp_path, seeds.grouped_perf_data(), "perf.data"))
+@pytest.mark.parametrize("inherits", [False, True])
+def test_a_sample_of_a_group_counts_each_of_its_events(tmp_path: Path, inherits: bool) -> None:
+    content = seeds.grouped_perf_data(inherits=inherits)
+    capture = imported(tmp_path, text_file(tmp_path, content, "perf.data"))
     table = capture.kinds["sample"]
     found = sorted(
         (int(capture.events.start[row]), capture.strings[table.at(row)["event"]], table.at(row)["weight"])
@@ -199,6 +201,7 @@ def test_a_sample_of_a_group_counts_each_of_its_events(tmp_path: Path) -> None:
         (2000, "cycles", 100),
         (2000, "instructions", 40),
         (3000, "cycles", 150),
+        *([(3500, "cycles", 90), (3500, "instructions", 60)] if inherits else []),
         (4000, "cycles", 50),
         (4000, "instructions", 7),
     ]

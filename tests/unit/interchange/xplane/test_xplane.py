@@ -13,6 +13,7 @@ from tests.unit.interchange.import_tools import count, imported, links, rows
 
 from warpline.interchange import detect
 from warpline.interchange.xplane.planes import read_space
+from warpline.interchange.xplane.stats import integers
 from warpline.storage import Capture
 
 TRACES = "xplane/AMD-AGI+TraceLens/tests/traces/mi300"
@@ -89,3 +90,7 @@ def test_a_cut_file_opens_up_to_the_cut(tmp_path: Path, data_dir: Path) -> None:
     assert any("ends early" in warning for warning in capture.warnings)
     assert len(capture.events)
     assert bool(np.all(capture.events.duration >= 0))
+
+
+def test_numbers_that_are_lists_are_masked() -> None:
+    assert integers([1, [2], None, "3", {}]).tolist() == [1, None, None, 3, None]

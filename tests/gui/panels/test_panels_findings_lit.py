@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.finding_sample import known_diagnosis, states_of
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
@@ -285,3 +286,20 @@ def test_another_range_leaves_what_is_lit_only_where_it_is_found_again(
     state.select_range(0, 30 * MS)
     settle(qtbot, window)
     assert state.lit is None
+
+
+def test_a_selected_cards_buttons_are_in_sight_in_a_small_window(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    window.resize(900, 600)
+    open_page(sample)
+    panel = panel_of(qtbot, window, "findings", FindingsPanel)
+    area = panel.cards.viewport()
+
+    def are_in_sight(tools: QWidget) -> bool:
+        return area.rect().contains(QRect(tools.mapTo(area, QPoint(0, 0)), tools.size()))
+
+    for card in panel.cards.cards:
+        qtbot.mouseClick(card, LEFT, pos=QPoint(4, 4))
+        qtbot.waitUntil(partial(are_in_sight, card.tools), timeout=20_000)
+        assert card.minimumSizeHint().width() < 390

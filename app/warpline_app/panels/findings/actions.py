@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QMenu, QPushButton, QWidget
 
 from warpline.analysis.findings.finding import Budget, Finding, Hop, Where
 from warpline.analysis.findings.wording import finding_markdown, finding_text
@@ -57,8 +57,7 @@ class FindingActions(QObject):
     def add_tools(self, card: FindingCard) -> None:
         """Add the buttons to a card."""
         finding = card.finding
-        place = muted_label()
-        card.place = place
+        card.place = muted_label()
         card.set_tools(
             [
                 _button(
@@ -66,9 +65,11 @@ class FindingActions(QObject):
                     tr("Show the chain of waits, the numbers, and what would refute the finding (E)"),
                     lambda: self.explain(card),
                 ),
-                _button("‹", tr("Previous instance (,)"), lambda: step_lit(self.document.state, -1)),
-                place,
-                _button("›", tr("Next instance (.)"), lambda: step_lit(self.document.state, 1)),
+                _side_by_side(
+                    _button("‹", tr("Previous instance (,)"), lambda: step_lit(self.document.state, -1)),
+                    card.place,
+                    _button("›", tr("Next instance (.)"), lambda: step_lit(self.document.state, 1)),
+                ),
                 *self._source_button(finding.where),
                 _button(tr("Copy"), tr("Copy as text (Ctrl+C) or Markdown"), lambda: self.copy_menu(card)),
                 _button(tr("Dismiss…"), tr("Hide this finding (Del)"), lambda: self.dismiss_menu(card)),
@@ -170,6 +171,16 @@ class FindingActions(QObject):
 
 def _popup(menu: QMenu, card: FindingCard) -> None:
     menu.popup(card.tools.mapToGlobal(QPoint(0, card.tools.height())))
+
+
+def _side_by_side(*widgets: QWidget) -> QWidget:
+    group = QWidget()
+    row = QHBoxLayout(group)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(6)
+    for widget in widgets:
+        row.addWidget(widget)
+    return group
 
 
 def _button(text: str, hint: str, act: Callable[[], object]) -> QPushButton:

@@ -17,6 +17,7 @@ from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.look.theme import Theme
 from warpline_app.look.widgets import muted_label
 from warpline_app.look.wrapped import WrappedLabel
+from warpline_app.look.wrapping_row import WrappingRow
 from warpline_app.panels.findings.sign import SeveritySign, severity_title
 
 _MOST_TIMES = 20
@@ -119,12 +120,11 @@ class FindingCard(QFrame):
 
     def set_tools(self, widgets: list[QWidget]) -> None:
         """Set the buttons shown while the card is selected."""
-        row = QHBoxLayout(self.tools)
+        row = WrappingRow(spacing_px=6)
         row.setContentsMargins(0, 3, 0, 0)
-        row.setSpacing(6)
+        self.tools.setLayout(row)
         for widget in widgets:
-            row.addWidget(widget)
-        row.addStretch(1)
+            row.add(widget)
 
     def set_explanation(self, widget: QWidget | None) -> None:
         """Show a widget below the buttons; None removes it."""

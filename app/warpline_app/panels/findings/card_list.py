@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding
 from warpline.i18n import tr_n
@@ -87,18 +87,27 @@ class CardList(QScrollArea):
             self.cards[focused].setFocus()
 
     def scroll_to(self, card: FindingCard) -> None:
-        """Scroll to a card after its buttons are laid out."""
-        QTimer.singleShot(0, card, lambda: self.ensureWidgetVisible(card, 0, 8))
+        """Scroll to a card and its buttons after these are laid out."""
+        QTimer.singleShot(0, card, lambda: self._show_with_tools(card))
+
+    def _show_with_tools(self, card: FindingCard) -> None:
+        self._lay_out(card.layout())
+        self.ensureWidgetVisible(card, 0, 8)
+        self.ensureWidgetVisible(card.tools, 0, 8)
+
+    def _lay_out(self, *layouts: QLayout | None) -> None:
+        body = self.widget()
+        for layout in (*layouts, body.layout()):
+            if layout is not None:
+                layout.activate()
+        body.adjustSize()
 
     def _show_explanation(self, card: FindingCard) -> None:
         """Scroll so that an explanation is seen: its end if there is room, in any case its beginning."""
         explanation, body = card.explanation, self.widget()
         if explanation is None or body is None:
             return
-        for layout in (explanation.layout(), card.layout(), body.layout()):
-            if layout is not None:
-                layout.activate()
-        body.adjustSize()
+        self._lay_out(explanation.layout(), card.layout())
         bar, room = self.verticalScrollBar(), self.viewport().height()
         begin = explanation.mapTo(body, QPoint(0, 0)).y() - _ABOVE_EXPLANATION_PX
         end = card.geometry().bottom() + 8 - room

@@ -77,6 +77,16 @@ def _can_record_again(context: CommandContext) -> bool:
 A_RECORDED_COMMAND = Need(_can_record_again, "This capture has no command to record again")
 
 
+def _is_finished(context: CommandContext) -> bool:
+    document = context.workspace.current
+    return document is None or document.live_edge is None
+
+
+A_FINISHED_CAPTURE = Need(
+    _is_finished, "The recording still runs; stop it first, or keep its last 30 s and export these"
+)
+
+
 def _export(context: CommandContext) -> None:
     from warpline_app.dialogs.export import show_export
 
@@ -149,7 +159,7 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         "File",
         _export,
         ("Ctrl+E",),
-        needs=(A_CAPTURE,),
+        needs=(A_CAPTURE, A_FINISHED_CAPTURE),
         group="export",
         hint="Write the capture or a part of it in another format",
         words="save as picture screenshot image page csv part",

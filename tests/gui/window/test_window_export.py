@@ -22,6 +22,7 @@ from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
 from warpline_app.look.appearance import appearance
+from warpline_app.open.document import LiveEdge
 from warpline_app.pictures.export import drawing_size
 from warpline_app.pictures.rendering import Picture, prepare_picture, render
 from warpline_app.timeline.widgets.view import TimelineView
@@ -57,6 +58,15 @@ def test_the_command_opens_it(page: CapturePage, window: MainWindow, qtbot: QtBo
     page.view.setFocus()
     qtbot.keyClick(window, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: bool(window.findChildren(ExportDialog)), timeout=20_000)
+
+
+def test_a_capture_that_still_grows_is_not_exported(page: CapturePage, window: MainWindow) -> None:
+    page.document.live_edge = LiveEdge(0, 0)
+    window.commands.run("file.export")
+    assert not window.findChildren(ExportDialog)
+    refusal = window.commands.commands["file.export"].refusal(window.context)
+    assert refusal is not None
+    assert "stop it first" in refusal
 
 
 def test_a_key_copies_the_timeline_as_a_picture(page: CapturePage, window: MainWindow, qtbot: QtBot) -> None:

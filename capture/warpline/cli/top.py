@@ -13,7 +13,7 @@ from warpline.cli.arguments import time_ns
 from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, UsageError
 from warpline.recording.session import SESSION_FILE
-from warpline.recording.spool.directory import default_spool
+from warpline.recording.spool.directory import default_spool, recovering
 from warpline.terminal import steered
 
 _HOME, _CLEAR_REST = "\x1b[H", "\x1b[J"
@@ -66,7 +66,7 @@ def _spool_of(which: str | None) -> Path:
     from warpline.recording.control import find_recording
 
     spool = find_recording(which)
-    if not (spool / SESSION_FILE).is_file():
+    if not _is_spool(spool):
         raise RecordingError(
             tr(
                 "{spool}: neither a capture nor a recording that runs; record a running program with:"
@@ -75,6 +75,26 @@ def _spool_of(which: str | None) -> Path:
             )
         )
     return spool
+
+
+def _is_spool(path: Path) -> bool:
+    return (path / SESSION_FILE).is_file()
+
+
+def _need_recorder(spool: Path) -> None:
+    """Raises RecordingError when nothing records into a spool directory any more."""
+    from warpline.recording.control import is_recording
+    from warpline.recording.session import load_session
+
+    if not is_recording(spool):
+        raise RecordingError(
+            tr(
+                "{spool}: nothing is recording there any more; if its capture does not appear, write it with:"
+                " warpline recover {arguments}",
+                spool=spool,
+                arguments=recovering(spool, load_session(spool).output),
+            )
+        )
 
 
 def _show_file(path: Path, last_ns: int | None) -> int:
@@ -91,19 +111,25 @@ def _show_file(path: Path, last_ns: int | None) -> int:
 
 def _is_being_replaced(path: Path) -> bool:
     """Whether a recording runs that will write this capture anew."""
-    return (default_spool(path) / SESSION_FILE).is_file()
+    from warpline.recording.control import is_recording
+
+    return _is_spool(default_spool(path)) and is_recording(default_spool(path))
 
 
 def _watch(spool: Path, last_ns: int, every_ns: int) -> int:
     """Show the recording until it ends or the user has seen enough."""
     from warpline.cli.top_picture import picture
+    from warpline.recording.control import SOCKET_FILE
     from warpline.recording.live.client import SnapshotProcess
+    from warpline.recording.live.pace import SHARE
     from warpline.recording.live.snapshots import open_snapshot
 
     process, name = SnapshotProcess(spool), spool.name.removesuffix(".spool")
     has_shown = False
     try:
         while True:
+            _need_recorder(spool)
+            own_cpu_s = time.process_time()
             snapshot = process.ask_last(last_ns)
             start, stop = max(snapshot.kept_ns, snapshot.head_ns - last_ns), snapshot.head_ns
             with open_snapshot(snapshot) as capture:
@@ -113,11 +139,13 @@ def _watch(spool: Path, last_ns: int, every_ns: int) -> int:
                 return 0
             _draw(lines, is_first=not has_shown)
             has_shown = True
-            time.sleep(every_ns / 1e9)
+            cpu_s = snapshot.cpu_s + time.process_time() - own_cpu_s
+            time.sleep(max(every_ns / 1e9, cpu_s / SHARE))
     except KeyboardInterrupt:
         return 0
     except RecordingError:
-        if not has_shown:
+        # A recorder removes its socket when it ends; one that was killed does not.
+        if not has_shown or (spool / SOCKET_FILE).exists():
             raise
         print(tr("The recording has ended."))
     finally:

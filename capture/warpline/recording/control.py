@@ -153,6 +153,19 @@ def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fi
     return reply
 
 
+def is_recording(directory: Path) -> bool:
+    """Whether a recorder listens in a spool directory; the socket of one that was killed stays, but nobody listens."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as client:
+        try:
+            with _short_name(directory) as name:
+                client.connect(name)
+        except BlockingIOError:  # it listens, but has not accepted others yet
+            return True
+        except OSError:
+            return False
+    return True
+
+
 @contextlib.contextmanager
 def announced(directory: Path, recorder_pid: int, target_pid: int) -> Iterator[None]:
     """In this context ``find_recording`` finds the recording by the process id of the recorder or the program.

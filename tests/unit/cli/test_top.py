@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.gui.wait_sample import write_wait_sample
 from tests.unit.recording.live.growing import Growing
 
-from warpline.cli import main
-from warpline.recording.live import process
+from warpline.cli import main, top
+from warpline.recording.control import ControlServer
+from warpline.recording.live import pace, process
 from warpline.storage import CaptureBuilder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -42,10 +46,9 @@ def test_threads_that_never_waited_are_shown(tmp_path: Path, capsys: pytest.Capt
     with CaptureBuilder(path) as builder:
         process = builder.add_process(7)
         thread = builder.add_thread(process, 7, name="busy")
-        names = {"process": process, "thread": thread}
-        state = builder.track("process/7/thread/7/state", role="state", **names)
+        state = builder.track("process/7/thread/7/state", role="state", process=process, thread=thread)
         builder.add_events(state, "thread_state", [0], [9_000_000], builder.string("running"))
-        samples = builder.track("process/7/thread/7/samples", role="samples", **names)
+        samples = builder.track("process/7/thread/7/samples", role="samples", process=process, thread=thread)
         spin = builder.string("spin (/src/app.py:8)")
         stack = builder.stack(spin)
         builder.add_events(samples, "sample", [1_000_000], [0], spin, attributes={"stack": [stack]})
@@ -62,10 +65,52 @@ def test_a_recording_that_runs_is_shown_once_without_a_terminal(
     monkeypatch.setattr(process, "NICE", 0)
     recording = Growing(tmp_path)
     recording.add("long ago", 10, 20)
-    assert main(["top", str(tmp_path / "x.h5")]) == 0
+    with closing(ControlServer(recording.folder, lambda _request: {"ok": True})):
+        assert main(["top", str(tmp_path / "x.h5")]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("x.h5 · ")
     assert second == "Nothing happened in this time, or nothing was recorded."
+
+
+def leave(server: ControlServer) -> None:
+    """What is left of a recorder that is killed: its socket's file."""
+    server._listening.close()
+
+
+def test_a_killed_or_ended_recording_is_told_with_the_way_to_its_capture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spool = Growing(tmp_path).folder
+    told = f"warpline recover {spool}"
+    assert main(["top", str(spool)]) == 1
+    assert told in capsys.readouterr().err
+    leave(ControlServer(spool, lambda _request: {"ok": True}))
+    assert main(["top", str(spool)]) == 1
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_top_ends_with_the_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
+    monkeypatch.setattr(process, "NICE", 0)
+    recording = Growing(tmp_path)
+    server = ControlServer(recording.folder, lambda _request: {"ok": True})
+    slept = []
+
+    def end_meanwhile(seconds: float) -> None:
+        slept.append(seconds)
+        leave(server) if is_killed else server.close()
+
+    clock = SimpleNamespace(sleep=end_meanwhile, process_time=time.process_time)
+    monkeypatch.setattr(top, "time", clock)
+    monkeypatch.setattr(pace, "SHARE", 1e-6)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["top", str(recording.folder)]) == int(is_killed)
+    shown = capsys.readouterr()
+    assert ("The recording has ended." in shown.out) != is_killed
+    assert ("warpline recover" in shown.err) == is_killed
+    assert slept[0] > 1_000, "an expensive picture is drawn less often"
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,16 @@ SHARE = 0.2
 """Share of one core that snapshots may take."""
 _MOST_CPU_S = 0.5
 _EASY_CPU_S = 0.3
+LEAST_LENGTH_NS = 60_000_000_000
+"""A shorter part of a recording is not worth having: what it costs does not depend on its length alone."""
 
 
 class SnapshotPace:
     """Follows what snapshots cost: each is made from scratch, so its cost grows with the time it covers.
 
     A snapshot that costs more is made less often. One that costs more than half a second keeps only the end of the
-    recording: as much as was affordable last time.
+    recording: as much as was affordable last time, but at least a minute. Part of the cost does not depend on the
+    length, so a shorter part would not be cheaper.
     """
 
     def __init__(self) -> None:
@@ -26,11 +29,12 @@ class SnapshotPace:
     def took(self, cpu_s: float, length_ns: int, *, is_whole: bool) -> None:
         """Learn from a snapshot of the last ``length_ns`` of the recording, or of all of it."""
         if cpu_s > _MOST_CPU_S:
-            self._length_ns = max(1, int(length_ns * 0.8 * _MOST_CPU_S / cpu_s))
+            self._length_ns = max(LEAST_LENGTH_NS, int(length_ns * 0.8 * _MOST_CPU_S / cpu_s))
         elif is_whole:
             self._length_ns = None
-        elif self._length_ns is not None and cpu_s < _EASY_CPU_S:
-            self._length_ns = int(self._length_ns * 1.5)
+        else:
+            known = length_ns if self._length_ns is None else self._length_ns
+            self._length_ns = int(known * 1.5) if cpu_s < _EASY_CPU_S else known
 
     def since_ns(self, head_ns: int, view_start_ns: int) -> int:
         """Where the next snapshot begins, about ``head_ns`` after the recording's start; 0 for all of the recording.

@@ -37,7 +37,7 @@ def main(directory: Path, nice: int = NICE) -> int:
     load_numpy()
     from warpline.recording.live.snapshots import SnapshotMaker
 
-    folder = TemporaryFolder(Path(tempfile.gettempdir()))
+    folder = _folder_for(directory)
     maker = SnapshotMaker(directory, folder.path)
     try:
         while line := sys.stdin.buffer.readline():
@@ -51,6 +51,14 @@ def main(directory: Path, nice: int = NICE) -> int:
         maker.close()
         folder.close()
     return 0
+
+
+def _folder_for(directory: Path) -> TemporaryFolder:
+    """A folder beside the spool, where its capture will need room, too: often there is less of it in $TMPDIR."""
+    try:
+        return TemporaryFolder(directory.absolute().parent)
+    except OSError:
+        return TemporaryFolder(Path(tempfile.gettempdir()))
 
 
 def _answer(line: bytes, make: Callable[..., Any]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from warpline.model.progress import IsCancelled
 from warpline.recording.finalise import finalise
+from warpline.recording.live.pace import LEAST_LENGTH_NS
 from warpline.recording.live.settled import lateness_ns
 from warpline.recording.session import Session, load_session
 from warpline.recording.sources.registry import recording_sources
@@ -20,6 +21,8 @@ from warpline.storage import Capture, open_capture
 
 _FIRST_LATENESS_NS = 1_000_000_000
 """Assumed until two snapshots have been compared."""
+_LARGE_BYTES = 64 << 20
+"""A spool of which the first snapshot is not of all of the recording: it would take seconds."""
 _COMPARED = 4
 """Snapshots whose lateness counts: what was late once is likely to be late again."""
 
@@ -83,7 +86,7 @@ class SnapshotMaker:
         self, since_ns: int = 0, output: Path | None = None, cancelled: IsCancelled | None = None
     ) -> LiveSnapshot:
         """A snapshot that leaves out what ended before ``since_ns`` (ns since the recording's start;
-        negative: before its present end).
+        negative: before its present end). The first of a large recording is of its last minute.
 
         One with an ``output`` is the user's: it is written there and stays.
 
@@ -94,6 +97,8 @@ class SnapshotMaker:
         start, until = session.start_monotonic_ns, self.end_ns(session)
         if since_ns < 0:
             since_ns = max(0, until - start + since_ns)
+        elif since_ns == 0 and self._number == 0 and output is None and self._is_large():
+            since_ns = max(0, until - start - LEAST_LENGTH_NS)
         path = output or self._folder / f"{self._number + 1}.h5"
         done = finalise(
             self._directory,
@@ -129,6 +134,9 @@ class SnapshotMaker:
         spools, _problems = read_spools(session.directory)
         timed = dict(entry for source in recording_sources() for entry in source.timed_records)
         return last_time(spools, session.start_monotonic_ns, timed)
+
+    def _is_large(self) -> bool:
+        return sum(path.stat().st_blocks for path in self._directory.glob("*.spool")) * 512 > _LARGE_BYTES
 
     def close(self) -> None:
         """Close the last snapshot."""

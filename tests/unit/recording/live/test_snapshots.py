@@ -10,7 +10,7 @@ import pytest
 from tests.unit.recording.live.growing import MS, Growing, Maker
 
 from warpline.model.errors import RecordingError
-from warpline.recording.live import process
+from warpline.recording.live import process, snapshots
 from warpline.recording.live.client import SnapshotProcess
 from warpline.recording.live.pace import LEAST_S, SHARE, SnapshotPace
 from warpline.recording.live.snapshots import open_snapshot
@@ -81,6 +81,7 @@ def test_a_process_makes_snapshots_and_leaves_nothing(
     recording.add("first", 10, 20)
     snapshot = client.ask()
     assert snapshot.events == 1
+    assert snapshot.path.parent.parent == tmp_path, "beside the spool"
     kept = client.ask(output=tmp_path / "part.h5")
     assert kept.path == tmp_path / "part.h5"
     (tmp_path / "x.h5.spool" / "session.json").unlink()
@@ -104,8 +105,37 @@ def test_snapshots_take_a_small_share_of_a_core_whatever_they_cost() -> None:
 
 def test_a_long_recording_is_cut_to_what_is_affordable_and_to_what_is_in_view() -> None:
     pace, second = SnapshotPace(), 1_000_000_000
-    pace.took(0.2, 60 * second, is_whole=True)
-    assert pace.since_ns(60 * second, 50 * second) == 0
-    pace.took(1.0, 60 * second, is_whole=True)
-    assert pace.since_ns(60 * second, 50 * second) == 36 * second
-    assert pace.since_ns(60 * second, 5 * second) == 5 * second
+    pace.took(0.2, 600 * second, is_whole=True)
+    assert pace.since_ns(600 * second, 500 * second) == 0
+    pace.took(1.0, 600 * second, is_whole=True)
+    assert pace.since_ns(600 * second, 500 * second) == 360 * second
+    assert pace.since_ns(600 * second, 50 * second) == 50 * second
+
+
+def test_a_minute_is_kept_whatever_it_costs() -> None:
+    pace, second = SnapshotPace(), 1_000_000_000
+    for _ in range(9):
+        pace.took(3.0, 360 * second, is_whole=False)
+    assert pace.since_ns(600 * second, 590 * second) == 540 * second
+
+
+def test_what_was_left_out_at_first_comes_back_step_by_step() -> None:
+    pace, second = SnapshotPace(), 1_000_000_000
+    pace.took(0.4, 60 * second, is_whole=False)
+    assert pace.since_ns(600 * second, 590 * second) == 540 * second
+    pace.took(0.1, 60 * second, is_whole=False)
+    assert pace.since_ns(600 * second, 590 * second) == 510 * second
+
+
+def test_the_first_snapshot_of_a_large_recording_is_of_its_last_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_LARGE_BYTES", 1)
+    recording = Growing(tmp_path)
+    maker = Maker(recording, tmp_path)
+    recording.add("long ago", 10, 20)
+    recording.add("now", 99_000, 100_000)
+    assert maker.make(output=tmp_path / "part.h5").kept_ns == 0
+    assert maker.make().kept_ns == 40_000 * MS
+    assert maker.make().kept_ns == 0
+    maker.close()

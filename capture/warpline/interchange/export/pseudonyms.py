@@ -7,13 +7,17 @@ wherever they occur in the capture. The numbers follow the order of first use, s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import tr
+from warpline.model.kinds import BUILTIN_KINDS, KindSpec
+from warpline.model.roles import ROLES
+from warpline.model.track_titles import BELOW_THREAD
 from warpline.model.tracks import Device
+from warpline.model.waits import FUNCTION_NAMES
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -41,20 +45,59 @@ _CODE = (
     "py|pyc|pyx|pyi|so|c|cc|cpp|cxx|cu|cuh|h|hh|hpp|rs|go|js|mjs|ts|java|kt|rb|sh|pl|ipynb|json|ya?ml|toml|txt|csv|h5|pt"
     "|npz?|db"
 )
+_START = r"(?<![\w/.@+-])(?!(?:process|gpu|npu|rank|cpu)/[\d.]+(?:/|$))"  # URIs of tracks are no paths
+_STOP = r"(?!\w|\((?!\d+\)))"  # "net.py(85)" is a file and its line, "ns.c(int)" a function
 _PATH = re.compile(
     r"(?P<held>(?<=[(\[\"'])(?:/|~/|[A-Za-z]:[/\\])[^()\[\]\"'\n]*?(?=(?::\d+)*[)\]\"']))"
     r"|(?P<all>^(?:/|~/|[A-Za-z]:[/\\])[^\n:]*$)"
-    r"|(?P<absolute>(?<![\w/.:<])(?:~|[A-Za-z]:)?[/\\](?=[\w.@~+-])[^\s:'\"()\[\]<>|,;]+)"
-    rf"|(?P<relative>(?<![\w/])[\w.@+-]+(?:[/\\][\w.@+-]+)*\.(?:{_CODE})\b(?![\w(]))"
+    r"|(?P<absolute>(?<![\w/.<])(?:~|[A-Za-z]:)?[/\\](?=[\w.@~+-])[^\s:'\"()\[\]<>|,;]+)"
+    rf"|(?P<relative>{_START}[\w.@+-]+(?:[/\\][\w.@+-]+)*\.(?:{_CODE})\b{_STOP})"
+    rf"|(?P<data>{_START}[\w.@+-]+(?:[/\\][\w.@+-]+)+\.[a-z][a-z0-9]{{0,11}}(?![/\\]){_STOP})"
 )
-_URL = re.compile(r"\b[a-z][a-z+.-]{1,15}://[^\s'\"<>]+")
+_PUBLIC_PACKAGE = re.compile(
+    r"(?:torch|torchvision|torchaudio|numpy|scipy|pandas|jax|jaxlib|flax|tensorflow|keras|triton|transformers|accelerate"
+    r"|deepspeed|lightning|paddle|asyncio|multiprocessing|concurrent|importlib)/[\w./]+\.py"
+)
+_URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s'\"<>]+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w-])")
+_HEX = "[0-9A-Fa-f]{1,4}"
 _ADDRESS = re.compile(
-    r"(?<![\w.])(?!127\.0\.0\.1|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|(?<!\w)\[?(?:[0-9a-f]{1,4}:){2,7}:?[0-9a-f]{1,4}\]?(?!\w)"
-    r"|(?<![\w./])(?=[\d.]*[A-Za-z_-])[\w-]+(?:\.[\w-]+)+(?=:\d{2,5}\b)"
+    r"(?<![\w.])(?!127\.0\.0\.1|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}(?![\w.])"
+    # IPv6 and hardware addresses; shorter ones without :: are times and slices
+    rf"|(?<![\w:])\[?(?:(?:{_HEX}:){{5,7}}{_HEX}|(?:{_HEX}:){{2,6}}(?::{_HEX})+|(?:fe80|f[cd]{_HEX}|2\w{{3}}):(?::{_HEX})+)\]?(?!\w)"
+    rf"|(?<!\w)[0-9A-Fa-f]{{4,8}}:[0-9A-Fa-f]{{2}}:[0-9A-Fa-f]{{2}}\.[0-7](?!\w)"
+    r"|(?<![\w./-])(?=[\d.]*[A-Za-z_-])[\w-]+(?:\.[\w-]+)+(?=:\d{2,5}\b)"
+    # hosts without a port, told from names of functions by their ends
+    r"|(?<![\w./:-])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.(?:com|org|edu|gov|mil|[\w-]+\.(?:example|corp|lan|intra|invalid))(?![\w(-]|\.\w)"
+    r"|(?<![\w./:-])(?=[a-z-]*[\d-])[a-z0-9-]+(?:\.[a-z0-9-]+)+\.[a-z]{2,12}(?![\w(-]|\.\w)"
 )
 _TOKEN = re.compile(r"\w[\w.+@-]*\w|\w")
 _PART = re.compile(r"[.+@_-]")
 _HOME = re.compile(r"(?:/home/|/Users/|[A-Za-z]:[/\\]Users[/\\])([^/\\\s:]+)")
+
+
+def _words_of(spec: KindSpec) -> Iterator[str]:
+    for part in (spec, *spec.attributes):
+        yield from (part.name, *re.findall(r"\w+", part.title))
+    yield from (spec.category, spec.color)
+    for attribute in spec.attributes:
+        for text in attribute.enum.values():
+            yield from re.findall(r"\w+", text)
+
+
+VOCABULARY = frozenset(
+    (
+        *(word for spec in BUILTIN_KINDS for word in _words_of(spec)),
+        *(word for role in ROLES.values() for word in (role.name, role.family)),
+        *(word for key in BELOW_THREAD for word in (key, *key.split("-"))),
+        *FUNCTION_NAMES.values(),
+        "running", "runnable", "blocked", "uninterruptible", "counters", "npu",
+        "agent", "count", "cuda", "native", "nvml", "nvtx", "osrt", "paddle", "perf", "procfs", "steps", "torch",
+        "wakeups",
+    )
+)  # fmt: skip
+"""Words of the capture's own: kinds, attributes, roles, sources, states and calls. A capture without them says nothing,
+so they stay even where they are arguments too."""
 
 
 def without_texts(device: Device) -> Device:
@@ -103,7 +146,9 @@ class Pseudonyms:
         host = meta.get("host")
         if isinstance(host, Mapping):
             for name in ("name", "reached_as"):
-                self._secret("host", str(host.get(name) or ""))
+                full = str(host.get(name) or "")
+                self._secret("host", full)
+                self._secret("host", full.partition(".")[0])
         for process in capture.processes:
             self._secret("process", PurePosixPath(process.name).name)
             self._arguments(process.command.split())
@@ -151,6 +196,7 @@ class Pseudonyms:
 
     def _replaced(self, text: str) -> str:
         text = _URL.sub(lambda match: self._name("address", match[0]), text)
+        text = _MAIL.sub(lambda match: self._name("address", match[0]), text)
         text = _PATH.sub(lambda match: self._path(match[0]), text)
         text = _ADDRESS.sub(lambda match: self._address(match[0]), text)
         for phrase in self._phrases:
@@ -159,8 +205,8 @@ class Pseudonyms:
 
     def _token(self, token: str) -> str:
         known = self._words.get(token)
-        if known is not None:
-            return known
+        if known is not None or token in VOCABULARY:
+            return known or token
         parts = _PART.split(token)
         if not any(part in self._words for part in parts):
             return token
@@ -169,11 +215,11 @@ class Pseudonyms:
 
     def _address(self, address: str) -> str:
         is_file = re.fullmatch(_CODE, address.rpartition(".")[2])  # as before a line's number
-        return address if is_file else self._name("address", address)
+        return address if is_file else self._words.get(address) or self._name("address", address)
 
     def _path(self, path: str) -> str:
         """A path with pseudonyms for its folder and its file. Below a public folder it stays."""
-        if _PUBLIC_ROOT.match(path):
+        if _PUBLIC_ROOT.match(path) or _PUBLIC_PACKAGE.fullmatch(path):
             return path
         place = _INSTALLED.search(path)
         if place is not None:
@@ -190,7 +236,7 @@ class Pseudonyms:
     def _secret(self, kind: str, text: str) -> None:
         """From now on, replace this word wherever it occurs."""
         text = text.strip()
-        is_public = text in _PUBLIC_NAMES or _PUBLIC_PYTHON.fullmatch(text) is not None
+        is_public = text in _PUBLIC_NAMES or text in VOCABULARY or _PUBLIC_PYTHON.fullmatch(text) is not None
         if is_public or len(text) < 2 or not re.search(r"[^\W\d]", text):
             return
         if text not in self._words:

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from tests.unit.interchange.export.export_tools import events_of, written
 
+from warpline.analysis.structure.thread_states import STATES
 from warpline.cli import main
-from warpline.interchange.export.pseudonyms import Pseudonyms, what_changes
-from warpline.model.kinds import AttributeSpec, KindSpec
+from warpline.interchange.export.pseudonyms import VOCABULARY, Pseudonyms, what_changes
+from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec, KindSpec
 from warpline.model.notes import Note
+from warpline.model.roles import ROLES
+from warpline.recording.sources.registry import recording_sources
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 HOST, USER, PROJECT, PROCESS, ARGUMENT = "gpubox17", "merlwyn", "zephyrus", "quuxtrain", "grumblewick"
@@ -128,11 +131,95 @@ def test_what_is_kept_is_printed_before_the_file_is_written(
 
 
 @pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("acmeproj/models/net.py(85): forward", "acmeproj/models/net"),
+        ("Call stack: acmeproj/train.py(12): main", "acmeproj/train"),
+        ("launch x_cu.cu(12)", "x_cu"),
+        ("read s3://bucket/x", "bucket"),
+        ("GET HTTPS://Acme.Example/x", "Acme"),
+        ("data/acme/shard-1.tar", "acme"),
+        ("load acme/model.onnx", "acme"),
+        ("acme/weights.safetensors", "acme"),
+        ("mail to jo.acme@mail.acme.example now", "acme"),
+        ("ping gpu-7.corp.example", "corp"),
+        ("ping login.acme.com", "acme"),
+        ("node3.cluster.acme.net is gone", "acme"),
+        ("bind fe80::1:2", "fe80"),
+        ("bind 2001:db8::1:2", "db8"),
+        ("from aa:bb:cc:dd:ee:0f", "ee"),
+        ("error:/srv/acme/x", "acme"),
+        ("--file=../acme/x.py", "acme"),
+        ("GPU 0000:3b:00.0", "3b"),
+    ],
+)  # fmt: skip
+def test_paths_and_addresses_of_every_form_are_replaced(capture: Path, text: str, secret: str) -> None:
+    with open_capture(capture) as opened:
+        assert secret not in Pseudonyms(opened).text(text)
+
+
+def test_a_host_is_known_by_its_short_name_too(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        builder.meta["host"] = {"name": "quux.corp.example"}
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as opened:
+        pseudonyms = Pseudonyms(opened)
+        assert pseudonyms.text("quux.corp.example:80 quux quux-gpu") == "host-1:80 host-2 host-2-gpu"
+
+
+def test_arguments_that_are_words_of_the_capture_leave_it_whole(tmp_path: Path) -> None:
+    words = [
+        "kernel.py",
+        "--device",
+        "cuda",
+        "--state",
+        "running",
+        "grid_x",
+        "slice",
+        "stream",
+        "read.py",
+        "zephyr",
+    ]
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        builder.meta["command_line"] = ["python", *words]
+        builder.add_source("cuda", True)
+        stream = builder.track("gpu/0/stream/7", title="Stream 7", role="stream", device=0, stream=7)
+        builder.add_events(
+            stream, "kernel", [0], [5], builder.strings(["zephyr"]), attributes={"grid_x": [1]}
+        )
+        core = builder.track("cpu/0", title="Core 0", role="core")
+        builder.add_events(core, "cpu_slice", [0], [5], builder.strings(["running"]))
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as opened:
+        out = written(opened, tmp_path / "out.h5", anonymize=True)
+        kinds = {name: table.spec for name, table in opened.kinds.items()}
+    with open_capture(out) as anonymous:
+        assert {name: table.spec for name, table in anonymous.kinds.items()} == kinds
+        assert [source.name for source in anonymous.sources] == ["cuda"]
+        assert [(track.uri, track.role) for track in anonymous.tracks] == [
+            ("gpu/0/stream/7", "stream"),
+            ("cpu/0", "core"),
+        ]
+        names = {anonymous.strings[int(name)] for name in anonymous.events.name}
+    assert "running" in names
+    assert "zephyr" not in names
+
+
+def test_every_source_and_kind_of_a_recording_is_in_the_vocabulary() -> None:
+    sources = {source.name for source in recording_sources()}
+    assert sources | set(BUILTIN_KINDS_BY_NAME) | set(ROLES) | set(STATES) <= VOCABULARY
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "a/b", "5 GB/s", "aten::add", "operator/(int)", "void f<a, b>(c*)", "process/71.2/thread/74.1/state",
         "<module> (<string>:1)", "python", "main (<frozen site>:599)", "127.0.0.1:80", "v1.2.3.4.5",
-        "std::vector<int>::at",
+        "std::vector<int>::at", "12:34:56", "at 12:34:56.789", "x[1:2:3]", "c10::add", "memcpy@GLIBC_2.2.5",
+        "torch/nn/modules/module.py(1501): _call_impl", "torch.nn.functional", "self.model.net",
+        "process/71.1/thread/71.1/osrt", "gpu/0/counters/sm.active", "process/71.1/x.py", "transformer/h.0/attn",
+        "threading.local",
+        "nn.Module: Linear_0", "nccl:all_reduce", "triton_red_fused.v2.run",
     ],
 )  # fmt: skip
 def test_other_texts_stay_as_they_are(capture: Path, text: str) -> None:

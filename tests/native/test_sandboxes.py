@@ -110,7 +110,7 @@ def test_after_a_refused_filter_all_is_as_before(session: Session, sandbox: Path
 
 
 REFUSED = """
-import ctypes, os, sys
+import ctypes, os, struct, sys, threading
 
 class Filter(ctypes.Structure):
     _fields_ = [("count", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
@@ -120,21 +120,38 @@ def wait_until_told():
     while os.read(0, 1) == b".":
         pass
 
+is_x86 = os.uname().machine == "x86_64"
+library = ctypes.CDLL(None)
+
+def enter_alone():
+    '''Forbids itself fallocate, which the agent uses.'''
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 285 if is_x86 else 47), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    assert library.prctl(38, 1, 0, 0, 0) == 0
+    assert library.prctl(22, 2, ctypes.byref(Filter(4, ctypes.cast(code, ctypes.c_void_p))), 0, 0) == 0
+    entered.set()
+    over.wait()
+
+entered, over = threading.Event(), threading.Event()
+if sys.argv[1:] == ["alone"]:
+    threading.Thread(target=enter_alone).start()
+    entered.wait()
 wait_until_told()
 filter = Filter(1, ctypes.cast(ctypes.create_string_buffer(8), ctypes.c_void_p))
-number = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
-assert ctypes.CDLL(None).syscall(number, 1, 1, ctypes.byref(filter)) == -1
+assert library.syscall(317 if is_x86 else 277, 1, 1, ctypes.byref(filter)) == -1
 wait_until_told()
+over.set()
 """
 
 
-def test_a_program_is_sampled_after_a_refused_filter(session: Session) -> None:
+@pytest.mark.parametrize("what", ["", "alone"], ids=["free", "another thread is in a sandbox"])
+def test_a_program_is_sampled_after_a_refused_filter(session: Session, what: str) -> None:
     session.variables["WARPLINE_PYTHON"] = "hz=100"
 
     def count() -> int:
         return session.count(PYTHON_SAMPLE, python_sample)
 
-    with session.start(sys.executable, "-c", REFUSED) as program:
+    with session.start(sys.executable, "-c", REFUSED, what) as program:
         assert program.stdin is not None
         assert program.stdout is not None
         for end in "xx":

@@ -42,7 +42,9 @@ static _Atomic int active;                          /* threads that are not at r
 static _Atomic(void (*)(void)) ended[MOST_THREADS]; /* what those did that ended because they must */
 __thread bool wl_is_own_thread __attribute__((tls_model("initial-exec")));
 
-bool wl_must_end(void) { return atomic_load_explicit(&must_end, memory_order_relaxed); }
+static __thread bool was_told __attribute__((tls_model("initial-exec"))); /* that it must end */
+
+bool wl_must_end(void) { return was_told = atomic_load_explicit(&must_end, memory_order_relaxed); }
 
 void wl_note_rest(bool is_resting) { atomic_fetch_add(&active, is_resting ? -1 : 1); }
 
@@ -53,22 +55,33 @@ void wl_forget_threads(void)
         atomic_store(&ended[i], NULL);
 }
 
-static void note_end(void (*work)(void))
+/* The place of the note; -1 if there is no room. */
+static int note_end(void (*work)(void))
 {
     for (int i = 0; i < MOST_THREADS; i++) {
         void (*none)(void) = NULL;
         if (atomic_compare_exchange_strong(&ended[i], &none, work))
-            return;
+            return i;
     }
+    return -1;
 }
 
-void wl_start_ended_threads(void)
+/* Notes the end of this thread's work; false if it need not end any more, and no other thread was started for it. */
+static bool ends(void (*work)(void))
+{
+    int place = note_end(work);
+    return atomic_load(&must_end) || (place >= 0 && !atomic_compare_exchange_strong(&ended[place], &work, NULL));
+}
+
+static bool start_thread(void (*work)(void));
+
+void wl_start_ended_threads(bool is_free)
 {
     atomic_store(&must_end, false);
-    for (int i = 0; i < MOST_THREADS; i++) {
+    for (int i = 0; is_free && i < MOST_THREADS; i++) {
         void (*work)(void) = atomic_exchange(&ended[i], NULL);
-        if (work != NULL)
-            wl_start_thread(work);
+        if (work != NULL && !start_thread(work))
+            note_end(work);
     }
 }
 
@@ -89,18 +102,19 @@ static void *run(void *work)
     wl_is_own_thread = true;
     atomic_fetch_add(&active, 1);
     prctl(PR_SET_NAME, "warpline-agent");
-    ((void (*)(void))work)();
-    if (wl_must_end())
-        note_end((void (*)(void))work);
+    do {
+        was_told = false;
+        ((void (*)(void))work)();
+    } while (was_told && !ends((void (*)(void))work));
     count(-1);
     atomic_fetch_sub(&active, 1);
     return NULL;
 }
 
-bool wl_start_thread(void (*work)(void))
+bool wl_start_thread(void (*work)(void)) { return !wl_is_confined() && start_thread(work); }
+
+static bool start_thread(void (*work)(void))
 {
-    if (wl_is_confined())
-        return false;
     sigset_t all, before;
     pthread_t thread;
     sigfillset(&all);

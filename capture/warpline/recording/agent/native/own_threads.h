@@ -10,8 +10,9 @@ bool wl_start_thread(void (*work)(void));
 
 /* Ends the agent's threads, and waits for that: the process enters a sandbox with all its threads. */
 void wl_end_threads(void);
-/* The process has entered no sandbox: starts those that ended for it again. */
-void wl_start_ended_threads(void);
+/* The sandbox was refused: they need not end any more. Starts those that ended for it again, if the calling thread is
+ * free; otherwise the new threads would be in its sandbox, so they stay noted until a free thread calls. */
+void wl_start_ended_threads(bool is_free);
 /* In a forked child, which has none of them. */
 void wl_forget_threads(void);
 /* Whether the calling thread of the agent must end now. */

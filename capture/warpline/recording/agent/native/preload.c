@@ -27,6 +27,7 @@ __attribute__((constructor)) static void start(void)
     if (getenv(CONFINED_VARIABLE) != NULL)
         atomic_store(&wl_confined, true);
     if (is_wanted && wl_start()) {
+        wl_note_thread();
         wl_find_error_ring(getenv("WARPLINE_SPOOL"));
         CALL_SOURCES(start);
         CALL_SOURCES(start_threads);

@@ -45,6 +45,14 @@ static int entered;                                        /* calls that enter a
 static int without_threads; /* those among them after which no thread of the agent may run */
 static char *arena;         /* memory for use in the sandbox; it stays, because it may be in use */
 static _Atomic size_t arena_used;
+/* This thread is in no sandbox: it was seen before the first one, and entered none. A later one may inherit one. */
+static __thread bool is_free __attribute__((tls_model("initial-exec")));
+
+void wl_note_thread(void)
+{
+    if (!wl_is_confined())
+        is_free = true;
+}
 
 bool wl_is_own_process(void) { return wl_is_confined() || getpid() == wl_process; }
 
@@ -204,8 +212,10 @@ static void conclude(enum entry entry, bool is_refused)
     int saved_errno = errno;
     wl_quiet++;
     if (!is_refused) {
-        if (entry != OF_CHILD)
+        if (entry != OF_CHILD) {
+            is_free = false;
             spool_announce_confined();
+        }
     } else if (entry == OF_CHILD) {
         atomic_store(&is_child_confined, false);
     } else {
@@ -217,7 +227,7 @@ static void conclude(enum entry entry, bool is_refused)
             atomic_store(&wl_confined, false);
         }
         if (is_first)
-            wl_start_ended_threads();
+            wl_start_ended_threads(is_free || !wl_is_confined());
         pthread_mutex_unlock(&change);
     }
     wl_quiet--;

@@ -14,6 +14,8 @@ extern _Atomic bool wl_confined;
 
 /* Whether this is not the child of a vfork, which has its parent's memory. In a sandbox the answer is always true. */
 bool wl_is_own_process(void);
+/* Notes that this thread exists; before any sandbox, it cannot have inherited one. */
+void wl_note_thread(void);
 /* In a forked child: another thread of the parent may have held it. */
 void wl_renew_sandbox_lock(void);
 /* The id of this thread; in a sandbox as the C library knows it. */

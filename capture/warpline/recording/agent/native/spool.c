@@ -349,6 +349,7 @@ static void on_thread_end(void *writer)
 struct writer *wl_create_writer(void)
 {
     int saved_errno = errno;
+    wl_note_thread();
     struct writer *writer = reuse_writer();
     if (writer == NULL)
         writer = wl_allocate(sizeof *writer);

@@ -6,7 +6,6 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpline.analysis.structure.far_events import far_events
 from warpline.i18n import tr, tr_n, translated
 from warpline.library.losses import LEAST_SHARE, lost_ratio, meaning_of, share_text
 from warpline.library.program_end import how_it_failed, last_words
@@ -35,6 +34,9 @@ def opening_notices(
 
     A program that the user stopped (``was_stopped``) or that the recorder ended did not fail.
     """
+    # An empty window starts without the reports.
+    from warpline.analysis.structure.far_events import far_events
+
     ended = was_stopped or _was_ended_by_recorder(capture)
     far = [OpeningNotice(f"{title}: {text}", has_more=True) for text in far_events(capture)]
     failure = [] if ended else _failure(capture, title, console_text)

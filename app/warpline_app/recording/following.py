@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
 
 from warpline.i18n import tr
 from warpline.model.progress import IsCancelled, Progress
+from warpline.recording.live.client import SnapshotProcess
 from warpline_app.open.background import Job
 from warpline_app.open.live_document import LiveDocument
 
 if TYPE_CHECKING:
-    from warpline.recording.live.client import SnapshotProcess
     from warpline.recording.live.pace import SnapshotPace
     from warpline.recording.live.snapshots import LiveSnapshot
     from warpline.storage import Capture
     from warpline_app.open.workspace import Workspace
 
 RETRY_MS = 500
+_GESTURE_MS = 50
 _ATTEMPTS = 5
 """A spool that is read while it is written may fail now and then."""
 
@@ -49,8 +50,9 @@ class Following(QObject):
         super().__init__(parent)
         self.document: LiveDocument | None = None
         self.is_over = False
-        self._spool, self._title, self._source, self._workspace = spool, title, source, workspace
-        self._process: SnapshotProcess | None = None
+        self._title, self._source, self._workspace = title, source, workspace
+        # It starts with the first question, in a thread; until then there is something to end all the same.
+        self._process = SnapshotProcess(spool)
         self._pace: SnapshotPace | None = None
         self._job: Job | None = None
         self._is_seen = self._is_recorded = True
@@ -58,11 +60,17 @@ class Following(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._ask)
+        self._pending: _Arrival | None = None
+        """What arrived last, until the mouse button is released"""
+        self._gesture = QTimer(self)
+        self._gesture.setSingleShot(True)
+        self._gesture.setInterval(_GESTURE_MS)
+        self._gesture.timeout.connect(self._grow)
 
     @property
     def process_id(self) -> int:
         """The process that makes the captures; 0 before it runs."""
-        return self._process.pid if self._process is not None else 0
+        return self._process.pid
 
     def begin(self) -> None:
         """Ask for the first capture."""
@@ -70,8 +78,9 @@ class Following(QObject):
 
     def set_seen(self, on: bool) -> None:
         """Whether somebody sees the document; otherwise it does not grow."""
-        self._is_seen = on
-        self._ask_soon()
+        if on != self._is_seen:
+            self._is_seen = on
+            self._ask_soon()
 
     def set_recorded(self, on: bool) -> None:
         """Whether something is recorded now; during a pause the document does not grow."""
@@ -88,42 +97,39 @@ class Following(QObject):
             return
         self.is_over = True
         self._timer.stop()
+        self._gesture.stop()
+        if self._pending is not None:
+            self._pending.capture.close()
+            self._pending = None
         process = self._process
-        if process is not None:
-            # It may be at work: the thread waits for it, and the application for the thread.
-            Job(lambda _progress, _cancelled: process.end()).launch()
+        # It may be at work: the thread waits for it, and the application for the thread.
+        Job(lambda _progress, _cancelled: process.end()).launch()
 
     def keep_last(self, length_ns: int, output: Path) -> Job:
         """A job that writes the last part of the recording to a file; it succeeds with the file."""
-        document = self.document
+        document, process = self.document, self._process
         since = (
             0 if document is None or document.live_edge is None else document.live_edge.head_ns - length_ns
         )
 
         def work(_progress: Progress, _is_cancelled: IsCancelled) -> Path:
-            return self._reach().ask(max(0, since), output).path
+            return process.ask(max(0, since), output).path
 
         return Job(work, self)
-
-    def _reach(self) -> SnapshotProcess:
-        from warpline.recording.live.client import SnapshotProcess
-
-        if self._process is None:
-            self._process = SnapshotProcess(self._spool)
-        return self._process
 
     def _ask(self) -> None:
         is_wanted = self.document is None or (self._is_seen and self._is_recorded)
         if self.is_over or not is_wanted or self._job is not None:
             return
-        since = self._since_ns()
+        since, process = self._since_ns(), self._process
 
         def work(_progress: Progress, _is_cancelled: IsCancelled) -> _Arrival:
             from warpline.recording.live.snapshots import open_snapshot
 
             begun = time.monotonic()
-            snapshot = self._reach().ask(since)
+            snapshot = process.ask(since)
             capture = open_snapshot(snapshot)
+            _ = capture.activity  # it takes a while, and is kept
             self._workspace.prepare()
             return _Arrival(capture, snapshot, time.monotonic() - begun)
 
@@ -160,17 +166,23 @@ class Following(QObject):
             self.appeared.emit()
             self._workspace.follow_front()
         else:
-            _after_gesture(lambda: self._grow(arrival))
+            if self._pending is not None:
+                self._pending.capture.close()
+            self._pending = arrival
+            self._grow()
         assert self._pace is not None
         length = snapshot.head_ns - snapshot.kept_ns
         self._pace.took(snapshot.cpu_s, length, is_whole=not snapshot.kept_ns)
         self._timer.start(round(1000 * self._pace.wait_s(snapshot.cpu_s, arrival.took_s)))
 
-    def _grow(self, arrival: _Arrival) -> None:
-        if self.document is not None and not self.is_over:
+    def _grow(self) -> None:
+        """Grow now, or when the mouse button is released: a drag must end on what it began with."""
+        if QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton:
+            self._gesture.start()
+            return
+        arrival, self._pending = self._pending, None
+        if arrival is not None and self.document is not None:
             self.document.grow(arrival.capture, arrival.snapshot)
-        else:
-            arrival.capture.close()
 
     def _retry(self, error: Exception) -> None:
         self._job = None
@@ -192,14 +204,3 @@ def free_name(output: Path) -> Path:
     while (path := output.with_name(f"{output.stem}-part-{number}{output.suffix}")).exists():
         number += 1
     return path
-
-
-def _after_gesture(act: Callable[[], Any]) -> None:
-    """Act now, or when the mouse button is released: a drag must end on what it began with."""
-    from PySide6.QtCore import Qt
-    from PySide6.QtGui import QGuiApplication
-
-    if QGuiApplication.mouseButtons() == Qt.MouseButton.NoButton:
-        act()
-    else:
-        QTimer.singleShot(50, lambda: _after_gesture(act))

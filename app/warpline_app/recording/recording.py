@@ -73,6 +73,7 @@ class Recording(Activity):
         """It ended without a capture; the messages say why."""
         self._workspace = workspace
         self._written: Path | None = None
+        self._keeping: Job | None = None
         self.following: Following | None = None
         """Shows the timeline while the program runs; None before, and where the user wants none"""
         self.process = RecordingProcess(self)
@@ -250,13 +251,18 @@ class Recording(Activity):
         self.changed.emit()
 
     def keep_last(self, length_ns: int) -> None:
-        """Write the last part of what is recorded to a capture of its own, and open it."""
-        if self.following is None or self.following.is_over:
+        """Write the last part of what is recorded to a capture of its own, and open it; one at a time."""
+        if self.following is None or self.following.is_over or self._keeping is not None:
             return
-        job = self.following.keep_last(length_ns, free_name(self.request.output_path))
+        job = self._keeping = self.following.keep_last(length_ns, free_name(self.request.output_path))
+        job.succeeded.connect(self._kept)
+        job.failed.connect(self._kept)
         job.succeeded.connect(self._workspace.open_file)
         job.failed.connect(lambda error: self.messages.show(str(error), "warning"))
         job.launch()
+
+    def _kept(self, _result: object) -> None:
+        self._keeping = None
 
     def _hand_over_early(self) -> None:
         from warpline.recording.spool.living import is_there

@@ -46,6 +46,7 @@ class WatchedRecording(Recording):
         self._look = QTimer(self)
         self._look.setInterval(LOOK_MS)
         self._look.timeout.connect(self._ask)
+        self._asking: Job | None = None
 
     may_cancel = False
 
@@ -91,6 +92,8 @@ class WatchedRecording(Recording):
         return self._watched
 
     def _ask(self) -> None:
+        if self._asking is not None:
+            return
         spool = self._spool()
 
         def ask(_progress: Progress, _is_cancelled: IsCancelled) -> Any:
@@ -98,10 +101,15 @@ class WatchedRecording(Recording):
 
             return send_command(spool, "status")
 
-        job = Job(ask, self)
+        job = self._asking = Job(ask, self)
+        job.succeeded.connect(self._answered)
+        job.failed.connect(self._answered)
         job.succeeded.connect(self._take_status)
         job.failed.connect(self._not_answered)
         job.launch()
+
+    def _answered(self, _result: object) -> None:
+        self._asking = None
 
     def _not_answered(self, error: Exception) -> None:
         """The recorder is gone, or writes the capture."""

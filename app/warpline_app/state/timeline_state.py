@@ -143,6 +143,10 @@ class TimelineState(EvidenceState):
         """The range in which something happens; the whole capture unless much of it is empty."""
         return self._span if self._activity is None else self.clamp_view(*self._activity)
 
+    def set_activity(self, activity: Range | None) -> None:
+        """Set the range in which something happens; None for the whole capture. The view stays."""
+        self._activity = activity
+
     def show_all(self) -> None:
         """Show everything that happens; see `Capture.activity`."""
         self.set_view(*self.activity)
@@ -180,6 +184,8 @@ class TimelineState(EvidenceState):
     def shift(self, by_ns: int) -> None:
         """Move everything that has a time: the capture's times count from another moment now."""
         self._span = (self._span[0] + by_ns, self._span[1] + by_ns)
+        if self._activity is not None:
+            self._activity = (self._activity[0] + by_ns, self._activity[1] + by_ns)
         self._undo, self._redo = [], []
         with self.unrecorded():
             self._assign("view", (self._view[0] + by_ns, self._view[1] + by_ns))

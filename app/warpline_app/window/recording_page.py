@@ -150,6 +150,8 @@ class RecordingPage(QWidget):
             return
         self.capture_page = self._make_page(document)
         self._stack.addWidget(self.capture_page)
+        if self.recording.following is not None:
+            self.recording.following.set_seen(self.isVisible())
         self.live_buttons = LiveButtons(document)
         self.live_buttons.output_toggled.connect(self._show_output)
         self.live_buttons.keep_wanted.connect(lambda: self.recording.keep_last(KEPT_NS))

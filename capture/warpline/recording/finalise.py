@@ -62,6 +62,7 @@ def finalise(
     Cancelled when ``cancelled()`` becomes true; no file is left then.
     """
     session = load_session(directory)
+    asked = session.options
     if until_ns is not None:
         session = _part_of(session, since_ns, until_ns)
     spools, problems = read_spools(directory)
@@ -76,14 +77,17 @@ def finalise(
         cut_to_ring(spools, passing, schedule.start_ns)
     elsewhere = (files or of_another_machine()) if session.is_remote else None
     with files_in(elsewhere), CaptureBuilder(output, memory_budget_bytes=memory_budget_bytes) as builder:
-        _describe(session, builder)
+        _describe(replace(session, options=asked), builder)
         for problem in problems:
             builder.add_warning(problem, is_loss=True)
         if session.is_cut:
             gone = format_duration(schedule.start_ns - whole.start_ns)
-            builder.add_warning(
-                english("--ring kept only the end: the first {time} are gone", time=gone), is_loss=True
+            text = (
+                english("--ring kept only the end: the first {time} are gone", time=gone)
+                if session.options == asked
+                else english("a part of a recording: its first {time} are left out", time=gone)
             )
+            builder.add_warning(text, is_loss=True)
         builder.set_span(0, schedule.stop_ns - schedule.start_ns)
         pauses = schedule.pauses - schedule.start_ns
         for start, stop in pauses.tolist():

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
-from tests.unit.recording.live.growing import Growing
+from tests.unit.recording.live.growing import Growing, Maker
 
 from warpline.own_python import own_python
 from warpline.recording.live import client, process
+from warpline.recording.live.snapshots import open_snapshot
 from warpline.recording.session import load_session
+from warpline.storage import Capture
 from warpline_app.open.live_document import LiveDocument
 from warpline_app.open.still import Still
 from warpline_app.recording import following, recording
@@ -234,6 +237,64 @@ def test_a_recording_that_was_started_elsewhere_is_watched(
             recorder.kill()
             if pid and exists(pid):
                 os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("runs_on", [False, True])
+def test_only_a_program_that_runs_on_lets_its_capture_open_before_the_recorder_ends(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, runs_on: bool
+) -> None:
+    monkeypatch.setattr(Recording, "is_running", True)
+    opened: list[Path] = []
+    monkeypatch.setattr(Recording, "_open", lambda _self, path: opened.append(path))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    made = Recording(
+        RecordingRequest(mode="command", command="x", output=str(tmp_path / "run.h5")), window.workspace
+    )
+    made._take_status({"state": "done", "path": "run.h5", "target_pid": os.getpid() if runs_on else gone.pid})
+    made._hand_over_early()
+    assert made.is_handed_over == runs_on == bool(opened)
+
+
+def test_nothing_begins_for_a_recording_that_has_ended(window: MainWindow, tmp_path: Path) -> None:
+    watched = WatchedRecording(Growing(tmp_path).folder, window.workspace)
+    watched.close_tab()
+    watched._take_status({"state": "recording", "elapsed_ns": 1 << 60})
+    assert watched.following is None
+
+
+def test_a_timeline_that_grows_during_a_drag_takes_the_latest_capture_after_it(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing = Growing(tmp_path)
+    maker = Maker(growing, tmp_path)
+    watched = WatchedRecording(growing.folder, window.workspace)
+    follows = following.Following(growing.folder, "x", tmp_path / "x.h5", window.workspace, watched)
+    follows._since_ns()
+    monkeypatch.setattr(follows, "_ask", lambda: None)
+    button = Qt.MouseButton.NoButton
+    monkeypatch.setattr(QGuiApplication, "mouseButtons", lambda: button)
+
+    def arrive(stop_ms: int) -> Capture:
+        growing.add("x", stop_ms - 10, stop_ms)
+        snapshot = maker.make()
+        capture = open_snapshot(snapshot)
+        follows._take(following._Arrival(capture, snapshot, 0.0))
+        return capture
+
+    first = arrive(100)
+    assert follows.document is not None
+    button = Qt.MouseButton.LeftButton
+    arrive(200)
+    last = arrive(300)
+    assert follows.document.capture is first
+    button = Qt.MouseButton.NoButton
+    qtbot.waitUntil(
+        lambda: follows.document is not None and follows.document.capture is last, timeout=TIMEOUT_MS
+    )
+    follows.end()
+    follows.document.close()
+    maker.close()
 
 
 def test_closing_the_window_ends_the_watching_and_not_the_recording(

@@ -77,6 +77,32 @@ def test_the_view_follows_the_end_until_the_user_moves_it(live: Live) -> None:
     assert state.view == (21 * S * MS - 5 * MS, 21 * S * MS)
 
 
+def test_what_fits_in_view_is_where_something_happens_in_the_capture_of_now(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    recording = Growing(tmp_path)
+    recording.add("first", 9900, 9910)
+    maker = Maker(recording, tmp_path)
+    snapshot = maker.make()
+    document = LiveDocument(open_snapshot(snapshot), snapshot, "x", source=tmp_path / "x.h5")
+    state = document.state
+    begun = state.activity[0]
+    assert 0 < begun < 9900 * MS
+    recording.add("next", 9920, 20 * S)
+    for since in (0, 12 * S * MS):
+        snapshot = maker.make(since)
+        document.grow(open_snapshot(snapshot), snapshot)
+        assert 0 < state.activity[0] <= begun
+        assert state.activity[1] == 20 * S * MS
+    recording.finish(30 * S)
+    snapshot = maker.make(9 * S * MS)
+    capture = open_capture(snapshot.path)
+    document.finish(capture, "run.h5", document.source)
+    assert state.activity == capture.activity.range_ns
+    document.close()
+    maker.close()
+
+
 def test_selection_and_highlight_are_of_the_same_event_and_name(live: Live) -> None:
     document, state = live.document, live.document.state
     state.select(live.row_of("middle"))

@@ -6,11 +6,14 @@ import json
 import subprocess
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
 from warpline.recording.live.process import snapshot_command
-from warpline.recording.live.snapshots import LiveSnapshot
+
+if TYPE_CHECKING:
+    from warpline.recording.live.snapshots import LiveSnapshot
 
 _PATIENCE_S = 10.0
 
@@ -22,7 +25,7 @@ class SnapshotProcess:
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        self._is_over = False
+        self._over = threading.Event()
 
     @property
     def pid(self) -> int:
@@ -36,6 +39,9 @@ class SnapshotProcess:
         It goes to ``output`` where one is named, else into the process's folder, until the next but one is asked for.
         Raises RecordingError when there is none.
         """
+        # Translates recordings: the window, which makes this object, does not.
+        from warpline.recording.live.snapshots import LiveSnapshot
+
         with self._lock:
             process = self._begun()
             assert process.stdin is not None
@@ -57,7 +63,7 @@ class SnapshotProcess:
 
     def end(self) -> None:
         """Let the process end: it stops working and removes its snapshots. A question that waits gets an error."""
-        self._is_over = True
+        self._over.set()
         process = self._process
         if process is None:
             return
@@ -76,7 +82,7 @@ class SnapshotProcess:
             process.stdout.close()
 
     def _begun(self) -> subprocess.Popen[bytes]:
-        if self._is_over:
+        if self._over.is_set():
             raise RecordingError(tr("the process that follows the recording has ended"))
         if self._process is None:
             try:
@@ -85,4 +91,7 @@ class SnapshotProcess:
                 )
             except OSError as error:
                 raise RecordingError(str(error.strerror or error)) from error
+            if self._over.is_set():  # `end` came meanwhile and saw no process
+                self.end()
+                raise RecordingError(tr("the process that follows the recording has ended"))
         return self._process

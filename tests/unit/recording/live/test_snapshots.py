@@ -10,7 +10,7 @@ import pytest
 from tests.unit.recording.live.growing import MS, Growing, Maker
 
 from warpline.model.errors import RecordingError
-from warpline.recording.live import process, snapshots
+from warpline.recording.live import client, process, snapshots
 from warpline.recording.live.client import SnapshotProcess
 from warpline.recording.live.pace import LEAST_S, SHARE, SnapshotPace
 from warpline.recording.live.snapshots import open_snapshot
@@ -70,6 +70,8 @@ def test_a_part_counts_its_times_from_the_start_of_the_recording(tmp_path: Path)
     with open_snapshot(snapshot) as capture:
         assert ranges(capture) == {"crossing": (100, 400), "inside": (450, 500)}
         assert capture.span == (100 * MS, 500 * MS)
+        assert capture.warnings == ("a part of a recording: its first 100.0 ms are left out",)
+        assert not capture.meta["recording"]["ring_ns"]
     maker.close()
 
 
@@ -77,24 +79,40 @@ def test_a_process_makes_snapshots_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "NICE", 0)
-    recording, client = Growing(tmp_path), SnapshotProcess(tmp_path / "x.h5.spool")
+    recording, asked = Growing(tmp_path), SnapshotProcess(tmp_path / "x.h5.spool")
     recording.add("first", 10, 20)
-    snapshot = client.ask()
+    snapshot = asked.ask()
     assert snapshot.events == 1
     assert snapshot.path.parent.parent == tmp_path, "beside the spool"
-    kept = client.ask(output=tmp_path / "part.h5")
+    kept = asked.ask(output=tmp_path / "part.h5")
     assert kept.path == tmp_path / "part.h5"
     (tmp_path / "x.h5.spool" / "session.json").unlink()
     with pytest.raises(RecordingError, match="not a spool directory"):
-        client.ask()
-    pid = client.pid
-    client.end()
+        asked.ask()
+    pid = asked.pid
+    asked.end()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert not snapshot.path.parent.exists()
     assert kept.path.exists()
     with pytest.raises(RecordingError, match="has ended"):
-        client.ask()
+        asked.ask()
+
+
+def test_a_process_that_is_not_begun_yet_can_be_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = SnapshotProcess(Growing(tmp_path).folder)
+
+    def ends_meanwhile(directory: Path) -> list[str]:
+        made.end()
+        return process.snapshot_command(directory)
+
+    monkeypatch.setattr(client, "snapshot_command", ends_meanwhile)
+    with pytest.raises(RecordingError, match="has ended"):
+        made.ask()
+    with pytest.raises(ProcessLookupError):
+        os.kill(made.pid, 0)
 
 
 def test_snapshots_take_a_small_share_of_a_core_whatever_they_cost() -> None:

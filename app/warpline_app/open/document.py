@@ -49,7 +49,7 @@ class Document(QObject):
         self.capture = capture
         self.state = TimelineState(*capture.span, self, activity=capture.activity.range_ns)
         # Imports numpy, which the window does not need before a capture is open.
-        from warpline.interchange.export.selection import whole_start_ns
+        from warpline.storage.read.view_times import whole_start_ns
 
         self.state.whole_ns = whole_start_ns(capture)
         self.state.set_origin(self.state.whole_ns)

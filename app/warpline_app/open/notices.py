@@ -34,8 +34,7 @@ def opening_notices(
 
     A program that the user stopped (``was_stopped``) or that the recorder ended did not fail.
     """
-    # An empty window starts without the reports.
-    from warpline.analysis.structure.far_events import far_events
+    from warpline.storage.read.view_times import far_events  # loads numpy, which an empty window does without
 
     ended = was_stopped or _was_ended_by_recorder(capture)
     far = [OpeningNotice(f"{title}: {text}", has_more=True) for text in far_events(capture)]

@@ -58,9 +58,9 @@ class InfoCommand:
 
 
 def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
-    from warpline.analysis.structure.far_events import far_events
     from warpline.interchange.framework.ranks import alignment_reason, clock_text
     from warpline.model import format_duration
+    from warpline.storage.read.view_times import far_events
 
     lines = [
         document["path"],

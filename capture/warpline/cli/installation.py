@@ -9,8 +9,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from warpline._version import __version__
 from warpline.i18n import english
@@ -76,7 +75,8 @@ def _requirement(name: str, package: Path) -> str:
             url = json.loads(kept.read_text("utf-8")).get("url", "")
         except (OSError, ValueError, AttributeError):
             continue
-        folder = url2pathname(urlsplit(url).path) if str(url).startswith("file:") else ""
+        folder = unquote(urlsplit(url).path) if str(url).startswith("file:") else ""
+        folder = folder.removeprefix("/") if folder[2:3] == ":" else folder  # /C:/…
         if folder and Path(folder).is_dir():
             return shlex.quote(f"{folder}{name.removeprefix('warpline')}")
     return f'"{name}"'

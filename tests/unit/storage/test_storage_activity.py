@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpline.analysis.structure.far_events import far_events
 from warpline.model import Flag
 from warpline.storage import Capture, CaptureBuilder, open_capture
+from warpline.storage.read.view_times import far_events
 
 DAY = 24 * 3_600 * 10**9
 Rows = Mapping[str, Sequence[tuple[int, int]]]

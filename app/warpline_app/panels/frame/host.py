@@ -7,11 +7,11 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.look.plain import plain
+from warpline_app.look.plain import PlainLabel, plain
 from warpline_app.look.widgets import flat_column
 from warpline_app.open.document import Document
 from warpline_app.panels.frame.base import Panel
@@ -87,7 +87,7 @@ class PanelHost(QWidget):
         self._stack = QStackedWidget()
         self._blank = QWidget()
         self._stack.addWidget(self._blank)
-        self._cover: QLabel | None = None
+        self._cover: PlainLabel | None = None
         self._covered = 0
         self._uncovering = QTimer(self)
         self._uncovering.setInterval(COVER_MS)
@@ -161,7 +161,7 @@ class PanelHost(QWidget):
         if self.current_panel() is None or not self.isVisible():
             return
         self._uncover()
-        cover = self._cover = QLabel(self._stack)
+        cover = self._cover = PlainLabel(parent=self._stack)
         cover.setPixmap(self._stack.grab())
         cover.setGeometry(self._stack.rect())
         cover.show()

@@ -14,13 +14,13 @@ from warpline.analysis.findings.launchers import program_behind
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.steps.step_breakdown import device_windows
-from warpline.analysis.structure.far_events import far_events
 from warpline.analysis.structure.gpus import Gpu, activity_combinations, gpus
 from warpline.analysis.structure.steps import Steps, find_steps
 from warpline.i18n import english, english_n, joined, tr
 from warpline.model import Track, UsageError
 from warpline.model.times import format_duration
 from warpline.model.waits import OWN_THREAD
+from warpline.storage.read.view_times import far_events
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -20,7 +20,6 @@ from warpline.interchange.export.selection import (
     chunks,
     counter_slice,
     rows_by_kind,
-    whole_start_ns,
 )
 from warpline.interchange.export.title import title_of
 from warpline.model import Flag, Packing
@@ -29,6 +28,7 @@ from warpline.output_places import is_no_file
 from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
 from warpline.storage.index.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BINS
 from warpline.storage.notes_file import Notes, notes_path, write_notes
+from warpline.storage.read.view_times import whole_start_ns
 
 if TYPE_CHECKING:
     from warpline.model import KindSpec

@@ -16,8 +16,6 @@ Int64Array = npt.NDArray[np.int64]
 
 CHUNK_EVENTS = 1 << 18
 """Events handled at a time; bounds the memory of an export."""
-_FARTHEST_NS = 1 << 62
-"""Differences of times stay within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +44,6 @@ class ExportSelection:
     def is_bounded(self) -> bool:
         """Whether the time is limited."""
         return self.start_ns is not None or self.stop_ns is not None
-
-
-def whole_start_ns(capture: Capture) -> int | None:
-    """Start of the capture of which this one is a range, in this one's time; None if it is not a range."""
-    source = capture.meta.get("exported_from")
-    if not isinstance(source, dict) or not source.get("is_range"):
-        return None
-    start, range_ns = source.get("origin_ns"), source.get("range_ns")
-    if start is None and isinstance(range_ns, list) and range_ns and isinstance(range_ns[0], int):
-        start = capture.span[0] - range_ns[0]  # written before 0.5
-    return start if isinstance(start, int) and abs(start) < _FARTHEST_NS else None
 
 
 def lane_slices(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:

@@ -162,13 +162,14 @@ class _Finder:
             starts, offset = self._starts(lane)
             if len(starts) > _BINS:
                 places = np.searchsorted(starts, edges + offset)
-                begun += np.diff(places)
+                begun += np.diff(places).clip(0)
                 candidates = np.unique(places - 1)
                 candidates = candidates[candidates >= 0]
             else:
                 ends = np.searchsorted(starts, np.array([edges[0], edges[-1]]) + offset)
                 places = (starts[ends[0] : ends[1]] - (edges[0] + offset)) // step
-                begun += np.bincount(places, minlength=_BINS)
+                # A damaged lane is not in order.
+                begun += np.bincount(places[(places >= 0) & (places < _BINS)], minlength=_BINS)
                 candidates = np.arange(max(0, ends[0] - 1), ends[1])
             rows = candidates + int(lanes.first[lane])
             # An event without a recorded end is drawn until a time that nobody measured.

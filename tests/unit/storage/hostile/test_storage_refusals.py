@@ -111,7 +111,7 @@ def test_other_hdf5_files_are_called_what_they_are(tmp_path: Path) -> None:
     assert f"warpline import {export}" in text
 
 
-def test_a_text_given_for_a_capture_names_the_command(
+def test_a_text_given_for_a_capture_is_told_for_what_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "my trace.json"
@@ -119,7 +119,7 @@ def test_a_text_given_for_a_capture_names_the_command(
     assert main(["info", str(trace)]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert f"warpline import '{trace}' -o OUT.h5" in error
+    assert f"{trace}: unknown format: text that is no profile" in error
 
 
 def test_a_trace_given_for_a_capture_is_described_by_its_own_name(

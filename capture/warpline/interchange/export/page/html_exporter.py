@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from warpline.analysis.structure.far_events import far_events
 from warpline.i18n import tr, tr_n, translated
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
@@ -20,6 +19,7 @@ from warpline.interchange.export.title import title_of
 from warpline.model import format_duration, format_time
 from warpline.model.waits import WAIT_FAMILIES
 from warpline.resources import path as resource
+from warpline.storage.read.view_times import far_events
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -1,4 +1,4 @@
-"""Tells of events that lie far away from all others, such as those of another clock."""
+"""What a first view tells of times: events far away from all others, and the capture that this one is a part of."""
 
 from __future__ import annotations
 
@@ -8,10 +8,23 @@ from warpline.i18n import tr_n
 from warpline.model import format_duration
 
 if TYPE_CHECKING:
-    from warpline.storage import Capture
+    from warpline.storage.read.capture import Capture
 
 _HOUR_NS = 3_600 * 10**9
 _DAY_NS = 24 * _HOUR_NS
+_FARTHEST_NS = 1 << 62
+"""Differences of times stay within 64 bits."""
+
+
+def whole_start_ns(capture: Capture) -> int | None:
+    """Start of the capture of which this one is a range, in this one's time; None if it is not a range."""
+    source = capture.meta.get("exported_from")
+    if not isinstance(source, dict) or not source.get("is_range"):
+        return None
+    start, range_ns = source.get("origin_ns"), source.get("range_ns")
+    if start is None and isinstance(range_ns, list) and range_ns and isinstance(range_ns[0], int):
+        start = capture.span[0] - range_ns[0]  # written before 0.5
+    return start if isinstance(start, int) and abs(start) < _FARTHEST_NS else None
 
 
 def far_events(capture: Capture) -> list[str]:

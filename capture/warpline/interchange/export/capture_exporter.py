@@ -97,6 +97,7 @@ class CaptureCopy:
     ) -> None:
         self._pseudonyms = pseudonyms
         self._text: Callable[[str], str] = pseudonyms.text if pseudonyms is not None else _unchanged
+        self._uri: Callable[[str], str] = pseudonyms.uri if pseudonyms is not None else _unchanged
         self._capture = capture
         self._builder = builder
         self._selection = selection
@@ -200,7 +201,7 @@ class CaptureCopy:
             thread = capture.tracks[int(capture.track_of_row(int(calls[last])))].thread if begin else None
             result.append(
                 {
-                    "track": self._text(track.uri),
+                    "track": self._uri(track.uri),
                     "start_ns": int(starts[at]) - offset,
                     "call_stop_ns": int(end[last]) if begin else None,
                     "thread": thread,
@@ -220,7 +221,7 @@ class CaptureCopy:
             if track.index not in wanted:
                 continue
             new_tracks[track.index] = self._builder.track(
-                self._text(track.uri),
+                self._uri(track.uri),
                 title=self._text(track.title),
                 role=track.role,
                 parent=new_tracks.get(track.parent),

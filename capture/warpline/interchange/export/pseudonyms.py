@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from warpline.i18n import tr
 from warpline.model.kinds import BUILTIN_KINDS, KindSpec
@@ -45,7 +46,7 @@ _CODE = (
     "py|pyc|pyx|pyi|so|c|cc|cpp|cxx|cu|cuh|h|hh|hpp|rs|go|js|mjs|ts|java|kt|rb|sh|pl|ipynb|json|ya?ml|toml|txt|csv|h5|pt"
     "|npz?|db"
 )
-_START = r"(?<![\w/.@+-])(?!(?:process|gpu|npu|rank|cpu)/[\d.]+(?:/|$))"  # URIs of tracks are no paths
+_START = r"(?<![\w/.@+-])"
 _STOP = r"(?!\w|\((?!\d+\)))"  # "net.py(85)" is a file and its line, "ns.c(int)" a function
 _PATH = re.compile(
     r"(?P<held>(?<=[(\[\"'])(?:/|~/|[A-Za-z]:[/\\])[^()\[\]\"'\n]*?(?=(?::\d+)*[)\]\"']))"
@@ -77,11 +78,10 @@ _HOME = re.compile(r"(?:/home/|/Users/|[A-Za-z]:[/\\]Users[/\\])([^/\\\s:]+)")
 
 
 def _words_of(spec: KindSpec) -> Iterator[str]:
-    for part in (spec, *spec.attributes):
-        yield from (part.name, *re.findall(r"\w+", part.title))
-    yield from (spec.category, spec.color)
+    yield from (spec.name, spec.category, spec.color, *re.findall(r"\w+", spec.title))
     for attribute in spec.attributes:
-        for text in attribute.enum.values():
+        yield attribute.name
+        for text in (attribute.title, *attribute.enum.values()):
             yield from re.findall(r"\w+", text)
 
 
@@ -167,6 +167,15 @@ class Pseudonyms:
         if known is None:
             known = self._made[str(text)] = self._replaced(str(text))
         return known
+
+    def uri(self, uri: str) -> str:
+        """The URI of a track with pseudonyms in its parts, which hold names with their slashes quoted."""
+        return "/".join(map(self._uri_part, uri.split("/")))
+
+    def _uri_part(self, part: str) -> str:
+        plain = unquote(part)
+        text = self.text(plain)
+        return part if text == plain else quote(text, safe=" ()+:#")
 
     def value(self, value: Any) -> Any:
         """A value of JSON with pseudonyms in its texts."""

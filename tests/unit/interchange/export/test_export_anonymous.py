@@ -158,6 +158,20 @@ def test_paths_and_addresses_of_every_form_are_replaced(capture: Path, text: str
         assert secret not in Pseudonyms(opened).text(text)
 
 
+@pytest.mark.parametrize(
+    ("uri", "result"),
+    [
+        ("gpu/0/counters/sm.active", "gpu/0/counters/sm.active"),
+        ("process/71.1/thread/%2Fproc%2Fx 7/async", "process/71.1/thread/%2Fproc%2Fx 7/async"),
+        (f"process/{PROCESS}.1/thread/7", "process/process-1.1/thread/7"),
+        ("thread/%2Fsrv%2Facme%2Fx/state", "thread/%2Ffolder-2%2Ffile-1/state"),
+    ],
+)
+def test_the_uri_of_a_track_keeps_its_parts(capture: Path, uri: str, result: str) -> None:
+    with open_capture(capture) as opened:
+        assert Pseudonyms(opened).uri(uri) == result
+
+
 def test_a_host_is_known_by_its_short_name_too(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         builder.meta["host"] = {"name": "quux.corp.example"}
@@ -217,7 +231,7 @@ def test_every_source_and_kind_of_a_recording_is_in_the_vocabulary() -> None:
         "<module> (<string>:1)", "python", "main (<frozen site>:599)", "127.0.0.1:80", "v1.2.3.4.5",
         "std::vector<int>::at", "12:34:56", "at 12:34:56.789", "x[1:2:3]", "c10::add", "memcpy@GLIBC_2.2.5",
         "torch/nn/modules/module.py(1501): _call_impl", "torch.nn.functional", "self.model.net",
-        "process/71.1/thread/71.1/osrt", "gpu/0/counters/sm.active", "process/71.1/x.py", "transformer/h.0/attn",
+        "process/71.1/thread/71.1/osrt", "transformer/h.0/attn",
         "threading.local",
         "nn.Module: Linear_0", "nccl:all_reduce", "triton_red_fused.v2.run",
     ],

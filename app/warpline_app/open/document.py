@@ -87,6 +87,15 @@ class Document(QObject):
         command = self.capture.meta.get("command_line")
         return isinstance(command, list) and any(str(word).endswith(EXAMPLE) for word in command)
 
+    def keep(self, capture: Capture) -> None:
+        """Leave a capture open when it is replaced, because something shows it; `release` closes it.
+
+        Only the capture of a running recording is ever replaced.
+        """
+
+    def release(self, capture: Capture) -> None:
+        """Close a capture that was kept, unless it is shown."""
+
     def close(self) -> None:
         """Close the file and delete this object. Its views must be gone."""
         self.capture.close()

@@ -103,7 +103,7 @@ class LiveDocument(Document):
         self.follows_changed.emit(False)
 
     def keep(self, capture: Capture) -> None:
-        """Leave a capture open when it is replaced, because panels show it; `release` closes it."""
+        """Leave a capture open when it is replaced, because something shows it; `release` closes it."""
         self._kept.append(capture)
 
     def release(self, capture: Capture) -> None:

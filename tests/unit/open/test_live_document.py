@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,10 +12,14 @@ from pytestqt.qtbot import QtBot
 from tests.unit.recording.live.growing import MS, Growing, Maker
 
 from warpline.recording.live.snapshots import open_snapshot
-from warpline.storage import open_capture
+from warpline.storage import Capture, open_capture
+from warpline_app.look.theme import DARK
 from warpline_app.open.document import Document
 from warpline_app.open.live_document import FOLLOWED_NS, LiveDocument
 from warpline_app.open.still import Still
+from warpline_app.timeline.model import search
+from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.widgets import path_lane
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -167,3 +172,78 @@ def test_panels_show_a_still_and_share_the_selection(live: Live) -> None:
     assert live.document.state.range_selection == (110 * MS, 120 * MS)
     assert live.document.state.selection == 1
     still.close()
+
+
+class Slow:
+    """Work that goes on when it is let, and the captures it was begun with."""
+
+    def __init__(self, work: Callable[..., object]) -> None:
+        self._work = work
+        self.captures: list[Capture] = []
+        self.were_open: list[bool] = []
+        self.turns = threading.Semaphore(0)
+
+    def __call__(self, capture: Capture, *rest: object) -> object:
+        self.captures.append(capture)
+        self.turns.acquire(timeout=60)
+        self.were_open.append(len(capture.events.name.tolist()) > 0)
+        return self._work(capture, *rest)
+
+
+def test_a_path_that_takes_longer_than_the_next_capture_is_finished(
+    qtbot: QtBot, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(lambda *_: "no path")
+    monkeypatch.setattr(path_lane, "path_of", slow)
+    lane = path_lane.PathLane(Scene(live.document), DARK)
+    qtbot.addWidget(lane)
+    live.document.grown.connect(lambda: lane.scene.adopt(live.document.capture))
+    live.document.grown.connect(lane.adopt)
+    lane.set_wanted(True)
+    qtbot.waitUntil(lambda: len(slow.captures) == 1, timeout=20_000)
+    for start in (300, 400, 500):
+        live.recording.add("next", start, start + 50)
+        live.grow()
+    assert lane.missing == ""
+    slow.turns.release()
+    qtbot.waitUntil(lambda: lane.missing == "no path" and len(slow.captures) == 2, timeout=20_000)
+    assert slow.captures[1] is live.document.capture
+    slow.turns.release()
+    qtbot.waitUntil(lambda: not lane.is_busy, timeout=20_000)
+    assert slow.were_open == [True, True]
+    qtbot.waitUntil(lambda: not live.document._kept[1:], timeout=20_000)
+    lane.shut_down()
+    assert not live.document._kept
+
+
+def test_a_search_that_takes_longer_than_the_next_capture_is_finished(
+    qtbot: QtBot, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(search.find_events)
+    monkeypatch.setattr(search, "find_events", slow)
+    monkeypatch.setattr(search, "AT_ONCE", 0)
+    document = live.document
+    made = search.Search(document)
+    document.grown.connect(made.adopt)
+    made.find_text("middle")
+    qtbot.waitUntil(lambda: len(slow.captures) == 1, timeout=20_000)
+    live.recording.add("early", 10, 20)
+    live.grow()
+    live.recording.add("middle", 300, 400)
+    live.grow()
+    with qtbot.waitSignal(made.changed, timeout=20_000):
+        slow.turns.release()
+    # What was found first, by the rows and names of what is shown now.
+    assert made.result.times.tolist() == [100 * MS]
+    assert [document.capture.strings[name] for name in document.state.highlight] == ["middle"]
+    assert made.step(1) == live.row_of("middle") == 1
+    document.state.select(1)
+    assert made.position() == 0
+    with qtbot.waitSignal(made.changed, timeout=20_000):
+        slow.turns.release()
+    assert made.result.times.tolist() == [100 * MS, 300 * MS]
+    assert slow.captures[1:] == [document.capture]
+    assert slow.were_open == [True, True]
+    qtbot.waitUntil(lambda: not document._kept[1:], timeout=20_000)
+    made.shut_down()
+    assert not document._kept

@@ -7,6 +7,7 @@ from tests.gui.timeline_sample import MS
 from tests.unit.timeline.timeline_tools import MAIN, STREAM, lane_of
 
 from warpline.storage import Capture
+from warpline_app.open.document import Document
 from warpline_app.state.timeline_state import TimelineState
 from warpline_app.timeline.model.events_of_names import neighbour
 from warpline_app.timeline.model.search import Search
@@ -17,7 +18,9 @@ COPIES_MS = (80, 82, 84, 90)
 
 @pytest.fixture
 def search(capture: Capture, state: TimelineState) -> Search:
-    made = Search(capture, state)
+    document = Document(capture)
+    document.state = state
+    made = Search(document)
     made.find_text("memcpy")
     assert [time // MS for time in made.result.times.tolist()] == list(COPIES_MS)
     return made

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,9 @@ from PySide6.QtCore import QObject, Signal
 from warpline.i18n import tr, tr_n, translated
 from warpline.model import Cancelled
 from warpline_app.open.background import Job
-from warpline_app.state.timeline_state import TimelineState
+from warpline_app.open.counterparts import names_in
+from warpline_app.open.document import Document
+from warpline_app.open.held_capture import HeldCapture
 from warpline_app.timeline.model.rows import title_matcher
 
 if TYPE_CHECKING:
@@ -103,12 +106,13 @@ class Search(QObject):
     failed = Signal(str)
     started = Signal()
 
-    def __init__(self, capture: Capture, state: TimelineState, parent: QObject | None = None) -> None:
+    def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._capture = capture
-        self._state = state
+        self._document = document
+        self._state = document.state
         self._query = SearchQuery("")
-        self._result = NOTHING
+        self._found = self._result = NOTHING
+        self._held = HeldCapture(document)
         self._job: Job | None = None
 
     @property
@@ -118,7 +122,7 @@ class Search(QObject):
 
     @property
     def result(self) -> SearchResult:
-        """The last result; kept while the next search runs."""
+        """The last result; kept while the next search runs. Its rows are those of the capture that was searched."""
         return self._result
 
     @property
@@ -137,32 +141,43 @@ class Search(QObject):
         self._query = query
         self.cancel()
         if not query.text:
-            self._deliver(NOTHING)
+            self._deliver(None, NOTHING)
             return
+        self._begin()
+
+    def _begin(self) -> None:
+        document, capture, query = self._document, self._document.capture, self._query
         if query.regex:
             try:
                 re.compile(query.text)
             except re.error as error:
                 self.failed.emit(tr("invalid regular expression: {error}", "timeline", error=error))
                 return
-        if len(self._capture.events) <= AT_ONCE:
-            self._deliver(find_events(self._capture, query))
+        if len(capture.events) <= AT_ONCE:
+            self._deliver(capture, find_events(capture, query))
             return
-        capture = self._capture
+        document.keep(capture)
         job = Job(lambda _progress, is_cancelled: find_events(capture, query, is_cancelled))
-        job.succeeded.connect(self._deliver)
+        job.finished.connect(partial(document.release, capture))
+        job.succeeded.connect(partial(self._deliver, capture))
         job.failed.connect(self._fail)
         self._job = job
         self.started.emit()
         job.launch()
 
-    def adopt(self, capture: Capture) -> None:
-        """Search another capture of the same recording for the same."""
-        query, self._query = self._query, SearchQuery("")
-        self.cancel()
-        self._capture, self._result = capture, NOTHING
-        if query.text:
-            self.find(query)
+    def adopt(self) -> None:
+        """Search the document's capture for the same: it was replaced by another one of the same recording.
+
+        While the recording runs, a search ends first, since it may take longer than until the next capture, and the old
+        result stays until the new one is there.
+        """
+        if self._document.live_edge is None:
+            self.shut_down()  # times of the finished capture may begin later
+        if not self._query.text:
+            return
+        self._renumber()
+        if self._job is None:
+            self._begin()
 
     def cancel(self) -> None:
         """Stop searching."""
@@ -170,13 +185,28 @@ class Search(QObject):
             self._job.cancel()
             self._job = None
 
-    def _deliver(self, result: SearchResult) -> None:
-        if self._job is not None and self.sender() not in {None, self._job}:
-            return
+    def shut_down(self) -> None:
+        """Stop searching and forget the result."""
+        self.cancel()
+        self._held.hold(None)
+        self._found = self._result = NOTHING
+
+    def _deliver(self, capture: Capture | None, result: SearchResult) -> None:
         self._job = None
-        self._result = result
-        self._state.set_highlight(result.names.tolist())
+        self._held.hold(capture)
+        self._found = result
+        self._renumber()
+        self._state.set_highlight(self._result.names.tolist())
         self.changed.emit()
+        if self._held.is_outdated and self._job is None:
+            self._begin()
+
+    def _renumber(self) -> None:
+        """Give the result the name ids of the document's present capture."""
+        self._result, before = self._found, self._held.capture
+        if before is not None and self._held.is_outdated:
+            names = sorted(names_in(self._document.capture, before, self._found.names.tolist()))
+            self._result = replace(self._found, names=np.array(names, np.uint32))
 
     def _fail(self, error: Exception) -> None:
         self._job = None
@@ -184,10 +214,10 @@ class Search(QObject):
 
     def position(self) -> int | None:
         """The index of the selected event among the results, from 0; None if it is not one."""
-        row = self._state.selection
-        if row is None or not len(self._result.rows):
+        row, capture = self._held.row_then(self._state.selection), self._held.capture
+        if row is None or capture is None:
             return None
-        start = self._capture.event_span(row)[0]
+        start = capture.event_span(row)[0]
         first, stop = (int(np.searchsorted(self._result.times, start, side)) for side in ("left", "right"))
         hits = np.flatnonzero(self._result.rows[first:stop] == row)
         return first + int(hits[0]) if len(hits) else None
@@ -199,16 +229,16 @@ class Search(QObject):
             return None
         at = self.position()
         if at is not None:
-            return int(rows[(at + direction) % len(rows)])
+            return self._held.row_now(int(rows[(at + direction) % len(rows)]))
         start, stop = self._state.view
         selected = self._state.selection
-        anchor = start if selected is None else self._capture.event_span(selected)[0]
+        anchor = start if selected is None else self._document.capture.event_span(selected)[0]
         if not start <= anchor < stop:
             anchor = start
         index = int(np.searchsorted(times, anchor, "left"))
         if direction < 0:
             index -= 1
-        return int(rows[index % len(rows)])
+        return self._held.row_now(int(rows[index % len(rows)]))
 
     def text(self) -> str:
         """The number of results, and the position of the selected one."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
@@ -12,9 +15,13 @@ from warpline_app.look.painting import contained, report_once, saved
 from warpline_app.look.plain import plain
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
 from warpline_app.open.background import Job
+from warpline_app.open.held_capture import HeldCapture
 from warpline_app.timeline.draw.cause_look import CauseLook, cause_looks, fill_cause
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.why.path import PathSegments, path_of
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 HEIGHT = 28
 _AIR = 5
@@ -31,6 +38,7 @@ class PathLane(QWidget):
         self.segments: PathSegments | None = None
         self.missing = ""
         self.title_px = 0
+        self._held = HeldCapture(scene.document)
         self._job: Job | None = None
         self._is_known = False
         self._of: str | None = None
@@ -90,9 +98,12 @@ class PathLane(QWidget):
         if not self._is_known and self._job is None:
             capture, of = self.scene.capture, self._wanted()
             self._of = of
+            document = self.scene.document
+            document.keep(capture)
             self._job = Job(lambda _progress, is_cancelled: path_of(capture, of, is_cancelled), self)
-            self._job.succeeded.connect(self._show)
-            self._job.failed.connect(self._failed)
+            self._job.finished.connect(partial(document.release, capture))
+            self._job.succeeded.connect(partial(self._show, capture))
+            self._job.failed.connect(partial(self._failed, capture))
             self._job.cancelled.connect(self._dropped)
             self._job.launch()
 
@@ -101,27 +112,37 @@ class PathLane(QWidget):
         if self.isVisible() and not self._is_shut:
             self._begin()
 
-    def _show(self, result: PathSegments | str) -> None:
+    def _show(self, capture: Capture, result: PathSegments | str) -> None:
+        self._held.hold(capture)
         self.missing = result if isinstance(result, str) else ""
         self.segments = None if isinstance(result, str) else result
-        self._is_known = True
-        self._ended()
+        self._found_in(capture)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, capture: Capture, error: Exception) -> None:
         self.missing = str(error) or type(error).__name__
-        self._is_known = True
         report_once(self, error)
+        self._found_in(capture)
+
+    def _found_in(self, capture: Capture) -> None:
+        """Go on with the scene's capture if it was replaced meanwhile."""
+        self._is_known = capture is self.scene.capture
         self._ended()
+        if self.isVisible():
+            self._begin()
 
     def _ended(self) -> None:
         self._job = None
         self.update()
 
     def adopt(self) -> None:
-        """Compute the path of the scene's new capture, if it is shown; the old one stays until then."""
+        """Compute the path of the scene's new capture, if it is shown; the old one stays until then.
+
+        While a recording runs, a computation ends first: it may take longer than until the next capture.
+        """
         self._is_known = False
         if self._job is not None:
-            self._job.cancel()
+            if self.scene.document.live_edge is None:
+                self._job.cancel()
         elif self.isVisible():
             self._begin()
 
@@ -131,6 +152,7 @@ class PathLane(QWidget):
         if self._job is not None:
             self._job.cancel()
         self.segments = None
+        self._held.hold(None)
 
     # painting
 
@@ -169,7 +191,7 @@ class PathLane(QWidget):
         runs = segments.runs(self.scene.scale).tolist()
         keys = tuple(segments.key(segment) for _first, _last, segment in runs)
         looks = dict(zip(keys, cause_looks(keys, self.theme), strict=True))
-        selected = self.scene.state.selection
+        selected = self._held.row_then(self.scene.state.selection)
         painter.setFont(ui_font(11))
         for (first, last, segment), key in zip(runs, keys, strict=True):
             box = QRectF(first, _AIR, last - first, HEIGHT - 2 * _AIR - 1)
@@ -248,8 +270,9 @@ class PathLane(QWidget):
         if self.segments is None or segment < 0 or event.button() != Qt.MouseButton.LeftButton:
             return
         row = int(self.segments.row[segment])
-        if row >= 0:
-            self.scene.state.reveal(row)
+        now = self._held.row_now(row) if row >= 0 else None
+        if now is not None:
+            self.scene.state.reveal(now)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Zoom to a segment."""

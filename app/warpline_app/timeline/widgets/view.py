@@ -86,7 +86,7 @@ class TimelineView(QWidget):
         if theme is None:
             appearance().theme_changed.connect(self.set_theme)
         self.scene: Scene = Scene(document, self)
-        self.search: Search = Search(document.capture, self.state, self)
+        self.search: Search = Search(document, self)
         self.canvas = Canvas(self.scene, self.theme, self)
         self.header = Header(self.scene, self.theme, self)
         self.ruler = Ruler(self.scene, self.canvas.overlay, self.theme, self)
@@ -169,7 +169,7 @@ class TimelineView(QWidget):
         self.explained = (capture,) if self.explained else ()
         self._chains, self._chain = EventChains(capture), None
         self._lit_key = self._lit_rows = None
-        self.search.adopt(capture)
+        self.search.adopt()
         for part in (self.overview, self.path, self.canvas):
             part.adopt()
         self._emphasis_changed()
@@ -405,7 +405,7 @@ class TimelineView(QWidget):
         if not self._closed:
             self._closed = True
             self.held.stop()
-            self.search.cancel()
+            self.search.shut_down()
             self.scene.shut_down()
             self.path.shut_down()
             self.work.cancel("")

@@ -63,7 +63,7 @@ _URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s'\"<>]+")
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w-])")
 _HEX = "[0-9A-Fa-f]{1,4}"
 _ADDRESS = re.compile(
-    r"(?<![\w.])(?!127\.0\.0\.1|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}(?![\w.])"
+    r"(?<![\w.])(?!127\.0\.0\.1|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\w)"
     # IPv6 and hardware addresses; shorter ones without :: are times and slices
     rf"|(?<![\w:])\[?(?:(?:{_HEX}:){{5,7}}{_HEX}|(?:{_HEX}:){{2,6}}(?::{_HEX})+|(?:fe80|f[cd]{_HEX}|2\w{{3}}):(?::{_HEX})+)\]?(?!\w)"
     rf"|(?<!\w)[0-9A-Fa-f]{{4,8}}:[0-9A-Fa-f]{{2}}:[0-9A-Fa-f]{{2}}\.[0-7](?!\w)"
@@ -175,6 +175,9 @@ class Pseudonyms:
     def _uri_part(self, part: str) -> str:
         plain = unquote(part)
         text = self.text(plain)
+        name, _dot, number = plain.rpartition(".")
+        if text == plain and number.isdecimal():  # tells processes and threads of one name or number apart
+            text = f"{self.text(name)}.{number}"
         return part if text == plain else quote(text, safe=" ()+:#")
 
     def value(self, value: Any) -> Any:

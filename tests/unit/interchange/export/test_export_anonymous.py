@@ -150,6 +150,7 @@ def test_what_is_kept_is_printed_before_the_file_is_written(
         ("from aa:bb:cc:dd:ee:0f", "ee"),
         ("error:/srv/acme/x", "acme"),
         ("--file=../acme/x.py", "acme"),
+        ("lost 10.11.12.13.", "12.13"),
         ("GPU 0000:3b:00.0", "3b"),
     ],
 )  # fmt: skip
@@ -163,6 +164,8 @@ def test_paths_and_addresses_of_every_form_are_replaced(capture: Path, text: str
     [
         ("gpu/0/counters/sm.active", "gpu/0/counters/sm.active"),
         ("process/71.1/thread/%2Fproc%2Fx 7/async", "process/71.1/thread/%2Fproc%2Fx 7/async"),
+        ("process/gpu-7.corp.example.1/thread/7", "process/address-1.1/thread/7"),
+        ("process/10.11.12.13.2", "process/address-1.2"),
         (f"process/{PROCESS}.1/thread/7", "process/process-1.1/thread/7"),
         ("thread/%2Fsrv%2Facme%2Fx/state", "thread/%2Ffolder-2%2Ffile-1/state"),
     ],

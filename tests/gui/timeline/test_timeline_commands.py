@@ -113,6 +113,8 @@ def test_every_command_does_something(
         state.change_filter(only=("cpu",))
     elif command.id == "view.redo":
         state.undo()
+    elif command.id == "mark.origin_whole":
+        state.whole_ns = -5 * MS
     elif command.id in {"row.expand_below", "row.expand_all"}:
         state.set_all_expanded({"cpu": False})
     elif command.id == "row.collapse_below":

@@ -175,8 +175,10 @@ class Pseudonyms:
     def _uri_part(self, part: str) -> str:
         plain = unquote(part)
         text = self.text(plain)
-        name, _dot, number = plain.rpartition(".")
-        if text == plain and number.isdecimal():  # tells processes and threads of one name or number apart
+        name, dot, number = plain.rpartition(".")
+        if (
+            text == plain and dot and number.isdecimal()
+        ):  # tells processes and threads of one name or number apart
             text = f"{self.text(name)}.{number}"
         return part if text == plain else quote(text, safe=" ()+:#")
 

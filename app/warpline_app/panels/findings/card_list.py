@@ -96,11 +96,12 @@ class CardList(QScrollArea):
         self.ensureWidgetVisible(card.tools, 0, 8)
 
     def _lay_out(self, *layouts: QLayout | None) -> None:
-        body = self.widget()
-        for layout in (*layouts, body.layout()):
+        for layout in (*layouts, self._column):
             if layout is not None:
                 layout.activate()
-        body.adjustSize()
+        body = self.widget()
+        if body is not None:
+            body.adjustSize()
 
     def _show_explanation(self, card: FindingCard) -> None:
         """Scroll so that an explanation is seen: its end if there is room, in any case its beginning."""

@@ -10,6 +10,7 @@ import pytest
 
 from warpline.model import Flag
 from warpline.storage import Capture, CaptureBuilder, open_capture
+from warpline.storage.index.activity import _Finder
 from warpline.storage.read.view_times import far_events
 
 DAY = 24 * 3_600 * 10**9
@@ -118,3 +119,15 @@ def test_a_capture_without_events_is_its_span(tmp_path: Path) -> None:
         builder.finish()
     with open_capture(tmp_path / "x.h5") as capture:
         assert capture.activity.range_ns == (5, 100)
+
+
+def test_frames_of_a_lane_are_told_from_events_that_contain_nothing(tmp_path: Path) -> None:
+    # With an event inside; with the one it lies in; with one that begins together; with nothing; after all others.
+    frames = [(0, 100), (200, 50), (300, 100), (500, 100), (900, 100)]
+    rows: Rows = {"python": frames, "operators": [(10, 20), (200, 60), (300, 100), (310, 20), (650, 10)]}
+    with capture_of(tmp_path, rows) as capture:
+        finder = _Finder(capture.lane_columns, capture.tracks)
+        starts = np.array([start for start, _ in frames])
+        (lane,) = (lane for lane in finder._lanes if finder._starts(lane)[0].tolist() == starts.tolist())
+        stops = starts + [duration for _, duration in frames]
+        assert finder._are_frames(lane, starts, stops).tolist() == [True, False, True, False, False]

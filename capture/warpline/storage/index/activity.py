@@ -157,7 +157,7 @@ class _Finder:
         """Begins of events in each bin, and whether something happens in it."""
         events, lanes = self._columns.events, self._columns.lanes
         begun = np.zeros(_BINS, np.int64)
-        long_ones: list[tuple[int, int]] = []
+        long_ones: list[tuple[int, Int64Array]] = []
         for lane in self._lanes:
             starts, offset = self._starts(lane)
             if len(starts) > _BINS:
@@ -174,33 +174,41 @@ class _Finder:
             rows = candidates + int(lanes.first[lane])
             # An event without a recorded end is drawn until a time that nobody measured.
             is_long = (events.duration[rows] >= step) & (events.flags[rows] & _GUESSED == 0)
-            long_ones += [(lane, int(row)) for row in rows[is_long].tolist()]
-        covered, frames = np.zeros(_BINS, bool), np.zeros(_BINS, np.int64)
+            if is_long.any():
+                long_ones.append((lane, rows[is_long]))
+        # How many events cover each bin, as differences to the bin before.
+        change, frames = np.zeros(_BINS + 1, np.int64), np.zeros(_BINS, np.int64)
         low = int(edges[0])
-        for lane, row in long_ones:
-            start = int(events.start[row]) - int(self._columns.offset_ns[lane])
-            stop = start + int(events.duration[row])
-            first, last = max(0, (start - low) // step), min(_BINS - 1, (stop - 1 - low) // step)
-            if not self._is_frame(lane, start, stop):
-                covered[first : last + 1] = True
-            elif 0 <= start - low < _BINS * step:
-                frames[first] += 1
-        return begun, covered | (begun > frames)
+        for lane, rows in long_ones:
+            start = events.start[rows].astype(np.int64) - int(self._columns.offset_ns[lane])
+            stop = start + events.duration[rows].astype(np.int64)
+            first, last = (start - low) // step, np.minimum((stop - 1 - low) // step, _BINS - 1)
+            is_frame = self._are_frames(lane, start, stop)
+            frames += np.bincount(first[is_frame & (first >= 0) & (first < _BINS)], minlength=_BINS)
+            first = np.maximum(first, 0)
+            covers = ~is_frame & (first <= last)
+            np.add.at(change, first[covers], 1)
+            np.add.at(change, last[covers] + 1, -1)
+        return begun, (np.cumsum(change[:-1]) > 0) | (begun > frames)
 
-    def _is_frame(self, lane: int, start: int, stop: int) -> bool:
-        """Whether the event contains a shorter one of its thread or GPU."""
+    def _are_frames(self, lane: int, start: Int64Array, stop: Int64Array) -> BoolArray:
+        """Whether each event of a lane contains a shorter one of another lane of its thread or GPU."""
+        found = np.zeros(len(start), bool)
         if lane not in self._frame_lanes:
-            return False
+            return found
         for other in self._of_group[self._group_of[lane]]:
             starts, offset = self._starts(other)
-            first = int(np.searchsorted(starts, start + offset))
-            # One that begins together with this one may be what this one lies in.
-            for place in range(first, min(first + 2, len(starts)) if other != lane else first):
-                row = int(self._columns.lanes.first[other]) + place
-                begin, duration = int(starts[place]) - offset, int(self._columns.events.duration[row])
-                if begin + duration <= stop and duration < stop - start:
-                    return True
-        return False
+            if other == lane or not len(starts):
+                continue
+            # One that begins together with this one may be what this one lies in, so the next is looked at, too.
+            for place in np.searchsorted(starts, start + offset) + np.array([[0], [1]]):
+                at = np.minimum(place, len(starts) - 1)
+                duration = self._columns.events.duration[int(self._columns.lanes.first[other]) + at].astype(
+                    np.int64
+                )
+                is_inside = (starts[at] - offset + duration <= stop) & (duration < stop - start)
+                found |= is_inside & (place < len(starts))
+        return found
 
 
 def _belongs_to_nobody(track: Track) -> bool:

@@ -92,7 +92,7 @@ def _need_recorder(spool: Path) -> None:
                 "{spool}: nothing is recording there any more; if its capture does not appear, write it with:"
                 " warpline recover {arguments}",
                 spool=spool,
-                arguments=recovering(spool, load_session(spool).output),
+                arguments=recovering(spool.absolute(), load_session(spool).output),
             )
         )
 

@@ -119,8 +119,6 @@ def test_every_command_does_something(
         state.set_all_expanded({"cpu": False})
     elif command.id == "row.collapse_below":
         scene.focus_key = "cpu"
-    elif command.id == "mark.origin_whole":
-        state.whole_ns = 5 * MS
     elif command.id == "view.reset_layout":
         state.set_pins(["cpu/0"])
     elif command.id == "navigate.page_up":

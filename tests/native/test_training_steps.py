@@ -95,7 +95,7 @@ def test_memory_of_tensors_is_counted_after_each_step(tmp_path: Path) -> None:
     assert all(time >= end for time, end in zip(times, ends, strict=True))
 
 
-KEEPS = """
+KEEPS = f"""{UNTIL_HOOKED}
 import torch
 class Keeps(torch.nn.Module):
     def __init__(self, size, **inner):
@@ -221,7 +221,7 @@ def test_a_torch_of_another_shape_is_left_alone_and_told(tmp_path: Path) -> None
     for folder in ("torch", "torch/nn", "torch/nn/modules"):
         (strange / folder / "__init__.py").touch()
     (strange / "torch/nn/modules/module.py").write_text("class Other: pass\n")
-    program = "import torch.nn.modules.module as m; print(m.Other)"
+    program = f"{UNTIL_HOOKED}\nimport torch.nn.modules.module as m; print(m.Other)"
     done = record(tmp_path / "x.h5", sys.executable, "-c", program, path=str(strange))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "<class 'torch.nn.modules.module.Other'>\n"
@@ -232,7 +232,7 @@ def test_a_torch_of_another_shape_is_left_alone_and_told(tmp_path: Path) -> None
 
 def test_exceptions_pass_through_and_are_recorded_all_the_same(tmp_path: Path) -> None:
     program = (
-        "import torch\nclass Bad(torch.nn.Module):\n  def forward(self): raise KeyError('mine')\n"
+        f"{UNTIL_HOOKED}\nimport torch\nclass Bad(torch.nn.Module):\n  def forward(self): raise KeyError('mine')\n"
         "try: Bad()()\nexcept KeyError as e: print(e.args)\n"
     )
     done = record(tmp_path / "x.h5", sys.executable, "-c", program)

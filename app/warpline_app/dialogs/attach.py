@@ -23,7 +23,7 @@ from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.plain import PlainLabel
 from warpline_app.look.widgets import search_field, single_shot
-from warpline_app.open.background import Job
+from warpline_app.open.background import Job, Work
 from warpline_app.open.workspace import Workspace
 from warpline_app.recording.attach_request import (
     AttachRequest,
@@ -125,8 +125,8 @@ class AttachDialog(QDialog):
 
     # -- reading processes ----------------------------------------------------------------------------------
 
-    def _begin(self, work: object, take: object, fail: Callable[[Exception], object] | None = None) -> None:
-        job = Job(work, self)  # type: ignore[arg-type]  # the work of every job
+    def _begin(self, work: Work, take: object, fail: Callable[[Exception], object] | None = None) -> None:
+        job = Job(work, self)
         self._jobs.add(job)
         job.succeeded.connect(take)
         job.finished.connect(lambda: self._jobs.discard(job))

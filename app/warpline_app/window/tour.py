@@ -225,7 +225,7 @@ class Tour(QFrame):
     def event(self, event: QEvent) -> bool:
         """Keep the keys of the tour: elsewhere they are shortcuts of the window."""
         is_override = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
-        if is_override and Qt.Key(event.key()) in {Qt.Key.Key_Escape, *_BACK, *_NEXT}:  # type: ignore[attr-defined]
+        if is_override and Qt.Key(event.key()) in {Qt.Key.Key_Escape, *_BACK, *_NEXT}:  # type: ignore[attr-defined]  # QKeyEvent
             event.accept()
             return True
         return super().event(event)

@@ -312,7 +312,7 @@ def _nearest(actor: Int64Array, time: Int64Array, wanted: Int64Array, moment: In
 def _with_births(threads: Threads, segments: Segments) -> Segments:
     """Time before a thread began counts as waiting for its creator, where only one thread can be that.
 
-    Whoever waits for a thread that does not exist yet, as for one that writes to a pipe, waits for its creator.
+    A wait for a thread that has not started yet, such as the future writer of a pipe, counts as a wait for its creator.
     """
     capture = threads.view.capture
     first = np.flatnonzero(np.insert(segments.actor[1:] != segments.actor[:-1], 0, True)[: len(segments)])

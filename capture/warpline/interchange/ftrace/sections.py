@@ -171,7 +171,7 @@ def _checked(unpack: Unpack) -> Unpack:
     def unpacked(packed: bytes, size: int) -> bytes:
         try:
             return unpack(packed, size)
-        except Exception as error:
+        except Exception as error:  # each of the libraries has an error of its own
             raise ValueError(str(error)) from error
 
     return unpacked

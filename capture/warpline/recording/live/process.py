@@ -1,4 +1,4 @@
-"""The process that makes snapshots of a running recording for whoever started it.
+"""A process that makes snapshots of a running recording for its parent process.
 
 It reads one JSON object a line (``since_ns``, ``output``) from its standard input, makes a snapshot for each, and
 answers with one line: the snapshot's fields, or ``failed`` with the reason. It ends with its standard input, also while

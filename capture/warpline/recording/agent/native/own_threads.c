@@ -42,7 +42,7 @@ static _Atomic int active;                          /* threads that are not at r
 static _Atomic(void (*)(void)) ended[MOST_THREADS]; /* what those did that ended because they must */
 __thread bool wl_is_own_thread __attribute__((tls_model("initial-exec")));
 
-static __thread bool was_told __attribute__((tls_model("initial-exec"))); /* that it must end */
+static __thread bool was_told __attribute__((tls_model("initial-exec"))); /* whether this thread has seen must_end */
 
 bool wl_must_end(void) { return was_told = atomic_load_explicit(&must_end, memory_order_relaxed); }
 

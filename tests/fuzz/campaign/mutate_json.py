@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
@@ -130,7 +131,8 @@ def by_value(content: bytes, rng: random.Random) -> bytes:
         target = event
         if isinstance(event.get("args"), dict) and event["args"] and rng.random() < 0.5:
             target = event["args"]
-        target[rng.choice([*target, *KEYS])] = rng.choice(VALUES)
+        # A copy: the same list in two events would change in both, and could come to hold itself.
+        target[rng.choice([*target, *KEYS])] = copy.deepcopy(rng.choice(VALUES))
     for _ in range(rng.randint(0, 20)):
         events.insert(rng.randrange(len(events) + 1), random_event(rng))
     if isinstance(document, dict) and rng.random() < 0.4:
@@ -219,7 +221,7 @@ def random_event(rng: random.Random) -> dict[str, Any]:
         event[rng.choice(["id2", "sf", "stack", "bind_id", "s", "scope"])] = rng.choice(
             [*VALUES, {"local": 1}, {"global": "x"}]
         )
-    return event
+    return copy.deepcopy(event)
 
 
 def by_bytes(content: bytes, rng: random.Random) -> bytes:

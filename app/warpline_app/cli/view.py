@@ -36,7 +36,7 @@ def _here(name: str) -> Path:
     """The file itself, or a copy of one on another machine."""
     if not name.startswith("ssh://"):
         return Path(name)
-    from warpline.recording.remote.remote_files import fetch_location
+    from warpline.recording.remote.near.remote_files import fetch_location
 
     def tell(arrived: int, size: int) -> None:
         if sys.stderr is not None and sys.stderr.isatty():

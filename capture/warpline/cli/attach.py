@@ -67,7 +67,7 @@ class AttachCommand:
         if place is None:
             result = attach(args.pid, output, options, spool=args.spool, report=tell)
         else:
-            from warpline.recording.remote.remote_recording import FarSettings, attach_on
+            from warpline.recording.remote.near.begin import FarSettings, attach_on
 
             result = attach_on(place, args.pid, output, options, FarSettings(), spool=args.spool, report=tell)
         if not args.quiet:

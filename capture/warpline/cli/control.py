@@ -44,7 +44,7 @@ class ControlCommand:
         if place is None:
             answer = send_command(find_recording(args.recording), args.action, **fields)
         else:
-            from warpline.recording.remote.questions import control_on
+            from warpline.recording.remote.near.questions import control_on
 
             answer = control_on(place, args.recording, args.action, fields)
         answer.pop("ok")

@@ -16,7 +16,7 @@ from warpline.untrusted import listing
 
 if TYPE_CHECKING:
     from warpline.recording.doctor import SourceCheck
-    from warpline.recording.remote.transport import FarMachine
+    from warpline.recording.remote.near.transport import FarMachine
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DoctorCommand:
             about = {"installation": asdict(installation)}
             lines = _installation_lines(installation)
         else:
-            from warpline.recording.remote.questions import doctor_on
+            from warpline.recording.remote.near.questions import doctor_on
 
             checks, machine = doctor_on(place, every_python=not args.quick)
             about = {"machine": machine}
@@ -64,7 +64,7 @@ class DoctorCommand:
 def _clean(place: FarMachine | None) -> int:
     if place is None:
         raise UsageError(tr("--clean needs --on or --via"))
-    from warpline.recording.remote.questions import clean_on
+    from warpline.recording.remote.near.questions import clean_on
 
     print(clean_on(place))
     return 0

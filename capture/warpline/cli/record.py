@@ -201,7 +201,7 @@ class RecordCommand:
         if place is None:
             result = record(command, output, options, spool=args.spool, report=report)
         else:
-            from warpline.recording.remote.remote_recording import record_on
+            from warpline.recording.remote.near.begin import record_on
 
             settings = far_settings(args)
             result = record_on(place, command, output, options, settings, spool=args.spool, report=report)
@@ -210,8 +210,8 @@ class RecordCommand:
 
     def _resume(self, args: argparse.Namespace) -> int:
         """Take up a recording on another machine."""
-        from warpline.recording.remote.remote_recording import resume_on
-        from warpline.recording.remote.transport import machine_of
+        from warpline.recording.remote.near.begin import resume_on
+        from warpline.recording.remote.near.transport import machine_of
 
         place = chosen_place(args) or machine_of(args.resume, None, args.python)
         result = resume_on(place, args.output, report=status_writer(args.status_fd))

@@ -10,8 +10,8 @@ from warpline.i18n import tr
 from warpline.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from warpline.recording.remote.remote_recording import FarSettings
-    from warpline.recording.remote.transport import FarMachine
+    from warpline.recording.remote.near.begin import FarSettings
+    from warpline.recording.remote.near.transport import FarMachine
 
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +64,7 @@ def chosen_place(args: argparse.Namespace) -> FarMachine | None:
         return None
     if args.on is not None and args.via is not None:
         raise UsageError(tr("--on and --via both name a machine; leave one out"))
-    from warpline.recording.remote.transport import machine_of
+    from warpline.recording.remote.near.transport import machine_of
 
     return machine_of(args.on, args.via, args.python)
 
@@ -86,7 +86,7 @@ def far_settings(args: argparse.Namespace) -> FarSettings:
 
     Raises UsageError.
     """
-    from warpline.recording.remote.remote_recording import FarSettings
+    from warpline.recording.remote.near.begin import FarSettings
 
     environment: dict[str, str] = {}
     for word in args.env:

@@ -8,14 +8,14 @@ import pytest
 
 from warpline.cli.remote_options import add_place_options, add_run_options, chosen_place
 from warpline.model.errors import UsageError
-from warpline.recording.remote.package import far_package
+from warpline.recording.remote.near.package import far_package
 
 
 def test_what_runs_inside_the_program_is_sent() -> None:
     files = far_package().files
     for name in ("hooks/inside/boot.py", "record.py", "attach.py", "remote/far/serve.py"):
         assert f"warpline/recording/{name}" in files
-    for name in ("remote/boot.py", "finalise.py", "remote/mirror.py"):
+    for name in ("remote/boot.py", "finalise.py", "remote/near/mirror.py"):
         assert f"warpline/recording/{name}" not in files
 
 

@@ -26,9 +26,9 @@ from warpline.recording.remote.frames import (
     packed_file,
     values_of,
 )
-from warpline.recording.remote.local_streams import LocalOutput
-from warpline.recording.remote.machine_files import FetchedFiles
-from warpline.recording.remote.mirror import Mirror
+from warpline.recording.remote.near.fetched_files import FetchedFiles
+from warpline.recording.remote.near.local_streams import LocalOutput
+from warpline.recording.remote.near.mirror import Mirror
 from warpline.recording.session import SESSION_BEGINS
 from warpline.recording.spool import records
 from warpline.recording.spool.file_layout import CHUNK, CHUNK_MAGIC, HEADER_BYTES, MAGIC, NEXT_OFFSET
@@ -80,10 +80,19 @@ def test_a_mirror_follows_a_growing_spool_byte_for_byte(tmp_path: Path, mirror: 
     assert (tmp_path / "mirror" / "perf.spool").read_bytes() == (spool / "perf.spool").read_bytes()
 
 
+def test_a_file_that_its_writer_has_just_created_is_sent_later(tmp_path: Path, mirror: Mirror) -> None:
+    path = tmp_path / "perf.spool"
+    path.write_bytes(bytes(3 * HEADER_BYTES))
+    tail = Tail(tmp_path, is_ring=False)
+    assert take(mirror, tail.news()) == 0
+    path.write_bytes(MAGIC.ljust(3 * HEADER_BYTES, b"\0"))
+    assert take(mirror, tail.news()) == 1
+
+
 def test_a_program_of_many_processes_needs_few_descriptors(
     tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warpline.recording.remote.mirror._MOST_OPEN", 3)
+    monkeypatch.setattr("warpline.recording.remote.near.mirror._MOST_OPEN", 3)
     spool = tmp_path / "spool"
     spool.mkdir()
     tail = Tail(spool, is_ring=False)

@@ -57,8 +57,14 @@ def test_the_status_of_a_program_is_ours_and_what_its_shell_prints_first_is_skip
 def test_a_recording_outlives_its_connection_and_is_resumed(over_ssh: Far, tmp_path: Path) -> None:
     output = tmp_path / "run.h5"
     words = warpline("record", *over_ssh.options, *QUICK, "-o", str(output), "--", "python3", "-c", LINES)
+    # Unbuffered: communicate() would not return what readline() has read ahead.
     first = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        words,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     assert first.stdin is not None
     assert first.stdout is not None

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from warpline.model.errors import RecordingError, UsageError
-from warpline.recording.remote import remote_files
 from warpline.recording.remote.frames import FrameType, packed_file
-from warpline.recording.remote.remote_files import fetch_location
+from warpline.recording.remote.near import remote_files
+from warpline.recording.remote.near.remote_files import fetch_location
 
 
 def test_a_file_over_ssh_is_fetched_again_only_when_it_has_changed(

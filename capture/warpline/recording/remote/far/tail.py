@@ -21,6 +21,7 @@ from warpline.recording.spool.file_layout import (
     CLOSED_OFFSET,
     FINISHED_OFFSET,
     HEADER_BYTES,
+    MAGIC,
     NEXT_OFFSET,
     PAGE,
     chunk_behind_gap,
@@ -140,8 +141,8 @@ class Tail:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             page = os.pread(descriptor, HEADER_BYTES, 0)
-            if len(page) < HEADER_BYTES:
-                return
+            if len(page) < HEADER_BYTES or not page.startswith(MAGIC):
+                return  # its writer has just created it
             if page != known.page:
                 known.page = page
                 yield packed_file(FrameType.PAGE, name, 0, page)

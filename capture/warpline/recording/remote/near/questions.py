@@ -8,7 +8,7 @@ from typing import Any
 from warpline.i18n import tr, tr_n
 from warpline.model.errors import RecordingError
 from warpline.recording.doctor import SourceCheck
-from warpline.recording.remote.transport import FarMachine, ask
+from warpline.recording.remote.near.transport import FarMachine, ask
 from warpline.untrusted import visible
 
 

@@ -18,7 +18,7 @@ from warpline.i18n import tr
 from warpline.model.errors import RecordingError, UsageError
 from warpline.platform.folders import cache_folder
 from warpline.recording.remote.frames import FrameError, FrameType, file_of, values_of
-from warpline.recording.remote.transport import Connection, machine_of
+from warpline.recording.remote.near.transport import Connection, machine_of
 from warpline.untrusted import read_json, visible
 
 SCHEME = "ssh://"

@@ -35,7 +35,7 @@ from warpline.recording.remote.frames import (
     packed,
     packed_json,
 )
-from warpline.recording.remote.package import far_package
+from warpline.recording.remote.near.package import far_package
 from warpline.untrusted import visible
 
 _MOST_NOISE_BYTES = 1 << 20
@@ -314,7 +314,7 @@ def _start_line(place: FarMachine, marker: str, digest: str) -> str:
 
 
 def _boot_program() -> bytes:
-    return Path(__file__).with_name("boot.py").read_bytes()
+    return Path(__file__).parents[1].joinpath("boot.py").read_bytes()
 
 
 def ask(place: FarMachine, request: dict[str, Any]) -> dict[str, Any]:

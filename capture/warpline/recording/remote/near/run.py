@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import select
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from warpline.i18n import tr
 from warpline.memory_room import require_memory
 from warpline.model.errors import RecordingError
-from warpline.model.tracks import Source
 from warpline.platform.systems import is_linux
 from warpline.recording.capture_of_session import (
     Report,
     Result,
-    check_output,
     write_capture,
 )
 from warpline.recording.control import ControlServer, announced
-from warpline.recording.remote import notes
 from warpline.recording.remote.frames import (
     FrameError,
     FrameType,
@@ -36,150 +31,30 @@ from warpline.recording.remote.frames import (
     stream_of,
     values_of,
 )
-from warpline.recording.remote.local_streams import (
+from warpline.recording.remote.near import notes
+from warpline.recording.remote.near.local_streams import (
     LocalInput,
     LocalOutput,
     LocalSignals,
     raw_terminal,
     terminal_size,
 )
-from warpline.recording.remote.mirror import Mirror
-from warpline.recording.remote.transport import Connection, FarMachine, ask
-from warpline.recording.session import SESSION_FILE, RecordingOptions, load_session
-from warpline.recording.spool.directory import default_spool, held_spool, new_spool, recovering, remove_spool
+from warpline.recording.remote.near.mirror import Mirror
+from warpline.recording.remote.near.outcome import outcome_of, own_status, safe
+from warpline.recording.remote.near.transport import Connection, FarMachine
+from warpline.recording.session import SESSION_FILE, load_session
+from warpline.recording.spool.directory import recovering, remove_spool
 from warpline.untrusted import visible
 
 if TYPE_CHECKING:
-    from warpline.recording.recorder import RecorderOutcome
-    from warpline.recording.remote.machine_files import FetchedFiles
+    from warpline.recording.remote.near.fetched_files import FetchedFiles
 
 _STATES = frozenset({"started", "recording", "paused", "stopped", "delayed", "recorded", "discarded"})
 _REPLY_S = 10.0
 Value = TypeVar("Value", int, str)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FarSettings:
-    """What a program gets on the other machine. ``directory`` is its home by default."""
-
-    directory: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    spool: str = ""
-    """Folder for the recording over there; one in the user's cache by default."""
-    ends_with_us: bool = False
-    """Whether the program ends when the connection is lost."""
-
-
-def record_on(
-    place: FarMachine,
-    command: Sequence[str],
-    output: Path,
-    options: RecordingOptions,
-    settings: FarSettings,
-    *,
-    spool: Path | None = None,
-    report: Report | None = None,
-) -> Result:
-    """Run a program on another machine, record it there, and write the capture here. Call it from the main thread.
-
-    Raises RecordingError as `warpline.recording.record.record`, and when the connection is lost: the recording goes on
-    over there then.
-    """
-    request = {"action": "record", "command": list(command), "title": " ".join(command)[:200]}
-    return _begin(place, request, output, options, settings, spool=spool, report=report)
-
-
-def attach_on(
-    place: FarMachine,
-    pid: int,
-    output: Path,
-    options: RecordingOptions,
-    settings: FarSettings,
-    *,
-    spool: Path | None = None,
-    report: Report | None = None,
-) -> Result:
-    """Record a program that runs on another machine; see `record_on`."""
-    request = {"action": "attach", "pid": pid, "title": str(pid)}
-    return _begin(place, request, output, options, settings, spool=spool, report=report)
-
-
-def resume_on(place: FarMachine, output: Path | None, *, report: Report | None = None) -> Result:
-    """Take up a recording whose connection was lost.
-
-    Raises RecordingError when there is none or several, and as `record_on`.
-    """
-    run, note = _choose(place, output)
-    target = Path(note.output) if output is None else output.absolute()
-    spool = Path(note.spool) if output is None or str(target) == note.output else default_spool(target)
-    check_output(target)
-    with contextlib.ExitStack() as stack:
-        if spool.is_dir():
-            stack.enter_context(_held(spool))
-        else:
-            stack.enter_context(new_spool(spool))
-        request = {"action": "resume", "run": run}
-        return _Run(place, request, target, spool, report).finish()
-
-
-def _begin(
-    place: FarMachine,
-    request: dict[str, Any],
-    output: Path,
-    options: RecordingOptions,
-    settings: FarSettings,
-    *,
-    spool: Path | None,
-    report: Report | None,
-) -> Result:
-    output = output.absolute()
-    check_output(output)
-    directory = (spool or default_spool(output)).absolute()
-    request |= {
-        "run": secrets.token_hex(6),
-        "output": str(output),
-        "options": asdict(options),
-        "chdir": settings.directory,
-        "environment": dict(settings.environment),
-        "spool": settings.spool,
-        "with_me": settings.ends_with_us,
-        "terminal": terminal_size() if request["action"] == "record" else None,
-    }
-    with new_spool(directory):
-        try:
-            return _Run(place, request, output, directory, report).finish()
-        finally:
-            with contextlib.suppress(OSError):
-                directory.rmdir()  # only when nothing was recorded
-
-
-@contextlib.contextmanager
-def _held(spool: Path) -> Iterator[None]:
-    with held_spool(spool):
-        yield
-
-
-def _choose(place: FarMachine, output: Path | None) -> tuple[str, notes.RunNote]:
-    """The run to resume: the only one of this machine, or the one that was meant for ``output``."""
-    known = ask(place, {"action": "runs"}).get("runs")
-    runs = [run for run in known if isinstance(run, dict)] if isinstance(known, list) else []
-    pairs = [(str(run.get("run")), notes.noted(run.get("run"))) for run in runs]
-    ours = [(run, note) for run, note in pairs if note is not None]
-    if output is not None:
-        ours = [pair for pair in ours if pair[1].output == str(output.absolute())]
-    if len(ours) == 1:
-        return ours[0]
-    if not ours:
-        raise RecordingError(
-            tr("{host}: no recording of this computer runs or waits there", host=place.title)
-        )
-    outputs = ", ".join(note.output for _run, note in ours)
-    raise RecordingError(
-        tr("{host} has several recordings, name one with -o: {outputs}", host=place.title, outputs=outputs)
-    )
-
-
-class _Run:
+class Run:
     """One recording on another machine, from here."""
 
     def __init__(
@@ -276,7 +151,7 @@ class _Run:
                 self._connection.send(packed_json(FrameType.RECEIVED, values))
         self._connection.flush()
         if self._is_complete and self._files is None:
-            from warpline.recording.remote.machine_files import FetchedFiles
+            from warpline.recording.remote.near.fetched_files import FetchedFiles
 
             self._files = FetchedFiles(self._folder, self._needed())
             self._connection.send(packed_json(FrameType.FETCH, {"paths": self._files.paths}))
@@ -289,7 +164,7 @@ class _Run:
     def _needed(self) -> list[str]:
         if not (self._directory / SESSION_FILE).exists():
             return []
-        from warpline.recording.remote.machine_files import needed_files
+        from warpline.recording.remote.near.fetched_files import needed_files
 
         try:
             return needed_files(self._directory)
@@ -369,7 +244,7 @@ class _Run:
             self._stop_ns = stop if isinstance(stop, int) else 0
             return
         self._is_discarded |= state == "discarded"
-        status = _own({str(key): _safe(value) for key, value in status.items()})
+        status = own_status({str(key): safe(value) for key, value in status.items()})
         if state == "started":
             status |= {"spool": str(self._directory), "recorder_pid": os.getpid(), "host": self._place.title}
         self._report(status)
@@ -387,7 +262,7 @@ class _Run:
             self._connection.wait(0.1)
             self._receive()
         reply = self._replies.pop(self._asked)
-        return _own({str(key): _safe(value) for key, value in reply.items() if key != "id"})
+        return own_status({str(key): safe(value) for key, value in reply.items() if key != "id"})
 
     def _pass_signals(self) -> None:
         for received in self._signals.take():
@@ -436,7 +311,9 @@ class _Run:
             raise self._written
         assert self._written is not None
         self._forget()
-        return replace(self._written, exit_status=status, outcome=_outcome(end.get("outcome"), self._stop_ns))
+        return replace(
+            self._written, exit_status=status, outcome=outcome_of(end.get("outcome"), self._stop_ns)
+        )
 
     def _failed(self, why: str) -> str:
         text = tr("{host}: {why}", host=self._place.title, why=why)
@@ -450,7 +327,7 @@ class _Run:
         """Write the capture; the result or the error stays in ``_written``."""
         try:
             session = replace(load_session(self._directory), output=self._output, directory=self._directory)
-            outcome = _outcome(None, self._stop_ns or session.start_monotonic_ns)
+            outcome = outcome_of(None, self._stop_ns or session.start_monotonic_ns)
             result = Result(exit_status=0)
             self._written = write_capture(
                 session,
@@ -471,61 +348,6 @@ class _Run:
         while self._connection.unsent and time.monotonic() < deadline:
             self._connection.flush()
             self._connection.wait(0.1)
-
-
-def _outcome(values: Any, stop_ns: int) -> RecorderOutcome:
-    """How the recording ended, as the other end says."""
-    from warpline.recording.recorder import RecorderOutcome
-
-    values = values if isinstance(values, dict) else {}
-    number = _of_type(values, int, 0)
-    sources = values.get("sources")
-    return RecorderOutcome(
-        stop_monotonic_ns=stop_ns,
-        events=number("events"),
-        lost=number("lost"),
-        sources=tuple(map(_source, sources if isinstance(sources, list) else ())),
-        warnings=tuple(_safe(text) for text in values.get("warnings") or () if isinstance(text, str)),
-        ended_early=_of_type(values, str, "")("ended_early"),
-    )
-
-
-def _source(values: Any) -> Source:
-    values = values if isinstance(values, dict) else {}
-    text = _of_type(values, str, "")
-    return Source(
-        text("name"),
-        values.get("enabled") is True,
-        text("reason"),
-        _of_type(values, int, 0)("lost"),
-        text("remedy"),
-    )
-
-
-def _of_type(values: dict[str, Any], kind: type[Value], otherwise: Value) -> Callable[[str], Value]:
-    def value(name: str) -> Value:
-        found = values.get(name)
-        return _safe(found) if isinstance(found, kind) else otherwise
-
-    return value
-
-
-def _safe(value: Any) -> Any:
-    """A value without terminal controls in its texts."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, list):
-        return [_safe(part) for part in value]
-    if isinstance(value, dict):
-        return {str(key): _safe(part) for key, part in value.items()}
-    return value
-
-
-def _own(status: dict[str, Any]) -> dict[str, Any]:
-    """A status without a process id of the other machine under a name that stands for one of this machine."""
-    if "target_pid" in status:
-        status |= {"target_pid": 0, "far_pid": status["target_pid"]}
-    return status
 
 
 def _is_readable(descriptor: int) -> bool:

@@ -13,19 +13,13 @@ from pathlib import Path
 
 from warpline.recording.agent.library import LIBRARY_NAME, agent_library
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[3]
 _FOLDERS = ("i18n", "model", "platform", "recording")
-_LEFT_OUT = frozenset(
-    {
-        "recording/finalise.py",
-        "recording/recover.py",
-        "recording/remote/boot.py",
-        "recording/remote/mirror.py",
-        "recording/remote/package.py",
-        "recording/remote/remote_files.py",
-        "recording/remote/remote_recording.py",
-        "recording/remote/transport.py",
-    }
+_LEFT_OUT = (
+    "recording/finalise.py",
+    "recording/recover.py",
+    "recording/remote/boot.py",
+    "recording/remote/near/",
 )
 """Modules that only this end needs, beside each source's ``translate.py``."""
 
@@ -61,7 +55,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
     for folder in _FOLDERS:
         paths.extend((_PACKAGE / folder).rglob("*.py"))
     for path in paths:
-        if path.relative_to(_PACKAGE).as_posix() not in _LEFT_OUT and path.name != "translate.py":
+        if not path.relative_to(_PACKAGE).as_posix().startswith(_LEFT_OUT) and path.name != "translate.py":
             yield str(path.relative_to(_PACKAGE.parent)), path.read_bytes()
     library = agent_library().path
     if library is not None:

@@ -14,7 +14,7 @@ from warpline.model.errors import RecordingError
 from warpline.recording.capture_of_session import Report, Result, check_output
 from warpline.recording.remote.near import notes
 from warpline.recording.remote.near.local_streams import terminal_size
-from warpline.recording.remote.near.run import Run
+from warpline.recording.remote.near.run import FarRun
 from warpline.recording.remote.near.transport import FarMachine, ask
 from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.directory import default_spool, held_spool, new_spool
@@ -81,7 +81,7 @@ def resume_on(place: FarMachine, output: Path | None, *, report: Report | None =
         else:
             stack.enter_context(new_spool(spool))
         request = {"action": "resume", "run": run}
-        return Run(place, request, target, spool, report).finish()
+        return FarRun(place, request, target, spool, report).finish()
 
 
 def _begin(
@@ -109,7 +109,7 @@ def _begin(
     }
     with new_spool(directory):
         try:
-            return Run(place, request, output, directory, report).finish()
+            return FarRun(place, request, output, directory, report).finish()
         finally:
             with contextlib.suppress(OSError):
                 directory.rmdir()  # only when nothing was recorded

@@ -54,7 +54,7 @@ _REPLY_S = 10.0
 Value = TypeVar("Value", int, str)
 
 
-class Run:
+class FarRun:
     """One recording on another machine, from here."""
 
     def __init__(

@@ -16,6 +16,7 @@ import select
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Iterable
@@ -41,6 +42,10 @@ from warpline.untrusted import visible
 _MOST_NOISE_BYTES = 1 << 20
 """What a shell may print before our first line."""
 _PYTHONS = ("python3", *(f"python3.{minor}" for minor in range(20, 8, -1)), "/usr/libexec/platform-python")
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc"})
+_SILENCE_S = 20.0
+"""How long a command may be silent before the user is told that it is waited for."""
 _UNINTERRUPTED = ("sh", "-c", 'trap "" INT QUIT; exec "$@"', "sh")
 """Ctrl-C is for the program over there; ssh would end by it."""
 _START = """for p in {pythons}; do
@@ -89,11 +94,32 @@ def machine_of(host: str | None, via: str | None, python: str = "") -> FarMachin
             raise UsageError(tr("--via {text!r}: {why}", text=via, why=error)) from error
         if not words:
             raise UsageError(tr("--via needs a command, such as 'docker exec -i CONTAINER'"))
+        _require_open_input(words)
         return FarMachine(via=words, python=python)
     # ssh would take it for an option, one of which runs a command here.
     if not host or host.startswith("-") or any(character.isspace() for character in host):
         raise UsageError(tr("not a host: {host!r}", host=host or ""))
     return FarMachine(host=host, python=python)
+
+
+def _require_open_input(words: tuple[str, ...]) -> None:
+    """Refuse commands that would wait for ever: those that run nothing, and those without standard input."""
+    program = Path(words[0]).name
+    if program in _SHELLS and words[-1].startswith("-") and words[-1].endswith("c"):
+        raise UsageError(
+            tr(
+                "--via {text!r} would run a shell without a program; leave out {word}: a program and its arguments"
+                " are added to the command (for this machine: --via env)",
+                text=shlex.join(words),
+                word=words[-1],
+            )
+        )
+    options = [word for word in words if word.startswith("-")]
+    is_interactive = any(word.startswith(("-i", "-ti", "--interactive", "--stdin")) for word in options)
+    if program in _CONTAINERS and "exec" in words and not is_interactive:
+        raise UsageError(
+            tr("--via {text!r}: write {program} exec -i …", text=shlex.join(words), program=program)
+        )
 
 
 class Connection:
@@ -252,6 +278,7 @@ class Connection:
     def _greeting(self, marker: bytes) -> dict[str, Any]:
         """The first line of the far end, after what its shell prints."""
         noise = b""
+        silent_at = time.monotonic() + _SILENCE_S
         while True:
             before, found, after = noise.partition(b"\n" + marker + b" ")
             if found and b"\n" in after:
@@ -260,6 +287,10 @@ class Connection:
             if len(noise) > _MOST_NOISE_BYTES:
                 raise RecordingError(tr("{host}: its shell prints without end", host=self.place.title))
             self.wait(1.0)
+            if self.place.via and time.monotonic() > silent_at:
+                silent_at = float("inf")
+                text = tr("{host} has not run a program yet; Ctrl-C ends the waiting", host=self.place.title)
+                print(f"warpline: {text}", file=sys.stderr, flush=True)
             try:
                 data = os.read(self.incoming, 1 << 16)
             except BlockingIOError:

@@ -117,15 +117,15 @@ def simulated_gpu_environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session", params=["own", "real"])
-def nvtx_program(request: pytest.FixtureRequest, built: Path) -> Path:
+def nvtx_program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A C program with NVTX and a shared object that has its own: with our NVTX client, and with NVIDIA's headers."""
     options = []
     if request.param == "real":
         if REAL_NVTX is None:
             pytest.skip("no NVTX headers; NVTX_INCLUDE names the folder that holds nvtx3/")
         options = ["-DREAL_NVTX", f"-I{REAL_NVTX}"]
-    folder = built / f"nvtx-{request.param}"
-    folder.mkdir()
+    # pytest makes it again where another parameter came between: in an order of their own, files alternate.
+    folder = tmp_path_factory.mktemp("nvtx")
     plugin = compile_c(
         folder / "libplugin.so", [HERE / "programs" / "nvtx_plugin.c"], "-shared", "-fPIC", *options
     )

@@ -23,6 +23,7 @@ from tests.unit.recording.recording_tools import (
     without_privileges,
 )
 
+from warpline.model.flags import Flag
 from warpline.model.tracks import Process, Thread
 from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.perf import records
@@ -48,18 +49,29 @@ def lifetime(life: Process | Thread) -> int:
 
 SWITCHING = """
     import json, os, resource, threading, time
+    last_words = []
+    def counted():
+        own = resource.getrusage(resource.RUSAGE_THREAD)
+        last_words.append([own.ru_nvcsw, own.ru_nivcsw])
     def work():
         for _ in range(150):
             time.sleep(0.0005)
             sum(range(20_000))
+        counted()
+    read, write = os.pipe()
     child = os.fork()
     if child == 0:
         threads = [threading.Thread(target=work) for _ in range(4)]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
+        counted()
+        os.write(write, json.dumps([sum(column) for column in zip(*last_words)]).encode())
         os._exit(0)
     _pid, status, usage = os.wait4(child, 0)
-    print(json.dumps([child, usage.ru_nvcsw, usage.ru_nivcsw, usage.ru_utime + usage.ru_stime, os.getuid()]))
+    before_exit = json.loads(os.read(read, 1 << 12))
+    print(json.dumps([
+        child, before_exit, [usage.ru_nvcsw, usage.ru_nivcsw], usage.ru_utime + usage.ru_stime, os.getuid(),
+    ]))
 """
 
 
@@ -71,20 +83,21 @@ def test_switches_are_those_that_the_kernel_counted_for_an_unprivileged_user(sha
         shared, *python(SWITCHING, python_for_anybody()), prefix=without_privileges(), options=options
     )
     assert done.returncode == 0, done.stderr
-    child, voluntary, preempted, cpu_s, uid = json.loads(done.stdout)
+    child, before_exit, until_gone, cpu_s, uid = json.loads(done.stdout)
     assert uid == (NOBODY if os.geteuid() == 0 else os.getuid())
     states = States(shared / "run.h5")
     assert states.sources["perf"].enabled
     assert states.sources["perf"].lost == 0
     own = states.of_process(child)
+    own &= states.flags & Flag.ESTIMATED == 0
     blocked = int((own & (states.name == "blocked")).sum())
-    runnable = int((own & (states.name == "runnable")).sum())
-    # Each thread's last time out is its exit, which the kernel counts and nobody sees; each new thread waits once
-    # for its first turn.
-    assert voluntary > 500
-    assert abs(blocked + 1 - voluntary) <= 3
-    assert abs(runnable - 5 - preempted) <= 3
-    assert states.total("running", own) == pytest.approx(cpu_s * 1e9, rel=0.1, abs=15e6)
+    runnable = int((own & (states.name == "runnable")).sum()) - 5  # each new thread waits for its first turn
+    # The kernel ends a thread's events before it frees its memory, and counts the switches of that time too: few on a
+    # quiet machine, dozens on a busy one. So what is recorded lies between two counts of the kernel.
+    assert before_exit[0] > 500
+    assert before_exit[0] <= blocked <= until_gone[0]
+    assert before_exit[1] <= runnable <= until_gone[1]
+    assert states.total("running", states.of_process(child)) == pytest.approx(cpu_s * 1e9, rel=0.1, abs=15e6)
 
 
 @needs_perf
@@ -236,15 +249,19 @@ def test_blocked_says_that_it_includes_the_wait_for_a_core(shared: Path) -> None
 
 HAND_TO_HAND = """
 import json, os, resource
+def switches(usage): return usage.ru_nvcsw + usage.ru_nivcsw
+begun = switches(resource.getrusage(resource.RUSAGE_SELF))
 there, back = os.pipe(), os.pipe()
 child = os.fork()
 if child == 0:
     for _ in range(3000): os.read(there[0], 1); os.write(back[1], b"x")
+    os.write(back[1], json.dumps(switches(resource.getrusage(resource.RUSAGE_SELF))).encode())
     os._exit(0)
 for _ in range(3000): os.write(there[1], b"x"); os.read(back[0], 1)
+least = int(os.read(back[0], 99))
 usage = os.wait4(child, 0)[2]
-own = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps(own.ru_nvcsw + own.ru_nivcsw + usage.ru_nvcsw + usage.ru_nivcsw), flush=True)
+own = switches(resource.getrusage(resource.RUSAGE_SELF))
+print(json.dumps([own - begun + least, own + switches(usage)]), flush=True)
 os._exit(0)  # what a busy machine does to an interpreter that ends is in the recording alone
 """
 
@@ -263,7 +280,8 @@ def test_provoked_loss_is_counted_exactly(tmp_path: Path) -> None:
     spool = SpoolFile(tmp_path / "perf.spool")
     got = len(spool.records(records.SWITCH, records.switch).values)
     lost = int(spool.records(records.LOST, records.lost).values["count"].sum())
-    switches = json.loads(output)
+    # Without and with what is recorded in part only: the time before Python begins, and the child's end.
+    least, most = json.loads(output)
     assert lost == collector.lost > 1000
-    # Names, forks and exits are records as well; the first and the last moments of each process are the kernel's.
-    assert abs(got + lost - 2 * switches) <= 12
+    # Names, forks and exits are records as well.
+    assert 2 * least - 12 <= got + lost <= 2 * most + 12

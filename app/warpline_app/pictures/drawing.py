@@ -15,7 +15,6 @@ from warpline_app.pictures.export import save_svg
 from warpline_app.pictures.rendering import (
     IDLE_TIMEOUT_MS,
     Picture,
-    begin_with_gpus,
     document_of,
     prepare_picture,
     save_picture,
@@ -33,8 +32,8 @@ _LOOK_MS = 15
 class PictureDrawing(QObject):
     """Draws a part of a document's capture into a file; emits ``drawn`` or ``failed`` unless stopped.
 
-    Rows are expanded, ordered and sized as in ``source``; GPUs come first unless the user ordered the rows. With
-    ``is_as_shown``, hidden rows, filter, selection and scroll position are copied too, and rows come as they are shown.
+    Rows are expanded, ordered and sized as in ``source``. With ``is_as_shown``, hidden rows, filter, selection and
+    scroll position are copied too.
     A file name ending in ``.svg`` gives vector graphics, any other an image.
 
     Raises the errors of `document_of`.
@@ -64,8 +63,6 @@ class PictureDrawing(QObject):
             source.document.title,
             lambda state: arrange(state, source.state, is_as_shown=is_as_shown),
         )
-        if not is_as_shown:
-            begin_with_gpus(document)
         self._view: TimelineView | None = _out_of_sight(document, picture)
         self._clock = QElapsedTimer()
         self._clock.start()

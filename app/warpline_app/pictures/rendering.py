@@ -152,8 +152,8 @@ def render(
 ) -> QImage:
     """Draw a capture; call `prepare_offscreen` first. The caller closes the capture.
 
-    GPUs come first, unless ``prepare`` orders the rows. ``paint`` gets the finished timeline to paint it on something
-    other than an image. ``prepare`` gets the state before drawing, to select, pin or filter.
+    ``paint`` gets the finished timeline to paint it on something other than an image. ``prepare`` gets the state before
+    drawing, to select, pin, order or filter.
 
     Raises UsageError like `document_of`, and ExportError when drawing does not finish.
     """
@@ -161,7 +161,6 @@ def render(
     from warpline_app.timeline.widgets.view import TimelineView
 
     document = document_of(capture, picture, title, prepare)
-    begin_with_gpus(document)
     appearance().choose(picture.theme)
     view = TimelineView(document)
     view.resize(*picture.size)
@@ -176,17 +175,6 @@ def render(
     view.hide()
     view.deleteLater()
     return image
-
-
-def begin_with_gpus(document: Document) -> None:
-    """Put GPUs before what lies beside them, unless the rows are ordered: a picture shows only the first rows."""
-    tracks = document.capture.tracks
-    order: dict[str, list[str]] = {}
-    for track in tracks:
-        if track.role == "gpu":
-            order.setdefault("" if track.parent < 0 else tracks[track.parent].uri, []).append(track.uri)
-    if not document.state.order:
-        document.state.set_orders(order)
 
 
 def prepare_picture(view: TimelineView) -> None:

@@ -39,6 +39,7 @@ def make_view(qtbot: QtBot, path: Path) -> Iterator[MakeView]:
         commands: Iterable[WindowCommand] = TIMELINE_COMMANDS,
     ) -> TimelineView:
         view = TimelineView(Document(open_capture(path)), theme=theme)
+        view.state.set_expanded("cpu", True)
         view.resize(*size)
         context = lone_context(view)
         assert context.navigator is not None

@@ -117,6 +117,7 @@ def test_pinned_rows_say_first_what_they_are(view: TimelineView, qtbot: QtBot) -
 
 def test_the_title_of_a_tall_row_stays_in_view(view: TimelineView, qtbot: QtBot) -> None:
     view.state.set_height(f"{MAIN}/nvtx/default", 60)
+    view.state.set_order("", ["process/71.1"])
     view.resize(1270, 260)
     wait_idle(qtbot, view)
     placed = view.scene.layout.by_key[f"{MAIN}/nvtx/default"]

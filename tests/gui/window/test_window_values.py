@@ -45,6 +45,11 @@ def console(*parts: bytes, max_lines: int = 100) -> ConsoleText:
         ((b"\x1bP1$r", b"0m\x1b", b"\\after\n"), "after"),
         ((b"bell\x07 tab\there\n",), "bell tab\there"),
         ((b"kept\r",), "kept"),
+        ((b"\x1b[H\x1b[2Jtop\x1b[3;1HPID\x1b[3;8HCPU\r\x1b[4d71\x1b[8G50",), "top\nPID    CPU\n71     50"),
+        ((b"\x1b[5;1Hone\x1b[2;3Htwo\x1b[Bthree\x1bEfour",), "one\n  two\nthree\nfour"),
+        ((b"10%\x1b[G20%\x1b[1G100%\ndone",), "100%\ndone"),
+        ((b"\x1b[9;", b"1Hnine\n\x1b[7;1Hseven", b"\x1b[8;1", b"Height"), "nine\nseven\neight"),
+        ((b"\x1b[3;4Hwide\x1b[3;99999999999Hend",), f"   {'wide':996}end"),
     ],
 )
 def test_a_console_shows_what_a_terminal_would(parts: tuple[bytes, ...], shown: str) -> None:

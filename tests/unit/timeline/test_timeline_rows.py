@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.gui.timeline_sample import MS, SPAN_NS, US
 from tests.unit.timeline.timeline_tools import MAIN, STREAM, lane_of
 
@@ -19,7 +20,7 @@ from warpline_app.timeline.model.rows import RowTree
 
 def test_the_tree_shows_states_on_threads_and_leaves_out_a_single_context(capture: Capture) -> None:
     tree = RowTree(capture)
-    assert [row.key for row in tree.root.children] == ["cpu", "process/71.1", "gpu/0", "system/load"]
+    assert [row.key for row in tree.root.children] == ["gpu/0", "cpu", "process/71.1", "system/load"]
     main = tree.get(MAIN)
     assert main is not None
     assert main.lanes == tuple(capture.track_lanes(capture.track(f"{MAIN}/state").index))
@@ -97,8 +98,9 @@ def visible(layout: Layout) -> list[str]:
 def test_rows_are_hidden_ordered_pinned_and_filtered(capture: Capture, state: TimelineState) -> None:
     tree = RowTree(capture)
     state.set_order("cpu", ["cpu/1", "cpu/0"])
+    state.set_expanded("cpu", True)
     keys = visible(make_layout(tree, state))
-    assert keys[:3] == ["cpu", "cpu/1", "cpu/0"]
+    assert [key for key in keys if key.startswith("cpu")] == ["cpu", "cpu/1", "cpu/0"]
     state.set_hidden(["cpu"])
     assert "cpu/1" not in visible(make_layout(tree, state))
     state.set_pins([STREAM, "gone"])
@@ -119,7 +121,7 @@ def test_rows_are_hidden_ordered_pinned_and_filtered(capture: Capture, state: Ti
 
 
 def test_what_the_hardware_waited_for_is_seen_first(tmp_path: Path) -> None:
-    """Many cores, busy helper threads and a dozen counters: the main thread and the streams still come first."""
+    """Many cores, busy helper threads and a dozen counters: the streams and the main thread still come first."""
     with CaptureBuilder(tmp_path / "busy.h5") as builder:
         builder.set_span(0, SPAN_NS)
         cores = builder.track("cpu", title="CPU cores", role="cores")
@@ -157,21 +159,56 @@ def test_what_the_hardware_waited_for_is_seen_first(tmp_path: Path) -> None:
         layout = make_layout(RowTree(opened), TimelineState(*opened.span))
         titles = [placed.row.title for placed in layout.rows]
         assert titles == [
-            "CPU cores",
-            "python [71]",
-            *("71", "NVTX"),  # the main thread, though it has least to tell
-            *("73", "NVTX"),  # the busiest
-            "72",
-            "6 counters",
             "GPU 0",
             "Utilization",
             "Stream 7",
             "gemm",
             "Annotations",
             "5 counters",
+            "CPU cores",
+            "python [71]",
+            *("71", "NVTX"),  # the main thread, though it has least to tell
+            *("73", "NVTX"),  # the busiest
+            "72",
+            "6 counters",
         ]
         # The profiler's annotation says when it looked, not when the GPU worked.
         assert layout.by_key["gpu/0"].row.lanes == (lane_of(opened, "gpu/0/context/1/stream/7"),)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "streams", "expanded", "folded"), [(1, 12, 1, 6), (1, 7, 1, 0), (2, 3, 2, 0), (4, 3, 2, 0)]
+)
+def test_gpus_leave_room_for_threads(
+    tmp_path: Path, gpus: int, streams: int, expanded: int, folded: int
+) -> None:
+    """The least busy of many streams are folded, and not every one of many GPUs is expanded."""
+    with CaptureBuilder(tmp_path / "gpus.h5") as builder:
+        builder.set_span(0, SPAN_NS)
+        idle = builder.track("gpu/9", title="GPU 9", role="gpu")
+        clock = builder.track("gpu/9/clock", title="Clock", role="counter", parent=idle)
+        builder.add_counter(clock, "Clock", "MHz", np.array([0, MS]), np.array([1.0, 2.0]))
+        process = builder.track("process/71", title="python [71]", role="process")
+        thread = builder.track("process/71/thread/71", title="71", role="thread", parent=process)
+        builder.add_events(thread, "range", [0], [MS], builder.string("step"))
+        for number in range(gpus):
+            gpu = builder.track(f"gpu/{number}", title=f"GPU {number}", role="gpu")
+            for stream in range(streams):
+                uri = f"gpu/{number}/stream/{stream}"
+                track = builder.track(uri, title=f"Stream {stream}", role="stream", parent=gpu)
+                length = (stream + 1) * MS
+                builder.add_events(track, "kernel", [0, length], [length, 1], builder.string("gemm"))
+        builder.finish()
+    with open_capture(tmp_path / "gpus.h5") as opened:
+        tree = RowTree(opened)
+        top = tree.root.children
+        assert [row.key for row in top] == [*(f"gpu/{n}" for n in range(gpus)), "process/71", "gpu/9"]
+        assert sum(row.is_open for row in top[:gpus]) == expanded
+        more = [row for row in top[0].children if row.content is Content.MORE]
+        assert [row.title for row in more] == ([f"{folded} more…"] if folded else [])
+        assert {child.title for row in more for child in row.children} == {
+            f"Stream {stream}" for stream in range(folded)
+        }
 
 
 def test_rows_lie_under_each_other_without_gaps(capture: Capture, state: TimelineState) -> None:
@@ -185,6 +222,7 @@ def test_rows_lie_under_each_other_without_gaps(capture: Capture, state: Timelin
         top += placed.height
     assert layout.height == top
     assert layout.at(top, pinned=False) is None
+    state.set_expanded("cpu", True)
     state.set_height("cpu/0", 40)
     assert make_layout(RowTree(capture), state).by_key["cpu/0"].height == 40
 

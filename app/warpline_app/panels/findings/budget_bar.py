@@ -11,7 +11,8 @@ from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
-from warpline_app.look.widgets import muted_label, shows_tooltip
+from warpline_app.look.widgets import shows_tooltip
+from warpline_app.look.wrapped import WrappedLabel
 from warpline_app.panels.findings.legend import BudgetLegend
 from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
 
@@ -166,8 +167,8 @@ class BudgetBar(QWidget):
         self.legend = BudgetLegend(theme)
         for view in (self.bar, self.legend):
             view.part_chosen.connect(self._choose)
-        self.notes = muted_label()
-        self.notes.setWordWrap(True)
+        self.notes = WrappedLabel("")
+        self.notes.setObjectName("muted")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(_SPACING_PX)

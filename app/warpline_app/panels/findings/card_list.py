@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QLayout, QPushButton, QScrollArea, QVBoxLa
 
 from warpline.analysis.findings.finding import Finding
 from warpline.i18n import tr_n
-from warpline_app.look.plain import PlainLabel
 from warpline_app.look.theme import Theme
+from warpline_app.look.wrapped import WrappedLabel
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.dismissed_line import DismissedLine
 
@@ -39,10 +39,9 @@ class CardList(QScrollArea):
         self._shows_all = False
         self._kept: frozenset[int] | None = None
         self.cards: list[FindingCard] = []
-        self.headline = PlainLabel()
+        self.headline = WrappedLabel("")
         self.headline.setObjectName("verdict")
         self.headline.setContentsMargins(13, 4, 0, 2)
-        self.headline.setWordWrap(True)
         self.headline.hide()
         self.more = QPushButton()
         self.more.setObjectName("link")

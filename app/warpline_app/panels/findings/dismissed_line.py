@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding
 from warpline.analysis.findings.wording import finding_sentence
 from warpline.i18n import tr, tr_n
-from warpline_app.look.widgets import muted_label
+from warpline_app.look.wrapped import WrappedLabel
 from warpline_app.panels.findings.evidence import finding_key
 
 
@@ -65,9 +65,8 @@ class DismissedLine(QWidget):
 
     def _row(self, finding: Finding, reason: str) -> QWidget:
         line = QWidget()
-        text = muted_label(finding_sentence(finding) + (f" — {reason}" if reason else ""))
-        text.setWordWrap(True)
-        text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        text = WrappedLabel(finding_sentence(finding) + (f" — {reason}" if reason else ""))
+        text.setObjectName("muted")
         back = QPushButton(tr("Show again"))
         back.clicked.connect(lambda _checked: self.restore_wanted.emit(finding_key(finding)))
         row = QHBoxLayout(line)

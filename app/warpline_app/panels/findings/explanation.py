@@ -13,7 +13,7 @@ from warpline.analysis.findings.why import event_line, longest_events, number_li
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.plain import plain
-from warpline_app.look.widgets import muted_label
+from warpline_app.look.wrapped import WrappedLabel
 from warpline_app.panels.findings.evidence import hop_text
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class Explanation(QWidget):
 
 
 def _muted(text: str) -> QLabel:
-    label = muted_label(text)
-    label.setWordWrap(True)
-    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    label = WrappedLabel(text)
+    label.setObjectName("muted")
     return label

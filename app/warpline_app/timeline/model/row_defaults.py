@@ -1,6 +1,6 @@
 """The initial row tree: order, collapsed and expanded rows, and the lanes that represent a group.
 
-The rows that answer "what was the hardware waiting for" come first: the main thread, then the GPU's streams. Rows that
+The rows that answer "what was the hardware waiting for" come first: the GPU's streams, then the main thread. Rows that
 repeat it (one per core, counters, threads that only show when they ran) are a click away.
 """
 
@@ -25,23 +25,37 @@ FOLD_COUNTERS = 3
 ORDERED_UP_TO = 64
 """This many threads or streams of a parent are ordered by busy time."""
 _NUMBER = re.compile(r"(\d+)(?:\.\d+)?$")
+OPEN_CORES = 4
+"""Up to this many cores are expanded where nothing else was recorded."""
 OPEN_UP_TO = 1_000_000
 """The busiest stream of a single GPU is expanded if it has at most this many events."""
+GPU_ROWS = 8
+"""GPUs beside each other are expanded until they have this many rows; the first one always."""
+SHOWN_STREAMS = 6
+"""A GPU with more streams collapses the least busy ones into "n more…"."""
 
 
 # order
 
 
-def sort_top(capture: Capture) -> list[int]:
-    """Tracks without a parent, in row order."""
+def sort_top(rows: Sequence[TimelineRow]) -> list[TimelineRow]:
+    """Rows without a parent, or those of a rank, in display order: GPUs with events first, so that both they and the
+    threads that feed them are on the first screen.
+    """
 
-    def place(index: int) -> int:
-        top_place = role_of(capture.tracks[index].role).top_place
+    def place(row: TimelineRow) -> int:
+        if _is_idle_gpu(row):
+            return 4
+        top_place = role_of(row.role).top_place
         if top_place is not None:
             return top_place
-        return 4 if capture.children(index) else 9
+        return 5 if row.children else 9
 
-    return sorted(capture.children(-1), key=place)
+    return sorted(rows, key=place)
+
+
+def _is_idle_gpu(row: TimelineRow) -> bool:
+    return row.role == "gpu" and not row.count
 
 
 def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow]) -> list[TimelineRow]:
@@ -69,7 +83,7 @@ def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow
                 -busy.get(row.track, 0),
             ),
         )
-    return list(children)
+    return sort_top(children) if track.role == "rank" else list(children)
 
 
 def _busy_of(capture: Capture, rows: Sequence[TimelineRow], role: str) -> dict[int, int]:
@@ -85,7 +99,11 @@ def _busy_of(capture: Capture, rows: Sequence[TimelineRow], role: str) -> dict[i
     is_given = len(set(keys.values())) > 1 and len(numbered) <= len(keys) // 2
     if is_given or not 1 < len(same) <= ORDERED_UP_TO:
         return {}
-    return {row.track: sum(capture.busy_ns(lane, *capture.span) for lane in row.lanes[:1]) for row in same}
+    return dict(zip((row.track for row in same), _busy_ns(capture, same), strict=True))
+
+
+def _busy_ns(capture: Capture, rows: Iterable[TimelineRow]) -> list[int]:
+    return [sum(capture.busy_ns(lane, *capture.span) for lane in row.lanes[:1]) for row in rows]
 
 
 def _is_main_thread(capture: Capture, row: TimelineRow) -> bool:
@@ -104,16 +122,19 @@ def tells_utilization(title: str) -> bool:
 # what is folded
 
 
-def fold_idle(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[TimelineRow]:
-    """Collapse the idle ones of many similar children into one row "n more…"."""
+def fold_idle(capture: Capture, parent: TimelineRow, children: Sequence[TimelineRow]) -> list[TimelineRow]:
+    """Collapse the idle ones of many similar children, and the least busy streams, into one row "n more…"."""
     result = list(children)
     for role in dict.fromkeys(child.role for child in children):
         share = role_of(role).idle_share
         same = [child for child in children if child.role == role]
-        if not share or len(same) < FOLD_FROM:
-            continue
-        limit = max(child.count for child in same) * share
-        idle = [child for child in same if child.count <= limit]
+        idle: list[TimelineRow] = []
+        if share and len(same) >= FOLD_FROM:
+            limit = max(child.count for child in same) * share
+            idle = [child for child in same if child.count <= limit]
+        if role == "stream" and SHOWN_STREAMS < len(same) <= ORDERED_UP_TO:
+            busy = {id(row): busy_ns for row, busy_ns in zip(same, _busy_ns(capture, same), strict=True)}
+            idle = sorted(same, key=lambda row: busy[id(row)], reverse=True)[SHOWN_STREAMS:]
         if len(idle) < 3:
             continue
         title = tr_n("{count} more…", "{count} more…", len(idle), "timeline")
@@ -165,12 +186,14 @@ def open_by_default(root: TimelineRow, capture: Capture) -> None:
     """Expand informative rows without flooding the window; fewer with a GPU, so that its rows are visible."""
     rows = list(root.walk())
     has_streams = any(row.role == "stream" and row.count for row in rows)
+    has_more = has_streams or any(row.role == "thread" and row.count for row in rows)
     gpus = sum(1 for row in rows if row.role == "gpu")
-    cores, threads, processes = (2, 1, 1) if has_streams else (4, 4, 4)
+    threads, processes = (1, 1) if has_streams else (4, 4)
+    gpu_rows: dict[int, int] = {}
     rank = _ranks(rows)
     for row in rows:
         if row.role == "cores":
-            row.is_open = len(row.children) <= cores
+            row.is_open = not has_more and len(row.children) <= OPEN_CORES
         elif row.role in {"core", "python"}:
             row.is_open = False
         elif row.role == "thread":
@@ -181,7 +204,9 @@ def open_by_default(root: TimelineRow, capture: Capture) -> None:
         elif row.role == "process":
             row.is_open = rank[id(row)] < processes
         elif row.role == "gpu":
-            row.is_open = rank[id(row)] < 4
+            before = gpu_rows.get(id(row.parent), 0)
+            gpu_rows[id(row.parent)] = before + len(row.children)
+            row.is_open = not before or before + len(row.children) <= GPU_ROWS
         elif row.content is Content.MORE:
             row.is_open = row.key.endswith("#more=counters") and not has_streams
 

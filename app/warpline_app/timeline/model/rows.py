@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warpline.model import Track
     from warpline.storage import Capture
 
-NAME_ROWS = 8
+NAME_ROWS = 4
 """Kernel name rows of a stream before "n more…"."""
 LEAST_SHARE = 0.01
 """Names with a smaller share of a stream's work have no row before "n more…"."""
@@ -46,8 +46,8 @@ class RowTree:
         self.index_late: Callable[[TimelineRow], None] | None = None
         """Callback that indexes a large stream's names in the background, then calls `indexed`."""
         self._by_key: dict[str, TimelineRow] = {}
-        top = [self._row(index) for index in sort_top(capture)]
-        self._adopt(self.root, fold_idle(self.root, top))
+        top = sort_top([self._row(index) for index in capture.children(-1)])
+        self._adopt(self.root, fold_idle(capture, self.root, top))
         open_by_default(self.root, capture)
 
     def keep_places(self, before: RowTree) -> None:
@@ -174,7 +174,7 @@ class RowTree:
             ]
         children = sort_children(capture, track, children)
         row.cores = sum(child.role == "core" for child in children)
-        row.children = fold_counters(row, fold_idle(row, children))
+        row.children = fold_counters(row, fold_idle(capture, row, children))
         row.count += sum(child.count for child in children)
         if not lanes and row.content is Content.CURVE:
             row.lanes = tuple(curve_lanes(row.role, children))

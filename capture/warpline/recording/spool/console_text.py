@@ -15,14 +15,23 @@ _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])"
 )
 _PARTIAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[ -/]+|[\]PX^_][^\x07\x1b]{0,200}\x1b?)?\Z")
+# What moves the cursor to another row or column; a row may be named (H, f, d) or the next one (B, E, ESC D, ESC E).
+_MOVE = re.compile(r"\n|\x1b\[(\d*)(?:;(\d*))?([Hf])|\x1b\[(\d*)([dG`])|\x1b(?:\[\d*[BE]|[DE])")
+_BREAK = "\x1d"
+_COLUMN = "\x1e"
+_FIRST_COLUMN = 0x100
+"""Column 1 follows `_COLUMN` as the character of this number"""
+_MOST_COLUMNS = 1000
+_BREAKS = re.compile(rf"(^|\n)?\r?(?:{_BREAK}(?:{_COLUMN}.)?)*{_BREAK}", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class ConsoleText:
     """Collects terminal bytes and returns lines.
 
-    A carriage return restarts the line, as progress bars expect; colours and cursor movements are removed. Memory is
-    bounded: only the last lines are kept, and `dropped` counts the others.
+    A carriage return restarts the line, as progress bars expect; colours are removed. A program that moves the cursor
+    gets a line for each row that it writes, in the order of writing. Memory is bounded: only the last lines are kept,
+    and `dropped` counts the others.
     """
 
     def __init__(self, max_lines: int = MAX_LINES) -> None:
@@ -31,6 +40,7 @@ class ConsoleText:
         self._lines: deque[str] = deque(maxlen=max_lines)
         self._line = ""
         self._restart = False
+        self._row = 0
         self._new = 0
         self.dropped = 0
 
@@ -41,7 +51,10 @@ class ConsoleText:
         self._held = ""
         if partial is not None:
             text, self._held = text[: partial.start()], partial.group()
-        text = _ESCAPE.sub("", text).replace("\r\n", "\n")
+        if "\x1b" in text:
+            text = _ESCAPE.sub("", _MOVE.sub(self._moved, text))
+            text = _BREAKS.sub(self._broken, text)
+        text = text.replace("\r\n", "\n")
         *complete, rest = text.split("\n")
         # Lines that would be dropped at once are counted without parsing.
         surplus = max(0, len(complete) - (self._lines.maxlen or 0))
@@ -62,6 +75,25 @@ class ConsoleText:
                 self._end_line()
         self._write(rest)
 
+    def _moved(self, found: re.Match[str]) -> str:
+        """What stands for a movement of the cursor: a row's end, a column, or nothing within the row."""
+        place, column, is_place, number, way = found.groups()
+        if way in {"G", "`"}:
+            return _to_column(number)
+        if way == "d" or is_place:
+            row = int(number or place or 1)
+            if row == self._row:
+                return _to_column(column) if is_place else ""
+            self._row = row
+            return _BREAK + (_to_column(column) if int(column or 1) > 1 else "")
+        self._row += 1
+        return "\n" if found.group() == "\n" else _BREAK
+
+    def _broken(self, found: re.Match[str]) -> str:
+        """The end of a row; none where nothing was written in it."""
+        is_empty = found.group(1) == "\n" or (not found.start() and not self._line)
+        return found.group(1) or "" if is_empty else "\n"
+
     def _extend(self, lines: list[str]) -> None:
         self.dropped += max(0, len(self._lines) + len(lines) - (self._lines.maxlen or 0))
         self._lines.extend(lines)
@@ -73,9 +105,13 @@ class ConsoleText:
                 self._restart = True
             if piece:
                 # The old line stays until something is printed over it.
-                base = "" if self._restart else self._line
+                line = "" if self._restart else self._line
                 self._restart = False
-                self._line = (base + _CONTROL.sub("", piece))[:MAX_LINE_CHARACTERS]
+                first, *columns = piece.split(_COLUMN)
+                line += _CONTROL.sub("", first)
+                for text in columns:
+                    line = line.ljust(ord(text[:1] or " ") - _FIRST_COLUMN) + _CONTROL.sub("", text[1:])
+                self._line = line[:MAX_LINE_CHARACTERS]
 
     def _end_line(self) -> None:
         if len(self._lines) == self._lines.maxlen:
@@ -101,3 +137,9 @@ class ConsoleText:
         """All kept lines, joined."""
         lines = [*self._lines, self._line] if self._line else list(self._lines)
         return "\n".join(lines)
+
+
+def _to_column(number: str | None) -> str:
+    """A column from 1 as `ConsoleText` keeps it in a text; the first one is a carriage return."""
+    column = min(int(number or 1), _MOST_COLUMNS)
+    return "\r" if column < 2 else _COLUMN + chr(_FIRST_COLUMN + column - 1)
